@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything from outside. Debian names are in packages.txt.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+if(CAIRN_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
