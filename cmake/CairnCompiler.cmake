@@ -32,7 +32,7 @@ endif()
 # CHECK stays on in release; -O2 with frame pointers so that profiles have stacks.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -Wno-missing-field-initializers)
+add_compile_options(-Wall -Wextra -Wshadow -Werror -Wno-missing-field-initializers)
 add_link_options(-fuse-ld=lld)
 
 if(CAIRN_SANITIZE)
