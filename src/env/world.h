@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// World: what the real back ends have in common to whoever starts a process.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "env/env.h"
+
+namespace cairn::env {
+
+struct WorldOptions {
+  // One reactor per entry, pinned to that CPU; -1 leaves it unpinned.
+  std::vector<int> cpus = {-1};
+  // Spin for work instead of sleeping: the lowest latency, a whole core each.
+  bool poll = false;
+  // Turn SIGINT and SIGTERM into a stop request.
+  bool handle_signals = false;
+  // Keep the last events of each core.
+  bool trace = false;
+  BufferPoolOptions buffers;
+};
+
+// A process in the making. run() starts the cores, runs the program on the first, and returns when
+// the program has ended; then all cores are idle and gone. One run per World.
+class World {
+ public:
+  virtual ~World() = default;
+  // kUnsupported: the kernel does not offer what this back end needs; kInvalid: no such CPU.
+  virtual Result<void> run(const Program& program) = 0;
+  // Requests every core's stop token. From any thread, and from a signal handler.
+  virtual void request_stop() = 0;
+};
+
+}  // namespace cairn::env
