@@ -40,7 +40,7 @@ void raise(int event_fd) {
 
 Neighbours::Neighbours(size_t count) : cores(count) {
   for (size_t i = 0; i < count; ++i) {
-    signals.emplace_back(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    signals.emplace_back(::eventfd(0, EFD_CLOEXEC));
     CHECK(signals.back().is_open(), "an event descriptor per core");
   }
 }
