@@ -62,6 +62,9 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   // From any thread.
   void put(env::Message& message);
 
+  // Nothing else is ready to run on this core.
+  bool is_quiet() const { return ready_.empty(); }
+
   Time now() const override { return now_; }
   void arm(task::Timer& timer, Time when) override { wheel_.arm(timer, when, this); }
   void disarm(task::Timer& timer) override { wheel_.disarm(timer); }
