@@ -26,6 +26,8 @@ std::string_view name(Errc code) {
       return "no_space";
     case Errc::kIo:
       return "io";
+    case Errc::kMismatch:
+      return "mismatch";
     case Errc::kCorrupt:
       return "corrupt";
     case Errc::kClosed:

@@ -23,6 +23,7 @@ enum class Errc : uint8_t {
   kLimit,        // a named maximum is reached; try again when something was released
   kNoSpace,      // the medium is full
   kIo,           // the medium failed
+  kMismatch,     // compared bytes differ
   kCorrupt,      // bytes that came back are not the bytes that were stored or sent
   kClosed,       // the object was closed by this side, or the peer ended in good order
   kReset,        // the peer vanished, or aborted the connection

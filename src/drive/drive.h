@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drive: everything that stores blocks. A file, memory, a namespace across the network, a mirror of
+// two others: all are used, and composed, through this interface. Contract: docs/drive.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "task/operation.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+class Drive;
+
+// What a drive is. Fixed while it is open, except blocks, which resize() changes.
+struct Geometry {
+  uint64_t blocks = 0;
+  uint32_t block_size = 4096;      // a power of two, 512 to 65536
+  uint32_t optimal_blocks = 1;     // reads and writes of a multiple of this cost least
+  uint32_t discard_blocks = 1;     // discards of a multiple of this give space back
+  uint32_t atomic_blocks = 1;      // writes up to this size happen wholly or not at all
+  uint32_t transfer_blocks = 256;  // the largest read, write or compare
+  bool volatile_cache = true;      // without flush() or durable, a crash may lose what was written
+  uint64_t bytes() const { return blocks * block_size; }
+};
+
+// How much a request matters to whoever waits for it; services may reorder by it.
+enum class Priority : uint8_t { kUrgent, kHigh, kNormal, kLow };
+
+// Kind and range of one request. Ranges are in blocks of the drive.
+struct Request {
+  enum class Kind : uint8_t {
+    kRead,
+    kWrite,
+    kCompare,          // kMismatch unless the medium holds these bytes
+    kCompareAndWrite,  // compares with `data`, then writes `second`; nobody writes in between
+    kFlush,
+    kDiscard,
+    kWriteZeroes,
+  };
+  Kind kind = Kind::kRead;
+  bool durable = false;   // kWrite, kWriteZeroes, kCompareAndWrite: survives a crash when complete
+  bool no_delay = false;  // somebody waits for just this: send it on at once
+  bool keep_space = false;  // kWriteZeroes: the blocks stay allocated
+  Priority priority = Priority::kNormal;
+  Lba lba{};
+  uint64_t blocks = 0;
+
+  bool writes() const {
+    return kind != Kind::kRead && kind != Kind::kCompare && kind != Kind::kFlush;
+  }
+};
+
+// One request on its way, made by the functions of Drive and awaited.
+class DriveOp final : public task::Operation<void> {
+ public:
+  DriveOp(Drive& drive, const Request& request, MutableBytes piece, task::CancelToken token)
+      : Operation(token), request(request), drive_(&drive), piece_(piece), data_(&piece_, 1) {}
+  DriveOp(Drive& drive, const Request& request, std::span<const MutableBytes> data,
+          std::span<const MutableBytes> second, task::CancelToken token)
+      : Operation(token), request(request), drive_(&drive), data_(data), second_(second) {}
+
+  const Request request;
+  // Where a read goes; what a write or compare takes (only read from then).
+  std::span<const MutableBytes> data() const { return data_; }
+  // kCompareAndWrite: what is written.
+  std::span<const MutableBytes> second() const { return second_; }
+  using Operation::cancelled;
+  using Operation::token;
+
+ private:
+  void start() override;
+  void cancel() override;
+  Drive* drive_;
+  MutableBytes piece_;
+  std::span<const MutableBytes> data_;
+  std::span<const MutableBytes> second_;
+};
+
+// Used on one core; what several cores share is the medium behind it, opened on each. Any number of
+// operations at once; no order between them except where the contract says so. Memory is lent until
+// completion. Destroyed when no operation is in flight and close() has completed.
+class Drive {
+ public:
+  virtual ~Drive() = default;
+
+  virtual const Geometry& geometry() const = 0;
+
+  DriveOp read(Lba lba, MutableBytes into, task::CancelToken token = {}) {
+    return {*this, range(Request::Kind::kRead, lba, into.size()), into, token};
+  }
+  DriveOp write(Lba lba, Bytes from, task::CancelToken token = {}) {
+    return {*this, range(Request::Kind::kWrite, lba, from.size()), writable(from), token};
+  }
+  DriveOp compare(Lba lba, Bytes with, task::CancelToken token = {}) {
+    return {*this, range(Request::Kind::kCompare, lba, with.size()), writable(with), token};
+  }
+  DriveOp flush(task::CancelToken token = {}) {
+    return {*this, {.kind = Request::Kind::kFlush}, {}, token};
+  }
+  DriveOp discard(Lba lba, uint64_t blocks, task::CancelToken token = {}) {
+    return {*this, {.kind = Request::Kind::kDiscard, .lba = lba, .blocks = blocks}, {}, token};
+  }
+  DriveOp write_zeroes(Lba lba, uint64_t blocks, task::CancelToken token = {}) {
+    return {*this, {.kind = Request::Kind::kWriteZeroes, .lba = lba, .blocks = blocks}, {}, token};
+  }
+  // Any request with its pieces; the pieces' sizes must add up to its blocks.
+  DriveOp submit(const Request& request, std::span<const MutableBytes> data,
+                 std::span<const MutableBytes> second = {}, task::CancelToken token = {}) {
+    return {*this, request, data, second, token};
+  }
+
+  // Changes the number of blocks. kUnsupported by default.
+  virtual task::Task<Result<void>> resize(uint64_t blocks);
+  // Ends what the drive does by itself; then it can be destroyed. Once, with nothing in flight.
+  virtual task::Task<void> close();
+
+ protected:
+  friend class DriveOp;
+  // For drives: requests that arrive here passed check(). Each is completed once.
+  virtual void start(DriveOp& op) = 0;
+  virtual void cancel(DriveOp& op) = 0;
+
+ private:
+  static MutableBytes writable(Bytes bytes) {
+    return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+  }
+  // A size that is no multiple of the block makes a request that check() refuses.
+  Request range(Request::Kind kind, Lba lba, size_t bytes) const;
+  Result<void> check(const DriveOp& op) const;
+};
+
+}  // namespace cairn::drive
