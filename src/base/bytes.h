@@ -44,6 +44,11 @@ constexpr uint64_t align_up(uint64_t value, uint64_t alignment) {
   return align_down(value + alignment - 1, alignment);
 }
 
+// The same list, to be read from only: a span of bytes and one of const bytes look alike.
+inline std::span<const Bytes> as_const(std::span<const MutableBytes> pieces) {
+  return {reinterpret_cast<const Bytes*>(pieces.data()), pieces.size()};
+}
+
 // The bytes of a scatter list together.
 inline size_t total_size(std::span<const Bytes> pieces) {
   size_t size = 0;

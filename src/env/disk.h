@@ -133,6 +133,7 @@ struct DiskOptions {
   bool direct = true;   // bypass the page cache where the file system can
   bool read_only = false;
   uint32_t block_size = 0;  // 0: what the medium asks for, at least 512
+  bool lock = true;         // false: another Disk of this process holds it, on another core
 };
 
 }  // namespace cairn::env

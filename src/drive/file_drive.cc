@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/file_drive.h"
+
+#include <cstring>
+#include <utility>
+
+namespace cairn::drive {
+
+namespace {
+
+void gather(std::span<const MutableBytes> pieces, MutableBytes to) {
+  for (MutableBytes piece : pieces) {
+    std::memcpy(to.data(), piece.data(), piece.size());
+    to = to.subspan(piece.size());
+  }
+}
+
+void scatter(Bytes from, std::span<const MutableBytes> pieces) {
+  for (MutableBytes piece : pieces) {
+    std::memcpy(piece.data(), from.data(), piece.size());
+    from = from.subspan(piece.size());
+  }
+}
+
+bool equal(Bytes stored, std::span<const MutableBytes> pieces) {
+  for (MutableBytes piece : pieces) {
+    if (std::memcmp(stored.data(), piece.data(), piece.size()) != 0) return false;
+    stored = stored.subspan(piece.size());
+  }
+  return true;
+}
+
+}  // namespace
+
+FileDrive::FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size)
+    : env_(env), disk_(std::move(disk)) {
+  geometry_ = {.blocks = disk_->size() / block_size,
+               .block_size = block_size,
+               .transfer_blocks = static_cast<uint32_t>(1_MiB / block_size),
+               .volatile_cache = true};
+}
+
+void FileDrive::start(DriveOp& op) { gate_.spawn(serve(op)); }
+
+task::Task<void> FileDrive::serve(DriveOp& op) {
+  Result<void> result = co_await run(op);
+  op.complete(result);
+}
+
+task::Task<Result<void>> FileDrive::run(DriveOp& op) {
+  using Kind = Request::Kind;
+  const Request& request = op.request;
+  const bool alone = request.kind == Kind::kCompareAndWrite;
+  Ranges::Hold hold(ranges_, alone ? Ranges::Mode::kExclusive : Ranges::Mode::kShared,
+                    request.lba.value(), request.blocks, op.token());
+  if (request.writes()) {
+    Result<void> held = co_await hold;
+    if (!held) co_return held;
+  }
+  switch (request.kind) {
+    case Kind::kRead:
+    case Kind::kWrite:
+      co_return co_await transfer(op, op.data());
+    case Kind::kCompare:
+      co_return co_await compare(op);
+    case Kind::kCompareAndWrite: {
+      Result<void> same = co_await compare(op);
+      if (!same) co_return same;
+      co_return co_await transfer(op, op.second());
+    }
+    case Kind::kFlush:
+      co_return co_await disk_->flush(op.token());
+    case Kind::kDiscard:
+      co_return co_await disk_->discard(offset(op), length(op), op.token());
+    case Kind::kWriteZeroes: {
+      const env::Disk::WriteOptions options{.durable = request.durable};
+      co_return co_await disk_->write_zeroes(offset(op), length(op), options, op.token());
+    }
+  }
+  co_return fail(Errc::kInvalid, "drive request");
+}
+
+bool FileDrive::is_aligned_for_disk(std::span<const MutableBytes> pieces) const {
+  for (MutableBytes piece : pieces) {
+    const auto address = reinterpret_cast<uintptr_t>(piece.data());
+    if (!is_aligned(address | piece.size(), disk_->block_size())) return false;
+  }
+  return true;
+}
+
+task::Task<Result<void>> FileDrive::transfer(DriveOp& op, std::span<const MutableBytes> pieces) {
+  const bool reading = op.request.kind == Request::Kind::kRead;
+  const env::Disk::WriteOptions options{.durable = op.request.durable};
+  if (is_aligned_for_disk(pieces)) {
+    if (reading) co_return co_await disk_->read(offset(op), pieces, op.token());
+    co_return co_await disk_->write(offset(op), as_const(pieces), options, op.token());
+  }
+  Result<Buffer> bounce = env_.buffers().allocate(length(op));
+  if (!bounce) co_return fail(bounce.error());
+  if (reading) {
+    Result<void> done = co_await disk_->read(offset(op), bounce->bytes(), op.token());
+    if (done) scatter(bounce->bytes(), pieces);
+    co_return done;
+  }
+  gather(pieces, bounce->bytes());
+  co_return co_await disk_->write(offset(op), bounce->bytes(), options, op.token());
+}
+
+task::Task<Result<void>> FileDrive::compare(DriveOp& op) {
+  Result<Buffer> stored = env_.buffers().allocate(length(op));
+  if (!stored) co_return fail(stored.error());
+  Result<void> done = co_await disk_->read(offset(op), stored->bytes(), op.token());
+  if (!done) co_return done;
+  if (!equal(stored->bytes(), op.data())) co_return fail(Errc::kMismatch, "compare");
+  co_return done;
+}
+
+task::Task<Result<void>> FileDrive::resize(uint64_t blocks) {
+  Result<void> resized = co_await disk_->resize(blocks * geometry_.block_size);
+  if (resized) geometry_.blocks = blocks;
+  co_return resized;
+}
+
+task::Task<void> FileDrive::close() { co_await gate_.close(); }
+
+}  // namespace cairn::drive

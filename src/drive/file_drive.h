@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A drive on a file or block device: what env::Disk offers, shaped as a Drive.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/buffer.h"
+#include "drive/drive.h"
+#include "drive/ranges.h"
+#include "env/env.h"
+#include "task/gate.h"
+
+namespace cairn::drive {
+
+// Memory that is not aligned for direct access is copied through the core's buffers; when those are
+// all out, such a request fails with kLimit. A write is atomic for one block.
+class FileDrive final : public Drive {
+ public:
+  // `block_size` at least the disk's own.
+  FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size);
+
+  const Geometry& geometry() const override { return geometry_; }
+  task::Task<Result<void>> resize(uint64_t blocks) override;
+  task::Task<void> close() override;
+
+ private:
+  void start(DriveOp& op) override;
+  // Its operations on the disk take the token themselves.
+  void cancel(DriveOp&) override {}
+  task::Task<void> serve(DriveOp& op);
+  task::Task<Result<void>> run(DriveOp& op);
+  task::Task<Result<void>> transfer(DriveOp& op, std::span<const MutableBytes> pieces);
+  task::Task<Result<void>> compare(DriveOp& op);
+  uint64_t offset(const DriveOp& op) const { return op.request.lba.value() * geometry_.block_size; }
+  uint64_t length(const DriveOp& op) const { return op.request.blocks * geometry_.block_size; }
+  bool is_aligned_for_disk(std::span<const MutableBytes> pieces) const;
+
+  env::Env& env_;
+  std::unique_ptr<env::Disk> disk_;
+  Geometry geometry_;
+  Ranges ranges_;
+  task::Gate gate_;
+};
+
+}  // namespace cairn::drive

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/source.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/units.h"
+#include "drive/file_drive.h"
+#include "drive/memory_drive.h"
+
+namespace cairn::drive {
+
+namespace {
+
+// What is wrong with one option, or nothing.
+std::optional<std::string> set_option(Spec& spec, std::string_view key, std::string_view value) {
+  if (key == "size") {
+    if (parse_size(value, spec.size) && spec.size > 0) return std::nullopt;
+    return fmt::format("size '{}' is not a number of bytes such as 512M or 8G", value);
+  }
+  if (key == "block") {
+    uint64_t block = 0;
+    if (parse_size(value, block) && std::has_single_bit(block) && block >= 512 && block <= 65536) {
+      spec.block_size = static_cast<uint32_t>(block);
+      return std::nullopt;
+    }
+    return fmt::format("block '{}' is not a power of two from 512 to 65536", value);
+  }
+  if (key == "direct" && spec.kind == Spec::Kind::kFile) {
+    if (value != "on" && value != "off") return fmt::format("direct '{}' is not on or off", value);
+    spec.direct = value == "on";
+    return std::nullopt;
+  }
+  return fmt::format("'{}' is not an option of this kind of drive (size, block{})", key,
+                     spec.kind == Spec::Kind::kFile ? ", direct" : "");
+}
+
+class MemorySource final : public Source {
+ public:
+  explicit MemorySource(std::unique_ptr<MemoryMedium> medium) : medium_(std::move(medium)) {}
+  Result<std::unique_ptr<Drive>> open(env::Env&) override {
+    return std::make_unique<MemoryDrive>(*medium_);
+  }
+
+ private:
+  std::unique_ptr<MemoryMedium> medium_;
+};
+
+class FileSource final : public Source {
+ public:
+  FileSource(std::unique_ptr<env::Disk> keeper, const Spec& spec)
+      : keeper_(std::move(keeper)), spec_(spec) {}
+  Result<std::unique_ptr<Drive>> open(env::Env& env) override {
+    Result<std::unique_ptr<env::Disk>> disk =
+        env.open_disk({.path = spec_.path, .direct = spec_.direct, .block_size = 0, .lock = false});
+    if (!disk) return fail(disk.error());
+    return std::make_unique<FileDrive>(env, std::move(*disk), spec_.block_size);
+  }
+
+ private:
+  std::unique_ptr<env::Disk> keeper_;  // holds the lock for all cores
+  Spec spec_;
+};
+
+}  // namespace
+
+bool parse_size(std::string_view text, uint64_t& size) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc{}) return false;
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  if (unit.empty()) return true;
+  constexpr std::string_view kUnits = "KMGT";
+  const size_t index = kUnits.find(unit[0] >= 'a' ? static_cast<char>(unit[0] - 32) : unit[0]);
+  if (index == std::string_view::npos) return false;
+  const std::string_view rest = unit.substr(1);
+  if (!rest.empty() && rest != "iB" && rest != "B") return false;
+  const unsigned shift = 10 * (static_cast<unsigned>(index) + 1);
+  if (size > UINT64_MAX >> shift) return false;
+  size <<= shift;
+  return true;
+}
+
+std::expected<Spec, std::string> Spec::parse(std::string_view text) {
+  Spec spec;
+  std::string_view rest = text;
+  bool options_follow = true;
+  if (rest.starts_with("mem:")) {
+    rest.remove_prefix(4);
+  } else if (rest.starts_with("file:")) {
+    spec.kind = Kind::kFile;
+    rest.remove_prefix(5);
+    const size_t comma = rest.find(',');
+    spec.path = rest.substr(0, comma);
+    if (spec.path.empty()) {
+      return std::unexpected(fmt::format("'{}' names no file: write file:PATH,size=8G", text));
+    }
+    options_follow = comma != std::string_view::npos;
+    rest = options_follow ? rest.substr(comma + 1) : "";
+  } else {
+    return std::unexpected(
+        fmt::format("'{}' is no drive: write mem:size=1G or file:PATH,size=8G", text));
+  }
+  while (options_follow) {
+    const size_t comma = rest.find(',');
+    const std::string_view option = rest.substr(0, comma);
+    const size_t equals = option.find('=');
+    if (equals == std::string_view::npos) {
+      return std::unexpected(fmt::format("'{}' in '{}' is not KEY=VALUE", option, text));
+    }
+    if (auto wrong = set_option(spec, option.substr(0, equals), option.substr(equals + 1))) {
+      return std::unexpected(fmt::format("{}, in '{}'", *wrong, text));
+    }
+    options_follow = comma != std::string_view::npos;
+    if (options_follow) rest = rest.substr(comma + 1);
+  }
+  if (spec.kind == Kind::kMemory && spec.size == 0) {
+    return std::unexpected(fmt::format("'{}' has no size: write mem:size=1G", text));
+  }
+  if (!is_aligned(spec.size, spec.block_size)) {
+    return std::unexpected(fmt::format("size {} is not a multiple of the block size {}, in '{}'",
+                                       spec.size, spec.block_size, text));
+  }
+  return spec;
+}
+
+std::string Spec::text() const {
+  std::string text = kind == Kind::kMemory ? "mem:" : fmt::format("file:{},", path);
+  if (size != 0) text += fmt::format("size={},", size);
+  text += fmt::format("block={}", block_size);
+  if (!direct) text += ",direct=off";
+  return text;
+}
+
+Result<std::unique_ptr<Source>> Source::make(env::Env& env, const Spec& spec) {
+  if (spec.kind == Spec::Kind::kMemory) {
+    Result<std::unique_ptr<MemoryMedium>> medium =
+        MemoryMedium::make(env, spec.size, spec.block_size);
+    if (!medium) return fail(medium.error());
+    return std::make_unique<MemorySource>(std::move(*medium));
+  }
+  Result<std::unique_ptr<env::Disk>> keeper = env.open_disk(
+      {.path = spec.path, .size = spec.size, .create = spec.size != 0, .direct = spec.direct});
+  if (!keeper) return fail(keeper.error());
+  if ((*keeper)->block_size() > spec.block_size) {
+    return fail(Errc::kInvalid, "the file needs larger blocks; block size",
+                static_cast<int32_t>((*keeper)->block_size()));
+  }
+  if ((*keeper)->size() == 0 || !is_aligned((*keeper)->size(), spec.block_size)) {
+    return fail(Errc::kInvalid, "the file's size is not a multiple of the block size");
+  }
+  return std::make_unique<FileSource>(std::move(*keeper), spec);
+}
+
+}  // namespace cairn::drive

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources: drives named by a line of text, opened on every core that serves them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "drive/drive.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+// "mem:size=1G", "file:/var/lib/cairn/d0,size=8G". Options follow, separated by commas:
+//   size=N    bytes, with K, M, G or T (1024 each); a file that exists may leave it out
+//   block=N   512 to 65536, default 4096
+//   direct=off   file: go through the page cache, for file systems without O_DIRECT
+struct Spec {
+  enum class Kind : uint8_t { kMemory, kFile };
+  Kind kind = Kind::kMemory;
+  std::string path;
+  uint64_t size = 0;
+  uint32_t block_size = 4096;
+  bool direct = true;
+
+  // What is wrong, as a sentence with the part in question, for the user.
+  static std::expected<Spec, std::string> parse(std::string_view text);
+  // The canonical form: parse(text()) is the same.
+  std::string text() const;
+};
+
+// "4096", "512K", "1G", "1GiB". Nothing when it is no such number or does not fit.
+bool parse_size(std::string_view text, uint64_t& size);
+
+// A medium and how to reach it from each core. Made on one core, outlives every Drive it opens.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Errors as Env::open_disk and Env::map_memory. The medium is held exclusively from here on.
+  static Result<std::unique_ptr<Source>> make(env::Env& env, const Spec& spec);
+  // The drive as `env`'s core uses it.
+  virtual Result<std::unique_ptr<Drive>> open(env::Env& env) = 0;
+};
+
+}  // namespace cairn::drive
