@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command: what a transport lends the engine while it executes one submission entry.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "nvme/command_format.h"
+#include "task/cancel.h"
+#include "task/task.h"
+
+namespace cairn::nvme {
+
+using Pieces = std::span<const MutableBytes>;
+
+// Derived by a transport: NVMe/TCP keeps its capsule and buffers in it, a door for virtual machines
+// its translated guest memory. Lives from submission until complete(); used on its queue's core.
+class Command {
+ public:
+  Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  Sqe sqe;
+
+  // Memory for `bytes` that go to the host when the command completes with success. At most once.
+  // kInvalid: the command's data pointer describes another length. kLimit, kCancelled, kReset.
+  virtual task::Task<Result<Pieces>> to_host(size_t bytes) = 0;
+  // All data the host sends with the command, `bytes` of it. At most once. Same errors.
+  virtual task::Task<Result<Pieces>> from_host(size_t bytes) = 0;
+  // The end: the engine does not touch the command afterwards.
+  virtual void complete(const Cqe& cqe) = 0;
+  // Requested by Abort and when the queue goes away.
+  virtual task::CancelToken cancel_token() = 0;
+
+ protected:
+  ~Command() = default;
+};
+
+// A completion of `command` with this status; the transport fills in the queue's head.
+inline Cqe make_cqe(const Sqe& sqe, Status status, uint32_t dw0 = 0) {
+  Cqe cqe;
+  cqe.dw0 = dw0;
+  cqe.cid = sqe.cid;
+  cqe.set_status(status);
+  return cqe;
+}
+
+}  // namespace cairn::nvme

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvme/core_namespace.h"
+
+#include <utility>
+
+namespace cairn::nvme {
+
+Result<CoreNamespace*> CoreNamespaces::add(uint32_t nsid, std::unique_ptr<drive::Drive> drive) {
+  if (namespaces_.contains(nsid)) return fail(Errc::kExists, "namespace id");
+  auto space = std::make_unique<CoreNamespace>();
+  space->nsid = nsid;
+  space->drive = std::move(drive);
+  return namespaces_.emplace(nsid, std::move(space)).first->second.get();
+}
+
+task::Task<Result<void>> CoreNamespaces::remove(uint32_t nsid) {
+  CoreNamespace* space = find(nsid);
+  if (space == nullptr) co_return fail(Errc::kNotFound, "namespace id");
+  space->removed = true;
+  co_await space->gate.close();
+  co_await space->drive->close();
+  namespaces_.erase(nsid);
+  co_return Result<void>{};
+}
+
+task::Task<void> CoreNamespaces::clear() {
+  std::vector<uint32_t> ids;
+  for_each([&](CoreNamespace& space) { ids.push_back(space.nsid); });
+  for (const uint32_t nsid : ids) {
+    Result<void> removed = co_await remove(nsid);
+    if (!removed) continue;  // somebody else is removing it
+  }
+}
+
+}  // namespace cairn::nvme

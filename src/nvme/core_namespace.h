@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// CoreNamespaces: the namespaces of a subsystem as one core serves them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "drive/drive.h"
+#include "nvme/reservation_view.h"
+#include "task/gate.h"
+#include "task/task.h"
+
+namespace cairn::nvme {
+
+// Asymmetric namespace access: how good this path is (NVMe Base 2.0, 8.1).
+enum class AnaState : uint8_t {
+  kOptimized = 1,
+  kNonOptimized = 2,
+  kInaccessible = 3,
+  kPersistentLoss = 4,
+  kChange = 15,
+};
+
+// What SMART and metrics count, per core and namespace; summed when asked for.
+struct IoCounters {
+  uint64_t reads = 0;
+  uint64_t writes = 0;
+  uint64_t blocks_read = 0;
+  uint64_t blocks_written = 0;
+  uint64_t media_errors = 0;
+  void add(const IoCounters& other) {
+    reads += other.reads;
+    writes += other.writes;
+    blocks_read += other.blocks_read;
+    blocks_written += other.blocks_written;
+    media_errors += other.media_errors;
+  }
+};
+
+// One namespace on one core. Commands enter its gate; removal closes it and waits.
+struct CoreNamespace {
+  uint32_t nsid = 0;
+  std::unique_ptr<drive::Drive> drive;
+  AnaState ana_state = AnaState::kOptimized;
+  ReservationView reservation;
+  IoCounters counters;
+  task::Gate gate;
+  bool removed = false;
+};
+
+// Changed by the control core through messages, read by this core's queues.
+class CoreNamespaces {
+ public:
+  // Null when there is none, or it is being removed.
+  CoreNamespace* find(uint32_t nsid) {
+    const auto found = namespaces_.find(nsid);
+    return found == namespaces_.end() || found->second->removed ? nullptr : found->second.get();
+  }
+  // kExists: the id is taken.
+  Result<CoreNamespace*> add(uint32_t nsid, std::unique_ptr<drive::Drive> drive);
+  // Waits until no command uses it, closes its drive and forgets it. kNotFound.
+  task::Task<Result<void>> remove(uint32_t nsid);
+  // All of them; for shutdown.
+  task::Task<void> clear();
+
+  template <class F>
+  void for_each(F&& visit) {
+    for (auto& [nsid, space] : namespaces_) {
+      if (!space->removed) visit(*space);
+    }
+  }
+
+ private:
+  std::map<uint32_t, std::unique_ptr<CoreNamespace>> namespaces_;
+};
+
+}  // namespace cairn::nvme

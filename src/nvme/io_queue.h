@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// IoQueue: executes the commands of one I/O queue on this core's drives. Knows no transport.
+#pragma once
+
+#include <cstdint>
+
+#include "base/buffer.h"
+#include "nvme/command.h"
+#include "nvme/core_namespace.h"
+#include "nvme/io_format.h"
+#include "nvme/reservation_view.h"
+#include "task/gate.h"
+#include "task/task.h"
+
+namespace cairn::nvme {
+
+// Limits a controller advertises and a queue enforces.
+struct IoLimits {
+  uint32_t transfer_bytes_max = 1 << 20;  // MDTS
+  uint32_t dsm_ranges_max = 256;
+  uint32_t copy_ranges_max = 128;     // MSRC, one-based here
+  uint32_t copy_bytes_max = 1 << 20;  // MCL and MSSRL, in bytes
+};
+
+// What commands that concern more than this core are passed on to: the controller, elsewhere.
+class IoControl {
+ public:
+  // Register, acquire, release: the data was read. Report: fills `answer` up to its size.
+  virtual task::Task<Status> reservation(const Sqe& sqe, Pieces data) = 0;
+
+ protected:
+  ~IoControl() = default;
+};
+
+// Commands run side by side; each completes in its own time. Close before destruction.
+class IoQueue {
+ public:
+  struct Context {
+    CoreNamespaces& namespaces;
+    BufferPool& buffers;
+    IoControl& control;
+    HostId host{};
+    IoLimits limits;
+  };
+  explicit IoQueue(const Context& context) : context_(context) {}
+
+  // Takes a command; its complete() is called once, perhaps before this returns. The order of calls
+  // is the order of the queue: it decides which commands fuse.
+  void submit(Command& command);
+  // Completes a half-finished fused pair and waits for every command. Cancel them first if they
+  // should not take their time.
+  task::Task<void> close();
+  size_t in_flight() const { return gate_.count(); }
+
+ private:
+  task::Task<void> execute(Command& command);
+  task::Task<Status> dispatch(Command& command, CoreNamespace& space);
+  task::Task<Status> transfer(Command& command, CoreNamespace& space);
+  task::Task<Status> write_zeroes(Command& command, CoreNamespace& space);
+  task::Task<Status> manage_dataset(Command& command, CoreNamespace& space);
+  task::Task<Status> copy(Command& command, CoreNamespace& space, uint32_t& copied);
+  task::Task<Status> reserve(Command& command);
+  task::Task<Status> flush_all(Command& command);
+  task::Task<void> execute_fused(Command& compare, Command& write);
+  struct FusedOutcome {
+    Status first;
+    Status second;
+  };
+  task::Task<FusedOutcome> compare_and_write(Command& compare, Command& write);
+  Status check_range(const CoreNamespace& space, Lba start, uint64_t blocks) const;
+  Status check_transfer(const CoreNamespace& space, const BlockFields& fields) const;
+  Status admit(const CoreNamespace& space, bool writes) const;
+  void abandon_first(StatusCode code);
+
+  Context context_;
+  Command* first_ = nullptr;  // of a fused pair, waiting for its second
+  task::Gate gate_;
+};
+
+}  // namespace cairn::nvme

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registry: the control side of everything one box serves. Subsystems, their namespaces and hosts,
+// the controllers that hosts have connected, and the discovery service. Knows no transport.
+//
+// It lives on one core, the control core, and all calls are made there; transports on other cores
+// come through env::call_on. What the data path needs is copied to each core (CoreNamespaces) and
+// changed by messages, so that an I/O command touches nothing but its own core.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "drive/source.h"
+#include "env/env.h"
+#include "nvme/command_format.h"
+#include "nvme/core_namespace.h"
+#include "nvme/fabrics_format.h"
+#include "nvme/io_queue.h"
+#include "nvme/reservation_view.h"
+#include "task/task.h"
+
+namespace cairn::nvme {
+
+// A connected queue as the registry reaches it. Implemented by transports; every call is made on
+// the queue's own core. It lives until disconnected() has returned for it.
+class QueueLink {
+ public:
+  // Ends the connection; `why` is a literal for the log.
+  virtual void disconnect(const char* why) = 0;
+  // Asks the command with this id to stop. False: there is none.
+  virtual bool abort(uint16_t cid) = 0;
+  // Whether a command came since the last call (keep-alive by traffic).
+  virtual bool take_traffic() = 0;
+
+ protected:
+  ~QueueLink() = default;
+};
+
+struct ConnectRequest {
+  Sqe sqe;  // a Connect
+  ConnectData data;
+  env::Address local;  // where the host reached us
+  env::Address peer;
+  CoreId core;
+  QueueLink* link = nullptr;
+};
+
+class Controller;
+
+struct ConnectReply {
+  Status status;                     // with dw0 as Connect's answer says
+  uint32_t dw0 = 0;                  // ConnectResult or ConnectInvalid
+  Controller* controller = nullptr;  // on success; valid until disconnected()
+  uint16_t queue_id = 0;
+  uint16_t queue_entries = 0;  // one-based
+  bool flow_control = true;    // false: SQHD is FFFFh and C2HData may carry SUCCESS
+  // I/O queues: what the queue's core executes commands with.
+  CoreNamespaces* namespaces = nullptr;
+  HostId host{};
+  IoLimits limits;
+};
+
+struct HostEntry {
+  std::string nqn;
+};
+
+struct SubsystemOptions {
+  std::string nqn;
+  std::string serial;  // 20 characters; empty: made from the NQN
+  std::string model = "Cairn flash box";
+  std::vector<std::string> hosts;  // NQNs that may connect; empty with allow_any_host
+  bool allow_any_host = true;
+  uint16_t queues_max = 128;         // I/O queues of one controller
+  uint16_t queue_entries_max = 128;  // MQES, one-based
+  uint16_t controllers_max = 1024;
+  bool keep_reservations = false;  // PTPL is honoured: state goes to `state`
+};
+
+struct NamespaceOptions {
+  uint32_t nsid = 0;  // 0: the lowest free
+  drive::Spec drive;
+  std::array<uint8_t, 16> nguid{};  // all zero: made from NQN, nsid and drive text
+  std::array<uint8_t, 16> uuid{};   // likewise
+  uint32_t ana_group = 1;
+  bool read_only = false;
+};
+
+// What a configuration tool shows of a namespace.
+struct NamespaceInfo {
+  NamespaceOptions options;
+  drive::Geometry geometry;
+  AnaState ana_state = AnaState::kOptimized;
+};
+
+// An address that hosts are told of by discovery.
+struct PortOptions {
+  uint16_t port_id = 1;
+  env::Address listen;     // 0.0.0.0 and [::] mean: as the asking host reached us
+  env::Address advertise;  // port 0: `listen`
+};
+
+class Registry {
+ public:
+  // Called on the control core; namespaces are opened on every core of `env`'s world.
+  explicit Registry(env::Env& env);
+  ~Registry();
+
+  // kExists, kInvalid (an NQN that is none).
+  Result<void> add_subsystem(const SubsystemOptions& options);
+  // Disconnects its controllers and closes its drives. kNotFound.
+  task::Task<Result<void>> remove_subsystem(std::string_view nqn);
+  // Opens the drive on every core, then tells every host. Gives the nsid. Errors as Source::make,
+  // kExists (the nsid, or the drive's file, is in use), kNotFound (the subsystem), kLimit.
+  task::Task<Result<uint32_t>> add_namespace(std::string_view nqn, const NamespaceOptions& options);
+  // Waits for its commands, closes it, tells every host.
+  task::Task<Result<void>> remove_namespace(std::string_view nqn, uint32_t nsid);
+  task::Task<Result<void>> resize_namespace(std::string_view nqn, uint32_t nsid, uint64_t bytes);
+  task::Task<Result<void>> set_ana_state(std::string_view nqn, uint32_t group, AnaState state);
+  Result<void> set_hosts(std::string_view nqn, bool any, std::vector<std::string> hosts);
+  std::vector<NamespaceInfo> namespaces(std::string_view nqn) const;
+  void add_port(const PortOptions& options);
+
+  // A Connect command, of an admin or I/O queue, to a subsystem or to discovery.
+  task::Task<ConnectReply> connect(const ConnectRequest& request);
+  // The queue's connection is gone. When it was the admin queue, its controller goes, and with it
+  // its other queues. After this the registry does not touch the link.
+  task::Task<void> disconnected(Controller& controller, uint16_t queue_id, QueueLink& link);
+
+  // A command of the admin queue, Fabrics commands after Connect included. `data` is what the host
+  // sent, or the room for what it gets (the length of its data pointer). May wait long (an event
+  // request): `token` ends it.
+  task::Task<Cqe> admin(Controller& controller, const Sqe& sqe, MutableBytes data,
+                        task::CancelToken token);
+  // Reservation commands of I/O queues.
+  task::Task<Status> reservation(Controller& controller, const Sqe& sqe, MutableBytes data);
+
+  // Disconnects everybody, closes every drive; then it can be destroyed.
+  task::Task<void> close();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cairn::nvme
