@@ -10,9 +10,9 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERS
     "Cairn is built with clang 19 or newer; this is ${CMAKE_CXX_COMPILER_ID} "
     "${CMAKE_CXX_COMPILER_VERSION} (${CMAKE_CXX_COMPILER}).\n"
     "g++ 12 miscompiles common co_await forms (ARCHITECTURE.md, 'Compiler').\n"
-    "Next: run ./cairn, which installs clang-19 and selects it; or 'apt-get install clang-19 lld-19' "
-    "and configure with -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 in an empty "
-    "build folder.")
+    "Next: run ./cairn, which installs clang-19 and selects it; or 'apt-get install clang-19 "
+    "lld-19' and configure an empty build folder with -DCMAKE_C_COMPILER=clang-19 "
+    "-DCMAKE_CXX_COMPILER=clang++-19.")
 endif()
 
 set(CMAKE_CXX_STANDARD 23)
@@ -36,6 +36,7 @@ add_compile_options(-Wall -Wextra -Wshadow -Werror -Wno-missing-field-initialize
 add_link_options(-fuse-ld=lld)
 
 if(CAIRN_SANITIZE)
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -fno-omit-frame-pointer")
   add_compile_options(-fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CAIRN_SANITIZE})
 endif()

@@ -39,7 +39,7 @@ class DiskOp final : public task::Operation<void> {
   using Operation::cancelled;
 
   // The back end's own room while it has the operation.
-  static constexpr size_t kScratchSize = 64;
+  static constexpr size_t kScratchSize = 96;
   alignas(16) std::byte scratch[kScratchSize];
 
  private:

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posix/core.h"
+
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "base/check.h"
+#include "task/frame.h"
+
+namespace cairn::posix {
+
+namespace {
+
+// Entries of the ready queue to run before looking at the kernel again.
+constexpr size_t kReadyBatch = 256;
+
+Time read_clock() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return Time{now.tv_sec * 1'000'000'000 + now.tv_nsec};
+}
+
+uint64_t random_seed() {
+  uint64_t seed = 0;
+  CHECK(::getrandom(&seed, sizeof(seed), 0) == sizeof(seed));
+  return seed;
+}
+
+void raise(int event_fd) {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then it is readable already.
+  (void)!::write(event_fd, &one, sizeof(one));
+}
+
+}  // namespace
+
+Neighbours::Neighbours(size_t count) : cores(count) {
+  for (size_t i = 0; i < count; ++i) {
+    signals.emplace_back(::eventfd(0, EFD_CLOEXEC));
+    CHECK(signals.back().is_open(), "an event descriptor per core");
+  }
+}
+
+void Neighbours::wake_all() {
+  for (const Fd& signal : signals) raise(signal.get());
+}
+
+void RingTrace::write(const char* what, uint64_t a, uint64_t b) {
+  if (ring_.empty()) ring_.resize(kEvents);
+  ring_[count_++ % kEvents] = {.at = clock_.now(), .what = what, .a = a, .b = b};
+}
+
+std::vector<env::TraceEvent> RingTrace::events() const {
+  std::vector<env::TraceEvent> events;
+  for (uint64_t i = count_ > kEvents ? count_ - kEvents : 0; i < count_; ++i) {
+    events.push_back(ring_[i % kEvents]);
+  }
+  return events;
+}
+
+CoreEnv::CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& options)
+    : id_(id),
+      neighbours_(neighbours),
+      poll_(options.poll),
+      now_(read_clock()),
+      wheel_(now_),
+      rng_(random_seed()),
+      buffers_(options.buffers),
+      trace_(*this, options.trace) {}
+
+CoreEnv::~CoreEnv() { task::trim_frames(); }
+
+WallTime CoreEnv::wall_now() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return WallTime{now.tv_sec * 1'000'000'000 + now.tv_nsec};
+}
+
+void CoreEnv::fill_secret(MutableBytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    CHECK(got > 0, "the kernel has randomness");
+    bytes = bytes.subspan(static_cast<size_t>(got));
+  }
+}
+
+void CoreEnv::post(CoreId to, env::Message& message) {
+  CHECK(to.value() < neighbours_.cores.size(), "a core of this world");
+  neighbours_.cores[to.value()].load(std::memory_order_acquire)->put(message);
+}
+
+void CoreEnv::close_connection(int64_t handle) { ::close(static_cast<int>(handle)); }
+
+void CoreEnv::put(env::Message& message) {
+  if (mailbox_.put(message)) raise(signal_fd());
+}
+
+void CoreEnv::take_signal() {
+  uint64_t count = 0;
+  (void)!::read(signal_fd(), &count, sizeof(count));
+}
+
+void CoreEnv::refresh_clock() { now_ = read_clock(); }
+
+void CoreEnv::run_messages() {
+  env::Message* message = mailbox_.take_all();
+  while (message != nullptr) {
+    env::Message* next = message->next;  // the message may be gone once it has run
+    message->run(*message, *this);
+    message = next;
+  }
+}
+
+void CoreEnv::run(const env::Program* program) {
+  const task::ReadyQueue::Scope scope(ready_);
+  task::Task<void> main;
+  if (program != nullptr) main = (*program)(*this);
+  for (;;) {
+    refresh_clock();
+    if (neighbours_.stop_requested.load(std::memory_order_relaxed)) stop_.request();
+    run_messages();
+    wheel_.advance(now_);
+    ready_.run(kReadyBatch);
+    if (main.is_valid() ? main.is_done() : neighbours_.ended.load(std::memory_order_acquire)) break;
+    if (poll_ || !ready_.empty() || !mailbox_.fall_asleep()) {
+      turn(Time{0});
+      continue;
+    }
+    // Whoever sets a flag wakes after it, so a flag missed above ends the wait below.
+    const bool flagged =
+        neighbours_.ended.load() || (neighbours_.stop_requested.load() && !stop_.requested());
+    const Time next = wheel_.next();
+    if (next != Time::never()) refresh_clock();  // what ran above took time off the wait
+    turn(flagged ? Time{0} : next);
+    mailbox_.awake();
+  }
+  drain();
+}
+
+}  // namespace cairn::posix

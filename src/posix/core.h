@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// CoreEnv: the part of a real core that does not depend on how it waits for I/O.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/rng.h"
+#include "env/env.h"
+#include "env/world.h"
+#include "posix/fd.h"
+#include "posix/mailbox.h"
+#include "task/cancel.h"
+#include "task/ready.h"
+#include "task/timer.h"
+
+namespace cairn::posix {
+
+class CoreEnv;
+
+// What the cores of one world know of each other. Outlives them.
+struct Neighbours {
+  explicit Neighbours(size_t count);
+  // Wakes every core. From any thread and from signal handlers.
+  void wake_all();
+
+  std::vector<std::atomic<CoreEnv*>> cores;
+  std::vector<Fd> signals;  // one event descriptor per core
+  std::atomic<bool> stop_requested = false;
+  std::atomic<bool> ended = false;
+};
+
+// Keeps the last events of one core.
+class RingTrace final : public env::Trace {
+ public:
+  static constexpr size_t kEvents = 4096;
+  RingTrace(const task::Timers& clock, bool enabled) : clock_(clock) { enabled_ = enabled; }
+  // The events still known, oldest first.
+  std::vector<env::TraceEvent> events() const;
+
+ private:
+  void write(const char* what, uint64_t a, uint64_t b) override;
+  const task::Timers& clock_;
+  std::vector<env::TraceEvent> ring_;
+  uint64_t count_ = 0;
+};
+
+// One thread's world: clock, timers, mailbox, ready queue and the loop that turns them. A back end
+// derives from it, adds streams and disks, and says how to wait. Made, run and destroyed on its own
+// thread; only put() is for others.
+class CoreEnv : public env::Env, public env::Connection::Owner {
+ public:
+  CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& options);
+  ~CoreEnv() override;
+
+  // Turns until the world has ended. On core 0 that is when `program` is done.
+  void run(const env::Program* program);
+
+  // From any thread.
+  void put(env::Message& message);
+
+  Time now() const override { return now_; }
+  void arm(task::Timer& timer, Time when) override { wheel_.arm(timer, when, this); }
+  void disarm(task::Timer& timer) override { wheel_.disarm(timer); }
+  CoreId core() const override { return id_; }
+  uint32_t core_count() const override { return static_cast<uint32_t>(neighbours_.cores.size()); }
+  WallTime wall_now() const override;
+  Rng& rng() override { return rng_; }
+  void fill_secret(MutableBytes bytes) override;
+  BufferPool& buffers() override { return buffers_; }
+  env::Trace& trace() override { return trace_; }
+  task::CancelToken stop_token() override { return stop_.token(); }
+  void post(CoreId to, env::Message& message) override;
+
+ protected:
+  // Starts what was queued, takes completions; blocks until `until` at most, or until something
+  // comes, but not at all when `until` is not in the future (Time{0}: just look).
+  virtual void turn(Time until) = 0;
+  // Gives back whatever the kernel still holds; called after the last task.
+  virtual void drain() = 0;
+  // Accepts and connects make one of these; closing needs no core.
+  void close_connection(int64_t handle) override;
+
+  // Readable when another thread has something; the back end watches it and then takes it.
+  int signal_fd() const { return neighbours_.signals[id_.value()].get(); }
+  void take_signal();
+
+ private:
+  void run_messages();
+  void refresh_clock();
+
+  CoreId id_;
+  Neighbours& neighbours_;
+  bool poll_;
+  Mailbox mailbox_;
+  task::ReadyQueue ready_;
+  Time now_;
+  task::TimerWheel wheel_;
+  task::CancelSource stop_;
+  Rng rng_;
+  BufferPool buffers_;
+  RingTrace trace_;
+};
+
+}  // namespace cairn::posix

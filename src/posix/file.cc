@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posix/file.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/units.h"
+
+namespace cairn::posix {
+
+namespace {
+
+constexpr uint32_t kBlockSizeMin = 512;
+constexpr uint32_t kDirectBlockSize = 4096;  // where the kernel does not tell
+constexpr uint32_t kBlockSizeMax = 65536;
+
+static_assert(sizeof(MutableBytes) == sizeof(iovec), "a span of bytes reads as an iovec");
+
+uint32_t direct_alignment(int fd) {
+#ifdef STATX_DIOALIGN
+  struct statx info{};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 &&
+      (info.stx_mask & STATX_DIOALIGN) != 0 && info.stx_dio_offset_align != 0) {
+    return std::max({info.stx_dio_offset_align, info.stx_dio_mem_align, kBlockSizeMin});
+  }
+#else
+  (void)fd;
+#endif
+  return kDirectBlockSize;
+}
+
+Result<void> fit_size(DiskFile& file, const env::DiskOptions& options) {
+  struct stat info{};
+  if (::fstat(file.fd.get(), &info) != 0) return fail(Error::from_errno(errno, "inspect the file"));
+  if (S_ISBLK(info.st_mode)) {
+    file.is_device = true;
+    if (::ioctl(file.fd.get(), BLKGETSIZE64, &file.size) != 0) {
+      return fail(Error::from_errno(errno, "ask the device for its size"));
+    }
+    if (options.size != 0 && options.size > file.size) {
+      return fail(Errc::kInvalid, "the device is smaller than the size asked for");
+    }
+    if (options.size != 0) file.size = options.size;
+    return {};
+  }
+  if (!S_ISREG(info.st_mode)) return fail(Errc::kInvalid, "neither a file nor a block device");
+  file.size = static_cast<uint64_t>(info.st_size);
+  if (file.size == 0 && options.size != 0 && !options.read_only) {
+    if (::ftruncate(file.fd.get(), static_cast<off_t>(options.size)) != 0) {
+      return fail(Error::from_errno(errno, "set the size of the file"));
+    }
+    file.size = options.size;
+  } else if (options.size != 0 && options.size != file.size) {
+    return fail(Errc::kInvalid, "the file exists with another size; resize it or leave size out");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DiskFile> open_disk_file(const env::DiskOptions& options) {
+  DiskFile file;
+  const int access = options.read_only ? O_RDONLY : O_RDWR;
+  const int create = options.create && !options.read_only ? O_CREAT : 0;
+  const int direct = options.direct ? O_DIRECT : 0;
+  file.fd = Fd(::open(options.path.c_str(), access | create | direct | O_CLOEXEC, 0600));
+  if (!file.fd.is_open()) {
+    if (errno == EINVAL && direct != 0) {
+      return fail(Errc::kUnsupported, "direct access on this file system", EOPNOTSUPP);
+    }
+    return fail(Error::from_errno(errno, "open the file"));
+  }
+  if (::flock(file.fd.get(), (options.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    return fail(Errc::kExists, "the file is in use by another drive or process");
+  }
+  if (Result<void> sized = fit_size(file, options); !sized) return fail(sized.error());
+  const uint32_t needed = options.direct ? direct_alignment(file.fd.get()) : kBlockSizeMin;
+  file.block_size = options.block_size == 0 ? needed : options.block_size;
+  if (file.block_size < needed || file.block_size > kBlockSizeMax ||
+      !std::has_single_bit(file.block_size)) {
+    return fail(Errc::kInvalid, "block size (a power of two the medium can do, at most 64 KiB)");
+  }
+  if (!is_aligned(file.size, file.block_size)) {
+    return fail(Errc::kInvalid, "the size is not a multiple of the block size");
+  }
+  return file;
+}
+
+int fallocate_mode(env::DiskOp::Kind kind) {
+  return kind == env::DiskOp::Kind::kDiscard ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
+                                             : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+}
+
+Result<void> zero_by_writing(const DiskFile& file, uint64_t offset, uint64_t length) {
+  constexpr size_t kStep = 128_KiB;
+  const std::unique_ptr<void, decltype(&std::free)> zeroes(std::aligned_alloc(4096, kStep),
+                                                           &std::free);
+  if (zeroes == nullptr) return fail(Errc::kLimit, "memory");
+  std::memset(zeroes.get(), 0, kStep);
+  while (length > 0) {
+    const size_t step = std::min<uint64_t>(length, kStep);
+    const ssize_t wrote = ::pwrite(file.fd.get(), zeroes.get(), step, static_cast<off_t>(offset));
+    if (wrote <= 0) return fail(Error::from_errno(wrote == 0 ? EIO : errno, "write zeroes"));
+    offset += static_cast<uint64_t>(wrote);
+    length -= static_cast<uint64_t>(wrote);
+  }
+  return {};
+}
+
+namespace {
+
+// Moves all bytes of a read or write, however the kernel cuts it.
+Result<void> transfer(const DiskFile& file, const env::DiskOp& op) {
+  const env::DiskOp::Request& request = op.request();
+  const bool reading = request.kind == env::DiskOp::Kind::kRead;
+  const auto* pieces = reinterpret_cast<const iovec*>(op.into().data());
+  std::vector<iovec> rest(pieces, pieces + op.into().size());
+  auto next = rest.begin();
+  uint64_t offset = request.offset;
+  while (next != rest.end()) {
+    const int count = static_cast<int>(std::min<ptrdiff_t>(rest.end() - next, IOV_MAX));
+    const auto at = static_cast<off_t>(offset);
+    ssize_t moved =
+        reading ? ::preadv(file.fd.get(), &*next, count, at)
+                : ::pwritev2(file.fd.get(), &*next, count, at, request.durable ? RWF_DSYNC : 0);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0) return fail(Error::from_errno(errno, reading ? "read" : "write"));
+    if (moved == 0) return fail(Errc::kIo, "the file is shorter than it was");
+    offset += static_cast<uint64_t>(moved);
+    while (next != rest.end() && static_cast<size_t>(moved) >= next->iov_len) {
+      moved -= static_cast<ssize_t>(next->iov_len);
+      ++next;
+    }
+    if (next != rest.end()) {
+      next->iov_base = static_cast<char*>(next->iov_base) + moved;
+      next->iov_len -= static_cast<size_t>(moved);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_blocking(const DiskFile& file, const env::DiskOp& op) {
+  using Kind = env::DiskOp::Kind;
+  const env::DiskOp::Request& request = op.request();
+  switch (request.kind) {
+    case Kind::kRead:
+    case Kind::kWrite:
+      return transfer(file, op);
+    case Kind::kFlush:
+      if (::fdatasync(file.fd.get()) != 0) return fail(Error::from_errno(errno, "flush"));
+      return {};
+    case Kind::kDiscard:
+    case Kind::kWriteZeroes: {
+      if (::fallocate(file.fd.get(), fallocate_mode(request.kind),
+                      static_cast<off_t>(request.offset),
+                      static_cast<off_t>(request.length)) != 0) {
+        if (errno != EOPNOTSUPP) return fail(Error::from_errno(errno, "clear a range"));
+        if (Result<void> zeroed = zero_by_writing(file, request.offset, request.length); !zeroed) {
+          return zeroed;
+        }
+      }
+      if (request.durable && ::fdatasync(file.fd.get()) != 0) {
+        return fail(Error::from_errno(errno, "flush"));
+      }
+      return {};
+    }
+    case Kind::kResize:
+      if (file.is_device) return fail(Errc::kUnsupported, "a device keeps its size");
+      if (::ftruncate(file.fd.get(), static_cast<off_t>(request.length)) != 0) {
+        return fail(Error::from_errno(errno, "resize the file"));
+      }
+      return {};
+  }
+  return fail(Errc::kInvalid, "disk request");
+}
+
+}  // namespace cairn::posix

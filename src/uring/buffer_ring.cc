@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "uring/buffer_ring.h"
+
+#include <cstdlib>
+
+#include "base/check.h"
+
+namespace cairn::uring {
+
+void BufferRing::Free::operator()(std::byte* memory) const { std::free(memory); }
+
+Result<std::unique_ptr<BufferRing>> BufferRing::make(io_uring& ring) {
+  std::unique_ptr<BufferRing> made(new BufferRing(ring));
+  constexpr size_t kPage = 4096;
+  const size_t shared_size = align_up(kCount * sizeof(io_uring_buf), kPage);
+  made->shared_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, shared_size)));
+  made->memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, size_t{kCount} * kSize)));
+  CHECK(made->shared_memory_ != nullptr && made->memory_ != nullptr);
+  std::memset(made->shared_memory_.get(), 0, shared_size);
+  io_uring_buf_reg registration{};
+  registration.ring_addr = reinterpret_cast<uint64_t>(made->shared_memory_.get());
+  registration.ring_entries = kCount;
+  registration.bgid = kGroup;
+  const int error = ::io_uring_register_buf_ring(&ring, &registration, 0);
+  if (error < 0) return fail(Errc::kUnsupported, "io_uring buffer rings", -error);
+  made->shared_ = reinterpret_cast<io_uring_buf_ring*>(made->shared_memory_.get());
+  ::io_uring_buf_ring_init(made->shared_);
+  for (uint32_t id = 0; id < kCount; ++id) made->give(static_cast<BufferId>(id));
+  return made;
+}
+
+BufferRing::~BufferRing() {
+  if (shared_ != nullptr) ::io_uring_unregister_buf_ring(&ring_, kGroup);
+}
+
+void BufferRing::give(BufferId id) {
+  ::io_uring_buf_ring_add(shared_, memory_.get() + offset(id), kSize, id,
+                          ::io_uring_buf_ring_mask(kCount), 0);
+  ::io_uring_buf_ring_advance(shared_, 1);
+}
+
+}  // namespace cairn::uring

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// UringCore: one reactor on one ring.
+#pragma once
+
+#include <memory>
+
+#include "base/list.h"
+#include "posix/core.h"
+#include "uring/buffer_ring.h"
+#include "uring/ring.h"
+#include "uring/world.h"
+
+namespace cairn::uring {
+
+class Socket;
+struct StarvedTag;
+
+class UringCore final : public posix::CoreEnv {
+ public:
+  UringCore(CoreId id, posix::Neighbours& neighbours, const env::WorldOptions& options,
+            const Use& use, std::unique_ptr<Ring> ring);
+
+  Result<std::unique_ptr<env::Listener>> listen(const env::Address& at,
+                                                const env::ListenOptions& options) override;
+  std::unique_ptr<env::Stream> open(env::Connection connection) override;
+  Result<std::unique_ptr<env::Disk>> open_disk(const env::DiskOptions& options) override;
+
+  Ring& ring() { return *ring_; }
+  // Null where the kernel has none: receive() then asks for one piece at a time.
+  BufferRing* buffer_ring() { return buffer_ring_.get(); }
+  // Standing requests: for accept and, with the buffer ring, for receive.
+  bool has_multishot() const { return buffer_ring_ != nullptr; }
+  env::Connection connection(int fd) { return {this, fd}; }
+
+  // How many chunks one stream may hold: all of them when alone, a fair part among many.
+  uint32_t chunks_per_stream() const;
+  void add_receiver() { ++receivers_; }
+  void remove_receiver() { --receivers_; }
+  // Sockets that found no buffer; tried again when one is given back.
+  void add_starved(Socket& socket);
+  void feed_starved();
+
+ private:
+  // Watches the mailbox's event descriptor.
+  class SignalRead final : public Completion {
+   public:
+    explicit SignalRead(UringCore& core) : core_(core) {}
+    void arm();
+    void on_complete(int32_t result, uint32_t flags) override;
+    bool ending = false;
+
+   private:
+    UringCore& core_;
+    uint64_t count_ = 0;
+  };
+
+  void turn(Time until) override;
+  void drain() override;
+  void start_connect(env::ConnectOp& op) override;
+  void cancel_connect(env::ConnectOp& op) override;
+
+  std::unique_ptr<Ring> ring_;
+  std::unique_ptr<BufferRing> buffer_ring_;
+  SignalRead signal_read_;
+  List<Socket, StarvedTag> starved_;
+  uint32_t receivers_ = 0;
+};
+
+}  // namespace cairn::uring

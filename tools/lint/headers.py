@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each header under src/ compiles alone, and twice in one file.
+
+With --compile-commands the flags are those of a file in the header's own folder, so that this sees
+what the build sees; without it they are the plain ones below.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+from common import Finding, arguments, files, finish
+
+COMPILER = "clang++-19"
+PLAIN_FLAGS = ["-std=c++23", "-Wall", "-Wextra", "-Werror"]
+JOBS = 2
+DIAGNOSTIC = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)")
+
+
+def flags_of(command):
+    """A compile command without its compiler, its files and its dependency output."""
+    flags = []
+    words = iter(command)
+    for word in words:
+        if word in ("-o", "-MF", "-MT", "-MQ", "-c"):
+            next(words, None)
+        elif flags or word.startswith("-"):
+            if word not in ("-MD", "-MMD"):
+                flags.append(word)
+    return flags
+
+
+def flags_by_folder(root, database):
+    """Maps a folder, such as "src/base", to the flags of one file in it; "" is any folder."""
+    found = {"": PLAIN_FLAGS + ["-I", str(root / "src")]}
+    if not database or not database.exists():  # cmake writes none for a tree without sources
+        return found
+    for entry in json.loads(database.read_text()):
+        path = pathlib.Path(entry["directory"], entry["file"])
+        if path.is_relative_to(root / "src"):
+            folder = "/".join(path.relative_to(root).parts[:2])
+            command = entry.get("arguments") or shlex.split(entry["command"])
+            if not path.stem.endswith("_test"):
+                found[folder] = flags_of(command)
+            found.setdefault(folder, flags_of(command))
+            found[""] = found[folder]
+    return found
+
+
+def check_header(root, path, flags):
+    name = path.removeprefix("src/")
+    program = f'#include "{name}"\n#include "{name}"\n'
+    command = [COMPILER, *flags, "-fsyntax-only", "-fno-color-diagnostics", "-x", "c++", "-"]
+    result = subprocess.run(command, input=program, capture_output=True, text=True, cwd=root)
+    if result.returncode == 0:
+        return None
+    first = DIAGNOSTIC.search(result.stderr)
+    if not first:
+        return Finding(path, 1, "does not compile alone", result.stderr.strip())
+    where = os.path.relpath(root / first["path"], root)
+    line = int(first["line"]) if where == path else 1
+    return Finding(path, line, f"does not compile alone: {first['text']}",
+                   "include what it uses, and #pragma once")
+
+
+def main():
+    options = arguments(__doc__, lambda parser: parser.add_argument(
+        "--compile-commands", type=pathlib.Path, metavar="FILE",
+        help="compile_commands.json to take the flags from"))
+    root = options.root
+    flags = flags_by_folder(root, options.compile_commands)
+    headers = [path for path in files(root, ".h") if path.startswith("src/")]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        findings = pool.map(
+            lambda path: check_header(
+                root, path, flags.get("/".join(path.split("/")[:2]), flags[""])), headers)
+        finish(finding for finding in findings if finding)
+
+
+if __name__ == "__main__":
+    main()

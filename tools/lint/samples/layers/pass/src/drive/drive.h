@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/result.h"
+#include "drive/block.h"
+#include "env/env.h"

@@ -1,0 +1,2 @@
+int a;
+// SPDX-License-Identifier: Apache-2.0
