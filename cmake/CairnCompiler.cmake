@@ -2,7 +2,7 @@
 # Which compiler builds Cairn, and with which flags.
 
 option(CAIRN_TESTS "build the tests" ON)
-option(CAIRN_FUZZ "build the libFuzzer targets" OFF)
+option(CAIRN_FUZZ "build the libFuzzer targets even without the tests" OFF)
 set(CAIRN_SANITIZE "" CACHE STRING "sanitizers, as in -fsanitize=")
 
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
@@ -39,7 +39,4 @@ if(CAIRN_SANITIZE)
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -fno-omit-frame-pointer")
   add_compile_options(-fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CAIRN_SANITIZE})
-endif()
-if(CAIRN_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

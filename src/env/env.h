@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "env/address.h"
 #include "env/disk.h"
+#include "env/memory.h"
 #include "env/stream.h"
 #include "env/trace.h"
 #include "task/task.h"
@@ -87,6 +88,11 @@ class Env : public task::Timers {
   // kNotFound, kExists (in use by another), kDenied, kNoSpace, kInvalid (size or block size),
   // kUnsupported (direct access where the file system has none: say direct=false).
   virtual Result<std::unique_ptr<Disk>> open_disk(const DiskOptions& options) = 0;
+
+  // Zeroed memory of any size, for drives and caches that live in it. kLimit, kInvalid (0).
+  virtual Result<std::unique_ptr<Memory>> map_memory(uint64_t size) {
+    return make_heap_memory(size);
+  }
 
   // Runs `message` on core `to` (this one included): never inside post(), once, and in order with
   // other messages from this core to that one.

@@ -2,10 +2,12 @@
 #include "posix/core.h"
 
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 
 #include "base/check.h"
@@ -35,6 +37,28 @@ void raise(int event_fd) {
   // Fails only when the counter is full, and then it is readable already.
   (void)!::write(event_fd, &one, sizeof(one));
 }
+
+// Pages appear when touched and leave when discarded.
+class MappedMemory final : public env::Memory {
+ public:
+  explicit MappedMemory(MutableBytes mapped) { bytes_ = mapped; }
+  ~MappedMemory() override { ::munmap(bytes_.data(), bytes_.size()); }
+
+  void discard(uint64_t offset, uint64_t length) override {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t end = offset + length;
+    const uint64_t first_page = align_up(offset, kPage);
+    const uint64_t last_page = align_down(end, kPage);
+    if (first_page >= last_page) return clear(offset, end);
+    clear(offset, first_page);
+    clear(last_page, end);
+    std::byte* pages = bytes_.data() + first_page;
+    if (::madvise(pages, last_page - first_page, MADV_DONTNEED) != 0) clear(first_page, last_page);
+  }
+
+ private:
+  void clear(uint64_t from, uint64_t to) { std::memset(bytes_.data() + from, 0, to - from); }
+};
 
 }  // namespace
 
@@ -87,6 +111,14 @@ void CoreEnv::fill_secret(MutableBytes bytes) {
     CHECK(got > 0, "the kernel has randomness");
     bytes = bytes.subspan(static_cast<size_t>(got));
   }
+}
+
+Result<std::unique_ptr<env::Memory>> CoreEnv::map_memory(uint64_t size) {
+  if (size == 0) return fail(Errc::kInvalid, "memory of no size");
+  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return fail(Error::from_errno(errno, "map memory"));
+  return std::make_unique<MappedMemory>(MutableBytes(static_cast<std::byte*>(mapped), size));
 }
 
 void CoreEnv::post(CoreId to, env::Message& message) {

@@ -62,6 +62,9 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   // From any thread.
   void put(env::Message& message);
 
+  // Nothing else is ready to run on this core.
+  bool is_quiet() const { return ready_.empty(); }
+
   Time now() const override { return now_; }
   void arm(task::Timer& timer, Time when) override { wheel_.arm(timer, when, this); }
   void disarm(task::Timer& timer) override { wheel_.disarm(timer); }
@@ -73,6 +76,7 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   BufferPool& buffers() override { return buffers_; }
   env::Trace& trace() override { return trace_; }
   task::CancelToken stop_token() override { return stop_.token(); }
+  Result<std::unique_ptr<env::Memory>> map_memory(uint64_t size) override;
   void post(CoreId to, env::Message& message) override;
 
  protected:

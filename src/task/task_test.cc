@@ -97,7 +97,7 @@ TEST(Task, SteadyStateTakesNoFramesFromTheHeap) {
     return task.take();
   };
   once();
-  const uint64_t before = frame_heap_count();
+  [[maybe_unused]] const uint64_t before = frame_heap_count();
   for (int i = 0; i < 100; ++i) once();
 #if !__has_feature(address_sanitizer)
   EXPECT_EQ(frame_heap_count(), before);

@@ -115,7 +115,13 @@ void Socket::start_write(env::WriteOp& op) {
   write_ = &op;
   write_message_.msg_iov = reinterpret_cast<iovec*>(const_cast<Bytes*>(op.pieces().data()));
   write_message_.msg_iovlen = op.pieces().size();
-  submit_write();
+  write_is_copy_ = false;
+  if (!core_.is_quiet()) return submit_write();
+  // Nobody else is about to submit: a call of its own is cheaper than a turn of the ring, and the
+  // bytes leave now. In company, sends go out together.
+  const ssize_t sent = ::sendmsg(fd_.get(), &write_message_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE)) return submit_write();
+  on_written(sent < 0 ? -errno : static_cast<int32_t>(sent));
 }
 
 void Socket::submit_write() {
@@ -143,7 +149,8 @@ void Socket::on_written(int32_t result) {
   write_left_ -= sent;
   if (write_left_ == 0) return end_write({});
   // Short: go on with a copy of the list that begins where the kernel stopped.
-  if (write_message_.msg_iov != write_rest_.data()) {
+  if (!write_is_copy_) {
+    write_is_copy_ = true;
     write_rest_.assign(write_message_.msg_iov, write_message_.msg_iov + write_message_.msg_iovlen);
     write_message_.msg_iov = write_rest_.data();
   }

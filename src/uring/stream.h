@@ -101,6 +101,7 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   bool receive_ended_ = false;
   int32_t receive_error_ = 0;
   bool finished_ = false;
+  bool write_is_copy_ = false;  // write_message_ refers to write_rest_
   bool write_broken_ = false;
   bool was_reset_ = false;
   bool orphaned_ = false;
