@@ -116,6 +116,7 @@ void Socket::start_write(env::WriteOp& op) {
   write_message_.msg_iov = reinterpret_cast<iovec*>(const_cast<Bytes*>(op.pieces().data()));
   write_message_.msg_iovlen = op.pieces().size();
   write_is_copy_ = false;
+  write_cancelled_ = false;
   if (!core_.is_quiet()) return submit_write();
   // Nobody else is about to submit: a call of its own is cheaper than a turn of the ring, and the
   // bytes leave now. In company, sends go out together.
@@ -148,6 +149,8 @@ void Socket::on_written(int32_t result) {
   auto sent = static_cast<size_t>(std::max(result, 0));
   write_left_ -= sent;
   if (write_left_ == 0) return end_write({});
+  // The kernel ends a cancelled send that has sent a part with the size of that part.
+  if (write_cancelled_) return end_write(write_->cancelled());
   // Short: go on with a copy of the list that begins where the kernel stopped.
   if (!write_is_copy_) {
     write_is_copy_ = true;
