@@ -81,10 +81,11 @@ void EpollStream::try_read() {
       asked = pieces[0].size();
       got = ::recv(fd_.get(), pieces[0].data(), asked, 0);
     } else {
-      asked = total_size(pieces);
+      const auto some = pieces.first(std::min<size_t>(pieces.size(), UIO_MAXIOV));
+      asked = total_size(some);
       msghdr message{};
-      message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(pieces.data()));
-      message.msg_iovlen = std::min<size_t>(pieces.size(), UIO_MAXIOV);
+      message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(some.data()));
+      message.msg_iovlen = some.size();
       got = ::recvmsg(fd_.get(), &message, 0);
     }
   } while (got < 0 && errno == EINTR);
