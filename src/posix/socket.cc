@@ -148,6 +148,13 @@ Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& optio
   return fd;
 }
 
+bool is_aborted(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         info.tcpi_state == TCP_CLOSE;
+}
+
 void reset_connection(int fd) {
   sockaddr nowhere{};
   nowhere.sa_family = AF_UNSPEC;
