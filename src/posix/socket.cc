@@ -128,6 +128,12 @@ Result<Fd> make_socket(const env::Address& address, const env::StreamOptions& op
   return fd;
 }
 
+Error connect_error(int err) {
+  // A local socket's missing file is nobody at the address, as a refused port is.
+  if (err == ENOENT) return {Errc::kUnreachable, "connect", err};
+  return Error::from_errno(err, "connect");
+}
+
 Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& options) {
   Result<Fd> fd = make_socket(at, options.stream);
   if (!fd) return fd;

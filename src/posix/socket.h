@@ -28,6 +28,8 @@ env::Address peer_address(int fd);
 Result<Fd> make_socket(const env::Address& address, const env::StreamOptions& options);
 // A listening socket. A stale local socket path that nobody listens on is replaced.
 Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& options);
+// What a failed connect means, as Env::connect says it.
+Error connect_error(int err);
 // For accepted sockets: what they do not inherit from the listener.
 void apply_options(int fd, const env::StreamOptions& options);
 
