@@ -36,6 +36,7 @@ void Pipe::transmit() {
     const size_t window = receive_capacity_ - (sent_ - credited_);
     if (window == 0) {
       send_credit_if_needed();
+      if (credit_.is_linked()) held();
       return;
     }
     const size_t count = network_.cut_segment(std::min(unsent(), window));
@@ -83,7 +84,7 @@ void Pipe::schedule_arrival() {
 void Pipe::on_arrival(Event& event) {
   Pipe& self = static_cast<Arrival&>(event).pipe;
   if (!self.network_.let_pass(self.link_, self.arrival_)) return self.held();
-  self.give_up_.cancel();
+  if (!self.credit_.is_linked()) self.give_up_.cancel();
   const Segment segment = self.segments_.pop();
   self.arrived_ += segment.bytes;
   self.schedule_arrival();
@@ -91,10 +92,8 @@ void Pipe::on_arrival(Event& event) {
 }
 
 void Pipe::held() {
-  if (from_.has_vanished_) {
-    // Nobody is left to send it again.
-    return lose_segments();
-  }
+  // Nobody is left to send it again.
+  if (from_.has_vanished_) return lose_segments();
   if (give_up_.is_scheduled()) return;
   network_.world().schedule(give_up_, network_.world().now() + network_.options().held_limit);
 }
@@ -133,6 +132,7 @@ void Pipe::send_credit_if_needed() {
 void Pipe::on_credit(Event& event) {
   Pipe& self = static_cast<Arrival&>(event).pipe;
   if (!self.network_.let_pass(self.link_back_, self.credit_)) return self.held();
+  if (!self.arrival_.is_linked()) self.give_up_.cancel();
   self.credited_ = self.credit_on_its_way_;
   self.transmit();
   self.send_credit_if_needed();
