@@ -70,7 +70,7 @@ class Core final : public env::Env {
     }
     ready_.run(kTurnMax);
     is_running_ = false;
-    if (!ready_.empty()) wake();
+    if (!ready_.empty() || (is_stop_wanted_ && !stop_.requested())) wake();
     process_.leave_code();
   }
   // Requests the stop token in this core's next turn.
