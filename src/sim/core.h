@@ -73,6 +73,10 @@ class Core final : public env::Env {
     if (!ready_.empty() || (is_stop_wanted_ && !stop_.requested())) wake();
     process_.leave_code();
   }
+  // A late turn whose work another event has done meanwhile; the process has ended.
+  void drop_idle_turn() {
+    if (ready_.empty()) turn_.cancel();
+  }
   // Requests the stop token in this core's next turn.
   void request_stop();
   // The process died: nobody listens to its traces, nothing is held any more.

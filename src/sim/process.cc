@@ -134,6 +134,7 @@ std::string Process::leftovers() {
 }
 
 void Process::check_nothing_left() {
+  for (auto& core : cores_) core->drop_idle_turn();
   bool clean = mortal_count_ == 0 && world_.queue().count_owned(this) == 0;
   for (auto& core : cores_) clean = clean && core->is_idle() && core->timer_count() == 0;
   if (clean) return;
