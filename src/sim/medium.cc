@@ -30,7 +30,9 @@ Result<void> Medium::open(const env::DiskOptions& options) {
   if (!std::has_single_bit(block) || block < 512) return fail(Errc::kInvalid, "disk block size");
   if (!is_aligned(options.size, block)) return fail(Errc::kInvalid, "disk size");
   if (!exists_ && !options.create) return fail(Errc::kNotFound, "disk");
-  if (is_open_) return fail(Errc::kExists, "the disk is in use");
+  if (openers_ > 0 && !(is_shared_ && options.read_only && block == block_size())) {
+    return fail(Errc::kExists, "the disk is in use");
+  }
   if (exists_ && (!is_aligned(size_, block) || (options.size != 0 && options.size != size_))) {
     return fail(Errc::kInvalid, "the disk has another size");
   }
@@ -38,7 +40,8 @@ Result<void> Medium::open(const env::DiskOptions& options) {
   if (block != block_size()) store_.flush(store_.mark());
   store_.set_block_size(block);
   if (!exists_) create(options.size);
-  is_open_ = true;
+  ++openers_;
+  is_shared_ = options.read_only;
   return {};
 }
 

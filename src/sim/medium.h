@@ -79,9 +79,10 @@ class Medium {
   // The request ends early: any subset of its blocks has changed.
   void execute_partly(const Request& request);
 
-  // kNotFound, kExists, kInvalid as Env::open_disk. Then the caller has it alone until close().
+  // kNotFound, kExists, kInvalid as Env::open_disk. Then the caller has it until close(), alone or,
+  // read-only, with other readers of the same block size.
   Result<void> open(const env::DiskOptions& options);
-  void close() { is_open_ = false; }
+  void close() { --openers_; }
   // What is not durable is lost, block by block as chance has it.
   void lose_power();
 
@@ -106,7 +107,8 @@ class Medium {
   DurableStore store_;
   uint64_t size_ = 0;
   bool exists_ = false;
-  bool is_open_ = false;
+  uint32_t openers_ = 0;
+  bool is_shared_ = false;  // by those who have it open
   bool is_full_ = false;
   bool fails_flushes_ = false;
   Time stalled_until_;
