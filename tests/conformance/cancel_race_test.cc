@@ -38,10 +38,9 @@ WORLD_TEST_SUITE(Racing);
 
 constexpr int kRounds = 300;
 
-// Requests `stop` a few turns from now.
+// Requests `stop` at a random moment.
 Task<void> request_soon(Env& env, CancelSource& stop) {
-  const uint64_t turns = env.rng().below(4);
-  for (uint64_t i = 0; i < turns; ++i) co_await turn(env);
+  co_await hesitate(env);
   stop.request();
 }
 

@@ -184,7 +184,7 @@ WORLD_TEST(DiskLoad, CancelledAtAnyMomentEachCompletesOnce) {
   for (int i = 0; i < 60; ++i) {
     CancelSource stop;
     std::vector<Task<Result<void>>> operations = one_of_each(*disk, buffer, stop.token());
-    for (int turns = i % 4; turns > 0; --turns) co_await turn(env);
+    if (i > 0) co_await hesitate(env);
     stop.request();
     stop.request();
     for (Task<Result<void>>& operation : operations) {

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "conformance/scene.h"
+#include "conformance/seeds.h"
 #include "conformance/watchdog.h"
 #include "conformance/worlds.h"
 #include "env/address.h"
@@ -93,7 +94,7 @@ std::string run_seed(uint64_t seed, const Setting& setting, Body body) {
 
 void Sim::run(const Setting& setting, Body body) {
   const Watchdog watchdog(current_test());
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (const uint64_t seed : seeds(kSeeds)) {
     const std::string skipped = run_seed(seed, setting, body);
     if (!skipped.empty()) GTEST_SKIP() << skipped;
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;

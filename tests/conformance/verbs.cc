@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/rng.h"
+#include "base/units.h"
 #include "env/io.h"
 #include "task/deadline.h"
 
@@ -30,7 +31,13 @@ void give_up(const Error& error, std::source_location where) {
 }
 
 Task<void> turn(Env& env) {
-  const Result<void> slept = co_await task::sleep_until(env, env.now());
+  const Result<void> slept = co_await task::sleep_for(env, 1_us);
+  must(slept);
+}
+Task<void> hesitate(Env& env) {
+  const uint64_t below = uint64_t{1} << env.rng().below(19);
+  const Duration time{static_cast<int64_t>(env.rng().below(below))};
+  const Result<void> slept = co_await task::sleep_for(env, time);
   must(slept);
 }
 

@@ -39,8 +39,11 @@ std::string outcome(const Result<T>& result) {
   return result ? "ok" : std::string(name(result.error().code()));
 }
 
-// Lets everything that is ready, and due, run once.
+// Lets everything that is ready run, and a little time pass.
 task::Task<void> turn(env::Env& env);
+// Lets a random time pass: from nothing to a fraction of a millisecond, so that what it is meant to
+// race with may be before, at or after its end in every world.
+task::Task<void> hesitate(env::Env& env);
 
 // The two ends of one connection, both on this core.
 struct Pair {
