@@ -34,7 +34,7 @@ using task::Task;
 
 template <class World>
 class Cores : public Conformance<World> {
-  uint32_t cores() const override { return 3; }
+  Setting setting() const override { return {.cores = 3}; }
 };
 TYPED_TEST_SUITE(Cores, Worlds, WorldNames);
 
@@ -208,7 +208,10 @@ Task<bool> live_on(Env& there, Scene& scene, std::string name) {
   const Buffer buffer = patterned(there, 8192, 1);
   const Result<void> stored = co_await disk->write(0, buffer.bytes());
   const Result<void> slept = co_await task::sleep_for(there, 1_ms);
-  co_return written&& arrived && *arrived == message&& stored&& slept;
+  EXPECT_EQ(outcome(written), "ok");
+  EXPECT_EQ(outcome(stored), "ok");
+  EXPECT_EQ(outcome(slept), "ok");
+  co_return arrived.has_value() && *arrived == message;
 }
 
 WORLD_TEST(Cores, EachHasStreamsDisksAndTimersOfItsOwn) {

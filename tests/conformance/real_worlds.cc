@@ -149,7 +149,6 @@ void run_real(const Setting& setting, Body body) {
   const Watchdog watchdog(current_test());
   env::WorldOptions options;
   options.cpus.assign(setting.cores, -1);
-  options.buffers = setting.buffers;
   options.trace = true;
   World world(options);
   RealScene scene(world);
