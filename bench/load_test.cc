@@ -7,6 +7,7 @@
 #include "bench/alloc_count.h"
 #include "bench/raw_sockets.h"
 #include "bench/runtime.h"
+#include "bench/sim_speed.h"
 #include "bench/task_cost.h"
 
 namespace cairn::bench {
@@ -80,6 +81,13 @@ TEST(TaskCost, ChildTasksDoNotAllocateInASteadyState) {
   EXPECT_EQ(immediate.allocations, 0);
   EXPECT_GT(immediate.ns, 0);
   EXPECT_EQ(suspended_task_cost(1000).allocations, 0);
+}
+
+TEST(SimSpeed, TheEchoClusterMakesRounds) {
+  const SimSpeed speed = sim_echo_speed({.seconds = 0.01, .clients = 2});
+  EXPECT_GT(speed.rounds, 0U);
+  EXPECT_GT(speed.events_per_second, 0);
+  EXPECT_GT(speed.simulated_seconds_per_second, 0);
 }
 
 TEST(BenchRuntime, OnlyRunsWhatIsAskedFor) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "bench/raw_sockets.h"
+#include "bench/sim_speed.h"
 #include "bench/task_cost.h"
 
 namespace cairn::bench {
@@ -97,6 +98,21 @@ void add_task_costs(Report& report, const RuntimeOptions& options) {
   report.add(std::move(suspended));
 }
 
+void add_sim_speed(Report& report, const RuntimeOptions& options) {
+  Measurement events{"sim_echo_events", "", "events/s"};
+  Measurement speed{"sim_echo_speed", "", "simulated s/s"};
+  const SimLoad load{.seconds = options.load.seconds};
+  for (int round = 0; round < options.rounds; ++round) {
+    const SimSpeed measured = sim_echo_speed(load);
+    events.samples.push_back(measured.events_per_second);
+    speed.samples.push_back(measured.simulated_seconds_per_second);
+  }
+  speed.extras.emplace_back("clients", load.clients);
+  speed.extras.emplace_back("message_bytes", load.message_size);
+  report.add(std::move(events));
+  report.add(std::move(speed));
+}
+
 void tell(const RuntimeOptions& options, std::string_view what) {
   if (options.progress) options.progress(what);
 }
@@ -104,7 +120,7 @@ void tell(const RuntimeOptions& options, std::string_view what) {
 }  // namespace
 
 const std::vector<std::string>& runtime_parts() {
-  static const std::vector<std::string> kParts = {"stream", "pingpong", "task"};
+  static const std::vector<std::string> kParts = {"stream", "pingpong", "task", "sim"};
   return kParts;
 }
 
@@ -127,6 +143,10 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
   if (wants(options, "task")) {
     tell(options, "task costs");
     add_task_costs(report, options);
+  }
+  if (wants(options, "sim")) {
+    tell(options, "simulator");
+    add_sim_speed(report, options);
   }
   for (const auto& [variant, why] : options.skipped) report.skip(variant, why);
   return report;

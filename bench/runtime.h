@@ -26,7 +26,7 @@ struct RuntimeOptions {
   std::function<void(std::string_view)> progress;
 };
 
-// What `only` may name: "stream", "pingpong", "task".
+// What `only` may name: "stream", "pingpong", "task", "sim".
 const std::vector<std::string>& runtime_parts();
 
 // Runs everything `rounds` times, the contestants taking turns within a round so that a noisy
