@@ -64,16 +64,27 @@ Measurement measurement_of(const Contestant& contestant) {
   return measurement;
 }
 
+// The ratio of two contestants: the median of their ratios round by round. Neighbours in a round
+// share its noise, which the ratio of their medians would keep.
+double paired_ratio(const Measurement& one, const Measurement& other) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < one.samples.size(); ++i) {
+    if (other.samples[i] > 0) ratios.push_back(one.samples[i] / other.samples[i]);
+  }
+  return median(ratios);
+}
+
 void add_ratios(Report& report, const RuntimeOptions& options) {
   for (const std::string load : {"stream", "pingpong"}) {
     const Measurement* blocking = report.find(load, "raw_blocking");
     const Measurement* epoll = report.find(load, "raw_epoll");
     if (blocking == nullptr || epoll == nullptr) continue;
-    const double raw = std::max(blocking->value(), epoll->value());
     for (const auto& [world, factory] : options.worlds) {
       const Measurement* measured = report.find(load, world);
-      if (measured == nullptr || raw <= 0) continue;
-      report.add_ratio(fmt::format("{}_{}_vs_raw", world, load), measured->value() / raw);
+      if (measured == nullptr) continue;
+      report.add_ratio(
+          fmt::format("{}_{}_vs_raw", world, load),
+          std::min(paired_ratio(*measured, *blocking), paired_ratio(*measured, *epoll)));
     }
   }
 }
@@ -128,6 +139,8 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
   Report report("runtime");
   std::vector<Contestant> all = contestants(options);
   for (int round = 0; round < options.rounds; ++round) {
+    // There and back again: whoever comes late in one round comes early in the next.
+    std::ranges::reverse(all);
     for (Contestant& contestant : all) {
       tell(options, fmt::format("round {} of {}: {} {}", round + 1, options.rounds,
                                 contestant.load_name, contestant.variant));
@@ -138,6 +151,7 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
       contestant.latency_ns.merge(sample->latency_ns);
     }
   }
+  if (options.rounds % 2 != 0) std::ranges::reverse(all);
   for (const Contestant& contestant : all) report.add(measurement_of(contestant));
   add_ratios(report, options);
   if (wants(options, "task")) {
