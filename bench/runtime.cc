@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/alloc_count.h"
 #include "bench/raw_sockets.h"
 #include "bench/sim_speed.h"
 #include "bench/task_cost.h"
@@ -103,8 +104,10 @@ void add_task_costs(Report& report, const RuntimeOptions& options) {
     immediate_allocations = std::max(immediate_allocations, one.allocations);
     suspended_allocations = std::max(suspended_allocations, other.allocations);
   }
-  immediate.extras.emplace_back("allocations_per_operation", immediate_allocations);
-  suspended.extras.emplace_back("allocations_per_operation", suspended_allocations);
+  if (counts_allocations()) {
+    immediate.extras.emplace_back("allocations_per_operation", immediate_allocations);
+    suspended.extras.emplace_back("allocations_per_operation", suspended_allocations);
+  }
   report.add(std::move(immediate));
   report.add(std::move(suspended));
 }
