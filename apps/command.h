@@ -34,6 +34,7 @@ std::unique_ptr<Command> make_up(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
+std::unique_ptr<Command> make_sim_echo(CLI::App& app);
 std::unique_ptr<Command> make_version(CLI::App& app);
 
 // How commands declare what is the same in several of them.

