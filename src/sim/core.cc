@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include "base/check.h"
 #include "sim/disk.h"
@@ -137,6 +140,19 @@ void Core::on_turn(Event& event) {
 void Core::request_stop() {
   is_stop_wanted_ = true;
   wake();
+}
+
+void Core::stop_now() {
+  run_code([this] { stop_.request(); });
+}
+
+void Core::note_busy_turn() {
+  if (process_.now() != busy_at_) busy_turns_ = 0;
+  busy_at_ = process_.now();
+  if (++busy_turns_ < kBusyTurnsMax) return;
+  const std::string why =
+      fmt::format("node {} spins: it runs and runs and waits for nothing", machine().name());
+  check_failed(__FILE__, __LINE__, "time passes", why.c_str());
 }
 
 void Core::fall_silent() {

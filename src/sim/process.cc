@@ -91,7 +91,7 @@ void Process::die(Death death) {
   world_.queue().move_owned(this, after_death_);
   held_.move_owned(this, after_death_);
   while (Mortal* mortal = mortals_.pop_front()) mortal->die(death);
-  request_stop();
+  for (auto& core : cores_) core->stop_now();
   run_to_the_end();
 }
 

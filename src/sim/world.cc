@@ -18,7 +18,7 @@ bool World::step(Time limit) {
     now_ = due.when;
     same_time_ = 0;
   }
-  CHECK(++same_time_ < kSameTimeMax, "time stands still: a program spins without waiting");
+  CHECK(++same_time_ < kSameTimeMax, "time stands still: programs spin");
   if (EventQueue* held = due.event->origin().held; held != nullptr) {
     held->insert(due);
     return true;

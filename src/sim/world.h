@@ -41,8 +41,8 @@ class World {
   void advance_to(Time when);
 
  private:
-  // So many events without time passing means that somebody spins.
-  static constexpr uint64_t kSameTimeMax = 2'000'000;
+  // So many events without time passing mean that programs keep each other busy for ever.
+  static constexpr uint64_t kSameTimeMax = 5'000'000;
 
   ClusterOptions options_;
   Time now_;
