@@ -37,7 +37,7 @@ Result<void> Medium::open(const env::DiskOptions& options) {
     return fail(Errc::kInvalid, "the disk has another size");
   }
   // With other blocks there is nothing to tear along; a change of them counts as a flush.
-  if (block != block_size()) store_.flush(store_.mark());
+  if (block != block_size()) store_.flush(store_.mark(), rng_);
   store_.set_block_size(block);
   if (!exists_) create(options.size);
   ++openers_;
@@ -190,7 +190,7 @@ Result<void> Medium::flush(const Request& request) {
     store_.fail_flush(request.mark, rng_);
     return fail(Errc::kIo, "disk flush");
   }
-  store_.flush(request.mark);
+  store_.flush(request.mark, rng_);
   return {};
 }
 
