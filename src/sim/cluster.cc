@@ -23,20 +23,30 @@ void Node::start(env::Program program) { machine_->start(std::move(program)); }
 void Node::restart() { machine_->restart(); }
 void Node::crash() { machine_->end(Death::kPowerLoss); }
 void Node::kill() { machine_->end(Death::kKill); }
-void Node::step_clock(Duration by) { machine_->clock().step(by); }
+
+void Node::step_clock(Duration by) {
+  machine_->record("node.step_clock", static_cast<uint64_t>(by.ns));
+  machine_->clock().step(by);
+}
+
 Medium& Node::disk(const std::string& path) { return machine_->medium(path); }
 
 void Node::stop() {
+  machine_->record("node.stop");
   if (Process* process = machine_->process()) process->request_stop();
 }
 
 bool Node::is_running() const { return machine_->process() != nullptr; }
 
+bool Node::is_down() const { return machine_->was_cut_down(); }
+
 void Node::pause() {
+  machine_->record("node.pause");
   if (Process* process = machine_->process()) process->pause();
 }
 
 void Node::resume() {
+  machine_->record("node.resume");
   if (Process* process = machine_->process()) process->resume();
 }
 
@@ -135,6 +145,17 @@ void Cluster::reset_streams(std::string_view a, std::string_view b) {
   Node& one = node(a);
   Node& other = node(b);
   network_->reset_connections(*one.machine_, *other.machine_);
+}
+
+void Cluster::recover() {
+  heal();
+  network_->set_faults({});
+  world_->set_disk_faults({});
+  for (Node* node : nodes_) {
+    node->machine_->heal_disks();
+    node->resume();
+    if (node->is_down()) node->restart();
+  }
 }
 
 Time Cluster::now() const { return world_->now(); }

@@ -54,6 +54,8 @@ class Node {
   void stop();
   // True from start until the program has ended.
   bool is_running() const;
+  // True when it crashed or was killed and was not started again.
+  bool is_down() const;
 
   // Power loss. Disks keep what was durable and any subset, block by block, of what was not.
   // Peers hear nothing until the node is up again, and then see kReset when they send. The program
@@ -114,6 +116,10 @@ class Cluster {
   void heal();
   // Every connection between the two is reset, on both sides at once.
   void reset_streams(std::string_view a, std::string_view b);
+
+  // The end of all trouble: heals links and disks, sets all chances of faults to nothing, resumes
+  // those paused and restarts those that crashed or were killed.
+  void recover();
 
   // True time, from 0.
   Time now() const;

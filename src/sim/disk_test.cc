@@ -159,6 +159,29 @@ TEST_F(DiskTest, RequestsInFlightTogetherCompleteInAnyOrder) {
   EXPECT_FALSE(std::ranges::is_sorted(log_));
 }
 
+Task<void> write_rounds(Env& env, Disk& disk) {
+  for (int round = 1; round <= 100; ++round) {
+    const Result<void> written = co_await write(env, disk, 0, 8, static_cast<uint8_t>(round));
+    EXPECT_TRUE(written.has_value());
+  }
+}
+Task<void> count_torn_reads(Env& env, Disk& disk, int& torn) {
+  const Buffer buffer = filled(env, 8, 0);
+  for (int round = 0; round < 200; ++round) {
+    const Result<void> got = co_await disk.read(0, buffer.bytes());
+    EXPECT_TRUE(got.has_value());
+    torn += buffer.data()[0] != buffer.data()[7 * kBlock];
+  }
+}
+
+TEST_F(DiskTest, AReadMaySeeSomeBlocksOfAWriteInFlight) {
+  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
+    test.log_.push_back(0);
+    co_await task::when_all(write_rounds(env, disk), count_torn_reads(env, disk, test.log_[0]));
+  });
+  EXPECT_GT(log_[0], 0);
+}
+
 // Blocks 0-9 flushed as 1; 10-19 written as 2 and not flushed; 20-29 written durably as 3; 30-39
 // flushed as 1, then overwritten as 4; then a large write of 5 to 40-59 is in flight.
 Task<void> write_generations(Env& env, Disk& disk, DiskTest& test) {

@@ -65,7 +65,7 @@ void SimListener::start_accept(env::AcceptOp& op) {
     accepting_ = &op;
     return;
   }
-  const double limit = network_.options().faults.accept_limit;
+  const double limit = network_.faults().accept_limit;
   if (limit > 0 && network_.rng().chance(limit)) {
     return op.complete(fail(Errc::kLimit, "accept: out of descriptors"));
   }

@@ -10,8 +10,7 @@ namespace cairn::sim {
 
 using Kind = env::DiskOp::Kind;
 
-Medium::Medium(World& world, Rng rng)
-    : world_(world), rng_(rng), faults_(world.options().disk.faults) {
+Medium::Medium(World& world, Rng rng) : world_(world), rng_(rng), faults_(world.disk_faults()) {
   const auto& make = world.options().disk.model;
   const uint64_t seed = rng_.next();
   model_ = make ? make(seed) : std::make_unique<SimpleDisk>(seed);
@@ -55,7 +54,6 @@ void Medium::heal() {
   fails_flushes_ = false;
   is_full_ = false;
   stalled_until_ = world_.now();
-  faults_ = {};
 }
 
 void Medium::corrupt(DiskRange range, uint32_t bits) {

@@ -26,7 +26,8 @@ struct Network::Host {
   uint16_t next_port = kPortFirst;
 };
 
-Network::Network(World& world) : world_(world), rng_(world.make_rng("network")), model_(nullptr) {
+Network::Network(World& world)
+    : world_(world), rng_(world.make_rng("network")), faults_(world.options().network.faults) {
   const auto& make = world.options().network.model;
   model_ = make ? make(rng_.next()) : std::make_unique<SimpleNetwork>();
 }
@@ -66,16 +67,19 @@ void Network::release(Link& link) {
 
 void Network::block(Machine& from, Machine& to) {
   CHECK(&from != &to, "a node cannot be cut off from itself");
+  from.record("net.partition_to", to.id());
   link(from, to).is_blocked = true;
 }
 
 void Network::clog(Machine& from, Machine& to, Duration duration) {
+  from.record("net.clog_to", to.id(), static_cast<uint64_t>(duration.ns));
   Link& clogged = link(from, to);
   clogged.clogged_until = std::max(clogged.clogged_until, world_.now() + duration);
 }
 
 void Network::heal(Machine& from, Machine& to) {
   Link& healed = link(from, to);
+  if (healed.is_blocked) from.record("net.heal_to", to.id());
   healed.is_blocked = false;
   healed.clogged_until = world_.now();
   release(healed);
@@ -88,6 +92,7 @@ void Network::heal_all() {
 }
 
 void Network::reset_connections(Machine& a, Machine& b) {
+  a.record("net.reset_all_with", b.id());
   circuits_.for_each([&](Circuit& circuit) {
     if (!circuit.joins(a, b)) return;
     circuit.client().break_off();
@@ -112,24 +117,23 @@ bool Network::let_pass(Link& link, Travel& travel) {
 }
 
 Time Network::arrival_time(const Link& link, uint64_t bytes) {
-  const NetworkFaults& faults = options().faults;
   Time at =
       std::max(world_.now(), model_->deliver(world_.now(), link.from.id(), link.to.id(), bytes));
   if (options().jitter_max.ns > 0) {
     at = at + Duration{static_cast<int64_t>(rng_.below(options().jitter_max.ns + 1))};
   }
-  if (draw(link, faults.delay)) {
-    at = at + Duration{static_cast<int64_t>(rng_.below(faults.delay_max.ns + 1))};
+  if (draw(link, faults_.delay)) {
+    at = at + Duration{static_cast<int64_t>(rng_.below(faults_.delay_max.ns + 1))};
   }
-  if (draw(link, faults.clog)) {
-    clog(link.from, link.to, Duration{static_cast<int64_t>(rng_.below(faults.clog_max.ns + 1))});
+  if (draw(link, faults_.clog)) {
+    clog(link.from, link.to, Duration{static_cast<int64_t>(rng_.below(faults_.clog_max.ns + 1))});
   }
   return at;
 }
 
 size_t Network::cut_segment(size_t bytes) {
   const size_t whole = std::min<size_t>(bytes, options().segment_size_max);
-  const double chance = options().faults.segment;
+  const double chance = faults_.segment;
   return chance > 0 && rng_.chance(chance) ? rng_.between(1, whole) : whole;
 }
 

@@ -57,6 +57,9 @@ class Network final : public env::Connection::Owner {
   void heal(Machine& from, Machine& to);
   void heal_all();
   void reset_connections(Machine& a, Machine& b);
+  // The chances; at first those of the options.
+  const NetworkFaults& faults() const { return faults_; }
+  void set_faults(const NetworkFaults& faults) { faults_ = faults; }
 
   // For cores.
   Result<std::unique_ptr<env::Listener>> listen(Core& core, const env::Address& at,
@@ -73,8 +76,8 @@ class Network final : public env::Connection::Owner {
   bool let_pass(Link& link, Travel& travel);
   bool is_lost(const Link& link) const;
   size_t cut_segment(size_t bytes);
-  bool is_segment_broken(const Link& link) { return draw(link, options().faults.reset); }
-  bool is_segment_flipped(const Link& link) { return draw(link, options().faults.bit_flip); }
+  bool is_segment_broken(const Link& link) { return draw(link, faults_.reset); }
+  bool is_segment_flipped(const Link& link) { return draw(link, faults_.bit_flip); }
   // The machine that has the address as seen from `from`; null when nobody has.
   Machine* find_machine(Machine& from, const env::Address& to);
   // One of the listeners at that address; null when there is none.
@@ -99,6 +102,7 @@ class Network final : public env::Connection::Owner {
 
   World& world_;
   Rng rng_;
+  NetworkFaults faults_;
   std::unique_ptr<NetworkModel> model_;
   std::vector<std::unique_ptr<Host>> hosts_;
   List<Circuit, Circuit> circuits_;
