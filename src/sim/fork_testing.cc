@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/forked.h"
+#include "sim/fork_testing.h"
 
 #include <sys/wait.h>
 #include <unistd.h>  // lint: allow(a simulation that may abort runs in a child process)
