@@ -12,7 +12,7 @@
 #include "env/call.h"
 #include "env/io.h"
 #include "sim/cluster.h"
-#include "sim/stream_fixture.h"
+#include "sim/stream_testing.h"
 #include "sim/testing.h"
 #include "task/deadline.h"
 #include "task/gate.h"

@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "sim/event_queue.h"
-#include "sim/forked.h"
+#include "sim/fork_testing.h"
 #include "sim/minimise.h"
 
 namespace cairn::sim {

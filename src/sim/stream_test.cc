@@ -11,7 +11,7 @@
 #include "env/call.h"
 #include "env/io.h"
 #include "sim/cluster.h"
-#include "sim/stream_fixture.h"
+#include "sim/stream_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
 
