@@ -22,7 +22,7 @@ inline constexpr uint32_t kHostStagingSize = 64 * 1024;
 struct HostOptions {
   std::string host_nqn;               // empty: made from host_id
   std::array<uint8_t, 16> host_id{};  // all zero: made from host_nqn, or drawn
-  bool header_digest = false;         // asked for; a target may decline
+  bool header_digest = false;         // demanded: a target without is refused
   bool data_digest = false;
   uint16_t queues = 1;   // I/O queues per controller; a target may grant fewer
   uint16_t depth = 128;  // commands outstanding on each; likewise

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "fabric/host/uuid.h"
 #include "nvme/command_format.h"
 #include "nvme/nqn.h"
 
@@ -140,29 +141,6 @@ std::expected<std::string, std::string> parse_nqn(std::string_view text, const c
         fmt::format("'{}' is no {}: 1 to {} bytes, none of them zero", text, what, nvme::kNqnMax));
   }
   return std::move(*nqn);
-}
-
-// "0123abcd-...": 32 hexadecimal digits, dashes anywhere between them.
-std::optional<std::array<uint8_t, 16>> parse_uuid(std::string_view text) {
-  std::string digits;
-  std::ranges::copy_if(text, std::back_inserter(digits), [](char c) { return c != '-'; });
-  if (digits.size() != 32) return std::nullopt;
-  std::array<uint8_t, 16> id{};
-  for (size_t i = 0; i < id.size(); ++i) {
-    const char* begin = digits.data() + 2 * i;
-    const auto [end, error] = std::from_chars(begin, begin + 2, id[i], 16);
-    if (error != std::errc{} || end != begin + 2) return std::nullopt;
-  }
-  return id;
-}
-
-std::string uuid_text(const std::array<uint8_t, 16>& id) {
-  std::string text;
-  for (size_t i = 0; i < id.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", id[i]);
-  }
-  return text;
 }
 
 // --- options ------------------------------------------------------------------------------------
