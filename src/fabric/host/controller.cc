@@ -42,6 +42,7 @@ task::Task<void> HostController::run() {
     if (!ended) last_error_ = ended.error();
     // A process that is to end does not come back; one that crashed cannot even try.
     if (closing_.requested() || env_.stop_token().requested()) break;
+    if (std::exchange(try_at_once_, false)) continue;
     const Result<void> slept = co_await task::sleep_for(env_, next_pause(), closing_.token());
     if (!slept || env_.stop_token().requested()) break;
   }
@@ -64,8 +65,9 @@ task::Task<Result<void>> HostController::one_session() {
   }
   if (opened && session_->lost()) opened = fail(*session_->lost());
   refused_ = session_->is_refused();
-  options_.flow_control = options_.flow_control || session_->wants_flow_control();
-  if (!first_.is_set()) {
+  try_at_once_ = session_->wants_flow_control();
+  options_.flow_control = options_.flow_control || try_at_once_;
+  if (!first_.is_set() && !try_at_once_) {
     first_result_ = opened;
     first_.set();
   }

@@ -74,6 +74,7 @@ class HostController final : private HostSession::User {
   bool is_stopped_ = false;
   uint32_t failures_ = 0;  // in a row
   bool refused_ = false;
+  bool try_at_once_ = false;  // in another way
   uint64_t sessions_ = 0;
   std::optional<Error> last_error_;
   task::Event first_;
