@@ -169,7 +169,7 @@ void RemoteDrive::look_for_path() {
   if (pick() != nullptr) {
     is_failing_ = false;
     env_.disarm(loss_timer_);
-    while (Part* part = ready_.pop_front()) send(*part);
+    while (Part* part = ready_.pop_front()) dispatch(*part);
     return issue();
   }
   if (std::ranges::all_of(paths_, [](const auto& path) { return path->is_stopped(); })) {

@@ -130,8 +130,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   void part_done(Part& part);
   void pair_done(Part& first, Part& second);
   void part_lost(Part& part);
-  void send(Part& part);
-  void send_later(Part& part, Duration pause);
+  void dispatch(Part& part);
+  void dispatch_later(Part& part, Duration pause);
   void finish(Part& part, const Result<void>& result);
   void free_part(Part& part);
   void settle(drive::DriveOp& op);

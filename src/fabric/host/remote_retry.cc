@@ -19,7 +19,7 @@ constexpr uint32_t kLossesMax = 16;
 
 }  // namespace
 
-void RemoteDrive::send(Part& part) {
+void RemoteDrive::dispatch(Part& part) {
   if (is_failing_) return finish(part, fail(Errc::kUnreachable, "no path to the namespace"));
   part.path = pick();
   if (part.path == nullptr) {
@@ -39,8 +39,8 @@ void RemoteDrive::send(Part& part) {
   part.path->session().submit(part);
 }
 
-void RemoteDrive::send_later(Part& part, Duration pause) {
-  if (pause <= 0_s) return send(part);
+void RemoteDrive::dispatch_later(Part& part, Duration pause) {
+  if (pause <= 0_s) return dispatch(part);
   part.state = Part::State::kDelayed;
   part.not_before = env_.now() + pause;
   delayed_.push_back(part);
@@ -62,7 +62,7 @@ void RemoteDrive::on_delay(task::Timer& timer) {
     due.push_back(part);
   });
   if (next != Time::never()) drive.env_.arm(timer, next);
-  while (Part* part = due.pop_front()) drive.send(*part);
+  while (Part* part = due.pop_front()) drive.dispatch(*part);
 }
 
 // --- answers ------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ void RemoteDrive::part_done(Part& part) {
   const bool gave_up = progress(*part.op).is_cancelled;
   if (status.ok()) {
     if (part.corrupt) {
-      if (!gave_up && may_fail_again(part)) return send(part);
+      if (!gave_up && may_fail_again(part)) return dispatch(part);
       return finish(part, fail(Errc::kCorrupt, "data digest"));
     }
     if (part.moved == part.length) return finish(part, {});
@@ -92,10 +92,10 @@ void RemoteDrive::part_done(Part& part) {
   if (gave_up) return finish(part, fail(error_of(status)));
   if (is_path_status(status)) {
     part.path->failed(status);
-    return send(part);
+    return dispatch(part);
   }
   if (is_transient_status(status) && may_fail_again(part)) {
-    return send_later(part, retry_pause(part));
+    return dispatch_later(part, retry_pause(part));
   }
   finish(part, fail(error_of(status)));
 }
@@ -114,15 +114,15 @@ Duration RemoteDrive::retry_pause(const Part& part) const {
 void RemoteDrive::part_lost(Part& part) {
   const Error why = part.transport.error();
   if (is_closing_ || progress(*part.op).is_cancelled) return finish(part, fail(why));
-  if (!part.sent) return send(part);
+  if (!part.sent) return dispatch(part);
   const bool is_suspect = why != Errc::kReset && why != Errc::kClosed;
   if (++part.losses > kLossesMax || (is_suspect && !may_fail_again(part))) {
     return finish(part, fail(why));
   }
-  if (!part.changes || options_.quiesce == 0_s) return send(part);
+  if (!part.changes || options_.quiesce == 0_s) return dispatch(part);
   // The target may hear of the end of the connection only by the silence of the host.
   const bool was_silent = why == Errc::kTimedOut;
-  send_later(part, options_.quiesce + (was_silent ? options_.keep_alive : 0_s));
+  dispatch_later(part, options_.quiesce + (was_silent ? options_.keep_alive : 0_s));
 }
 
 // Compare and Write as one: never executed twice, so only sent again when it was not executed.
@@ -131,7 +131,7 @@ void RemoteDrive::pair_done(Part& first, Part& second) {
   const bool gave_up = progress(op).is_cancelled || is_closing_;
   Result<void> result;
   if (!first.transport || !second.transport) {
-    if (!gave_up && !first.sent && !second.sent) return send(first);
+    if (!gave_up && !first.sent && !second.sent) return dispatch(first);
     const Error why = first.transport ? second.transport.error() : first.transport.error();
     result = gave_up ? fail(why) : fail(Errc::kReset, "the connection ended before the answer");
   } else {
@@ -139,7 +139,7 @@ void RemoteDrive::pair_done(Part& first, Part& second) {
     const nvme::Status written = second.cqe.get_status();
     if (!gave_up && is_path_status(compared) && !written.ok()) {
       first.path->failed(compared);
-      return send(first);
+      return dispatch(first);
     }
     if (!compared.ok()) {
       result = fail(error_of(compared));
