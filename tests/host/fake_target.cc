@@ -27,11 +27,20 @@ task::Task<void> serve(env::Env& env, FakeTarget& target, env::Connection opened
   co_await connection.run();
 }
 
+// A test that calls the target from outside wakes nobody: the target looks around by itself.
+task::Task<void> look_around(env::Env& env) {
+  while (true) {
+    const Result<void> slept = co_await task::sleep_for(env, 1_ms, env.stop_token());
+    if (!slept) co_return;
+  }
+}
+
 task::Task<void> serve_all(env::Env& env, FakeTarget& target, uint16_t port) {
   Result<std::unique_ptr<env::Listener>> listener =
       env.listen(env::Address::ip4(0, 0, 0, 0, port), {});
   if (!listener) co_return;
   task::Gate gate;
+  gate.spawn(look_around(env));
   while (true) {
     Result<env::Connection> accepted = co_await (*listener)->accept(env.stop_token());
     if (!accepted) break;
