@@ -82,6 +82,8 @@ void Socket::reset() {
 void Socket::start_read(env::ReadOp& op) {
   CHECK(read_ == nullptr && receive_ == nullptr, "one read at a time");
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
+  // More is thought to be there: a call of its own takes it, unless others are about to submit.
+  if (!poll_first_ && core_.is_quiet() && read_now(op)) return;
   read_ = &op;
   core_.ring().request(&reader_, [&](io_uring_sqe* sqe) {
     const auto pieces = op.pieces();
@@ -97,16 +99,32 @@ void Socket::start_read(env::ReadOp& op) {
   });
 }
 
+bool Socket::read_now(env::ReadOp& op) {
+  msghdr message{};
+  message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(op.pieces().data()));
+  message.msg_iovlen = std::min<size_t>(op.pieces().size(), UIO_MAXIOV);
+  const ssize_t got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    poll_first_ = errno == EAGAIN;
+    return false;
+  }
+  poll_first_ = got > 0 && static_cast<size_t>(got) < total_size(op.pieces());
+  end_read(op, got < 0 ? -errno : static_cast<int32_t>(got));
+  return true;
+}
+
 void Socket::on_read(int32_t result, uint32_t flags) {
   if (!single_.empty()) return on_single_received(result);
   env::ReadOp& op = *std::exchange(read_, nullptr);
+  if (result == -EINTR && !was_reset_) return start_read(op);
+  poll_first_ = result > 0 && (flags & IORING_CQE_F_SOCK_NONEMPTY) == 0;
+  end_read(op, result);
+}
+
+void Socket::end_read(env::ReadOp& op, int32_t result) {
   if (result == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "read"));
-  if (result >= 0) {
-    poll_first_ = result > 0 && (flags & IORING_CQE_F_SOCK_NONEMPTY) == 0;
-    return op.complete(static_cast<size_t>(result));
-  }
+  if (result >= 0) return op.complete(static_cast<size_t>(result));
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
-  if (result == -EINTR) return start_read(op);
   if (result == -ECANCELED) return op.complete(op.cancelled());
   op.complete(fail(failure(result, "read")));
 }
@@ -245,7 +263,11 @@ void Socket::on_received(int32_t result, uint32_t flags) {
     return;
   }
   if (over && result == -ENOBUFS) {
-    core_.add_starved(*this);
+    if (core_.buffer_ring()->give_more()) {
+      resume_receiving();
+    } else {
+      core_.add_starved(*this);
+    }
   } else if (over && (result == 0 || (result < 0 && result != -ECANCELED && result != -EINTR))) {
     receive_ended_ = true;
     receive_error_ = result;

@@ -61,7 +61,9 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   enum class Standing : uint8_t { kOff, kArmed, kStopping };  // the multishot receive
 
   ~Socket() = default;
+  bool read_now(env::ReadOp& op);
   void on_read(int32_t result, uint32_t flags);
+  void end_read(env::ReadOp& op, int32_t result);
   void submit_write();
   void on_written(int32_t result);
   void end_write(Result<void> result);
