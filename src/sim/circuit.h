@@ -120,8 +120,7 @@ class Pipe {
 // One side. Owned by a Connection handle, a backlog or a stream until close().
 class Endpoint final : public Mortal {
  public:
-  Endpoint(Circuit& circuit, Machine& machine, env::Address local, env::Address peer)
-      : circuit_(circuit), machine_(machine), local_(std::move(local)), peer_(std::move(peer)) {}
+  Endpoint(Circuit& circuit, Machine& machine, env::Address local, env::Address peer);
 
   Machine& machine() { return machine_; }
   Circuit& circuit() { return circuit_; }
@@ -165,6 +164,7 @@ class Endpoint final : public Mortal {
   Machine& machine_;
   env::Address local_;
   env::Address peer_;
+  uint64_t life_;  // of the machine when it was made
   SimStream* stream_ = nullptr;
   std::optional<Error> error_;
   bool is_owned_ = false;

@@ -26,13 +26,19 @@ class Machine;
 
 // One direction between two machines.
 struct Link {
+  Link(Machine& sender, Machine& receiver);
+  bool is_loopback() const { return &from == &to; }
+
   Machine& from;
   Machine& to;
   bool is_blocked = false;
   Time clogged_until;
   List<Travel, Link> held;
-
-  bool is_loopback() const { return &from == &to; }
+  struct Unclog : Event {
+    Unclog(const EventKind& kind, const Origin& origin, Link& owner)
+        : Event(kind, origin), link(owner) {}
+    Link& link;
+  } unclog;
 };
 
 class Network final : public env::Connection::Owner {
@@ -72,7 +78,7 @@ class Network final : public env::Connection::Owner {
 
   // For pipes, listeners and those who connect.
   Time arrival_time(const Link& link, uint64_t bytes);
-  // True: go on. False: the link has taken it, or it was scheduled for later.
+  // True: go on. False: the link has taken it until it is healed or no longer clogged.
   bool let_pass(Link& link, Travel& travel);
   bool is_lost(const Link& link) const;
   size_t cut_segment(size_t bytes);
@@ -93,12 +99,16 @@ class Network final : public env::Connection::Owner {
 
  private:
   struct Host;
+  friend struct Link;
+  static const EventKind kUnclog;
+  static void on_unclog(Event& event);
   Host& host(const Machine& machine);
   bool is_ours(Machine& machine, const env::Address& at);
   bool draw(const Link& link, double chance) {
     return chance > 0 && !link.is_loopback() && rng_.chance(chance);
   }
-  void release(Link& link);
+  // What is held moves on, within `spread`.
+  void release(Link& link, Duration spread);
 
   World& world_;
   Rng rng_;
