@@ -22,8 +22,8 @@ struct EchoStats {
   uint64_t errors = 0;      // rounds that failed
   uint64_t mismatches = 0;  // answers that differed
 };
-// Sends a message of random bytes and waits for its echo, round by round; connects again after an
-// error. `stats` must outlive the program.
+// Sends a message whose first bytes are new each time and waits for its echo, round by round;
+// connects again after an error. `stats` must outlive the program.
 env::Program echo_client(env::Address server, EchoOptions options, EchoStats& stats);
 
 }  // namespace cairn::sim
