@@ -6,12 +6,15 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "env/env.h"
 #include "sim/cluster.h"
+#include "sim/options.h"
 #include "sim/testing.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "task/task.h"
 
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 

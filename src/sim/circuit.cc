@@ -2,11 +2,18 @@
 #include "sim/circuit.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
-#include "base/check.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/stream.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/process.h"
 #include "sim/stream.h"
 
 namespace cairn::sim {

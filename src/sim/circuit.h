@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/units.h"
 #include "env/address.h"
 #include "env/stream.h"
 #include "sim/byte_queue.h"
@@ -66,7 +67,7 @@ class Pipe {
   void credit(size_t bytes);
 
  private:
-  enum Flag : uint32_t { kHello = 1, kFinish = 2, kReset = 4, kBreak = 8 };
+  enum Flag : uint8_t { kHello = 1, kFinish = 2, kReset = 4, kBreak = 8 };
   friend class Endpoint;
   struct Segment {
     Time arrival;

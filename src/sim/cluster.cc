@@ -3,12 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/check.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/options.h"
 #include "sim/process.h"
 #include "sim/world.h"
 

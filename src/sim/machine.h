@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "env/address.h"
 #include "env/env.h"
 #include "sim/clock.h"
 #include "sim/event_queue.h"

@@ -2,13 +2,28 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "env/stream.h"
+#include "sim/circuit.h"
 #include "sim/connecting.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
+#include "sim/listener.h"
 #include "sim/machine.h"
+#include "sim/model.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 

@@ -10,12 +10,16 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "env/stream.h"
 #include "sim/circuit.h"
+#include "sim/event_queue.h"
 #include "sim/listener.h"
 #include "sim/model.h"
+#include "sim/options.h"
+#include "sim/process.h"
 #include "sim/world.h"
 
 namespace cairn::sim {

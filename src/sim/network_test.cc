@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listening, connecting, and links that fail.
-#include "sim/network.h"
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "env/call.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "env/io.h"
+#include "env/stream.h"
 #include "sim/cluster.h"
 #include "sim/stream_testing.h"
 #include "sim/testing.h"

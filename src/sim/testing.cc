@@ -2,13 +2,20 @@
 #include "sim/testing.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "env/io.h"
+#include "env/stream.h"
 #include "task/deadline.h"
 #include "task/gate.h"
 

@@ -2,8 +2,11 @@
 // Small programs for tests and benchmarks of the simulator.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "base/units.h"
+#include "env/address.h"
 #include "env/env.h"
 
 namespace cairn::sim {
