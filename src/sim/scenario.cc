@@ -5,15 +5,25 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/check.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "sim/cluster.h"
 #include "sim/event_queue.h"
+#include "sim/fault_plan.h"
 #include "sim/fork_testing.h"
 #include "sim/minimise.h"
+#include "sim/options.h"
 
 namespace cairn::sim {
 

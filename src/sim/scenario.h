@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "base/rng.h"
 #include "base/units.h"
 #include "sim/cluster.h"
 #include "sim/fault_plan.h"

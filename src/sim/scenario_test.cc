@@ -2,11 +2,24 @@
 #include "sim/scenario.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/disk.h"
+#include "env/env.h"
+#include "sim/cluster.h"
+#include "sim/fault_plan.h"
 #include "sim/minimise.h"
 #include "sim/testing.h"
 #include "task/deadline.h"
