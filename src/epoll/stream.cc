@@ -81,10 +81,11 @@ void EpollStream::try_read() {
       asked = pieces[0].size();
       got = ::recv(fd_.get(), pieces[0].data(), asked, 0);
     } else {
-      asked = total_size(pieces);
+      const auto some = pieces.first(std::min<size_t>(pieces.size(), UIO_MAXIOV));
+      asked = total_size(some);
       msghdr message{};
-      message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(pieces.data()));
-      message.msg_iovlen = std::min<size_t>(pieces.size(), UIO_MAXIOV);
+      message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(some.data()));
+      message.msg_iovlen = some.size();
       got = ::recvmsg(fd_.get(), &message, 0);
     }
   } while (got < 0 && errno == EINTR);
@@ -93,7 +94,8 @@ void EpollStream::try_read() {
     return;
   }
   Result<size_t> result = static_cast<size_t>(got);
-  if (got < 0) result = fail(Error::from_errno(errno, "read"));
+  if (got < 0) result = fail(loss_.note(errno, "read"));
+  if (got == 0 && loss_.why()) result = fail(*loss_.why());
   if (got > 0 && static_cast<size_t>(got) < asked) readable_ = false;
   if (got <= 0) ended_ = true;
   std::exchange(read_, nullptr)->complete(std::move(result));
@@ -128,7 +130,8 @@ void EpollStream::try_receive() {
   }
   env::ReceiveOp& op = *std::exchange(receive_, nullptr);
   if (got <= 0) ended_ = true;
-  if (got < 0) return op.complete(fail(Error::from_errno(errno, "receive")));
+  if (got < 0) return op.complete(fail(loss_.note(errno, "receive")));
+  if (got == 0 && loss_.why()) return op.complete(fail(*loss_.why()));
   if (got == 0) return op.complete(env::Chunk());
   if (static_cast<size_t>(got) < buffer->size()) readable_ = false;
   *slot = std::move(*buffer);
@@ -184,7 +187,7 @@ void EpollStream::try_write() {
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        return end_write(fail(Error::from_errno(errno, "write")));
+        return end_write(fail(loss_.note(errno, "write")));
       }
       writable_ = false;
       return;

@@ -10,6 +10,7 @@
 #include "env/stream.h"
 #include "epoll/core.h"
 #include "posix/fd.h"
+#include "posix/socket.h"
 
 namespace cairn::epoll {
 
@@ -65,7 +66,8 @@ class EpollStream final : public env::Stream,
   bool writable_ = true;
   bool finished_ = false;  // by us
   bool write_broken_ = false;
-  bool was_reset_ = false;
+  bool was_reset_ = false;  // by us
+  posix::Loss loss_;
 };
 
 class EpollListener final : public env::Listener, public Source {

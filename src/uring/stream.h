@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/list.h"
 #include "env/stream.h"
 #include "posix/fd.h"
+#include "posix/socket.h"
 #include "uring/core.h"
 
 namespace cairn::uring {
@@ -30,7 +32,10 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   void start_read(env::ReadOp& op);
   void cancel_read() { core_.ring().cancel(reader_); }
   void start_write(env::WriteOp& op);
-  void cancel_write() { core_.ring().cancel(writer_); }
+  void cancel_write() {
+    write_cancelled_ = true;
+    core_.ring().cancel(writer_);
+  }
   void start_receive(env::ReceiveOp& op);
   void cancel_receive(env::ReceiveOp& op);
   Result<void> finish();
@@ -58,10 +63,14 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   enum class Standing : uint8_t { kOff, kArmed, kStopping };  // the multishot receive
 
   ~Socket() = default;
+  bool read_now(env::ReadOp& op);
   void on_read(int32_t result, uint32_t flags);
+  void end_read(env::ReadOp& op, int32_t result);
   void submit_write();
   void on_written(int32_t result);
   void end_write(Result<void> result);
+  // What a read that found nothing has met, if not the peer's end.
+  const std::optional<Error>& loss_at_end();
   void on_received(int32_t result, uint32_t flags);
   void arm_receive();
   void stop_receive();
@@ -102,8 +111,12 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   int32_t receive_error_ = 0;
   bool finished_ = false;
   bool write_is_copy_ = false;  // write_message_ refers to write_rest_
+  bool write_cancelled_ = false;
   bool write_broken_ = false;
-  bool was_reset_ = false;
+  bool was_reset_ = false;  // by us
+  posix::Loss loss_;
+  bool send_was_short_ = false;
+  bool end_was_read_ = false;
   bool orphaned_ = false;
 };
 
