@@ -77,7 +77,8 @@ class Disk {
     bool durable = false;
   };
   // All bytes are readable afterwards; they survive a crash after the next flush(), or at once when
-  // durable. kNoSpace, kIo: any subset of the blocks may have changed.
+  // durable. kDenied: the disk was opened read-only, as for all that changes it. kNoSpace, kIo: any
+  // subset of the blocks may have changed.
   DiskOp write(uint64_t offset, Bytes from, WriteOptions options, task::CancelToken token = {}) {
     const MutableBytes piece{const_cast<std::byte*>(from.data()), from.size()};
     return {*this, {DiskOp::Kind::kWrite, options.durable, offset, from.size()}, piece, token};

@@ -85,6 +85,7 @@ class Env : public task::Timers {
   // Makes this core the one that uses the connection.
   virtual std::unique_ptr<Stream> open(Connection connection) = 0;
 
+  // One opener has a disk alone; those that open it read-only share it.
   // kNotFound, kExists (in use by another), kDenied, kNoSpace, kInvalid (size or block size),
   // kUnsupported (direct access where the file system has none: say direct=false).
   virtual Result<std::unique_ptr<Disk>> open_disk(const DiskOptions& options) = 0;

@@ -41,7 +41,7 @@ class Connecting final : public Source {
     socklen_t length = sizeof(error);
     ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     env::ConnectOp& op = op_;
-    Result<env::Connection> result = fail(Error::from_errno(error, "connect"));
+    Result<env::Connection> result = fail(posix::connect_error(error));
     // Taken out of the epoll set first: a Stream will add the descriptor for itself.
     if (error == 0 && core_.unwatch(fd_.get())) result = core_.connection(std::move(fd_));
     delete this;
@@ -158,7 +158,7 @@ void EpollCore::start_connect(env::ConnectOp& op) {
   if (::connect(fd->get(), to.get(), to.length) == 0) {
     return op.complete(connection(std::move(*fd)));
   }
-  if (errno != EINPROGRESS) return op.complete(fail(Error::from_errno(errno, "connect")));
+  if (errno != EINPROGRESS) return op.complete(fail(posix::connect_error(errno)));
   auto connecting = std::make_unique<Connecting>(*this, op, std::move(*fd));
   if (Result<void> watched = connecting->watch(); !watched) {
     return op.complete(fail(watched.error()));

@@ -37,6 +37,9 @@ EpollDisk::~EpollDisk() { CHECK(in_flight_ == 0, "no operation is in flight when
 
 void EpollDisk::start_disk_op(env::DiskOp& op) {
   static_assert(sizeof(Job) <= env::DiskOp::kScratchSize);
+  if (Result<void> allowed = posix::check_access(file_, op.request()); !allowed) {
+    return op.complete(allowed);
+  }
   ++in_flight_;
   core_.disk_threads().put(*new (op.scratch) Job(*this, op));
 }

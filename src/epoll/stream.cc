@@ -41,6 +41,17 @@ Result<void> EpollStream::finish() {
   return {};
 }
 
+Error EpollStream::failure(int err, const char* what) {
+  const Error error = Error::from_errno(err, what);
+  if (error == Errc::kReset) peer_reset_ = true;
+  return error;
+}
+
+bool EpollStream::end_is_reset() {
+  peer_reset_ = peer_reset_ || (!finished_ && posix::is_aborted(fd_.get()));
+  return peer_reset_;
+}
+
 void EpollStream::reset() {
   was_reset_ = true;
   posix::reset_connection(fd_.get());
@@ -81,10 +92,11 @@ void EpollStream::try_read() {
       asked = pieces[0].size();
       got = ::recv(fd_.get(), pieces[0].data(), asked, 0);
     } else {
-      asked = total_size(pieces);
+      const auto some = pieces.first(std::min<size_t>(pieces.size(), UIO_MAXIOV));
+      asked = total_size(some);
       msghdr message{};
-      message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(pieces.data()));
-      message.msg_iovlen = std::min<size_t>(pieces.size(), UIO_MAXIOV);
+      message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(some.data()));
+      message.msg_iovlen = some.size();
       got = ::recvmsg(fd_.get(), &message, 0);
     }
   } while (got < 0 && errno == EINTR);
@@ -93,7 +105,8 @@ void EpollStream::try_read() {
     return;
   }
   Result<size_t> result = static_cast<size_t>(got);
-  if (got < 0) result = fail(Error::from_errno(errno, "read"));
+  if (got < 0) result = fail(failure(errno, "read"));
+  if (got == 0 && end_is_reset()) result = fail(Errc::kReset, "read");
   if (got > 0 && static_cast<size_t>(got) < asked) readable_ = false;
   if (got <= 0) ended_ = true;
   std::exchange(read_, nullptr)->complete(std::move(result));
@@ -128,7 +141,8 @@ void EpollStream::try_receive() {
   }
   env::ReceiveOp& op = *std::exchange(receive_, nullptr);
   if (got <= 0) ended_ = true;
-  if (got < 0) return op.complete(fail(Error::from_errno(errno, "receive")));
+  if (got < 0) return op.complete(fail(failure(errno, "receive")));
+  if (got == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "receive"));
   if (got == 0) return op.complete(env::Chunk());
   if (static_cast<size_t>(got) < buffer->size()) readable_ = false;
   *slot = std::move(*buffer);
@@ -184,7 +198,7 @@ void EpollStream::try_write() {
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        return end_write(fail(Error::from_errno(errno, "write")));
+        return end_write(fail(failure(errno, "write")));
       }
       writable_ = false;
       return;

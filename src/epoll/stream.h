@@ -47,6 +47,9 @@ class EpollStream final : public env::Stream,
   void try_receive();
   void try_write();
   void end_write(Result<void> result);
+  // The kernel tells of a reset once, to a read or a write, and then of an end; so this remembers.
+  Error failure(int err, const char* what);
+  bool end_is_reset();
   bool has_reader() const { return read_ != nullptr || receive_ != nullptr; }
 
   EpollCore& core_;
@@ -65,7 +68,8 @@ class EpollStream final : public env::Stream,
   bool writable_ = true;
   bool finished_ = false;  // by us
   bool write_broken_ = false;
-  bool was_reset_ = false;
+  bool was_reset_ = false;  // by us
+  bool peer_reset_ = false;
 };
 
 class EpollListener final : public env::Listener, public Source {

@@ -74,6 +74,7 @@ Result<void> fit_size(DiskFile& file, const env::DiskOptions& options) {
 
 Result<DiskFile> open_disk_file(const env::DiskOptions& options) {
   DiskFile file;
+  file.read_only = options.read_only;
   const int access = options.read_only ? O_RDONLY : O_RDWR;
   const int create = options.create && !options.read_only ? O_CREAT : 0;
   const int direct = options.direct ? O_DIRECT : 0;
@@ -98,6 +99,13 @@ Result<DiskFile> open_disk_file(const env::DiskOptions& options) {
     return fail(Errc::kInvalid, "the size is not a multiple of the block size");
   }
   return file;
+}
+
+Result<void> check_access(const DiskFile& file, const env::DiskOp::Request& request) {
+  using Kind = env::DiskOp::Kind;
+  const bool changes = request.kind != Kind::kRead && request.kind != Kind::kFlush;
+  if (changes && file.read_only) return fail(Errc::kDenied, "change a disk opened read-only");
+  return {};
 }
 
 int fallocate_mode(env::DiskOp::Kind kind) {

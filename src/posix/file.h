@@ -15,11 +15,15 @@ struct DiskFile {
   uint64_t size = 0;
   uint32_t block_size = 512;
   bool is_device = false;
+  bool read_only = false;
 };
 
 // Opens as DiskOptions say; errors as Env::open_disk. Holds an exclusive lock (shared when read
 // only) until closed, so that one file is never served twice.
 Result<DiskFile> open_disk_file(const env::DiskOptions& options);
+
+// kDenied: a change of a file that was opened to be read.
+Result<void> check_access(const DiskFile& file, const env::DiskOp::Request& request);
 
 // Blocking forms of one request, complete or error; for helper threads.
 Result<void> run_blocking(const DiskFile& file, const env::DiskOp& op);

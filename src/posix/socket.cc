@@ -128,6 +128,12 @@ Result<Fd> make_socket(const env::Address& address, const env::StreamOptions& op
   return fd;
 }
 
+Error connect_error(int err) {
+  // A local socket's missing file is nobody at the address, as a refused port is.
+  if (err == ENOENT) return {Errc::kUnreachable, "connect", err};
+  return Error::from_errno(err, "connect");
+}
+
 Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& options) {
   Result<Fd> fd = make_socket(at, options.stream);
   if (!fd) return fd;
@@ -146,6 +152,13 @@ Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& optio
     return fail(Error::from_errno(errno, "listen at the address"));
   }
   return fd;
+}
+
+bool is_aborted(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         info.tcpi_state == TCP_CLOSE;
 }
 
 void reset_connection(int fd) {

@@ -28,8 +28,14 @@ env::Address peer_address(int fd);
 Result<Fd> make_socket(const env::Address& address, const env::StreamOptions& options);
 // A listening socket. A stale local socket path that nobody listens on is replaced.
 Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& options);
+// What a failed connect means, as Env::connect says it.
+Error connect_error(int err);
 // For accepted sockets: what they do not inherit from the listener.
 void apply_options(int fd, const env::StreamOptions& options);
+
+// Whether the connection (TCP) is gone although this side has not finished: then a read that finds
+// nothing met a reset, which the kernel may have told somebody else, and not the peer's end.
+bool is_aborted(int fd);
 
 // Sends a reset to the peer (TCP), or ends both directions (local), while the descriptor stays
 // valid: operations in flight on it fail.

@@ -30,7 +30,7 @@ class Connecting final : public Completion {
  private:
   void on_complete(int32_t result, uint32_t) override {
     env::ConnectOp& op = op_;
-    Result<env::Connection> outcome = fail(Error::from_errno(-result, "connect"));
+    Result<env::Connection> outcome = fail(posix::connect_error(-result));
     if (result == 0) outcome = core_.connection(fd_.take());
     if (result == -ECANCELED) outcome = op.cancelled();
     delete this;

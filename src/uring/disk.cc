@@ -139,6 +139,9 @@ UringDisk::~UringDisk() { CHECK(in_flight_ == 0, "no operation is in flight when
 
 void UringDisk::start_disk_op(env::DiskOp& op) {
   static_assert(sizeof(Job) <= env::DiskOp::kScratchSize);
+  if (Result<void> allowed = posix::check_access(file_, op.request()); !allowed) {
+    return op.complete(allowed);
+  }
   if (op.request().kind == Kind::kResize) {
     // No asynchronous form before 6.9; on a quiet disk it only changes the inode.
     const Result<void> resized = posix::run_blocking(file_, op);

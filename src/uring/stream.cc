@@ -22,10 +22,6 @@ constexpr size_t kSingleChunksMax = 8;
 constexpr size_t kBytesPerRequest = size_t{1} << 30;  // the request's length has 32 bits
 static_assert(sizeof(MutableBytes) == sizeof(iovec), "a span of bytes reads as an iovec");
 
-Error connection_error(int32_t result, const char* what) {
-  return Error::from_errno(-result, what);
-}
-
 }  // namespace
 
 env::Address UringStream::local() const { return posix::local_address(socket_->fd()); }
@@ -61,6 +57,17 @@ Result<void> Socket::finish() {
   return {};
 }
 
+Error Socket::failure(int32_t result, const char* what) {
+  const Error error = Error::from_errno(-result, what);
+  if (error == Errc::kReset) peer_reset_ = true;
+  return error;
+}
+
+bool Socket::end_is_reset() {
+  peer_reset_ = peer_reset_ || (!finished_ && posix::is_aborted(fd_.get()));
+  return peer_reset_;
+}
+
 void Socket::reset() {
   was_reset_ = true;
   // What is in flight fails by itself now; see the uses of was_reset_.
@@ -93,6 +100,7 @@ void Socket::start_read(env::ReadOp& op) {
 void Socket::on_read(int32_t result, uint32_t flags) {
   if (!single_.empty()) return on_single_received(result);
   env::ReadOp& op = *std::exchange(read_, nullptr);
+  if (result == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "read"));
   if (result >= 0) {
     poll_first_ = result > 0 && (flags & IORING_CQE_F_SOCK_NONEMPTY) == 0;
     return op.complete(static_cast<size_t>(result));
@@ -100,7 +108,7 @@ void Socket::on_read(int32_t result, uint32_t flags) {
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
   if (result == -EINTR) return start_read(op);
   if (result == -ECANCELED) return op.complete(op.cancelled());
-  op.complete(fail(connection_error(result, "read")));
+  op.complete(fail(failure(result, "read")));
 }
 
 // --- write --------------------------------------------------------------------------------------
@@ -116,6 +124,7 @@ void Socket::start_write(env::WriteOp& op) {
   write_message_.msg_iov = reinterpret_cast<iovec*>(const_cast<Bytes*>(op.pieces().data()));
   write_message_.msg_iovlen = op.pieces().size();
   write_is_copy_ = false;
+  write_cancelled_ = false;
   if (!core_.is_quiet()) return submit_write();
   // Nobody else is about to submit: a call of its own is cheaper than a turn of the ring, and the
   // bytes leave now. In company, sends go out together.
@@ -144,10 +153,12 @@ void Socket::submit_write() {
 void Socket::on_written(int32_t result) {
   if (result == -ECANCELED && !was_reset_) return end_write(write_->cancelled());
   if (was_reset_) return end_write(fail(Errc::kReset, "write"));
-  if (result < 0 && result != -EINTR) return end_write(fail(connection_error(result, "write")));
+  if (result < 0 && result != -EINTR) return end_write(fail(failure(result, "write")));
   auto sent = static_cast<size_t>(std::max(result, 0));
   write_left_ -= sent;
   if (write_left_ == 0) return end_write({});
+  // The kernel ends a cancelled send that has sent a part with the size of that part.
+  if (write_cancelled_) return end_write(write_->cancelled());
   // Short: go on with a copy of the list that begins where the kernel stopped.
   if (!write_is_copy_) {
     write_is_copy_ = true;
@@ -267,8 +278,9 @@ void Socket::deliver() {
     ++held_;
     return op.complete(env::Chunk(core_.buffer_ring()->bytes(id, link.length), this, id));
   }
+  if (receive_error_ == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "receive"));
   if (receive_error_ == 0) return op.complete(env::Chunk());
-  op.complete(fail(connection_error(receive_error_, "receive")));
+  op.complete(fail(failure(receive_error_, "receive")));
 }
 
 void Socket::take_back(uint64_t id) {
@@ -299,7 +311,8 @@ void Socket::on_single_received(int32_t result) {
   env::ReceiveOp& op = *std::exchange(receive_, nullptr);
   if (was_reset_) return op.complete(fail(Errc::kReset, "receive"));
   if (result == -ECANCELED) return op.complete(op.cancelled());
-  if (result < 0) return op.complete(fail(connection_error(result, "receive")));
+  if (result < 0) return op.complete(fail(failure(result, "receive")));
+  if (result == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "receive"));
   if (result == 0) return op.complete(env::Chunk());
   const auto slot = std::find_if(single_chunks_.begin(), single_chunks_.end(),
                                  [](const Buffer& chunk) { return chunk.empty(); });

@@ -30,7 +30,10 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   void start_read(env::ReadOp& op);
   void cancel_read() { core_.ring().cancel(reader_); }
   void start_write(env::WriteOp& op);
-  void cancel_write() { core_.ring().cancel(writer_); }
+  void cancel_write() {
+    write_cancelled_ = true;
+    core_.ring().cancel(writer_);
+  }
   void start_receive(env::ReceiveOp& op);
   void cancel_receive(env::ReceiveOp& op);
   Result<void> finish();
@@ -62,6 +65,9 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   void submit_write();
   void on_written(int32_t result);
   void end_write(Result<void> result);
+  // The kernel tells of a reset once, to a read or a write, and then of an end; so this remembers.
+  Error failure(int32_t result, const char* what);
+  bool end_is_reset();
   void on_received(int32_t result, uint32_t flags);
   void arm_receive();
   void stop_receive();
@@ -102,8 +108,10 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   int32_t receive_error_ = 0;
   bool finished_ = false;
   bool write_is_copy_ = false;  // write_message_ refers to write_rest_
+  bool write_cancelled_ = false;
   bool write_broken_ = false;
-  bool was_reset_ = false;
+  bool was_reset_ = false;  // by us
+  bool peer_reset_ = false;
   bool orphaned_ = false;
 };
 

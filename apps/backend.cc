@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/backend.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace cairn::apps {
+
+namespace {
+
+constexpr const char* kAllowInContainer =
+    "start the container with a seccomp profile that allows io_uring_setup, io_uring_enter and "
+    "io_uring_register (docker run --security-opt seccomp=PROFILE, or =unconfined to try)";
+
+UringVerdict forbidden(const doctor::UringFacts& facts) {
+  if (facts.disabled == 2) {
+    return {false, "switched off for everybody (kernel.io_uring_disabled=2)",
+            "run 'sysctl -w kernel.io_uring_disabled=0' as root"};
+  }
+  if (facts.disabled == 1) {
+    return {false, "reserved for one group (kernel.io_uring_disabled=1)",
+            "join the group that 'sysctl kernel.io_uring_group' names, or run "
+            "'sysctl -w kernel.io_uring_disabled=0' as root"};
+  }
+  if (facts.under_seccomp) return {false, "forbidden by a seccomp filter", kAllowInContainer};
+  return {false, "not permitted",
+          "look for a security module's denial in 'dmesg' and allow io_uring there"};
+}
+
+UringVerdict missing(const doctor::UringFacts& facts) {
+  if (facts.under_seccomp) {
+    return {false, "hidden by a seccomp filter, or not in this kernel", kAllowInContainer};
+  }
+  return {false, "not in this kernel, or too old there",
+          "take kernel 6.1 or newer with CONFIG_IO_URING=y (Debian 12's has it)"};
+}
+
+}  // namespace
+
+UringVerdict judge_uring(const doctor::UringFacts& facts) {
+  if (facts.support.available) return {true, "works", ""};
+  switch (facts.support.error) {
+    case EPERM:
+    case EACCES:
+      return forbidden(facts);
+    case ENOSYS:
+      return missing(facts);
+    case ENOMEM:
+      return {false, "no locked memory left for a ring",
+              "raise the limit: 'ulimit -l unlimited', or LimitMEMLOCK=infinity in a unit file"};
+    case EMFILE:
+    case ENFILE:
+      return {false, "no descriptor left for a ring",
+              "raise the limit: 'ulimit -n 65536', or LimitNOFILE=65536 in a unit file"};
+    default:
+      return {false, fmt::format("fails ({})", std::strerror(facts.support.error)),
+              "report this with the output of 'cairn doctor --json'"};
+  }
+}
+
+Attempt<Backend> choose_backend(IoChoice choice, const doctor::UringFacts& facts) {
+  if (choice == IoChoice::kEpoll) return Backend{IoChoice::kEpoll, "it was asked for"};
+  const UringVerdict verdict = judge_uring(facts);
+  if (verdict.usable) {
+    return Backend{IoChoice::kUring,
+                   choice == IoChoice::kUring ? "it was asked for" : "io_uring works"};
+  }
+  const std::string why = fmt::format("io_uring is {}", verdict.found);
+  if (choice == IoChoice::kAuto) return Backend{IoChoice::kEpoll, why};
+  return refuse(
+      fmt::format("--io uring cannot be used here, {}: {}; or use --io epoll", why, verdict.next));
+}
+
+}  // namespace cairn::apps

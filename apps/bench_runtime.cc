@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn bench runtime`: the worlds against plain sockets.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "apps/backend.h"
+#include "apps/command.h"
+#include "apps/doctor/facts.h"
+#include "apps/json_text.h"
+#include "apps/output.h"
+#include "apps/words.h"
+#include "apps/world.h"
+#include "bench/runtime.h"
+
+namespace cairn::apps {
+
+namespace {
+
+class BenchRuntimeCommand final : public Command {
+ public:
+  explicit BenchRuntimeCommand(CLI::App& app) {
+    add_switch(app, "--json", json_, "print one JSON object instead of a table");
+    add_integer(app, "--rounds N", options_.rounds, {.min = 1, .max = 1000},
+                "how often each is measured (5); the median counts");
+    add_number(app, "--seconds S", options_.load.seconds, 0.01, 3600, "length of one run (1)");
+    add_value(app, "--only NAME",
+              fmt::format("measure just this: {}", comma_list(bench::runtime_parts())),
+              [this](const std::string& name) { return take_only(name); });
+    add_value(app, "--cores SERVER,CLIENT", "the two CPUs to pin to (0,1)",
+              [this](const std::string& text) { return take_cores(text); });
+    add_switch(app, "--poll", options_.poll, "let the worlds spin instead of sleep");
+    set_examples(app, {"cairn bench runtime", "cairn bench runtime --rounds 9 --json",
+                       "cairn bench runtime --only pingpong --poll"});
+  }
+
+  Attempt<int> run() override {
+    options_.load.warm_up_seconds = std::min(0.2, options_.load.seconds / 5);
+    if (::isatty(STDERR_FILENO) == 1) {
+      options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
+    }
+    enter_worlds();
+    const Result<bench::Report> report = bench::bench_runtime(options_);
+    if (!report) {
+      return refuse(fmt::format("the benchmark stopped ({}): check --cores against 'cairn doctor'",
+                                report.error().text()));
+    }
+    say(json_ ? json_text(report->json()) : report->table());
+    return kExitOk;
+  }
+
+ private:
+  // A world that cannot run here is reported as skipped.
+  void enter_worlds() {
+    const doctor::UringFacts facts = doctor::gather_uring();
+    for (const IoChoice io : {IoChoice::kUring, IoChoice::kEpoll}) {
+      if (const Attempt<Backend> backend = choose_backend(io, facts); !backend) {
+        options_.skipped.emplace_back(name(io), backend.error().text);
+        continue;
+      }
+      options_.worlds.emplace_back(name(io), [io](const env::WorldOptions& options) {
+        return std::move(*make_world(io, options));
+      });
+    }
+  }
+  Attempt<void> take_only(const std::string& name) {
+    const std::vector<std::string>& parts = bench::runtime_parts();
+    if (std::ranges::find(parts, name) == parts.end()) {
+      return refuse(fmt::format("{} is not one of {}{}", in_quotes(name), comma_list(parts),
+                                did_you_mean(name, parts)));
+    }
+    options_.only = {name};
+    return {};
+  }
+  Attempt<void> take_cores(const std::string& text) {
+    const Attempt<std::vector<int>> cores = parse_cores(text);
+    if (!cores) return std::unexpected(cores.error());
+    if (cores->size() != 2) {
+      return refuse(fmt::format("takes two CPUs such as 0,1, not {}", in_quotes(text)));
+    }
+    options_.load.server_cpu = (*cores)[0];
+    options_.load.client_cpu = (*cores)[1];
+    return {};
+  }
+
+  bench::RuntimeOptions options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_runtime(CLI::App& app) {
+  return std::make_unique<BenchRuntimeCommand>(app);
+}
+
+}  // namespace cairn::apps

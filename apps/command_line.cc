@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// CLI11's exceptions end here, and its messages do not leave: each mistake becomes one sentence
+// that ends with how to see help.
+#include "apps/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "apps/command.h"
+#include "apps/help.h"
+#include "apps/output.h"
+#include "apps/words.h"
+
+namespace cairn::apps {
+
+namespace {
+
+// The tree of commands and what runs at its leaves.
+class CommandLine {
+ public:
+  CommandLine() : root_("Cairn: one storage stack for disaggregated flash.", "cairn") {
+    root_.formatter(std::make_shared<HelpFormatter>());
+    prepare(root_);
+    root_.set_version_flag("--version", "", "same as 'cairn version'");
+    add(root_, "up", "run Cairn on this machine", make_up);
+    add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
+    CLI::App& bench = group("bench", "measure this machine and Cairn on it");
+    add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
+    CLI::App& config = group("config", "work with configuration files");
+    add(config, "check", "check a configuration file", make_config_check);
+    add(root_, "version", "print version, commit and compiler", make_version);
+    set_examples(root_,
+                 {"cairn doctor", "cairn up --io epoll --cores 0,1", "cairn COMMAND --help"});
+  }
+
+  CLI::App& root() { return root_; }
+  Command& version() { return *command_of(*root_.get_subcommand("version")); }
+
+  // The deepest command that was named.
+  CLI::App& named() {
+    CLI::App* app = &root_;
+    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    return *app;
+  }
+
+  // Null for the root and for groups.
+  Command* command_of(const CLI::App& app) {
+    const auto leaf = std::ranges::find(leaves_, &app, &Leaf::first);
+    return leaf == leaves_.end() ? nullptr : leaf->second.get();
+  }
+
+ private:
+  using Leaf = std::pair<const CLI::App*, std::unique_ptr<Command>>;
+
+  static void prepare(CLI::App& app) {
+    app.allow_extras();            // strangers are explained by explain_stranger
+    app.require_subcommand(0, 1);  // one command; that it is missing is explained too
+    app.set_help_flag("-h,--help", "show this help");
+  }
+  CLI::App& group(const std::string& name, const std::string& what) {
+    CLI::App& app = *root_.add_subcommand(name, what);
+    prepare(app);
+    return app;
+  }
+  void add(CLI::App& parent, const std::string& name, const std::string& what,
+           std::unique_ptr<Command> (*make)(CLI::App&)) {
+    CLI::App& app = *parent.add_subcommand(name, what);
+    prepare(app);
+    leaves_.emplace_back(&app, make(app));
+  }
+
+  CLI::App root_;
+  std::vector<Leaf> leaves_;
+};
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+int explain(const CLI::App& app, std::string_view sentence) {
+  const bool ends = sentence.ends_with('?');
+  fmt::print(stderr, "cairn: {}{} '{} --help' says more.\n", sentence, ends ? "" : ".",
+             full_name(app));
+  return kExitUsage;
+}
+
+// A word that `app` does not know.
+int explain_stranger(const CLI::App& app, const std::string& word) {
+  if (word.starts_with('-') && word != "-" && word != "--") {
+    const std::string option = word.substr(0, word.find('='));
+    return explain(app, fmt::format("'{}' has no option {}{}", full_name(app), in_quotes(option),
+                                    did_you_mean(option, option_names(app))));
+  }
+  const std::vector<std::string> names = command_names(app);
+  if (names.empty()) {
+    return explain(app, fmt::format("'{}' has no use for {}", full_name(app), in_quotes(word)));
+  }
+  const std::string meant = did_you_mean(word, names);
+  return explain(app,
+                 fmt::format("'{}' has no command {}{}", full_name(app), in_quotes(word), meant));
+}
+
+// What CLI11 objected to, in our words.
+int explain_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string what = error.what();
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return explain(app, what);
+  const std::string subject = what.substr(0, what.find_first_of(": "));
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return explain(app, fmt::format("'{}' needs {}", full_name(app), subject));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const bool is_switch = what.find("flag override") != std::string::npos;
+    if (is_switch) return explain(app, fmt::format("--{} takes no value", subject));
+    return explain(app, fmt::format("{} needs a value", subject));
+  }
+  return explain(app, what);
+}
+
+int run_command(Command& command) {
+  const Attempt<int> status = command.run();
+  if (!finish_output()) return kExitFailed;
+  if (status) return *status;
+  fmt::print(stderr, "cairn: {}\n", status.error().text);
+  return kExitFailed;
+}
+
+}  // namespace
+
+int run_command_line(std::span<const std::string> words) {
+  CommandLine line;
+  try {
+    // CLI11 takes the words last first.
+    line.root().parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    say(line.named().help());
+    return finish_output() ? kExitOk : kExitFailed;
+  } catch (const CLI::CallForVersion&) {
+    return run_command(line.version());
+  } catch (const CLI::ParseError& error) {
+    return explain_error(line.named(), error);
+  }
+  for (const CLI::App* app = &line.root();;) {
+    if (!app->remaining().empty()) return explain_stranger(*app, app->remaining().front());
+    if (app->get_subcommands().empty()) break;
+    app = app->get_subcommands().front();
+  }
+  CLI::App& app = line.named();
+  if (Command* command = line.command_of(app)) return run_command(*command);
+  if (&app != &line.root()) {
+    return explain(app, fmt::format("'{}' needs a command: {}", full_name(app),
+                                    comma_list(command_names(app))));
+  }
+  fmt::print(stderr, "{}", app.help());
+  return kExitUsage;
+}
+
+}  // namespace cairn::apps

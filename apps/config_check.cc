@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn config check FILE`: whether a configuration file would be accepted, and what it says.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/command.h"
+#include "apps/output.h"
+
+namespace cairn::apps {
+
+namespace {
+
+class ConfigCheckCommand final : public Command {
+ public:
+  explicit ConfigCheckCommand(CLI::App& app) {
+    app.add_option("FILE", path_, "the file, in TOML")->required();
+    set_examples(app, {"cairn config check cairn.toml"});
+  }
+
+  Attempt<int> run() override {
+    const Attempt<Settings> settings = resolve({.config = path_});
+    if (!settings) return std::unexpected(settings.error());
+    say(fmt::format("{}: ok\n", path_));
+    return kExitOk;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_config_check(CLI::App& app) {
+  return std::make_unique<ConfigCheckCommand>(app);
+}
+
+}  // namespace cairn::apps

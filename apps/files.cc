@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "apps/words.h"
+#include "base/units.h"
+
+namespace cairn::apps {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Problem cannot_open(const std::string& path, int err) {
+  switch (err) {
+    case ENOENT:
+      return {
+          fmt::format("there is no file {}: check the path, relative ones start in the "
+                      "current folder",
+                      in_quotes(path))};
+    case EACCES:
+    case EPERM:
+      return {
+          fmt::format("{} may not be read by this user: change its mode or owner, or run as "
+                      "its owner",
+                      in_quotes(path))};
+    case EISDIR:
+      return {fmt::format("{} is a folder: name the file in it", in_quotes(path))};
+    default:
+      return {fmt::format("{} cannot be read ({}): check the path and the disk it is on",
+                          in_quotes(path), std::strerror(err))};
+  }
+}
+
+}  // namespace
+
+Attempt<std::string> read_file(const std::string& path, size_t size_max) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (file.get() < 0) return std::unexpected(cannot_open(path, errno));
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) return std::unexpected(cannot_open(path, errno));
+  if (S_ISDIR(status.st_mode)) return std::unexpected(cannot_open(path, EISDIR));
+
+  // One byte more than allowed tells a file that fits from one that does not; sizes of pipes and
+  // of the kernel's files are not known before.
+  std::string text;
+  while (text.size() <= size_max) {
+    const size_t have = text.size();
+    const size_t room = std::min<size_t>(size_max + 1 - have, 64 << 10);
+    text.resize(have + room);
+    const ssize_t got = ::read(file.get(), text.data() + have, room);
+    const int err = errno;
+    text.resize(have + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got < 0 && err == EINTR) continue;
+    if (got < 0) return std::unexpected(cannot_open(path, err));
+    if (got == 0) return text;
+  }
+  return refuse(
+      fmt::format("{} is larger than {}, more than Cairn reads: name another file, or "
+                  "take out what it does not need",
+                  in_quotes(path), text_bytes(size_max)));
+}
+
+std::optional<std::string> first_line(const std::string& path) {
+  const Attempt<std::string> text = read_file(path, 1 << 20);
+  if (!text) return std::nullopt;
+  return text->substr(0, text->find('\n'));
+}
+
+}  // namespace cairn::apps

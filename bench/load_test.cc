@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "bench/alloc_count.h"
+#include "bench/raw_sockets.h"
+#include "bench/runtime.h"
+#include "bench/task_cost.h"
+
+namespace cairn::bench {
+namespace {
+
+Load tiny_load() {
+  Load load;
+  load.seconds = 0.02;
+  load.warm_up_seconds = 0.005;
+  load.server_cpu = -1;
+  load.client_cpu = -1;
+  return load;
+}
+
+TEST(Meter, CountsFromTheEndOfTheWarmUpToTheLastEvent) {
+  Load load;
+  load.warm_up_seconds = 1;
+  Meter meter(load);
+  const Time start{1'000'000'000};
+  EXPECT_FALSE(meter.add(100, start));
+  EXPECT_FALSE(meter.add(100, start + 500_ms));
+  EXPECT_FALSE(meter.add(100, start + 1_s));
+  EXPECT_TRUE(meter.add(30, start + 2_s));
+  EXPECT_TRUE(meter.add(10, start + 3_s));
+  EXPECT_EQ(meter.total(), 340U);
+  EXPECT_DOUBLE_EQ(meter.per_second(), 20);
+}
+
+TEST(Meter, NothingMeasuredIsZero) { EXPECT_EQ(Meter(Load{}).per_second(), 0); }
+
+TEST(RawSockets, EveryBaselineMovesBytes) {
+  for (const auto run : {raw_blocking_stream, raw_epoll_stream}) {
+    const Result<Sample> sample = run(tiny_load());
+    ASSERT_TRUE(sample) << sample.error().text();
+    EXPECT_GT(sample->per_second, 1e6);
+    EXPECT_GT(sample->cpu_us_per_operation, 0);
+  }
+}
+
+TEST(RawSockets, EveryBaselineMakesRoundTrips) {
+  for (const auto run : {raw_blocking_pingpong, raw_epoll_pingpong}) {
+    const Result<Sample> sample = run(tiny_load());
+    ASSERT_TRUE(sample) << sample.error().text();
+    EXPECT_GT(sample->per_second, 100);
+    EXPECT_GT(sample->latency_ns.count(), 0U);
+    EXPECT_GT(sample->latency_ns.p50(), 0U);
+  }
+}
+
+TEST(RawSockets, ACpuThatIsNotThereIsAnError) {
+  Load load = tiny_load();
+  load.client_cpu = 1000;
+  EXPECT_FALSE(raw_blocking_stream(load));
+  EXPECT_FALSE(raw_epoll_pingpong(load));
+  load.client_cpu = 1'000'000;
+  EXPECT_FALSE(raw_blocking_stream(load));
+}
+
+TEST(AllocCount, CountsOperatorNew) {
+  const uint64_t before = allocation_count();
+  // Called as functions: a compiler may leave out a new expression whose result it does not need.
+  ::operator delete(::operator new(100));
+  EXPECT_EQ(allocation_count() - before, 1U);
+}
+
+TEST(TaskCost, ChildTasksDoNotAllocateInASteadyState) {
+#if defined(__has_feature) && __has_feature(address_sanitizer)
+  GTEST_SKIP() << "frames are not pooled under AddressSanitizer";
+#endif
+  const TaskCost immediate = immediate_task_cost(1000);
+  EXPECT_EQ(immediate.allocations, 0);
+  EXPECT_GT(immediate.ns, 0);
+  EXPECT_EQ(suspended_task_cost(1000).allocations, 0);
+}
+
+TEST(BenchRuntime, OnlyRunsWhatIsAskedFor) {
+  RuntimeOptions options;
+  options.rounds = 2;
+  options.load = tiny_load();
+  options.only = {"pingpong"};
+  options.skipped = {{"uring", "not built in"}};
+  const Result<Report> report = bench_runtime(options);
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_NE(report->find("pingpong", "raw_epoll"), nullptr);
+  EXPECT_EQ(report->find("pingpong", "raw_epoll")->samples.size(), 2U);
+  EXPECT_EQ(report->find("stream", "raw_epoll"), nullptr);
+  EXPECT_EQ(report->json()["skipped"]["uring"], "not built in");
+}
+
+}  // namespace
+}  // namespace cairn::bench

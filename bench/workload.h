@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two loads every contestant carries, and the meters that are read alike in all of them.
+//
+// stream: the client writes `write_size` again and again; the server reads up to `read_size` at a
+// time and measures what arrives. pingpong: the client sends `message_size` and waits for the same
+// bytes back; the client measures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/histogram.h"
+#include "base/units.h"
+
+namespace cairn::bench {
+
+struct Load {
+  double seconds = 1;
+  double warm_up_seconds = 0.1;  // before: congestion windows open, buffers are sized
+  uint32_t write_size = 128_KiB;
+  uint32_t read_size = 256_KiB;
+  uint32_t message_size = 4_KiB;
+  // One CPU for each side; -1: wherever the kernel likes.
+  int server_cpu = 0;
+  int client_cpu = 1;
+
+  Duration total() const { return Duration::from_seconds(warm_up_seconds + seconds); }
+};
+
+// What one contestant did in one round.
+struct Sample {
+  double per_second = 0;            // bytes (stream) or round trips (pingpong)
+  double cpu_us_per_operation = 0;  // of both sides; an operation is a write or a round trip
+  Histogram latency_ns;             // of round trips; empty for stream
+};
+
+// The clock of all measurements here.
+Time now();
+// User and system time of this process so far.
+Duration cpu_time();
+
+// Counts from the first event after the warm-up to the last event.
+class Meter {
+ public:
+  explicit Meter(const Load& load) : warm_up_(Duration::from_seconds(load.warm_up_seconds)) {}
+
+  // `amount` more at time `at`. True once the warm-up is over.
+  bool add(uint64_t amount, Time at) {
+    total_ += amount;
+    if (started_.ns == 0) started_ = at;
+    if (begin_.ns == 0) {
+      if (at - started_ >= warm_up_) begin_ = at;
+      return false;
+    }
+    measured_ += amount;
+    last_ = at;
+    return true;
+  }
+  uint64_t total() const { return total_; }
+  double per_second() const {
+    return last_ > begin_ ? static_cast<double>(measured_) / (last_ - begin_).seconds() : 0;
+  }
+
+ private:
+  Duration warm_up_;
+  Time started_;
+  Time begin_;
+  Time last_;
+  uint64_t total_ = 0;
+  uint64_t measured_ = 0;
+};
+
+// CPU time since construction, shared among operations.
+class CpuMeter {
+ public:
+  CpuMeter() : start_(cpu_time()) {}
+  double us_per(double operations) const {
+    return operations > 0 ? (cpu_time() - start_).us() / operations : 0;
+  }
+
+ private:
+  Duration start_;
+};
+
+}  // namespace cairn::bench

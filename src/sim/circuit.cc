@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/circuit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "sim/machine.h"
+#include "sim/network.h"
+#include "sim/stream.h"
+
+namespace cairn::sim {
+
+const EventKind Pipe::kArrival("net.arrival", &Pipe::on_arrival);
+const EventKind Pipe::kCredit("net.credit", &Pipe::on_credit);
+const EventKind Pipe::kGiveUp("net.give_up", &Pipe::on_give_up);
+
+Pipe::Pipe(Network& network, Endpoint& from, Endpoint& to, const env::StreamOptions& sender,
+           const env::StreamOptions& receiver)
+    : network_(network),
+      from_(from),
+      to_(to),
+      link_(network.link(from.machine(), to.machine())),
+      link_back_(network.link(to.machine(), from.machine())),
+      send_capacity_(sender.send_buffer_size != 0 ? sender.send_buffer_size
+                                                  : network.options().send_buffer_size),
+      receive_capacity_(receiver.receive_buffer_size != 0 ? receiver.receive_buffer_size
+                                                          : network.options().receive_buffer_size),
+      bytes_(network.world().blocks()),
+      arrival_(kArrival, to.machine().origin(), *this),
+      credit_(kCredit, from.machine().origin(), *this),
+      give_up_(kGiveUp, from.machine().origin(), *this) {}
+
+void Pipe::transmit() {
+  while (unsent() > 0) {
+    const size_t window = receive_capacity_ - (sent_ - credited_);
+    if (window == 0) {
+      send_credit_if_needed();
+      if (credit_.is_linked()) held();
+      return;
+    }
+    const size_t count = network_.cut_segment(std::min(unsent(), window));
+    uint32_t flags = 0;
+    if (network_.is_segment_broken(link_)) flags = kBreak;
+    if (network_.is_segment_flipped(link_)) {
+      bytes_.flip(sent_ + network_.rng().below(count), network_.rng().below(8));
+    }
+    sent_ += count;
+    send_segment(static_cast<uint32_t>(count), flags);
+  }
+  if (end_ == End::kNone || is_end_sent_) return;
+  is_end_sent_ = true;
+  is_reset_sent_ = is_reset_sent_ || end_ == End::kReset;
+  send_segment(0, end_ == End::kReset ? kReset : kFinish);
+}
+
+void Pipe::end_with(End end) {
+  if (end_ != End::kNone) return;
+  end_ = end;
+  transmit();
+}
+
+void Pipe::abort() {
+  drop_unsent();
+  if (is_reset_sent_ && !segments_.empty()) return;
+  is_reset_sent_ = true;
+  end_ = End::kReset;
+  is_end_sent_ = true;
+  send_segment(0, kReset);
+}
+
+void Pipe::send_segment(uint32_t bytes, uint32_t flags) {
+  const Time arrival = network_.arrival_time(link_, bytes);
+  last_arrival_ = std::max(last_arrival_, arrival);
+  segments_.push({last_arrival_, bytes, flags});
+  schedule_arrival();
+}
+
+void Pipe::schedule_arrival() {
+  if (segments_.empty() || arrival_.is_under_way()) return;
+  network_.world().schedule(arrival_, segments_.front().arrival);
+}
+
+void Pipe::on_arrival(Event& event) {
+  Pipe& self = static_cast<Arrival&>(event).pipe;
+  if (!self.network_.let_pass(self.link_, self.arrival_)) return self.held();
+  if (!self.credit_.is_linked()) self.give_up_.cancel();
+  const Segment segment = self.segments_.pop();
+  self.arrived_ += segment.bytes;
+  self.schedule_arrival();
+  self.to_.on_segment(segment.bytes, segment.flags);
+}
+
+void Pipe::held() {
+  // Nobody is left to send it again.
+  if (from_.has_vanished_) return lose_segments();
+  if (give_up_.is_scheduled()) return;
+  network_.world().schedule(give_up_, network_.world().now() + network_.options().held_limit);
+}
+
+void Pipe::on_give_up(Event& event) {
+  Pipe& self = static_cast<Arrival&>(event).pipe;
+  const bool is_data_held = self.arrival_.is_linked();
+  const bool is_window_held = self.credit_.is_linked() && self.unsent() > 0;
+  if (!is_data_held && !is_window_held) return;
+  self.drop_unsent();
+  self.from_.fail_with({Errc::kTimedOut, "the peer's machine does not answer"});
+  self.lose_segments();
+}
+
+void Pipe::lose_segments() {
+  arrival_.unlink();
+  arrival_.cancel();
+  segments_.clear();
+  to_.forget_if_embryo();
+}
+
+void Pipe::credit(size_t bytes) {
+  consumed_ += bytes;
+  send_credit_if_needed();
+}
+
+// The receiver tells of new room when it is a good part of the window, or the sender waits for it.
+void Pipe::send_credit_if_needed() {
+  const uint64_t untold = consumed_ - credited_;
+  if (untold == 0 || credit_.is_under_way()) return;
+  if (unsent() == 0 && untold < receive_capacity_ / 2) return;
+  credit_on_its_way_ = consumed_;
+  network_.world().schedule(credit_, network_.arrival_time(link_back_, 0));
+}
+
+void Pipe::on_credit(Event& event) {
+  Pipe& self = static_cast<Arrival&>(event).pipe;
+  if (!self.network_.let_pass(self.link_back_, self.credit_)) return self.held();
+  if (!self.arrival_.is_linked()) self.give_up_.cancel();
+  self.credited_ = self.credit_on_its_way_;
+  self.transmit();
+  self.send_credit_if_needed();
+  self.from_.on_room();
+}
+
+Pipe& Endpoint::in() {
+  return this == &circuit_.client_ ? circuit_.to_client_ : circuit_.to_server_;
+}
+Pipe& Endpoint::out() {
+  return this == &circuit_.client_ ? circuit_.to_server_ : circuit_.to_client_;
+}
+
+void Endpoint::own(Process* process) {
+  is_owned_ = true;
+  if (process != nullptr) join(*process);
+}
+
+void Endpoint::forget_if_embryo() {
+  if (!std::exchange(is_embryo_, false)) return;
+  is_owned_ = false;
+  circuit_.network().free_if_unowned(circuit_);
+}
+
+void Endpoint::close() {
+  leave();
+  stream_ = nullptr;
+  is_owned_ = false;
+  if (is_listening()) {
+    // As TCP does: unread bytes mean that somebody did not finish talking.
+    out().end_with(in().readable() > 0 ? Pipe::End::kReset : Pipe::End::kFinish);
+  }
+  is_closed_ = true;
+  circuit_.network().free_if_unowned(circuit_);
+}
+
+void Endpoint::finish() {
+  is_finished_ = true;
+  out().end_with(Pipe::End::kFinish);
+}
+
+void Endpoint::reset() {
+  if (!is_listening()) return;
+  error_ = Error(Errc::kReset, "reset by this side");
+  is_closed_ = true;
+  out().abort();
+}
+
+void Endpoint::break_off() {
+  if (!is_listening()) return;
+  out().drop_unsent();
+  fail_with({Errc::kReset, "connection reset"});
+}
+
+void Endpoint::fail_with(Error error) {
+  if (!is_listening()) return;
+  error_ = error;
+  if (stream_ != nullptr) stream_->on_error();
+}
+
+void Endpoint::on_room() {
+  if (stream_ != nullptr) stream_->on_room();
+}
+
+void Endpoint::on_segment(uint32_t bytes, uint32_t flags) {
+  if ((flags & Pipe::kBreak) != 0) {
+    circuit_.client_.break_off();
+    circuit_.server_.break_off();
+    return;
+  }
+  if ((flags & Pipe::kHello) != 0) {
+    if (!circuit_.network().enter_backlog(circuit_)) {
+      is_closed_ = true;
+      out().abort();
+      return forget_if_embryo();
+    }
+    is_embryo_ = false;
+  }
+  if (!is_listening()) {
+    if (bytes > 0) out().abort();
+    return;
+  }
+  if ((flags & Pipe::kReset) != 0) {
+    out().drop_unsent();
+    return fail_with({Errc::kReset, "connection reset by the peer"});
+  }
+  if ((flags & Pipe::kFinish) != 0) has_peer_finished_ = true;
+  if (stream_ != nullptr && flags != Pipe::kHello) stream_->on_readable();
+}
+
+void Endpoint::die(Death death) {
+  if (is_listening()) {
+    if (death == Death::kPowerLoss) {
+      has_vanished_ = true;
+      out().drop_unsent();
+    } else if (in().readable() > 0 || circuit_.network().rng().chance(0.5)) {
+      out().abort();
+    } else {
+      out().end_with(Pipe::End::kFinish);
+    }
+  }
+  is_closed_ = true;
+  error_ = crashed();
+  if (stream_ != nullptr) stream_->on_error();
+}
+
+Circuit::Circuit(Network& network, const Side& client, const Side& server)
+    : network_(network),
+      client_(*this, client.machine, client.address, server.address),
+      server_(*this, server.machine, server.address, client.address),
+      to_server_(network, client_, server_, client.options, server.options),
+      to_client_(network, server_, client_, server.options, client.options) {
+  server_.is_embryo_ = server_.is_owned_ = true;
+}
+
+bool Circuit::joins(const Machine& a, const Machine& b) const {
+  const Machine* one = &client_.machine_;
+  const Machine* other = &server_.machine_;
+  return (one == &a && other == &b) || (one == &b && other == &a);
+}
+
+}  // namespace cairn::sim

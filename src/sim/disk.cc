@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/disk.h"
+
+#include <bit>
+
+#include "base/check.h"
+#include "sim/core.h"
+#include "sim/machine.h"
+
+namespace cairn::sim {
+
+// A request between start and completion; found from its operation by the scratch space.
+struct SimDisk::Pending : Event, ListHook<SimDisk> {
+  explicit Pending(SimDisk& owner)
+      : Event(kComplete, owner.core_.machine().origin()), disk(owner) {}
+  SimDisk& disk;
+  env::DiskOp* op = nullptr;
+  Medium::Request request;
+  bool is_cancelled = false;
+  Pending* next_free = nullptr;
+};
+
+const EventKind SimDisk::kComplete("disk.complete", &SimDisk::on_complete);
+
+Result<std::unique_ptr<env::Disk>> SimDisk::open(Core& core, const env::DiskOptions& options) {
+  if (options.path.empty()) return fail(Errc::kInvalid, "disk path");
+  Medium& medium = core.machine().medium(options.path);
+  if (const Result<void> opened = medium.open(options); !opened) return fail(opened.error());
+  return std::make_unique<SimDisk>(core, medium, options.read_only);
+}
+
+SimDisk::SimDisk(Core& core, Medium& medium, bool read_only)
+    : core_(core), medium_(medium), is_read_only_(read_only) {
+  join(core.process());
+}
+
+SimDisk::~SimDisk() {
+  CHECK(in_flight_.empty(), "a disk goes after its operations have completed");
+  if (!is_dead_) medium_.close();
+}
+
+void SimDisk::start_disk_op(env::DiskOp& op) {
+  CHECK(core_.is_current(), "a disk is used on the core that opened it");
+  if (is_dead_) return op.complete(fail(crashed()));
+  const env::DiskOp::Request& what = op.request();
+  const bool changes =
+      what.kind != env::DiskOp::Kind::kRead && what.kind != env::DiskOp::Kind::kFlush;
+  if (is_read_only_ && changes) return op.complete(fail(Errc::kDenied, "the disk is read-only"));
+  CHECK(what.kind != env::DiskOp::Kind::kResize || in_flight_.empty(), "a resize is alone");
+  if (free_ == nullptr) {
+    pool_.push_back(std::make_unique<Pending>(*this));
+    free_ = pool_.back().get();
+  }
+  Pending& pending = *free_;
+  free_ = pending.next_free;
+  pending.op = &op;
+  pending.request = {what, op.into()};
+  pending.is_cancelled = false;
+  store(MutableBytes(op.scratch), std::bit_cast<uintptr_t>(&pending));
+  in_flight_.push_back(pending);
+  core_.process().world().schedule(pending, medium_.start(pending.request));
+}
+
+// A disk may have been faster than the cancellation; a stalled one never is.
+void SimDisk::cancel_disk_op(env::DiskOp& op) {
+  auto& pending = *std::bit_cast<Pending*>(load<uintptr_t>(Bytes(op.scratch)));
+  World& world = core_.process().world();
+  pending.is_cancelled =
+      medium_.stalled_until() > world.now() || core_.process().rng().chance(0.75);
+  pending.cancel();
+  world.schedule(pending, world.now() + 1_us);
+}
+
+void SimDisk::on_complete(Event& event) {
+  auto& pending = static_cast<Pending&>(event);
+  SimDisk& self = pending.disk;
+  World& world = self.core_.process().world();
+  if (pending.is_cancelled) {
+    self.medium_.execute_partly(pending.request);
+    return self.finish(pending, pending.op->cancelled());
+  }
+  if (self.medium_.stalled_until() > world.now()) {
+    return world.schedule(pending, self.medium_.stalled_until());
+  }
+  self.finish(pending, self.medium_.execute(pending.request));
+}
+
+void SimDisk::finish(Pending& pending, Result<void> result) {
+  env::DiskOp& op = *pending.op;
+  pending.unlink();
+  pending.next_free = free_;
+  free_ = &pending;
+  core_.complete(op, result);
+}
+
+void SimDisk::die(Death) {
+  is_dead_ = true;
+  while (Pending* pending = in_flight_.front()) {
+    pending->cancel();
+    medium_.execute_partly(pending->request);
+    finish(*pending, fail(crashed()));
+  }
+  medium_.close();
+}
+
+}  // namespace cairn::sim

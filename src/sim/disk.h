@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimDisk: a program's handle of a medium, and its requests in flight. Internal.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/list.h"
+#include "env/disk.h"
+#include "env/env.h"
+#include "sim/event_queue.h"
+#include "sim/medium.h"
+#include "sim/process.h"
+
+namespace cairn::sim {
+
+class Core;
+
+class SimDisk final : public env::Disk, public Mortal {
+ public:
+  static Result<std::unique_ptr<env::Disk>> open(Core& core, const env::DiskOptions& options);
+  SimDisk(Core& core, Medium& medium, bool read_only);
+  ~SimDisk() override;
+
+  uint64_t size() const override { return medium_.size(); }
+  uint32_t block_size() const override { return medium_.block_size(); }
+
+  // Power failed: what is in flight changes any subset of its blocks.
+  void die(Death death) override;
+  const char* what() const override { return "disk"; }
+
+ private:
+  struct Pending;
+  static const EventKind kComplete;
+  static void on_complete(Event& event);
+
+  void start_disk_op(env::DiskOp& op) override;
+  void cancel_disk_op(env::DiskOp& op) override;
+  void finish(Pending& pending, Result<void> result);
+
+  Core& core_;
+  Medium& medium_;
+  const bool is_read_only_;
+  bool is_dead_ = false;
+  std::vector<std::unique_ptr<Pending>> pool_;
+  Pending* free_ = nullptr;
+  List<Pending, SimDisk> in_flight_;  // in the order they were started
+};
+
+}  // namespace cairn::sim

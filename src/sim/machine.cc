@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/machine.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "sim/medium.h"
+#include "sim/network.h"
+
+namespace cairn::sim {
+
+const EventKind Machine::kReap("machine.process_ended", &Machine::on_reap);
+const EventKind Machine::kEnd("machine.crash", &Machine::on_end);
+
+Machine::Machine(World& world, Network& network, uint32_t id, std::string name, NodeOptions options)
+    : world_(world),
+      network_(network),
+      origin_{.node = id},
+      name_(std::move(name)),
+      options_(std::move(options)),
+      clock_(options_.clock),
+      reap_(kReap, *this),
+      end_(kEnd, *this) {
+  CHECK(options_.cores > 0, "a node has at least one core");
+}
+
+Machine::~Machine() = default;
+
+env::Address Machine::address(uint16_t port) const {
+  const uint32_t host = id() + 1;
+  return env::Address::ip4(10, static_cast<uint8_t>(host >> 16), static_cast<uint8_t>(host >> 8),
+                           static_cast<uint8_t>(host), port);
+}
+
+Medium& Machine::medium(const std::string& path) {
+  std::unique_ptr<Medium>& medium = media_[path];
+  if (medium == nullptr) {
+    medium = std::make_unique<Medium>(world_, world_.make_rng(name_ + "/disk/" + path));
+  }
+  return *medium;
+}
+
+void Machine::start(env::Program program) {
+  CHECK(process_ == nullptr, "one program at a time runs on a node");
+  program_ = std::move(program);
+  restart();
+}
+
+void Machine::restart() {
+  CHECK(process_ == nullptr, "a node restarts after its program has ended");
+  CHECK(program_ != nullptr, "a node restarts what was started before");
+  world_.trace().record(world_.now(), origin_, "machine.start", lives_, 0);
+  process_ = std::make_unique<Process>(*this, program_, lives_++);
+  if (!std::exchange(is_up_, true)) network_.machine_is_up(*this);
+}
+
+void Machine::end(Death death) {
+  if (process_ != nullptr && process_->is_running_code()) {
+    if (end_.is_scheduled()) return;
+    end_.death = death;
+    return world_.schedule(end_, world_.now());
+  }
+  end_.cancel();
+  reap_.cancel();
+  const bool power_loss = death == Death::kPowerLoss;
+  world_.trace().record(world_.now(), origin_, power_loss ? "machine.power_loss" : "machine.kill",
+                        0, 0);
+  if (power_loss) is_up_ = false;
+  if (process_ != nullptr) process_->die(death);
+  process_.reset();
+  if (!power_loss) return;
+  for (auto& [path, medium] : media_) medium->lose_power();
+}
+
+void Machine::on_end(Event& event) {
+  auto& self = static_cast<EndEvent&>(event);
+  self.machine.end(self.death);
+}
+
+void Machine::process_has_ended() { world_.schedule(reap_, world_.now()); }
+
+void Machine::on_reap(Event& event) {
+  Machine& machine = static_cast<EndEvent&>(event).machine;
+  machine.process_->check_nothing_left();
+  machine.process_.reset();
+}
+
+}  // namespace cairn::sim

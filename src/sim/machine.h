@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine: what of a node outlives its processes: clock, disks, address, power. Internal.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "env/env.h"
+#include "sim/clock.h"
+#include "sim/event_queue.h"
+#include "sim/options.h"
+#include "sim/process.h"
+#include "sim/world.h"
+
+namespace cairn::sim {
+
+class Medium;
+class Network;
+
+class Machine {
+ public:
+  Machine(World& world, Network& network, uint32_t id, std::string name, NodeOptions options);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  uint32_t id() const { return origin_.node; }
+  const std::string& name() const { return name_; }
+  const NodeOptions& options() const { return options_; }
+  World& world() { return world_; }
+  Network& network() { return network_; }
+  Clock& clock() { return clock_; }
+  // For events that are about this machine and do not stop when its process does.
+  const Origin& origin() const { return origin_; }
+  // 10.0.0.(id + 1), and on from there.
+  env::Address address(uint16_t port) const;
+
+  // False from a power loss until the next start.
+  bool is_up() const { return is_up_; }
+  // Null when no program runs.
+  Process* process() { return process_.get(); }
+  // Made empty at first use; stays for the whole run.
+  Medium& medium(const std::string& path);
+
+  // Runs `program` from now on; none may be running.
+  void start(env::Program program);
+  // The last program again.
+  void restart();
+  // Ends the process now, or as soon as its own code is off the stack. Power loss also ends the
+  // disks' volatile contents and the machine's answers to others.
+  void end(Death death);
+  // The program has returned; the process goes when the current event is over.
+  void process_has_ended();
+
+ private:
+  struct EndEvent : Event {
+    EndEvent(const EventKind& kind, Machine& owner) : Event(kind, owner.origin_), machine(owner) {}
+    Machine& machine;
+    Death death = Death::kKill;
+  };
+  static const EventKind kReap;
+  static const EventKind kEnd;
+  static void on_reap(Event& event);
+  static void on_end(Event& event);
+
+  World& world_;
+  Network& network_;
+  Origin origin_;
+  std::string name_;
+  NodeOptions options_;
+  Clock clock_;
+  std::map<std::string, std::unique_ptr<Medium>> media_;
+  env::Program program_;
+  std::unique_ptr<Process> process_;
+  uint64_t lives_ = 0;
+  bool is_up_ = true;
+  EndEvent reap_;
+  EndEvent end_;
+};
+
+}  // namespace cairn::sim

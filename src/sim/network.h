@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Network: links between machines, their faults, listening and connecting. Internal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/rng.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "env/stream.h"
+#include "sim/circuit.h"
+#include "sim/listener.h"
+#include "sim/model.h"
+#include "sim/world.h"
+
+namespace cairn::sim {
+
+class Connecting;
+class Core;
+class Machine;
+
+// One direction between two machines.
+struct Link {
+  Machine& from;
+  Machine& to;
+  bool is_blocked = false;
+  Time clogged_until;
+  List<Travel, Link> held;
+
+  bool is_loopback() const { return &from == &to; }
+};
+
+class Network final : public env::Connection::Owner {
+ public:
+  explicit Network(World& world);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  World& world() { return world_; }
+  const NetworkOptions& options() const { return world_.options().network; }
+  Rng& rng() { return rng_; }
+
+  // Machines come in the order of their ids and outlive the network's connections.
+  void add(Machine& machine);
+  void machine_is_up(Machine& machine);
+  Link& link(Machine& from, Machine& to);
+
+  // Faults on demand.
+  void block(Machine& from, Machine& to);
+  void clog(Machine& from, Machine& to, Duration duration);
+  void heal(Machine& from, Machine& to);
+  void heal_all();
+  void reset_connections(Machine& a, Machine& b);
+
+  // For cores.
+  Result<std::unique_ptr<env::Listener>> listen(Core& core, const env::Address& at,
+                                                const env::ListenOptions& options);
+  void connect(Core& core, env::ConnectOp& op);
+  void cancel_connect(env::ConnectOp& op);
+  void close_connection(int64_t handle) override;
+  env::Connection make_handle(Endpoint& endpoint, Process& process);
+  static Endpoint& endpoint_of(env::Connection& handle);
+
+  // For pipes, listeners and those who connect.
+  Time arrival_time(const Link& link, uint64_t bytes);
+  // True: go on. False: the link has taken it, or it was scheduled for later.
+  bool let_pass(Link& link, Travel& travel);
+  bool is_lost(const Link& link) const;
+  size_t cut_segment(size_t bytes);
+  bool is_segment_broken(const Link& link) { return draw(link, options().faults.reset); }
+  bool is_segment_flipped(const Link& link) { return draw(link, options().faults.bit_flip); }
+  // The machine that has the address as seen from `from`; null when nobody has.
+  Machine* find_machine(Machine& from, const env::Address& to);
+  // One of the listeners at that address; null when there is none.
+  SimListener* find_listener(Machine& machine, const env::Address& at);
+  Circuit& add_circuit(const Circuit::Side& client, const Circuit::Side& server);
+  // The client is there: the server's side goes to a listener. False: nobody takes it.
+  bool enter_backlog(Circuit& circuit);
+  // It never came to be.
+  void discard(Circuit& circuit) { delete &circuit; }
+  void free_if_unowned(Circuit& circuit);
+  uint16_t pick_port(Machine& machine);
+  void remove(Connecting& connecting);
+
+ private:
+  struct Host;
+  Host& host(const Machine& machine);
+  bool is_ours(Machine& machine, const env::Address& at);
+  bool draw(const Link& link, double chance) {
+    return chance > 0 && !link.is_loopback() && rng_.chance(chance);
+  }
+  void release(Link& link);
+
+  World& world_;
+  Rng rng_;
+  std::unique_ptr<NetworkModel> model_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  List<Circuit, Circuit> circuits_;
+  List<Connecting, Network> connecting_;
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn bench runtime`: its options, and a run too short to mean anything but complete."""
+
+import json
+import os
+
+import support
+
+TINY = ("bench", "runtime", "--rounds", "2", "--seconds", "0.02")
+RATIOS = ["epoll_pingpong_vs_raw", "epoll_stream_vs_raw", "uring_pingpong_vs_raw",
+          "uring_stream_vs_raw"]
+
+
+def cores():
+    """Two CPUs this test may use; a machine with one has to say so."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return f"{allowed[0]},{allowed[1]}" if len(allowed) > 1 else None
+
+
+class Smoke(support.CliTest):
+    def bench(self, *words, **options):
+        if cores() is None:
+            self.skipTest("needs two CPUs")
+        return json.loads(self.run_ok(*TINY, "--cores", cores(), "--json", *words, **options))
+
+    def test_the_report_is_complete(self):
+        report = self.bench()
+        self.assertEqual(report["schema_version"], 1)
+        self.assertEqual(report["benchmark"], "runtime")
+        self.assertRegex(report["commit"], r"^([0-9a-f]{40}(-dirty)?|unknown)$")
+        self.assertEqual(report["machine"]["kernel"], os.uname().release)
+        ratios = [name for name in RATIOS if name.split("_")[0] not in report["skipped"]]
+        self.assertEqual(sorted(report["ratios"]), ratios)
+        measured = {(result["name"], result.get("variant")) for result in report["results"]}
+        for load in ("stream", "pingpong"):
+            for variant in ("raw_blocking", "raw_epoll", "epoll"):
+                self.assertIn((load, variant), measured)
+        for result in report["results"]:
+            self.assertEqual(len(result["samples"]), 2, result)
+            self.assertGreater(result["value"], 0, result)
+            if result["name"] == "pingpong":
+                self.assertLessEqual(result["p50_us"], result["p99_us"])
+                self.assertLessEqual(result["p99_us"], result["p999_us"])
+
+    def test_one_part_alone(self):
+        report = self.bench("--only", "task")
+        self.assertEqual([result["name"] for result in report["results"]],
+                         ["task_immediate", "task_suspended"])
+        for result in report["results"]:
+            self.assertIn("allocations_per_operation", result)
+        self.assertEqual(report["ratios"], {})
+
+    def test_without_uring_the_rest_is_measured(self):
+        report = self.bench("--only", "stream", denied=("EPERM", "io_uring_setup"))
+        self.assertIn("seccomp", report["skipped"]["uring"])
+        self.assertEqual(list(report["ratios"]), ["epoll_stream_vs_raw"])
+
+    def test_people_get_a_table(self):
+        if cores() is None:
+            self.skipTest("needs two CPUs")
+        text = self.run_ok(*TINY, "--cores", cores(), "--only", "pingpong")
+        self.assertRegex(text, r"(?m)^pingpong +raw_blocking +[\d.]+ (k )?round trips/s +p50_us ")
+        self.assertRegex(text, r"(?m)^epoll_pingpong_vs_raw \d+\.\d{3}$")
+
+
+class Mistakes(support.CliTest):
+    def test_options(self):
+        runtime = ["bench", "runtime"]
+        for value in ("0", "x", "1001", "1.5", "-1", ""):
+            self.expect_usage([*runtime, f"--rounds={value}"], "--rounds")
+        for value in ("0", "x", "nan", "inf", "1e9", "-1"):
+            self.expect_usage([*runtime, "--seconds", value], "--seconds")
+        self.expect_usage([*runtime, "--only", "strem"], "did you mean 'stream'?")
+        self.expect_usage([*runtime, "--cores", "0"], "takes two CPUs such as 0,1, not '0'")
+        self.expect_usage([*runtime, "--cores", "0,0"], "names CPU 0 twice")
+
+    def test_a_cpu_that_is_not_there(self):
+        result = self.run_cairn(*TINY, "--cores", "0,1023")
+        self.expect_sentence(result, 1, "the benchmark stopped", "check --cores")
+
+
+if __name__ == "__main__":
+    support.main()

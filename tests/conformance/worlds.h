@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three worlds as the conformance suite sees them: each runs a body to its end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "conformance/scene.h"
+
+namespace cairn::conformance {
+
+// Real sockets and files. The test is skipped where the kernel has no io_uring.
+struct Uring {
+  static constexpr const char* kName = "uring";
+  static void run(const Setting& setting, Body body);
+};
+struct Epoll {
+  static constexpr const char* kName = "epoll";
+  static void run(const Setting& setting, Body body);
+};
+// The simulator: once per seed, with faults that a correct program never notices (segments of any
+// length, delays, disk completions in any order).
+struct Sim {
+  static constexpr const char* kName = "sim";
+  static void run(const Setting& setting, Body body);
+};
+
+using Worlds = testing::Types<Uring, Epoll, Sim>;
+
+}  // namespace cairn::conformance
