@@ -78,6 +78,9 @@ struct SubsystemOptions {
   uint16_t queues_max = 128;         // I/O queues of one controller
   uint16_t queue_entries_max = 128;  // MQES, one-based
   uint16_t controllers_max = 1024;
+  // CNTLIDs given out: boxes that serve one subsystem together take ranges that do not overlap.
+  uint16_t controller_id_min = 1;
+  uint16_t controller_id_max = kControllerIdMax;
   bool keep_reservations = false;  // PTPL is honoured: state goes to `state`
 };
 
@@ -124,6 +127,8 @@ class Registry {
   Result<void> set_hosts(std::string_view nqn, bool any, std::vector<std::string> hosts);
   std::vector<NamespaceInfo> namespaces(std::string_view nqn) const;
   void add_port(const PortOptions& options);
+  // While loading, hosts that name an unknown subsystem are told to come again, not to give up.
+  void set_loading(bool loading);
 
   // A Connect command, of an admin or I/O queue, to a subsystem or to discovery.
   task::Task<ConnectReply> connect(const ConnectRequest& request);
