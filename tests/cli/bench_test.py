@@ -57,7 +57,8 @@ class Smoke(support.CliTest):
     def test_without_uring_the_rest_is_measured(self):
         report = self.bench("--only", "stream", denied=("EPERM", "io_uring_setup"))
         self.assertIn("seccomp", report["skipped"]["uring"])
-        self.assertEqual(list(report["ratios"]), ["epoll_stream_receive_vs_raw", "epoll_stream_vs_raw"])
+        self.assertEqual(list(report["ratios"]),
+                         ["epoll_stream_receive_vs_raw", "epoll_stream_vs_raw"])
 
     def test_people_get_a_table(self):
         if cores() is None:
