@@ -121,9 +121,9 @@ void Socket::on_read(int32_t result, uint32_t flags) {
 }
 
 void Socket::end_read(env::ReadOp& op, int32_t result) {
+  if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
   if (result == 0 && loss_at_end()) return op.complete(fail(*loss_.why()));
   if (result >= 0) return op.complete(static_cast<size_t>(result));
-  if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
   if (result == -ECANCELED) return op.complete(op.cancelled());
   op.complete(fail(loss_.note(-result, "read")));
 }
