@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/buffer.h"
 #include "base/bytes.h"
@@ -209,6 +210,7 @@ TEST(Scenario, OneSeedOrManyByEnvironment) {
   ::setenv("CAIRN_FORK", "0", 1);
   ::setenv("CAIRN_SEEDS", "3", 1);
   EXPECT_EQ(runs(), 4) << "three seeds, the first twice";
+  EXPECT_EQ(seeds_to_run(100, 7), (std::vector<uint64_t>{7, 8, 9}));
   ::setenv("CAIRN_SEED", "12", 1);
   EXPECT_EQ(runs(), 2);
   ::unsetenv("CAIRN_SEED");
