@@ -68,8 +68,7 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
 ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsystem& subsystem,
                                             std::string_view host_nqn) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
-  const uint16_t entries_max =
-      std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
+  const uint16_t entries_max = std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
   if (!is_size_valid(command, entries_max))
     return refuse_entry(offsetof(ConnectCommand, queue_size));
   if (request.data.controller_id != kAnyController) {

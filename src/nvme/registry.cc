@@ -134,8 +134,7 @@ task::Task<Result<uint32_t>> Registry::add_namespace(std::string_view nqn_view,
   NamespaceOptions options = asked;
   Result<void> turn = co_await state_->changes.acquire(1);
   if (!turn) co_return fail(turn.error());
-  Result<uint32_t> added =
-      co_await state_->add_namespace(std::move(nqn), std::move(options));
+  Result<uint32_t> added = co_await state_->add_namespace(std::move(nqn), std::move(options));
   state_->changes.release(1);
   co_return added;
 }
