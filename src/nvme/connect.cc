@@ -32,7 +32,8 @@ bool is_size_valid(const ConnectCommand& command, uint16_t entries_max) {
 
 ConnectReply accept(const ConnectRequest& request, Controller& controller) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
-  controller.add_queue(command.queue_id, request.core, *request.link);
+  const bool alone = (command.attributes & ConnectAttributes::kDeleteIoQueues) != 0;
+  controller.add_queue(command.queue_id, request.core, *request.link, alone);
   ConnectReply reply;
   reply.dw0 = ConnectResult{.controller_id = controller.id()}.encode();
   reply.controller = &controller;
@@ -68,8 +69,7 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
 ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsystem& subsystem,
                                             std::string_view host_nqn) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
-  const uint16_t entries_max =
-      std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
+  const uint16_t entries_max = std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
   if (!is_size_valid(command, entries_max))
     return refuse_entry(offsetof(ConnectCommand, queue_size));
   if (request.data.controller_id != kAnyController) {
