@@ -26,8 +26,8 @@ class BenchRuntimeCommand final : public Command {
   explicit BenchRuntimeCommand(CLI::App& app) {
     add_switch(app, "--json", json_, "print one JSON object instead of a table");
     add_integer(app, "--rounds N", options_.rounds, {.min = 1, .max = 1000},
-                "how often each is measured (5); the median counts");
-    add_number(app, "--seconds S", options_.load.seconds, 0.01, 3600, "length of one run (1)");
+                "how often each is measured (15); medians count");
+    add_number(app, "--seconds S", options_.load.seconds, 0.01, 3600, "length of one run (0.2)");
     add_value(app, "--only NAME",
               fmt::format("measure just this: {}", comma_list(bench::runtime_parts())),
               [this](const std::string& name) { return take_only(name); });
@@ -39,14 +39,18 @@ class BenchRuntimeCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    options_.load.warm_up_seconds = std::min(0.2, options_.load.seconds / 5);
+    const int cores[] = {options_.load.server_cpu, options_.load.client_cpu};
+    if (const Attempt<void> checked = check_cores(cores, doctor::gather_cpu()); !checked) {
+      return std::unexpected(checked.error());
+    }
+    options_.load.warm_up_seconds = options_.load.seconds / 5;
     if (::isatty(STDERR_FILENO) == 1) {
       options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
     }
     enter_worlds();
     const Result<bench::Report> report = bench::bench_runtime(options_);
     if (!report) {
-      return refuse(fmt::format("the benchmark stopped ({}): check --cores against 'cairn doctor'",
+      return refuse(fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says",
                                 report.error().text()));
     }
     say(json_ ? json_text(report->json()) : report->table());

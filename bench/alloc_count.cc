@@ -4,9 +4,24 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CAIRN_OWN_OPERATOR_NEW 0
+#endif
+#endif
+#ifndef CAIRN_OWN_OPERATOR_NEW
+#define CAIRN_OWN_OPERATOR_NEW 1
+#endif
+
 namespace {
 
 constinit thread_local uint64_t count = 0;
+
+}  // namespace
+
+#if CAIRN_OWN_OPERATOR_NEW
+
+namespace {
 
 void* allocate(size_t size) noexcept {
   ++count;
@@ -40,8 +55,11 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
+#endif  // CAIRN_OWN_OPERATOR_NEW
+
 namespace cairn::bench {
 
 uint64_t allocation_count() { return count; }
+bool counts_allocations() { return CAIRN_OWN_OPERATOR_NEW != 0; }
 
 }  // namespace cairn::bench

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/alloc_count.h"
+#include "bench/idle.h"
 #include "bench/raw_sockets.h"
+#include "bench/sim_speed.h"
 #include "bench/task_cost.h"
 
 namespace cairn::bench {
@@ -63,16 +66,29 @@ Measurement measurement_of(const Contestant& contestant) {
   return measurement;
 }
 
+// The ratio of two contestants: the median of their ratios round by round. Neighbours in a round
+// share its noise, which the ratio of their medians would keep.
+double paired_ratio(const Measurement& one, const Measurement& other) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < one.samples.size(); ++i) {
+    if (other.samples[i] > 0) ratios.push_back(one.samples[i] / other.samples[i]);
+  }
+  return median(ratios);
+}
+
 void add_ratios(Report& report, const RuntimeOptions& options) {
   for (const std::string load : {"stream", "pingpong"}) {
     const Measurement* blocking = report.find(load, "raw_blocking");
     const Measurement* epoll = report.find(load, "raw_epoll");
     if (blocking == nullptr || epoll == nullptr) continue;
-    const double raw = std::max(blocking->value(), epoll->value());
     for (const auto& [world, factory] : options.worlds) {
-      const Measurement* measured = report.find(load, world);
-      if (measured == nullptr || raw <= 0) continue;
-      report.add_ratio(fmt::format("{}_{}_vs_raw", world, load), measured->value() / raw);
+      for (const std::string way : {"", "_receive"}) {
+        const Measurement* measured = report.find(load, world + way);
+        if (measured == nullptr) continue;
+        report.add_ratio(
+            fmt::format("{}_{}{}_vs_raw", world, load, way),
+            std::min(paired_ratio(*measured, *blocking), paired_ratio(*measured, *epoll)));
+      }
     }
   }
 }
@@ -91,10 +107,39 @@ void add_task_costs(Report& report, const RuntimeOptions& options) {
     immediate_allocations = std::max(immediate_allocations, one.allocations);
     suspended_allocations = std::max(suspended_allocations, other.allocations);
   }
-  immediate.extras.emplace_back("allocations_per_operation", immediate_allocations);
-  suspended.extras.emplace_back("allocations_per_operation", suspended_allocations);
+  if (counts_allocations()) {
+    immediate.extras.emplace_back("allocations_per_operation", immediate_allocations);
+    suspended.extras.emplace_back("allocations_per_operation", suspended_allocations);
+  }
   report.add(std::move(immediate));
   report.add(std::move(suspended));
+}
+
+void add_sim_speed(Report& report, const RuntimeOptions& options) {
+  Measurement events{"sim_echo_events", "", "events/s"};
+  Measurement speed{"sim_echo_speed", "", "simulated s/s"};
+  const SimLoad load{.seconds = options.load.seconds};
+  for (int round = 0; round < options.rounds; ++round) {
+    const SimSpeed measured = sim_echo_speed(load);
+    events.samples.push_back(measured.events_per_second);
+    speed.samples.push_back(measured.simulated_seconds_per_second);
+  }
+  speed.extras.emplace_back("clients", load.clients);
+  speed.extras.emplace_back("message_bytes", load.message_size);
+  report.add(std::move(events));
+  report.add(std::move(speed));
+}
+
+Result<void> add_idle(Report& report, const RuntimeOptions& options) {
+  for (const auto& [world, factory] : options.worlds) {
+    Measurement idle{"idle", world, "cores"};
+    // One wait is enough: its share does not depend on what else the machine does.
+    const Result<double> share = idle_share(factory, std::max(options.load.seconds, 1.0));
+    if (!share) return fail(share.error());
+    idle.samples.push_back(*share);
+    report.add(std::move(idle));
+  }
+  return {};
 }
 
 void tell(const RuntimeOptions& options, std::string_view what) {
@@ -104,7 +149,7 @@ void tell(const RuntimeOptions& options, std::string_view what) {
 }  // namespace
 
 const std::vector<std::string>& runtime_parts() {
-  static const std::vector<std::string> kParts = {"stream", "pingpong", "task"};
+  static const std::vector<std::string> kParts = {"stream", "pingpong", "task", "idle", "sim"};
   return kParts;
 }
 
@@ -112,6 +157,8 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
   Report report("runtime");
   std::vector<Contestant> all = contestants(options);
   for (int round = 0; round < options.rounds; ++round) {
+    // There and back again: whoever comes late in one round comes early in the next.
+    std::ranges::reverse(all);
     for (Contestant& contestant : all) {
       tell(options, fmt::format("round {} of {}: {} {}", round + 1, options.rounds,
                                 contestant.load_name, contestant.variant));
@@ -122,11 +169,20 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
       contestant.latency_ns.merge(sample->latency_ns);
     }
   }
+  if (options.rounds % 2 != 0) std::ranges::reverse(all);
   for (const Contestant& contestant : all) report.add(measurement_of(contestant));
   add_ratios(report, options);
   if (wants(options, "task")) {
     tell(options, "task costs");
     add_task_costs(report, options);
+  }
+  if (wants(options, "idle")) {
+    tell(options, "idle worlds");
+    if (const Result<void> added = add_idle(report, options); !added) return fail(added.error());
+  }
+  if (wants(options, "sim")) {
+    tell(options, "simulator");
+    add_sim_speed(report, options);
   }
   for (const auto& [variant, why] : options.skipped) report.skip(variant, why);
   return report;

@@ -15,8 +15,8 @@
 namespace cairn::bench {
 
 struct Load {
-  double seconds = 1;
-  double warm_up_seconds = 0.1;  // before: congestion windows open, buffers are sized
+  double seconds = 0.2;
+  double warm_up_seconds = 0.04;  // before: congestion windows open, buffers are sized
   uint32_t write_size = 128_KiB;
   uint32_t read_size = 256_KiB;
   uint32_t message_size = 4_KiB;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "apps/json_text.h"
 #include "base/units.h"
@@ -71,6 +72,7 @@ struct UringCase {
   UringFacts facts;
   const char* found;
   const char* next;
+  friend void PrintTo(const UringCase& one, std::ostream* out) { *out << one.name; }
 };
 
 class UringCases : public testing::TestWithParam<UringCase> {};

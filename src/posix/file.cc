@@ -15,7 +15,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/units.h"
@@ -27,8 +27,7 @@ namespace {
 constexpr uint32_t kBlockSizeMin = 512;
 constexpr uint32_t kDirectBlockSize = 4096;  // where the kernel does not tell
 constexpr uint32_t kBlockSizeMax = 65536;
-
-static_assert(sizeof(MutableBytes) == sizeof(iovec), "a span of bytes reads as an iovec");
+constexpr size_t kIovecsPerCall = 64;
 
 uint32_t direct_alignment(int fd) {
 #ifdef STATX_DIOALIGN
@@ -85,7 +84,8 @@ Result<DiskFile> open_disk_file(const env::DiskOptions& options) {
     }
     return fail(Error::from_errno(errno, "open the file"));
   }
-  if (options.lock && ::flock(file.fd.get(), (options.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+  if (options.lock &&
+      ::flock(file.fd.get(), (options.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     return fail(Errc::kExists, "the file is in use by another drive or process");
   }
   if (Result<void> sized = fit_size(file, options); !sized) return fail(sized.error());
@@ -135,27 +135,30 @@ namespace {
 Result<void> transfer(const DiskFile& file, const env::DiskOp& op) {
   const env::DiskOp::Request& request = op.request();
   const bool reading = request.kind == env::DiskOp::Kind::kRead;
-  const auto* pieces = reinterpret_cast<const iovec*>(op.into().data());
-  std::vector<iovec> rest(pieces, pieces + op.into().size());
-  auto next = rest.begin();
+  const std::span<const MutableBytes> pieces = op.into();
+  size_t piece = 0;   // whole pieces moved,
+  size_t within = 0;  // and bytes of the next one
   uint64_t offset = request.offset;
-  while (next != rest.end()) {
-    const int count = static_cast<int>(std::min<ptrdiff_t>(rest.end() - next, IOV_MAX));
+  while (piece < pieces.size()) {
+    std::array<iovec, kIovecsPerCall> rest;
+    const size_t count = std::min(pieces.size() - piece, rest.size());
+    for (size_t i = 0; i < count; ++i) {
+      const MutableBytes left = pieces[piece + i].subspan(i == 0 ? within : 0);
+      rest[i] = {left.data(), left.size()};
+    }
     const auto at = static_cast<off_t>(offset);
-    ssize_t moved =
-        reading ? ::preadv(file.fd.get(), &*next, count, at)
-                : ::pwritev2(file.fd.get(), &*next, count, at, request.durable ? RWF_DSYNC : 0);
+    const ssize_t moved = reading
+                              ? ::preadv(file.fd.get(), rest.data(), static_cast<int>(count), at)
+                              : ::pwritev2(file.fd.get(), rest.data(), static_cast<int>(count), at,
+                                           request.durable ? RWF_DSYNC : 0);
     if (moved < 0 && errno == EINTR) continue;
     if (moved < 0) return fail(Error::from_errno(errno, reading ? "read" : "write"));
     if (moved == 0) return fail(Errc::kIo, "the file is shorter than it was");
     offset += static_cast<uint64_t>(moved);
-    while (next != rest.end() && static_cast<size_t>(moved) >= next->iov_len) {
-      moved -= static_cast<ssize_t>(next->iov_len);
-      ++next;
-    }
-    if (next != rest.end()) {
-      next->iov_base = static_cast<char*>(next->iov_base) + moved;
-      next->iov_len -= static_cast<size_t>(moved);
+    within += static_cast<size_t>(moved);
+    while (piece < pieces.size() && within >= pieces[piece].size()) {
+      within -= pieces[piece].size();
+      ++piece;
     }
   }
   return {};

@@ -3,12 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/check.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/options.h"
 #include "sim/process.h"
 #include "sim/world.h"
 
@@ -23,20 +34,30 @@ void Node::start(env::Program program) { machine_->start(std::move(program)); }
 void Node::restart() { machine_->restart(); }
 void Node::crash() { machine_->end(Death::kPowerLoss); }
 void Node::kill() { machine_->end(Death::kKill); }
-void Node::step_clock(Duration by) { machine_->clock().step(by); }
+
+void Node::step_clock(Duration by) {
+  machine_->record("node.step_clock", static_cast<uint64_t>(by.ns));
+  machine_->clock().step(by);
+}
+
 Medium& Node::disk(const std::string& path) { return machine_->medium(path); }
 
 void Node::stop() {
+  machine_->record("node.stop");
   if (Process* process = machine_->process()) process->request_stop();
 }
 
 bool Node::is_running() const { return machine_->process() != nullptr; }
 
+bool Node::is_down() const { return machine_->was_cut_down(); }
+
 void Node::pause() {
+  machine_->record("node.pause");
   if (Process* process = machine_->process()) process->pause();
 }
 
 void Node::resume() {
+  machine_->record("node.resume");
   if (Process* process = machine_->process()) process->resume();
 }
 
@@ -47,16 +68,16 @@ bool Node::is_paused() const {
 
 // Something that a test wants done at a time.
 struct Cluster::ActionEvent : Event {
-  ActionEvent(std::function<void()> what, const Origin& origin)
-      : Event(kAction, origin), action(std::move(what)) {}
+  explicit ActionEvent(Cluster& owner) : Event(kAction, kOrigin), cluster(owner) {}
   static void run(Event& event) {
-    // Kept alive by the list until the next action is added, even if it adds one itself.
-    const auto what = std::move(static_cast<ActionEvent&>(event).action);
-    static_cast<ActionEvent&>(event).action = nullptr;
+    auto& self = static_cast<ActionEvent&>(event);
+    const std::function<void()> what = std::exchange(self.action, nullptr);
+    self.cluster.free_actions_.push_back(&self);
     what();
   }
   static const EventKind kAction;
   static const Origin kOrigin;
+  Cluster& cluster;
   std::function<void()> action;
 };
 const EventKind Cluster::ActionEvent::kAction("cluster.action", &ActionEvent::run);
@@ -137,6 +158,17 @@ void Cluster::reset_streams(std::string_view a, std::string_view b) {
   network_->reset_connections(*one.machine_, *other.machine_);
 }
 
+void Cluster::recover() {
+  heal();
+  network_->set_faults({});
+  world_->set_disk_faults({});
+  for (Node* node : nodes_) {
+    node->machine_->heal_disks();
+    node->resume();
+    if (node->is_down()) node->restart();
+  }
+}
+
 Time Cluster::now() const { return world_->now(); }
 
 // A test may have woken a program's tasks by hand, for instance by setting an Event.
@@ -180,9 +212,14 @@ bool Cluster::run_until_idle(Duration limit) {
 }
 
 void Cluster::after(Duration delay, std::function<void()> action) {
-  std::erase_if(actions_, [](const auto& event) { return !event->is_scheduled(); });
-  actions_.push_back(std::make_unique<ActionEvent>(std::move(action), ActionEvent::kOrigin));
-  world_->schedule(*actions_.back(), world_->now() + delay);
+  if (free_actions_.empty()) {
+    actions_.push_back(std::make_unique<ActionEvent>(*this));
+    free_actions_.push_back(actions_.back().get());
+  }
+  ActionEvent& event = *free_actions_.back();
+  free_actions_.pop_back();
+  event.action = std::move(action);
+  world_->schedule(event, world_->now() + delay);
 }
 
 uint64_t Cluster::events_run() const { return world_->events_run(); }

@@ -54,6 +54,8 @@ class Node {
   void stop();
   // True from start until the program has ended.
   bool is_running() const;
+  // True when it crashed or was killed and was not started again.
+  bool is_down() const;
 
   // Power loss. Disks keep what was durable and any subset, block by block, of what was not.
   // Peers hear nothing until the node is up again, and then see kReset when they send. The program
@@ -115,6 +117,10 @@ class Cluster {
   // Every connection between the two is reset, on both sides at once.
   void reset_streams(std::string_view a, std::string_view b);
 
+  // The end of all trouble: heals links and disks, sets all chances of faults to nothing, resumes
+  // those paused and restarts those that crashed or were killed.
+  void recover();
+
   // True time, from 0.
   Time now() const;
   // Lets so much time pass.
@@ -144,6 +150,7 @@ class Cluster {
   std::map<std::string, std::unique_ptr<Node>, std::less<>> by_name_;
   std::vector<Node*> nodes_;
   std::vector<std::unique_ptr<ActionEvent>> actions_;
+  std::vector<ActionEvent*> free_actions_;
   CheckHookSlot previous_hook_;
 };
 

@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/disk.h"
+#include "env/env.h"
+#include "env/stream.h"
 #include "sim/disk.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/options.h"
+#include "sim/process.h"
 #include "sim/stream.h"
+#include "sim/world.h"
+#include "task/timer.h"
 
 namespace cairn::sim {
 
@@ -137,6 +156,19 @@ void Core::on_turn(Event& event) {
 void Core::request_stop() {
   is_stop_wanted_ = true;
   wake();
+}
+
+void Core::stop_now() {
+  run_code([this] { stop_.request(); });
+}
+
+void Core::note_busy_turn() {
+  if (process_.now() != busy_at_) busy_turns_ = 0;
+  busy_at_ = process_.now();
+  if (++busy_turns_ < kBusyTurnsMax) return;
+  const std::string why =
+      fmt::format("node {} spins: it runs and runs and waits for nothing", machine().name());
+  check_failed(__FILE__, __LINE__, "time passes", why.c_str());
 }
 
 void Core::fall_silent() {

@@ -2,18 +2,28 @@
 // Core: the Env of one core of a simulated process. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "base/rng.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/disk.h"
 #include "env/env.h"
+#include "env/stream.h"
+#include "env/trace.h"
 #include "sim/event_queue.h"
 #include "sim/process.h"
 #include "task/cancel.h"
 #include "task/ready.h"
+#include "task/timer.h"
 
 namespace cairn::sim {
 
@@ -68,8 +78,9 @@ class Core final : public env::Env {
       const task::ReadyQueue::Scope scope(ready_);
       function();
     }
-    ready_.run(kTurnMax);
+    const bool is_busy = ready_.run(kTurnMax) == kTurnMax;
     is_running_ = false;
+    if (is_busy) note_busy_turn();
     if (!ready_.empty() || (is_stop_wanted_ && !stop_.requested())) wake();
     process_.leave_code();
   }
@@ -79,6 +90,8 @@ class Core final : public env::Env {
   }
   // Requests the stop token in this core's next turn.
   void request_stop();
+  // The same, and runs that turn.
+  void stop_now();
   // The process died: nobody listens to its traces, nothing is held any more.
   void fall_silent();
   void hold(EventQueue* held) { origin_.held = held; }
@@ -98,6 +111,8 @@ class Core final : public env::Env {
 
   // A turn that runs longer lets others of the same time go first.
   static constexpr size_t kTurnMax = 256;
+  // And so many of them without time passing are a program that spins.
+  static constexpr uint32_t kBusyTurnsMax = 5000;
 
   static void on_turn(Event& event);
   static void on_timer(Event& event);
@@ -109,6 +124,8 @@ class Core final : public env::Env {
 
   void start_connect(env::ConnectOp& op) override;
   void cancel_connect(env::ConnectOp& op) override;
+
+  void note_busy_turn();
 
   struct TurnEvent : Event {
     explicit TurnEvent(Core& owner);
@@ -126,6 +143,8 @@ class Core final : public env::Env {
   TurnEvent turn_;
   bool is_running_ = false;
   bool is_stop_wanted_ = false;
+  uint32_t busy_turns_ = 0;
+  Time busy_at_;
   size_t timer_count_ = 0;
   std::vector<std::unique_ptr<TimerEvent>> timers_;
   TimerEvent* free_timers_ = nullptr;

@@ -2,12 +2,27 @@
 #include "sim/disk.h"
 
 #include <bit>
+#include <cstdint>
+#include <memory>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/units.h"
+#include "env/disk.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
+
+namespace {
+// Of a write of several blocks to show some of them before it completes.
+constexpr double kMidwayChance = 0.1;
+}  // namespace
 
 // A request between start and completion; found from its operation by the scratch space.
 struct SimDisk::Pending : Event, ListHook<SimDisk> {
@@ -17,6 +32,7 @@ struct SimDisk::Pending : Event, ListHook<SimDisk> {
   env::DiskOp* op = nullptr;
   Medium::Request request;
   bool is_cancelled = false;
+  Time completes_at;  // later than the event when it shows a part of the write before
   Pending* next_free = nullptr;
 };
 
@@ -58,7 +74,16 @@ void SimDisk::start_disk_op(env::DiskOp& op) {
   pending.is_cancelled = false;
   store(MutableBytes(op.scratch), std::bit_cast<uintptr_t>(&pending));
   in_flight_.push_back(pending);
-  core_.process().world().schedule(pending, medium_.start(pending.request));
+  World& world = core_.process().world();
+  pending.completes_at = medium_.start(pending.request);
+  const Duration left = pending.completes_at - world.now();
+  const bool is_large_write =
+      what.kind == env::DiskOp::Kind::kWrite && what.length > medium_.block_size();
+  if (is_large_write && left.ns > 1 && core_.process().rng().chance(kMidwayChance)) {
+    const auto passed = static_cast<int64_t>(core_.process().rng().below(left.ns));
+    return world.schedule(pending, world.now() + Duration{passed});
+  }
+  world.schedule(pending, pending.completes_at);
 }
 
 // A disk may have been faster than the cancellation; a stalled one never is.
@@ -68,7 +93,8 @@ void SimDisk::cancel_disk_op(env::DiskOp& op) {
   pending.is_cancelled =
       medium_.stalled_until() > world.now() || core_.process().rng().chance(0.75);
   pending.cancel();
-  world.schedule(pending, world.now() + 1_us);
+  pending.completes_at = world.now() + 1_us;
+  world.schedule(pending, pending.completes_at);
 }
 
 void SimDisk::on_complete(Event& event) {
@@ -81,6 +107,10 @@ void SimDisk::on_complete(Event& event) {
   }
   if (self.medium_.stalled_until() > world.now()) {
     return world.schedule(pending, self.medium_.stalled_until());
+  }
+  if (pending.completes_at > world.now()) {
+    self.medium_.execute_partly(pending.request);
+    return world.schedule(pending, pending.completes_at);
   }
   self.finish(pending, self.medium_.execute(pending.request));
 }

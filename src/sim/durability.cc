@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/durability.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/rng.h"
 
 namespace cairn::sim {
 
@@ -46,7 +53,7 @@ void DurableStore::write_block(uint64_t offset, std::optional<Bytes> from, bool 
       give_images(entry, victim, victim + 1);
     }
     entry.written = ++sequence_;
-    dirty_.push({sequence_, block});
+    entry.is_forgotten = false;
   }
   if (from.has_value()) {
     pages_.write(offset, *from);
@@ -57,27 +64,24 @@ void DurableStore::write_block(uint64_t offset, std::optional<Bytes> from, bool 
 
 void DurableStore::overwrite(uint64_t offset, Bytes from) { pages_.write(offset, from); }
 
-void DurableStore::make_durable(Blocks::iterator block, Mark up_to) {
-  Volatile& entry = block->second;
-  if (entry.written <= up_to) return erase(block);
-  size_t durable = 0;
-  for (size_t i = 1; i < entry.older.size(); ++i) {
-    if (entry.older[i].written <= up_to) durable = i;
-  }
-  give_images(entry, 0, durable);
-}
-
-void DurableStore::flush(Mark up_to) {
-  while (!dirty_.empty() && dirty_.front().written <= up_to) {
-    const auto block = volatile_.find(dirty_.pop().block);
-    if (block != volatile_.end()) make_durable(block, up_to);
-  }
-}
-
-void DurableStore::fail_flush(Mark up_to, Rng& rng) {
-  while (!dirty_.empty() && dirty_.front().written <= up_to) {
-    const auto block = volatile_.find(dirty_.pop().block);
-    if (block != volatile_.end() && rng.chance(0.5)) make_durable(block, up_to);
+void DurableStore::make_durable(Mark up_to, double chance, Rng& rng) {
+  for (auto next = volatile_.begin(); next != volatile_.end();) {
+    const auto block = next++;
+    Volatile& entry = block->second;
+    if (entry.is_forgotten) continue;
+    if (chance < 1 && !rng.chance(chance)) {
+      entry.is_forgotten = entry.written <= up_to;
+      continue;
+    }
+    if (entry.written <= up_to) {
+      erase(block);
+      continue;
+    }
+    size_t durable = 0;
+    for (size_t i = 1; i < entry.older.size(); ++i) {
+      if (entry.older[i].written <= up_to) durable = i;
+    }
+    give_images(entry, 0, durable);
   }
 }
 
@@ -88,7 +92,6 @@ void DurableStore::lose_power(double keep, Rng& rng) {
     pages_.write(block * block_size_, entry.older[left].image);
   }
   while (!volatile_.empty()) erase(volatile_.begin());
-  dirty_.clear();
 }
 
 void DurableStore::truncate(uint64_t size, uint64_t old_size) {

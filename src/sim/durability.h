@@ -10,7 +10,6 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "sim/fifo.h"
 #include "sim/page_store.h"
 
 namespace cairn::sim {
@@ -35,9 +34,9 @@ class DurableStore {
 
   Mark mark() const { return sequence_; }
   // Everything written up to the mark is durable.
-  void flush(Mark up_to);
+  void flush(Mark up_to, Rng& rng) { make_durable(up_to, 1.0, rng); }
   // Nobody knows what of it is: some blocks are durable, others only a new write makes so.
-  void fail_flush(Mark up_to, Rng& rng);
+  void fail_flush(Mark up_to, Rng& rng) { make_durable(up_to, 0.5, rng); }
 
   // Each volatile block is left as one of its versions; `keep` is the chance of the newest.
   void lose_power(double keep, Rng& rng);
@@ -55,22 +54,19 @@ class DurableStore {
   struct Volatile {
     std::vector<Version> older;  // the first is durable
     Mark written = 0;            // the newest contents, which are in the pages
-  };
-  struct Dirty {
-    Mark written = 0;
-    uint64_t block = 0;
+    bool is_forgotten = false;   // by a flush that failed: only a new write makes it durable
   };
   using Blocks = std::map<uint64_t, Volatile>;
 
   std::vector<std::byte> take_image();
   void give_images(Volatile& block, size_t first, size_t last);
   void erase(Blocks::iterator block);
-  void make_durable(Blocks::iterator block, Mark up_to);
+  // Makes volatile blocks durable as far as the mark goes, each with the given chance.
+  void make_durable(Mark up_to, double chance, Rng& rng);
 
   uint32_t block_size_ = PageStore::kPageSize;
   PageStore pages_;
   Blocks volatile_;
-  Fifo<Dirty> dirty_;  // in the order of writing: what a flush has to look at
   Mark sequence_ = 0;
   std::vector<std::vector<std::byte>> free_images_;
 };

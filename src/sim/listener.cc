@@ -2,12 +2,19 @@
 #include "sim/listener.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "env/stream.h"
 #include "sim/core.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/process.h"
 
 namespace cairn::sim {
 
@@ -65,7 +72,7 @@ void SimListener::start_accept(env::AcceptOp& op) {
     accepting_ = &op;
     return;
   }
-  const double limit = network_.options().faults.accept_limit;
+  const double limit = network_.faults().accept_limit;
   if (limit > 0 && network_.rng().chance(limit)) {
     return op.complete(fail(Errc::kLimit, "accept: out of descriptors"));
   }

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/machine.h"
 
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "sim/event_queue.h"
 #include "sim/medium.h"
 #include "sim/network.h"
+#include "sim/options.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 
@@ -40,6 +49,13 @@ Medium& Machine::medium(const std::string& path) {
   return *medium;
 }
 
+void Machine::heal_disks() {
+  for (auto& [path, medium] : media_) {
+    medium->heal();
+    medium->set_faults({});
+  }
+}
+
 void Machine::start(env::Program program) {
   CHECK(process_ == nullptr, "one program at a time runs on a node");
   program_ = std::move(program);
@@ -49,7 +65,8 @@ void Machine::start(env::Program program) {
 void Machine::restart() {
   CHECK(process_ == nullptr, "a node restarts after its program has ended");
   CHECK(program_ != nullptr, "a node restarts what was started before");
-  world_.trace().record(world_.now(), origin_, "machine.start", lives_, 0);
+  record("machine.start", lives_);
+  was_cut_down_ = false;
   process_ = std::make_unique<Process>(*this, program_, lives_++);
   if (!std::exchange(is_up_, true)) network_.machine_is_up(*this);
 }
@@ -63,11 +80,13 @@ void Machine::end(Death death) {
   end_.cancel();
   reap_.cancel();
   const bool power_loss = death == Death::kPowerLoss;
-  world_.trace().record(world_.now(), origin_, power_loss ? "machine.power_loss" : "machine.kill",
-                        0, 0);
+  record(power_loss ? "machine.power_loss" : "machine.kill");
   if (power_loss) is_up_ = false;
-  if (process_ != nullptr) process_->die(death);
-  process_.reset();
+  if (process_ != nullptr) {
+    was_cut_down_ = !process_->has_ended();
+    process_->die(death);
+    process_.reset();
+  }
   if (!power_loss) return;
   for (auto& [path, medium] : media_) medium->lose_power();
 }

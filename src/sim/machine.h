@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "env/address.h"
 #include "env/env.h"
 #include "sim/clock.h"
 #include "sim/event_queue.h"
@@ -34,15 +35,25 @@ class Machine {
   Clock& clock() { return clock_; }
   // For events that are about this machine and do not stop when its process does.
   const Origin& origin() const { return origin_; }
+  // A fact about this machine for the trace; `what` is a string literal.
+  void record(const char* what, uint64_t a = 0, uint64_t b = 0) {
+    world_.trace().record(world_.now(), origin_, what, a, b);
+  }
   // 10.0.0.(id + 1), and on from there.
   env::Address address(uint16_t port) const;
 
   // False from a power loss until the next start.
   bool is_up() const { return is_up_; }
+  // How many programs were started so far.
+  uint64_t lives() const { return lives_; }
   // Null when no program runs.
   Process* process() { return process_.get(); }
   // Made empty at first use; stays for the whole run.
   Medium& medium(const std::string& path);
+  // Ends all faults of its disks, and the chances of new ones.
+  void heal_disks();
+  // True when its program was ended by a crash or a kill and not started again.
+  bool was_cut_down() const { return was_cut_down_ && process_ == nullptr; }
 
   // Runs `program` from now on; none may be running.
   void start(env::Program program);
@@ -76,6 +87,7 @@ class Machine {
   std::unique_ptr<Process> process_;
   uint64_t lives_ = 0;
   bool is_up_ = true;
+  bool was_cut_down_ = false;
   EndEvent reap_;
   EndEvent end_;
 };

@@ -3,15 +3,26 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "env/disk.h"
+#include "sim/model.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 
 using Kind = env::DiskOp::Kind;
 
-Medium::Medium(World& world, Rng rng)
-    : world_(world), rng_(rng), faults_(world.options().disk.faults) {
+Medium::Medium(World& world, Rng rng) : world_(world), rng_(rng), faults_(world.disk_faults()) {
   const auto& make = world.options().disk.model;
   const uint64_t seed = rng_.next();
   model_ = make ? make(seed) : std::make_unique<SimpleDisk>(seed);
@@ -37,7 +48,7 @@ Result<void> Medium::open(const env::DiskOptions& options) {
     return fail(Errc::kInvalid, "the disk has another size");
   }
   // With other blocks there is nothing to tear along; a change of them counts as a flush.
-  if (block != block_size()) store_.flush(store_.mark());
+  if (block != block_size()) store_.flush(store_.mark(), rng_);
   store_.set_block_size(block);
   if (!exists_) create(options.size);
   ++openers_;
@@ -55,7 +66,6 @@ void Medium::heal() {
   fails_flushes_ = false;
   is_full_ = false;
   stalled_until_ = world_.now();
-  faults_ = {};
 }
 
 void Medium::corrupt(DiskRange range, uint32_t bits) {
@@ -190,7 +200,7 @@ Result<void> Medium::flush(const Request& request) {
     store_.fail_flush(request.mark, rng_);
     return fail(Errc::kIo, "disk flush");
   }
-  store_.flush(request.mark);
+  store_.flush(request.mark, rng_);
   return {};
 }
 

@@ -4,9 +4,11 @@
 //   cluster.node("a").disk("data").latent_error(8192);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -52,10 +54,10 @@ class Medium {
   void full(bool is_full = true) { is_full_ = is_full; }
   // Inverts `bits` bits anywhere in the range, silently and for good.
   void corrupt(DiskRange range, uint32_t bits = 1);
-  // Replaces the chances given in the cluster's options.
-  void set_faults(const DiskFaults& faults) { faults_ = faults; }
   // Ends all of the above but latent errors and damage done.
   void heal();
+  // Replaces the chances given in the cluster's options.
+  void set_faults(const DiskFaults& faults) { faults_ = faults; }
 
   // The contents as a read would see them, or a change of them behind the program's back.
   void peek(uint64_t offset, MutableBytes into) const { store_.read(offset, into); }

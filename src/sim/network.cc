@@ -2,13 +2,28 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "env/stream.h"
+#include "sim/circuit.h"
 #include "sim/connecting.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
+#include "sim/listener.h"
 #include "sim/machine.h"
+#include "sim/model.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 
@@ -16,6 +31,11 @@ namespace {
 constexpr uint16_t kPortFirst = 32768;  // as Linux chooses them
 constexpr uint16_t kPortLast = 60999;
 }  // namespace
+
+const EventKind Network::kUnclog("net.unclog", &Network::on_unclog);
+
+Link::Link(Machine& sender, Machine& receiver)
+    : from(sender), to(receiver), unclog(Network::kUnclog, receiver.origin(), *this) {}
 
 // What the network knows of one machine.
 struct Network::Host {
@@ -26,7 +46,8 @@ struct Network::Host {
   uint16_t next_port = kPortFirst;
 };
 
-Network::Network(World& world) : world_(world), rng_(world.make_rng("network")), model_(nullptr) {
+Network::Network(World& world)
+    : world_(world), rng_(world.make_rng("network")), faults_(world.options().network.faults) {
   const auto& make = world.options().network.model;
   model_ = make ? make(rng_.next()) : std::make_unique<SimpleNetwork>();
 }
@@ -47,38 +68,49 @@ Link& Network::link(Machine& from, Machine& to) {
   auto& links = host(from).links;
   if (links.size() <= to.id()) links.resize(hosts_.size());
   std::unique_ptr<Link>& link = links[to.id()];
-  if (link == nullptr) link = std::unique_ptr<Link>(new Link{from, to, false, {}, {}});
+  if (link == nullptr) link = std::make_unique<Link>(from, to);
   return *link;
 }
 
 void Network::machine_is_up(Machine& machine) {
-  for (auto& other : hosts_) release(link(other->machine, machine));
+  for (auto& other : hosts_) release(link(other->machine, machine), options().retransmit_max);
 }
 
-void Network::release(Link& link) {
+void Network::release(Link& link, Duration spread) {
   List<Travel, Link> moving;
   while (Travel* travel = link.held.pop_front()) moving.push_back(*travel);
   while (Travel* travel = moving.pop_front()) {
-    const auto late = static_cast<int64_t>(rng_.below(options().retransmit_max.ns + 1));
+    const auto late = static_cast<int64_t>(rng_.below(spread.ns + 1));
     world_.schedule(*travel, world_.now() + Duration{late});
   }
 }
 
 void Network::block(Machine& from, Machine& to) {
   CHECK(&from != &to, "a node cannot be cut off from itself");
+  from.record("net.partition_to", to.id());
   link(from, to).is_blocked = true;
 }
 
 void Network::clog(Machine& from, Machine& to, Duration duration) {
+  from.record("net.clog_to", to.id(), static_cast<uint64_t>(duration.ns));
   Link& clogged = link(from, to);
   clogged.clogged_until = std::max(clogged.clogged_until, world_.now() + duration);
+  clogged.unclog.cancel();
+  world_.schedule(clogged.unclog, clogged.clogged_until);
+}
+
+void Network::on_unclog(Event& event) {
+  Link& link = static_cast<Link::Unclog&>(event).link;
+  if (!link.is_blocked) link.from.network().release(link, {});
 }
 
 void Network::heal(Machine& from, Machine& to) {
   Link& healed = link(from, to);
+  if (healed.is_blocked) from.record("net.heal_to", to.id());
   healed.is_blocked = false;
   healed.clogged_until = world_.now();
-  release(healed);
+  healed.unclog.cancel();
+  release(healed, options().retransmit_max);
 }
 
 void Network::heal_all() {
@@ -88,6 +120,7 @@ void Network::heal_all() {
 }
 
 void Network::reset_connections(Machine& a, Machine& b) {
+  a.record("net.reset_all_with", b.id());
   circuits_.for_each([&](Circuit& circuit) {
     if (!circuit.joins(a, b)) return;
     circuit.client().break_off();
@@ -100,36 +133,29 @@ bool Network::is_lost(const Link& link) const {
 }
 
 bool Network::let_pass(Link& link, Travel& travel) {
-  if (link.is_blocked || !link.to.is_up()) {
-    link.held.push_back(travel);
-    return false;
-  }
-  if (link.clogged_until > world_.now()) {
-    world_.schedule(travel, link.clogged_until);
-    return false;
-  }
-  return true;
+  if (!is_lost(link)) return true;
+  link.held.push_back(travel);
+  return false;
 }
 
 Time Network::arrival_time(const Link& link, uint64_t bytes) {
-  const NetworkFaults& faults = options().faults;
   Time at =
       std::max(world_.now(), model_->deliver(world_.now(), link.from.id(), link.to.id(), bytes));
   if (options().jitter_max.ns > 0) {
     at = at + Duration{static_cast<int64_t>(rng_.below(options().jitter_max.ns + 1))};
   }
-  if (draw(link, faults.delay)) {
-    at = at + Duration{static_cast<int64_t>(rng_.below(faults.delay_max.ns + 1))};
+  if (draw(link, faults_.delay)) {
+    at = at + Duration{static_cast<int64_t>(rng_.below(faults_.delay_max.ns + 1))};
   }
-  if (draw(link, faults.clog)) {
-    clog(link.from, link.to, Duration{static_cast<int64_t>(rng_.below(faults.clog_max.ns + 1))});
+  if (draw(link, faults_.clog)) {
+    clog(link.from, link.to, Duration{static_cast<int64_t>(rng_.below(faults_.clog_max.ns + 1))});
   }
   return at;
 }
 
 size_t Network::cut_segment(size_t bytes) {
   const size_t whole = std::min<size_t>(bytes, options().segment_size_max);
-  const double chance = options().faults.segment;
+  const double chance = faults_.segment;
   return chance > 0 && rng_.chance(chance) ? rng_.between(1, whole) : whole;
 }
 

@@ -4,9 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
 
 #include "base/check.h"
+#include "base/list.h"
+#include "base/units.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 
 namespace cairn::sim {
@@ -91,7 +98,7 @@ void Process::die(Death death) {
   world_.queue().move_owned(this, after_death_);
   held_.move_owned(this, after_death_);
   while (Mortal* mortal = mortals_.pop_front()) mortal->die(death);
-  request_stop();
+  for (auto& core : cores_) core->stop_now();
   run_to_the_end();
 }
 

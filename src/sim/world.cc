@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/world.h"
 
+#include <cstdint>
+#include <string_view>
+
 #include "base/check.h"
+#include "base/rng.h"
+#include "base/units.h"
 
 namespace cairn::sim {
 
@@ -18,7 +23,7 @@ bool World::step(Time limit) {
     now_ = due.when;
     same_time_ = 0;
   }
-  CHECK(++same_time_ < kSameTimeMax, "time stands still: a program spins without waiting");
+  CHECK(++same_time_ < kSameTimeMax, "time stands still: programs spin");
   if (EventQueue* held = due.event->origin().held; held != nullptr) {
     held->insert(due);
     return true;

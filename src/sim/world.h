@@ -17,11 +17,14 @@ namespace cairn::sim {
 class World {
  public:
   explicit World(const ClusterOptions& options)
-      : options_(options), trace_(options.trace_capacity) {}
+      : options_(options), disk_faults_(options.disk.faults), trace_(options.trace_capacity) {}
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   const ClusterOptions& options() const { return options_; }
+  // The chances that new disks begin with; at first those of the options.
+  const DiskFaults& disk_faults() const { return disk_faults_; }
+  void set_disk_faults(const DiskFaults& faults) { disk_faults_ = faults; }
   // True time, which no node need agree with. It begins at 0.
   Time now() const { return now_; }
   uint64_t events_run() const { return events_run_; }
@@ -41,10 +44,11 @@ class World {
   void advance_to(Time when);
 
  private:
-  // So many events without time passing means that somebody spins.
-  static constexpr uint64_t kSameTimeMax = 2'000'000;
+  // So many events without time passing mean that programs keep each other busy for ever.
+  static constexpr uint64_t kSameTimeMax = 5'000'000;
 
   ClusterOptions options_;
+  DiskFaults disk_faults_;
   Time now_;
   TraceLog trace_;
   BlockPool blocks_;

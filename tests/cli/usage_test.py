@@ -15,13 +15,13 @@ class Help(support.CliTest):
 
     def test_help_lists_every_command_and_fits_a_screen(self):
         text = self.run_ok("--help")
-        for command in "up doctor bench config version".split():
+        for command in "up doctor bench sim config version".split():
             self.assertRegex(text, rf"(?m)^  {command}  +\w")
         self.assertLess(text.count("\n"), 25)
         self.assertEqual(self.run_ok("-h"), text)
 
     def test_each_command_has_help_with_examples(self):
-        for words in ("up", "doctor", "bench runtime", "config check"):
+        for words in ("up", "doctor", "bench runtime", "sim echo", "config check"):
             with self.subTest(words):
                 text = self.run_ok(*words.split(), "--help")
                 self.assertTrue(text.startswith(f"cairn {words}: "), text)
@@ -33,6 +33,7 @@ class Help(support.CliTest):
 
     def test_groups_list_their_commands(self):
         self.assertRegex(self.run_ok("bench", "--help"), r"(?m)^  runtime  +\w")
+        self.assertRegex(self.run_ok("sim", "--help"), r"(?m)^  echo  +\w")
         self.assertRegex(self.run_ok("config", "--help"), r"(?m)^  check  +\w")
 
     def test_help_names_all_settings(self):
@@ -109,6 +110,10 @@ class Up(support.CliTest):
         text = self.run_ok("up", "--io", "epoll")
         self.assertRegex(text, r"(?m)^ok +kernel ")
         self.assertIn("would be epoll: it was asked for", text)
+
+    def test_cpus_that_are_not_there(self):
+        result = self.run_cairn("up", "--cores", "0,1023")
+        self.expect_sentence(result, 1, "CPU 1023 is not one this process may use: choose among")
 
     def test_the_file_is_read_and_the_command_line_wins(self):
         self.write("c.toml", "[runtime]\nio = 'epoll'\n")

@@ -19,6 +19,7 @@
 #include "conformance/verbs.h"
 #include "env/call.h"
 #include "env/env.h"
+#include "env/memory.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/task.h"
@@ -34,7 +35,7 @@ using task::Task;
 
 template <class World>
 class Cores : public Conformance<World> {
-  uint32_t cores() const override { return 3; }
+  Setting setting() const override { return {.cores = 3}; }
 };
 TYPED_TEST_SUITE(Cores, Worlds, WorldNames);
 
@@ -208,7 +209,10 @@ Task<bool> live_on(Env& there, Scene& scene, std::string name) {
   const Buffer buffer = patterned(there, 8192, 1);
   const Result<void> stored = co_await disk->write(0, buffer.bytes());
   const Result<void> slept = co_await task::sleep_for(there, 1_ms);
-  co_return written&& arrived && *arrived == message&& stored&& slept;
+  EXPECT_EQ(outcome(written), "ok");
+  EXPECT_EQ(outcome(stored), "ok");
+  EXPECT_EQ(outcome(slept), "ok");
+  co_return arrived.has_value() && *arrived == message;
 }
 
 WORLD_TEST(Cores, EachHasStreamsDisksAndTimersOfItsOwn) {
@@ -252,6 +256,21 @@ WORLD_TEST(Cores, BuffersRunOutWithALimitAndRecover) {
     return there.buffers().allocate(there.buffers().size_max()).has_value();
   });
   EXPECT_TRUE(other) << "each core has its own";
+}
+
+WORLD_TEST(Cores, MemoryIsZeroUntilWrittenAndAfterDiscard) {
+  constexpr uint64_t kSize = 1_MiB + 100;
+  const std::unique_ptr<env::Memory> memory = must(env.map_memory(kSize));
+  EXPECT_EQ(memory->bytes().size(), kSize);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->bytes().data()) % 4096, 0u);
+  EXPECT_TRUE(is_zero(memory->bytes()));
+  fill_pattern(memory->bytes(), 1);
+  memory->discard(1000, 500'000);
+  EXPECT_TRUE(is_pattern(memory->bytes().first(1000), 1));
+  EXPECT_TRUE(is_zero(memory->bytes().subspan(1000, 500'000)));
+  EXPECT_TRUE(is_pattern(memory->bytes().subspan(501'000), 1, 501'000));
+  EXPECT_EQ(outcome(env.map_memory(0)), "invalid");
+  co_return;
 }
 
 WORLD_TEST(Cores, ChanceAndSecretsDiffer) {

@@ -144,14 +144,13 @@ class RealScene final : public Scene {
   std::optional<MuteListener> mute_;
 };
 
-template <class World>
-void run_real(const Setting& setting, Body body) {
+template <class World, class... More>
+void run_real(const Setting& setting, Body body, const More&... more) {
   const Watchdog watchdog(current_test());
   env::WorldOptions options;
   options.cpus.assign(setting.cores, -1);
-  options.buffers = setting.buffers;
   options.trace = true;
-  World world(options);
+  World world(options, more...);
   RealScene scene(world);
   const Result<void> ran = world.run([&scene, body](env::Env& env) { return body(env, scene); });
   if (!ran && ran.error() == Errc::kUnsupported) GTEST_SKIP() << ran.error().text();
@@ -162,6 +161,9 @@ void run_real(const Setting& setting, Body body) {
 }  // namespace
 
 void Uring::run(const Setting& setting, Body body) { run_real<uring::UringWorld>(setting, body); }
+void UringSingle::run(const Setting& setting, Body body) {
+  run_real<uring::UringWorld>(setting, body, uring::Use{.multishot = false});
+}
 void Epoll::run(const Setting& setting, Body body) { run_real<epoll::EpollWorld>(setting, body); }
 
 }  // namespace cairn::conformance

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/buffer.h"
 #include "env/address.h"
 #include "env/disk.h"
 #include "env/env.h"
@@ -18,13 +17,16 @@ namespace cairn::conformance {
 // What a world has when the test's body starts.
 struct Setting {
   uint32_t cores = 2;
-  BufferPoolOptions buffers;
+  // No faults in the simulator, not even those a correct program never notices.
+  bool calm = false;
 };
 
 // any_port() and disk() on every core, the others on the one the body started on.
 class Scene {
  public:
   virtual ~Scene() = default;
+
+  virtual bool is_simulated() const { return false; }
 
   // An address of this machine, port 0.
   virtual env::Address any_port() const = 0;

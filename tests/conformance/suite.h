@@ -26,12 +26,8 @@ namespace cairn::conformance {
 template <class World>
 class Conformance : public testing::Test {
  protected:
-  void run(Body body) {
-    Setting setting;
-    setting.cores = cores();
-    World::run(setting, body);
-  }
-  virtual uint32_t cores() const { return 2; }
+  void run(Body body) { World::run(setting(), body); }
+  virtual Setting setting() const { return {}; }
 };
 
 struct WorldNames {

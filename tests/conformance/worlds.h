@@ -13,6 +13,11 @@ struct Uring {
   static constexpr const char* kName = "uring";
   static void run(const Setting& setting, Body body);
 };
+// The same as on a kernel without standing receives and accepts.
+struct UringSingle {
+  static constexpr const char* kName = "uring_single";
+  static void run(const Setting& setting, Body body);
+};
 struct Epoll {
   static constexpr const char* kName = "epoll";
   static void run(const Setting& setting, Body body);
@@ -24,6 +29,6 @@ struct Sim {
   static void run(const Setting& setting, Body body);
 };
 
-using Worlds = testing::Types<Uring, Epoll, Sim>;
+using Worlds = testing::Types<Uring, UringSingle, Epoll, Sim>;
 
 }  // namespace cairn::conformance

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// BufferQueue: a core's buffers with a line of those who wait when all are out.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "env/env.h"
+#include "task/operation.h"
+#include "task/timer.h"
+
+namespace cairn::fabric {
+
+// First come, first served. Whoever releases buffers tells it with released(); as others use the
+// same pool without telling, the line is also looked at every millisecond while it is not empty.
+class BufferQueue {
+ public:
+  explicit BufferQueue(env::Env& env) : env_(env), retry_(&BufferQueue::on_time) {
+    retry_.queue = this;
+  }
+  BufferQueue(const BufferQueue&) = delete;
+  BufferQueue& operator=(const BufferQueue&) = delete;
+
+  class Allocate final : public task::Operation<Buffer>, public ListHook<BufferQueue> {
+   public:
+    Allocate(BufferQueue& queue, size_t size, task::CancelToken token)
+        : Operation(token), queue_(queue), size_(size) {}
+
+   private:
+    friend class BufferQueue;
+    void start() override { queue_.start(*this); }
+    void cancel() override {
+      ListHook<BufferQueue>::unlink();
+      complete(cancelled());
+    }
+    BufferQueue& queue_;
+    size_t size_;
+  };
+
+  // Waits for a buffer. kInvalid: larger than any.
+  Allocate allocate(size_t size, task::CancelToken token) { return {*this, size, token}; }
+  void released() {
+    if (!waiting_.empty()) serve();
+  }
+
+ private:
+  struct RetryTimer : task::Timer {
+    using Timer::Timer;
+    BufferQueue* queue = nullptr;
+  };
+  static void on_time(task::Timer& timer) { static_cast<RetryTimer&>(timer).queue->serve(); }
+  void start(Allocate& op) {
+    if (waiting_.empty()) {
+      Result<Buffer> buffer = env_.buffers().allocate(op.size_);
+      if (buffer || buffer.error() != Errc::kLimit) return op.complete(std::move(buffer));
+    }
+    waiting_.push_back(op);
+    if (!retry_.is_armed()) env_.arm(retry_, env_.now() + 1_ms);
+  }
+  void serve() {
+    while (Allocate* first = waiting_.front()) {
+      Result<Buffer> buffer = env_.buffers().allocate(first->size_);
+      if (!buffer && buffer.error() == Errc::kLimit) break;
+      waiting_.pop_front();
+      first->complete(std::move(buffer));
+    }
+    if (!waiting_.empty() && !retry_.is_armed()) env_.arm(retry_, env_.now() + 1_ms);
+  }
+
+  env::Env& env_;
+  List<Allocate, BufferQueue> waiting_;
+  RetryTimer retry_;
+};
+
+}  // namespace cairn::fabric

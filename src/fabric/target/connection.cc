@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/target/connection.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "env/call.h"
+#include "nvme/io_commands.h"
+#include "task/deadline.h"
+
+namespace cairn::fabric {
+
+namespace {
+
+// Before Connect has said how many entries its queue has.
+constexpr uint32_t kFirstSlots = 2;
+// Beyond the queue's entries: to refuse what a host sends too much of.
+constexpr uint32_t kSpareSlots = 8;
+
+// The control core's half of an admin command.
+task::Task<nvme::Cqe> admin_on_control(nvme::Registry& registry, nvme::Controller& controller,
+                                       const nvme::Sqe& sqe, MutableBytes data, ControlSide& side) {
+  if (!side.gate.enter()) co_return nvme::make_cqe(sqe, nvme::StatusCode::kAbortedQueueDeletion);
+  nvme::Cqe cqe = co_await registry.admin(controller, sqe, data, side.cancel.token());
+  side.gate.leave();
+  co_return cqe;
+}
+
+// Ends what waits there on behalf of the connection, then takes the queue off its controller.
+task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* controller,
+                               uint16_t queue_id, nvme::QueueLink& link, ControlSide& side) {
+  side.cancel.request();
+  co_await side.gate.close();
+  if (controller != nullptr) co_await registry.disconnected(*controller, queue_id, link);
+}
+
+}  // namespace
+
+TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream)
+    : core_(core),
+      stream_(std::move(stream)),
+      peer_(stream_->peer()),
+      receiver_(*stream_, kStagingSize) {
+  rules_ = {.receiver = nvme::End::kController,
+            .h2c_data_max = kH2cDataMax,
+            .in_capsule_max = nvme::kAdminInCapsuleMax};
+  make_slots(kFirstSlots);
+  pieces_.reserve(256);
+}
+
+TargetConnection::~TargetConnection() = default;
+
+task::Task<void> TargetConnection::run() {
+  task::Task<void> writer = write_loop();
+  Result<void> read = co_await read_pdus();
+  if (!read) core_.env.trace().record("target.ended", static_cast<uint64_t>(read.error().code()));
+  co_await close_down(std::move(writer));
+}
+
+void TargetConnection::stop(const char* why) {
+  if (ending_.requested()) return;
+  why_ended_ = why;
+  ending_.request();
+}
+
+// Commands first, since they use everything else; then the writer; then the control core's half.
+task::Task<void> TargetConnection::close_down(task::Task<void> writer) {
+  reading_ended_ = true;
+  for (const auto& slot : slots_) {
+    const bool running =
+        slot->state == TcpCommand::State::kRunning || slot->state == TcpCommand::State::kAsking;
+    if (running) slot->cancel->request();
+  }
+  if (io_queue_ != nullptr) co_await io_queue_->close();
+  co_await env::call_on(core_.env, core_.control, [this](env::Env&) {
+    return leave_control(core_.registry, controller_, queue_id_, *this, control_side_);
+  });
+  co_await admin_gate_.close();
+  out_ready_.set();
+  co_await writer;
+  drop_output();
+}
+
+// --- slots --------------------------------------------------------------------------------------
+
+void TargetConnection::make_slots(uint32_t count) {
+  while (slots_.size() < count) {
+    auto slot = std::make_unique<TcpCommand>();
+    slot->connection = this;
+    slot->index = static_cast<uint16_t>(slots_.size());
+    free_.push_back(*slot);
+    slots_.push_back(std::move(slot));
+  }
+}
+
+TcpCommand* TargetConnection::take_slot() {
+  TcpCommand* slot = free_.pop_front();
+  if (slot == nullptr) return nullptr;
+  slot->state = TcpCommand::State::kRunning;
+  slot->pointer = {};
+  slot->has_output = false;
+  slot->data_corrupt = false;
+  slot->cancel.emplace();
+  return slot;
+}
+
+void TargetConnection::free_slot(TcpCommand& command) {
+  if (std::exchange(command.owns_cid, false)) cids_.reset(command.sqe.cid);
+  command.state = TcpCommand::State::kFree;
+  if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
+  command.piece = {};
+  if (!command.data.empty()) {
+    command.data = Buffer();
+    core_.buffers.released();
+  }
+  free_.push_back(command);
+}
+
+bool TargetConnection::abort(uint16_t cid) {
+  for (const auto& slot : slots_) {
+    const bool running =
+        slot->state == TcpCommand::State::kRunning || slot->state == TcpCommand::State::kAsking;
+    if (running && slot->sqe.cid == cid) {
+      slot->cancel->request();
+      return true;
+    }
+  }
+  return false;
+}
+
+// --- commands -----------------------------------------------------------------------------------
+
+void TargetConnection::dispatch(TcpCommand& command) {
+  if (io_queue_ != nullptr && !command.sqe.is_fabrics()) return io_queue_->submit(command);
+  admin_gate_.spawn(execute_admin(command));
+}
+
+task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {
+  const nvme::Sqe& sqe = command.sqe;
+  Result<nvme::Pieces> pieces = nvme::Pieces();
+  if (command.pointer.length > 0) {
+    const nvme::Transfer transfer = sqe.transfer();
+    if (transfer == nvme::Transfer::kHostToController) {
+      pieces = co_await command.from_host(command.pointer.length);
+    } else if (transfer == nvme::Transfer::kControllerToHost) {
+      pieces = co_await command.to_host(command.pointer.length);
+      if (pieces) std::ranges::fill(command.piece, std::byte{0});
+    }
+  }
+  if (!pieces) {
+    co_return command.complete(nvme::make_cqe(sqe, nvme::data_status(pieces.error())));
+  }
+  nvme::Cqe cqe = co_await env::call_on(core_.env, core_.control, [&](env::Env&) {
+    return admin_on_control(core_.registry, *controller_, sqe, command.piece, control_side_);
+  });
+  command.complete(cqe);
+}
+
+task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
+  if (!command.sqe.is_fabrics() || command.sqe.fabrics_type() != nvme::FabricsType::kConnect) {
+    command.complete(
+        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandSequenceError)));
+    co_return Result<void>{};
+  }
+  Result<nvme::Pieces> data = co_await command.from_host(sizeof(nvme::ConnectData));
+  if (!data) {
+    command.complete(nvme::make_cqe(command.sqe, nvme::data_status(data.error())));
+    co_return Result<void>{};
+  }
+  const nvme::ConnectRequest request{.sqe = command.sqe,
+                                     .data = load<nvme::ConnectData>(command.piece),
+                                     .local = stream_->local(),
+                                     .peer = peer_,
+                                     .core = core_.env.core(),
+                                     .link = this};
+  nvme::ConnectReply reply = co_await env::call_on(
+      core_.env, core_.control, [&](env::Env&) { return core_.registry.connect(request); });
+  if (reply.status.ok()) {
+    controller_ = reply.controller;
+    queue_id_ = reply.queue_id;
+    queue_entries_ = reply.queue_entries;
+    flow_control_ = reply.flow_control;
+    make_slots(queue_entries_ + kSpareSlots);
+    if (queue_id_ > 0) {
+      rules_.in_capsule_max = kInCapsuleMax;
+      io_queue_ =
+          std::make_unique<nvme::IoQueue>(nvme::IoQueue::Context{.namespaces = *reply.namespaces,
+                                                                 .buffers = core_.env.buffers(),
+                                                                 .control = *this,
+                                                                 .host = reply.host,
+                                                                 .limits = reply.limits});
+    }
+    sq_head_ = 1 % queue_entries_;
+  }
+  command.complete(nvme::make_cqe(command.sqe, reply.status, reply.dw0));
+  co_return Result<void>{};
+}
+
+task::Task<nvme::Status> TargetConnection::reservation(const nvme::Sqe& sqe, nvme::Pieces data) {
+  CHECK(data.size() == 1, "this transport lends one piece");
+  nvme::Status status = co_await env::call_on(core_.env, core_.control, [&](env::Env&) {
+    return core_.registry.reservation(*controller_, sqe, data[0]);
+  });
+  co_return status;
+}
+
+// --- what the engine asks of a command ----------------------------------------------------------
+
+task::Task<Result<nvme::Pieces>> TcpCommand::to_host(size_t bytes) {
+  if (pointer.in_capsule || pointer.length != bytes) co_return fail(Errc::kInvalid, "data length");
+  Result<Buffer> buffer = co_await connection->core_.buffers.allocate(bytes, cancel->token());
+  if (!buffer) co_return fail(buffer.error());
+  data = std::move(*buffer);
+  piece = data.bytes();
+  has_output = true;
+  co_return nvme::Pieces(&piece, 1);
+}
+
+task::Task<Result<nvme::Pieces>> TcpCommand::from_host(size_t bytes) {
+  // A host may describe more than the command needs: Linux sends a page with every DSM.
+  const uint32_t length = pointer.length;
+  if (length < bytes) co_return fail(Errc::kInvalid, "data length");
+  if (!pointer.in_capsule && length > 0) {
+    Result<Buffer> buffer = co_await connection->core_.buffers.allocate(length, cancel->token());
+    if (!buffer) co_return fail(buffer.error());
+    data = std::move(*buffer);
+    piece = data.bytes();
+    window = {};
+    state = State::kAsking;
+    while (window.end < length) {
+      window.begin = window.next = window.end;
+      window.end += std::min(length - window.end, kH2cDataMax);
+      arrived.reset();
+      connection->ask_for_data(*this);
+      Result<void> came = co_await arrived.wait(cancel->token());
+      if (!came) co_return fail(came.error());
+    }
+    state = State::kRunning;
+  }
+  if (data_corrupt) co_return fail(Errc::kCorrupt, "data digest");
+  piece = piece.first(bytes);
+  co_return nvme::Pieces(&piece, 1);
+}
+
+void TcpCommand::complete(const nvme::Cqe& completion) {
+  cqe = completion;
+  state = State::kResponding;
+  connection->queue_out(*this);
+}
+
+}  // namespace cairn::fabric

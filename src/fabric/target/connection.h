@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// TargetConnection: one NVMe/TCP connection of a target, which is one queue of a controller.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/list.h"
+#include "env/env.h"
+#include "fabric/buffer_queue.h"
+#include "fabric/target/options.h"
+#include "fabric/target/receiver.h"
+#include "fabric/target/tcp_command.h"
+#include "nvme/io_queue.h"
+#include "nvme/pdu.h"
+#include "nvme/pdu_build.h"
+#include "nvme/registry.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::fabric {
+
+// What a connection stands on; lives as long as its core serves.
+struct TargetCore {
+  env::Env& env;
+  nvme::Registry& registry;  // on the control core: reached by call_on only
+  CoreId control;
+  const TargetOptions& options;
+  BufferQueue& buffers;
+};
+
+// The connection's part on the control core, and touched there only.
+struct ControlSide {
+  task::CancelSource cancel;
+  task::Gate gate;
+};
+
+// Runs on one core from accept to end. Bad input ends it with a TermReq; a dead or slow host ends
+// it by a deadline; neither touches any other connection. Memory: kStagingSize and a slot of about
+// half a KiB per queue entry, and buffers of the core's pool for data in flight.
+class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
+ public:
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream);
+  ~TargetConnection();
+
+  // The whole life; then it can be destroyed.
+  task::Task<void> run();
+  // Ends it soon: commands are cancelled, the stream is reset.
+  void stop(const char* why);
+
+  env::Address peer() const { return peer_; }
+
+  // QueueLink, called by the registry on this core.
+  void disconnect(const char* why) override { stop(why); }
+  bool abort(uint16_t cid) override;
+  bool take_traffic() override { return std::exchange(traffic_, false); }
+  // IoControl.
+  task::Task<nvme::Status> reservation(const nvme::Sqe& sqe, nvme::Pieces data) override;
+
+ private:
+  friend class TcpCommand;
+
+  // Reading (connection_read.cc). An error ends the connection.
+  task::Task<Result<void>> read_pdus();
+  task::Task<Result<void>> take_one(task::CancelToken token);
+  task::Task<Result<void>> take_pdu(const nvme::Pdu& pdu, task::CancelToken token);
+  task::Task<Result<void>> take_other(const nvme::Pdu& pdu);
+  void take_ic_req(const nvme::IcReq& request);
+  task::Task<Result<void>> take_capsule(const nvme::Pdu& pdu, task::CancelToken token);
+  task::Task<Result<void>> take_data(const nvme::Pdu& pdu, task::CancelToken token);
+  // Notes the fault to be reported with the header that had it, and gives the error to end with.
+  std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
+
+  // Commands (connection.cc).
+  task::Task<Result<void>> connect(TcpCommand& command);
+  task::Task<void> execute_admin(TcpCommand& command);
+  void dispatch(TcpCommand& command);
+  TcpCommand* take_slot();
+  void make_slots(uint32_t count);
+  void free_slot(TcpCommand& command);
+  task::Task<void> close_down(task::Task<void> writer);
+
+  // Writing (connection_write.cc).
+  void queue_out(TcpCommand& command);
+  void ask_for_data(TcpCommand& command);
+  task::Task<void> write_loop();
+  void gather();
+  void gather_response(TcpCommand& command);
+  void add_piece(Bytes piece);
+  void sent();
+  void drop_output();
+
+  TargetCore& core_;
+  std::unique_ptr<env::Stream> stream_;
+  env::Address peer_;
+  Receiver receiver_;
+  nvme::PduRules rules_;
+  nvme::PduStyle style_;
+
+  nvme::Controller* controller_ = nullptr;  // on the control core
+  ControlSide control_side_;
+  uint16_t queue_id_ = 0;
+  uint16_t queue_entries_ = 0;
+  uint16_t sq_head_ = 0;
+  bool flow_control_ = true;
+  bool traffic_ = false;
+  std::unique_ptr<nvme::IoQueue> io_queue_;
+  task::Gate admin_gate_;
+
+  std::vector<std::unique_ptr<TcpCommand>> slots_;
+  List<TcpCommand, FreeTag> free_;
+  std::bitset<65536> cids_;        // in use
+  TcpCommand* filling_ = nullptr;  // whose memory H2CData is being read into
+
+  List<TcpCommand, OutTag> out_;                       // to be sent
+  List<TcpCommand, OutTag> sending_;                   // being sent
+  std::vector<Bytes> pieces_;                          // what is being sent, in order
+  std::array<std::byte, nvme::kTermReqMax> greeting_;  // ICResp, and at the end a TermReq
+  size_t greeting_size_ = 0;
+  task::Event out_ready_;
+  bool reading_ended_ = false;
+  task::CancelSource ending_;
+  const char* why_ended_ = "the host ended it";
+};
+
+}  // namespace cairn::fabric

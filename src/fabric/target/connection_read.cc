@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reading half of a connection: PDUs in, commands to the engine.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "fabric/target/connection.h"
+#include "nvme/io_commands.h"
+#include "task/deadline.h"
+
+namespace cairn::fabric {
+
+task::Task<Result<void>> TargetConnection::read_pdus() {
+  {
+    task::Deadline handshake(core_.env, core_.env.now() + core_.options.handshake_timeout,
+                             ending_.token());
+    while (controller_ == nullptr) {
+      Result<void> taken = co_await take_one(handshake.token());
+      if (!taken) co_return taken;
+    }
+  }
+  for (;;) {
+    Result<void> taken = co_await take_one(ending_.token());
+    if (!taken) co_return taken;
+  }
+}
+
+std::unexpected<Error> TargetConnection::fault(nvme::PduFault fault, Bytes header) {
+  if (fault.error != nvme::FatalError::kNone) {
+    greeting_size_ = nvme::build_term_req(greeting_, nvme::End::kController, fault, header);
+  }
+  return fail(Errc::kInvalid, "PDU", static_cast<int32_t>(fault.error));
+}
+
+task::Task<Result<void>> TargetConnection::take_one(task::CancelToken token) {
+  if (receiver_.bytes().size() < sizeof(nvme::CommonHeader)) {
+    Result<void> read = co_await receiver_.at_least(sizeof(nvme::CommonHeader), token);
+    if (!read) co_return read;
+  }
+  const auto common = load<nvme::CommonHeader>(receiver_.bytes());
+  const nvme::PduResult<uint32_t> header_size = nvme::check_common_header(common, rules_);
+  if (!header_size) {
+    co_return fault(header_size.error(), receiver_.bytes().first(sizeof(nvme::CommonHeader)));
+  }
+  if (receiver_.bytes().size() < *header_size) {
+    Result<void> read = co_await receiver_.at_least(*header_size, token);
+    if (!read) co_return read;
+  }
+  nvme::PduResult<nvme::Pdu> pdu = nvme::check_pdu(receiver_.bytes(), rules_);
+  if (!pdu) {
+    const size_t length = std::min<size_t>(receiver_.bytes().size(), common.header_length);
+    co_return fault(pdu.error(), receiver_.bytes().first(length));
+  }
+  // A capsule is taken whole; the data of H2CData goes straight to its command.
+  if (pdu->type != nvme::PduType::kH2cData && receiver_.bytes().size() < pdu->length) {
+    CHECK(pdu->length <= kStagingSize, "the rules bound every PDU but H2CData");
+    Result<void> read = co_await receiver_.at_least(pdu->length, token);
+    if (!read) co_return read;
+    pdu->header = receiver_.bytes().first(pdu->header.size());  // it may have moved
+  }
+  co_return co_await take_pdu(*pdu, token);
+}
+
+task::Task<Result<void>> TargetConnection::take_pdu(const nvme::Pdu& pdu, task::CancelToken token) {
+  switch (pdu.type) {
+    case nvme::PduType::kCapsuleCmd:
+      return take_capsule(pdu, token);
+    case nvme::PduType::kH2cData:
+      return take_data(pdu, token);
+    default:
+      break;
+  }
+  return take_other(pdu);
+}
+
+task::Task<Result<void>> TargetConnection::take_other(const nvme::Pdu& pdu) {
+  if (pdu.type == nvme::PduType::kIcReq) {
+    take_ic_req(pdu.as<nvme::IcReq>());
+    receiver_.take(pdu.length);
+    co_return Result<void>{};
+  }
+  // The only other PDU a host sends: it has found something wrong with ours.
+  const auto request = pdu.as<nvme::TermReq>();
+  co_return fail(Errc::kReset, "the host sent a TermReq", request.fatal_error.value());
+}
+
+void TargetConnection::take_ic_req(const nvme::IcReq& request) {
+  style_ = {.header_digest = (request.digests & nvme::DigestEnable::kHeader) != 0,
+            .data_digest = (request.digests & nvme::DigestEnable::kData) != 0,
+            .data_alignment = request.data_alignment};
+  greeting_size_ = nvme::build_ic_resp(greeting_, {.header_digest = style_.header_digest,
+                                                   .data_digest = style_.data_digest,
+                                                   .h2c_data_max = kH2cDataMax});
+  rules_.established = true;
+  rules_.header_digest = style_.header_digest;
+  rules_.data_digest = style_.data_digest;
+  out_ready_.set();
+}
+
+task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
+                                                        task::CancelToken token) {
+  TcpCommand* command = take_slot();
+  if (command == nullptr) co_return fault(nvme::sequence_fault(), pdu.header);
+  traffic_ = true;
+  command->sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
+  if (queue_entries_ > 0) sq_head_ = static_cast<uint16_t>((sq_head_ + 1) % queue_entries_);
+  const bool known = cids_.test(command->sqe.cid);
+  if (pdu.data_length > 0) {
+    Result<Buffer> buffer = co_await core_.buffers.allocate(pdu.data_length, token);
+    if (!buffer) {
+      free_slot(*command);
+      co_return fail(buffer.error());
+    }
+    const Bytes data = receiver_.bytes().subspan(pdu.data_offset, pdu.data_length);
+    std::memcpy(buffer->data(), data.data(), data.size());
+    command->data = std::move(*buffer);
+    if (pdu.data_digest) {
+      const Bytes digest = receiver_.bytes().subspan(pdu.data_offset + pdu.data_length);
+      command->data_corrupt = !nvme::data_digest_matches(std::span(&data, 1), digest);
+    }
+  }
+  receiver_.take(pdu.length);
+  if (known) {
+    command->complete(
+        nvme::make_cqe(command->sqe, nvme::final(nvme::StatusCode::kCommandIdConflict)));
+    co_return Result<void>{};
+  }
+  cids_.set(command->sqe.cid);
+  command->owns_cid = true;
+  const auto pointer = nvme::decode_data_pointer(command->sqe, pdu.data_length);
+  if (!pointer) {
+    command->complete(nvme::make_cqe(command->sqe, pointer.error()));
+    co_return Result<void>{};
+  }
+  command->pointer = *pointer;
+  if (pointer->in_capsule && pointer->length > 0) {
+    command->piece = command->data.subspan(pointer->offset, pointer->length);
+  }
+  if (controller_ == nullptr) co_return co_await this->connect(*command);
+  dispatch(*command);
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> TargetConnection::take_data(const nvme::Pdu& pdu,
+                                                     task::CancelToken token) {
+  const auto header = pdu.as<nvme::DataPdu>();
+  if (header.ttag >= slots_.size() || slots_[header.ttag]->state != TcpCommand::State::kAsking) {
+    co_return fault(nvme::unknown_ttag_fault(), pdu.header);
+  }
+  TcpCommand& command = *slots_[header.ttag];
+  if (auto sound = nvme::check_h2c_data(pdu, command.sqe.cid, command.window); !sound) {
+    co_return fault(sound.error(), pdu.header);
+  }
+  const MutableBytes to = command.piece.subspan(header.offset, header.length);
+  const bool has_digest = pdu.data_digest;
+  receiver_.take(pdu.data_offset);
+  filling_ = &command;
+  Result<void> read = co_await receiver_.read_into(to, token);
+  if (read && has_digest) {
+    read = co_await receiver_.at_least(nvme::kDigestSize, token);
+    if (read) {
+      const Bytes data = to;
+      command.data_corrupt = command.data_corrupt ||
+                             !nvme::data_digest_matches(std::span(&data, 1),
+                                                        receiver_.bytes().first(nvme::kDigestSize));
+      receiver_.take(nvme::kDigestSize);
+    }
+  }
+  filling_ = nullptr;
+  if (command.state == TcpCommand::State::kFree) free_slot(command);  // it ended meanwhile
+  if (!read) co_return read;
+  if (command.state != TcpCommand::State::kAsking) co_return Result<void>{};
+  command.window.next += header.length;
+  if (command.window.next == command.window.end) command.arrived.set();
+  co_return Result<void>{};
+}
+
+}  // namespace cairn::fabric

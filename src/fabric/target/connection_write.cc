@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writing half of a connection: whatever is ready goes out together in one write.
+#include <utility>
+
+#include "fabric/target/connection.h"
+#include "task/deadline.h"
+
+namespace cairn::fabric {
+
+namespace {
+
+// One write: bounded so that the first response in it does not wait for the copying of many.
+constexpr size_t kPiecesMax = 250;
+constexpr size_t kBytesMax = 512 * 1024;
+
+}  // namespace
+
+void TargetConnection::queue_out(TcpCommand& command) {
+  // A command that ends while its R2T is queued responds in its place; while the R2T is being sent,
+  // after it: see sent().
+  if (!command.ListHook<OutTag>::is_linked()) out_.push_back(command);
+  out_ready_.set();
+}
+
+void TargetConnection::ask_for_data(TcpCommand& command) {
+  const nvme::DataPiece piece{.cid = command.sqe.cid,
+                              .ttag = command.index,
+                              .offset = command.window.begin,
+                              .length = command.window.end - command.window.begin};
+  command.prefix_size = static_cast<uint32_t>(nvme::build_r2t(command.prefix, style_, piece));
+  queue_out(command);
+}
+
+task::Task<void> TargetConnection::write_loop() {
+  for (;;) {
+    const Result<void> ready = co_await out_ready_.wait();
+    if (!ready) co_return;
+    out_ready_.reset();
+    gather();
+    while (!pieces_.empty()) {
+      task::Deadline deadline(core_.env, core_.env.now() + core_.options.write_timeout,
+                              ending_.token());
+      const Result<void> written = co_await stream_->write(std::span(pieces_), deadline.token());
+      sent();
+      if (!written) {
+        stop(written.error() == Errc::kTimedOut ? "the host does not read" : "write failed");
+        drop_output();
+        break;
+      }
+      gather();
+    }
+    if (reading_ended_ && out_.empty()) co_return;
+  }
+}
+
+void TargetConnection::add_piece(Bytes piece) { pieces_.push_back(piece); }
+
+void TargetConnection::gather() {
+  pieces_.clear();
+  size_t bytes = 0;
+  if (greeting_size_ > 0) {
+    add_piece(Bytes(greeting_).first(std::exchange(greeting_size_, 0)));
+  }
+  while (pieces_.size() < kPiecesMax && bytes < kBytesMax) {
+    TcpCommand* command = out_.pop_front();
+    if (command == nullptr) return;
+    sending_.push_back(*command);
+    command->sending_response = command->state == TcpCommand::State::kResponding;
+    if (!command->sending_response) {
+      add_piece(Bytes(command->prefix).first(command->prefix_size));
+    } else {
+      gather_response(*command);
+      bytes += command->piece.size();
+    }
+  }
+}
+
+void TargetConnection::gather_response(TcpCommand& command) {
+  const nvme::Status status = command.cqe.get_status();
+  command.cqe.sqhd = flow_control_ ? sq_head_ : nvme::kNoSqHead;
+  bool capsule = true;
+  if (command.has_output && status.ok() && !command.piece.empty()) {
+    // A result besides success needs its capsule; so does a queue with flow control, for SQHD.
+    capsule = flow_control_ || command.cqe.result64() != 0;
+    const auto length = static_cast<uint32_t>(command.piece.size());
+    const nvme::DataPiece piece{.cid = command.sqe.cid, .offset = 0, .length = length};
+    const auto end = capsule ? nvme::C2hEnd::kLast : nvme::C2hEnd::kLastWithSuccess;
+    command.prefix_size =
+        static_cast<uint32_t>(nvme::build_c2h_data(command.prefix, style_, piece, end));
+    add_piece(Bytes(command.prefix).first(command.prefix_size));
+    const Bytes data = command.piece;
+    add_piece(data);
+    if (style_.data_digest) {
+      command.digest = nvme::data_digest(std::span(&data, 1));
+      add_piece(command.digest);
+    }
+  }
+  if (!capsule) return;
+  command.response_size =
+      static_cast<uint32_t>(nvme::build_capsule_resp(command.response, style_, command.cqe));
+  add_piece(Bytes(command.response).first(command.response_size));
+}
+
+// What was being sent is: responses end their commands, R2Ts leave theirs waiting for data.
+void TargetConnection::sent() {
+  pieces_.clear();
+  while (TcpCommand* command = sending_.pop_front()) {
+    if (command->sending_response) {
+      free_slot(*command);
+    } else if (command->state == TcpCommand::State::kResponding) {
+      queue_out(*command);
+    }
+  }
+}
+
+// Nobody will read it.
+void TargetConnection::drop_output() {
+  while (TcpCommand* command = out_.pop_front()) {
+    if (command->state == TcpCommand::State::kResponding) free_slot(*command);
+  }
+}
+
+}  // namespace cairn::fabric

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a target's connections are limited by. Each wait has its deadline here.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace cairn::fabric {
+
+// In-capsule data of I/O commands; IOCCSZ of Identify Controller says the same.
+inline constexpr uint32_t kInCapsuleMax = 8192;
+// What one R2T asks for, and so what one H2CData may bring: hosts before Linux 5.17 send all of an
+// R2T in one PDU whatever MAXH2CDATA says.
+inline constexpr uint32_t kH2cDataMax = 128 * 1024;
+// Bytes received and not yet understood. Holds any PDU but H2CData, whose data goes elsewhere.
+inline constexpr uint32_t kStagingSize = 64 * 1024;
+
+struct TargetOptions {
+  Duration handshake_timeout = 10_s;  // from accept to the answer of Connect
+  Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
+  uint32_t connections_max = 4096;    // of all cores together
+};
+
+}  // namespace cairn::fabric

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/target/receiver.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace cairn::fabric {
+
+Receiver::Receiver(env::Stream& stream, size_t size)
+    : stream_(stream), memory_(new std::byte[size]), size_(size) {}
+
+MutableBytes Receiver::room() {
+  if (begin_ == end_) begin_ = end_ = 0;
+  // Moved only when little room is left, so that a byte is moved seldom.
+  if (begin_ > 0 && size_ - end_ < size_ / 4) {
+    std::memmove(memory_.get(), memory_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  return {memory_.get() + end_, size_ - end_};
+}
+
+task::Task<Result<void>> Receiver::more(task::CancelToken token) {
+  const Result<size_t> got = co_await stream_.read(room(), token);
+  if (!got) co_return fail(got.error());
+  if (*got == 0) co_return fail(Errc::kClosed, "the peer ended the stream");
+  end_ += *got;
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> Receiver::at_least(size_t count, task::CancelToken token) {
+  while (end_ - begin_ < count) {
+    Result<void> read = co_await more(token);
+    if (!read) co_return read;
+  }
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> Receiver::read_into(MutableBytes to, task::CancelToken token) {
+  const size_t here = std::min(to.size(), end_ - begin_);
+  std::memcpy(to.data(), memory_.get() + begin_, here);
+  begin_ += here;
+  to = to.subspan(here);
+  while (!to.empty()) {
+    const std::array<MutableBytes, 2> pieces = {to, room()};
+    const Result<size_t> got = co_await stream_.read(std::span(pieces), token);
+    if (!got) co_return fail(got.error());
+    if (*got == 0) co_return fail(Errc::kClosed, "the peer ended the stream");
+    const size_t direct = std::min(*got, to.size());
+    to = to.subspan(direct);
+    end_ += *got - direct;
+  }
+  co_return Result<void>{};
+}
+
+}  // namespace cairn::fabric

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiver: bytes from a stream, looked at in place and taken PDU by PDU.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "env/stream.h"
+#include "task/task.h"
+
+namespace cairn::fabric {
+
+// One buffer; what was taken makes room at its front, and the rest moves there before it would run
+// out. Large data bypasses it: read_into() takes what is here and reads the rest to its place,
+// while what comes behind it lands here in the same call.
+class Receiver {
+ public:
+  Receiver(env::Stream& stream, size_t size);
+
+  // What is here. Valid until the next call.
+  Bytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
+  void take(size_t count) { begin_ += count; }
+
+  // Waits for more: at least one byte. kClosed: the peer has finished.
+  task::Task<Result<void>> more(task::CancelToken token);
+  // Waits until `count` bytes are here, at most the buffer's size.
+  task::Task<Result<void>> at_least(size_t count, task::CancelToken token);
+  // Fills `to` with the next bytes.
+  task::Task<Result<void>> read_into(MutableBytes to, task::CancelToken token);
+
+ private:
+  MutableBytes room();
+
+  env::Stream& stream_;
+  std::unique_ptr<std::byte[]> memory_;
+  size_t size_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+};
+
+}  // namespace cairn::fabric

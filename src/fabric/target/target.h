@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Target: NVMe/TCP listeners and the connections they brought, over all cores of a world.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "env/env.h"
+#include "fabric/target/connection.h"
+#include "fabric/target/options.h"
+#include "nvme/registry.h"
+#include "task/gate.h"
+#include "task/task.h"
+
+namespace cairn::fabric {
+
+// Made and used on the control core, where its registry lives. A connection is accepted here and
+// opened on one of the cores, in turn. Close it before the registry.
+class Target {
+ public:
+  Target(env::Env& env, nvme::Registry& registry, const TargetOptions& options = {});
+  ~Target();
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  // Begins to accept. Gives the address with the port that was chosen. Errors as Env::listen.
+  Result<env::Address> listen(const env::Address& at);
+  // Stops accepting, ends every connection and waits for it.
+  task::Task<void> close();
+
+  uint64_t connections() const { return connections_; }
+
+ private:
+  class PerCore;
+  task::Task<void> accept_loop(env::Listener& listener);
+  task::Task<void> serve(env::Connection connection);
+
+  env::Env& env_;
+  nvme::Registry& registry_;
+  TargetOptions options_;
+  std::vector<std::unique_ptr<PerCore>> cores_;
+  std::vector<std::unique_ptr<env::Listener>> listeners_;
+  task::CancelSource stop_;
+  task::Gate gate_;
+  uint32_t next_core_ = 0;
+  uint64_t connections_ = 0;
+};
+
+}  // namespace cairn::fabric

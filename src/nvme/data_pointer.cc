@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvme/data_pointer.h"
+
+#include <cstdint>
+#include <expected>
+
+#include "nvme/command_format.h"
+#include "nvme/opcode_format.h"
+#include "nvme/status_format.h"
+
+namespace cairn::nvme {
+
+static std::unexpected<Status> refuse(StatusCode code) {
+  return std::unexpected(final_status(code));
+}
+
+std::expected<DataPointer, Status> decode_data_pointer(const Sqe& sqe, uint32_t in_capsule_length) {
+  if (sqe.psdt() != Psdt::kSgl) return refuse(StatusCode::kInvalidField);
+  if (sqe.transfer() == Transfer::kNone) {
+    // Some hosts leave the descriptor of a command without data as zeroes.
+    if (in_capsule_length != 0) return refuse(StatusCode::kDataSglLengthInvalid);
+    return DataPointer{};
+  }
+  const SglDescriptor& sgl = sqe.sgl1;
+  switch (sgl.id) {
+    case SglId::kDataBlockOffset:
+      if (sgl.address > in_capsule_length) return refuse(StatusCode::kSglOffsetInvalid);
+      if (sgl.length != in_capsule_length - sgl.address) {
+        return refuse(StatusCode::kDataSglLengthInvalid);
+      }
+      return DataPointer{
+          .in_capsule = true, .offset = static_cast<uint32_t>(sgl.address), .length = sgl.length};
+    case SglId::kTransportDataBlock:
+      if (in_capsule_length != 0) return refuse(StatusCode::kDataSglLengthInvalid);
+      return DataPointer{.length = sgl.length};
+    default:
+      return refuse(StatusCode::kSglDescriptorTypeInvalid);
+  }
+}
+
+}  // namespace cairn::nvme
