@@ -39,10 +39,12 @@ bool is_controller_wide(uint32_t nsid) { return nsid == 0 || nsid == kBroadcastN
 
 }  // namespace
 
-task::Task<Answer> Registry::State::execute(Controller& controller, const Sqe& sqe,
-                                            MutableBytes data, task::CancelToken token) {
+task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t queue_id,
+                                            const Sqe& sqe, MutableBytes data,
+                                            task::CancelToken token) {
   controller.note_traffic();
   if (sqe.fuse() != Fuse::kNone) co_return refused(StatusCode::kInvalidField);
+  if (queue_id != 0) co_return execute_fabrics_of_io(controller, queue_id, sqe);
   if (sqe.is_fabrics()) co_return execute_fabrics(controller, sqe);
   if (!is_served(sqe.admin_opcode())) co_return refused(StatusCode::kInvalidOpcode);
   if (!controller.properties.is_ready()) co_return refused(StatusCode::kCommandSequenceError);
@@ -54,7 +56,7 @@ task::Task<Answer> Registry::State::execute(Controller& controller, const Sqe& s
     case AdminOpcode::kAbort:
       co_return co_await abort(controller, sqe);
     case AdminOpcode::kSetFeatures:
-      co_return set_features(controller, sqe, data);
+      co_return co_await set_features(controller, sqe, data);
     case AdminOpcode::kGetFeatures:
       co_return get_features(controller, sqe, data);
     case AdminOpcode::kAsynchronousEventRequest:
@@ -83,6 +85,22 @@ Answer Registry::State::execute_fabrics(Controller& controller, const Sqe& sqe) 
       return refused(StatusCode::kDisconnectInvalidQueueType);
     default:
       return refused(StatusCode::kInvalidField);
+  }
+}
+
+Answer Registry::State::execute_fabrics_of_io(const Controller& controller, uint16_t queue_id,
+                                              const Sqe& sqe) {
+  if (!sqe.is_fabrics()) return refused(StatusCode::kInvalidOpcode);
+  switch (sqe.fabrics_type()) {
+    case FabricsType::kConnect:
+      return refused(StatusCode::kCommandSequenceError);
+    case FabricsType::kDisconnect:
+      if (fabrics_cast<DisconnectCommand>(sqe).record_format != 0) {
+        return refused(StatusCode::kConnectIncompatibleFormat);
+      }
+      return controller.may_disconnect(queue_id) ? answered() : refused(StatusCode::kInvalidOpcode);
+    default:
+      return refused(StatusCode::kInvalidOpcode);
   }
 }
 
@@ -167,6 +185,9 @@ task::Task<Answer> Registry::State::get_log(Controller& controller, const Sqe& s
   if (answer.ok() && !fields.retain_event) {
     if (fields.page == LogPage::kChangedNamespaces) controller.changed_namespaces.clear();
     controller.events.page_was_read(fields.page);
+    if (fields.page == LogPage::kReservation && controller.notices.pop()) {
+      controller.raise(EventKind::kReservation);
+    }
   }
   co_return answer;
 }
@@ -204,8 +225,10 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
       co_return LogBytes(4096);
     case LogPage::kDiscovery:
       co_return make_discovery_log(controller);
+    case LogPage::kReservation:
+      co_return reservation_page(controller.notices);
     default:
-      co_return LogBytes(64);
+      co_return LogBytes();
   }
 }
 
@@ -216,20 +239,6 @@ LogBytes Registry::State::make_discovery_log(Controller& controller) {
     if (subsystem->allows(controller.host_nqn())) facts.nqns.push_back(nqn);
   }
   return discovery_page(facts);
-}
-
-Answer Registry::State::get_features(Controller& controller, const Sqe& sqe, MutableBytes data) {
-  std::ranges::fill(data, std::byte{0});
-  return controller.features.get(GetFeaturesFields::decode(sqe), data);
-}
-
-Answer Registry::State::set_features(Controller& controller, const Sqe& sqe, Bytes data) {
-  const SetFeaturesFields fields = SetFeaturesFields::decode(sqe);
-  const Answer answer = controller.features.set(fields, data, controller.has_io_queues());
-  if (!answer.ok()) return answer;
-  if (fields.feature == Feature::kKeepAlive) controller.restart_keep_alive();
-  if (controller.features.temperature_warning() != 0) controller.raise(EventKind::kTemperature);
-  return answer;
 }
 
 task::Task<Answer> Registry::State::abort(Controller& controller, const Sqe& sqe) {

@@ -32,7 +32,8 @@ bool is_size_valid(const ConnectCommand& command, uint16_t entries_max) {
 
 ConnectReply accept(const ConnectRequest& request, Controller& controller) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
-  controller.add_queue(command.queue_id, request.core, *request.link);
+  const bool alone = (command.attributes & ConnectAttributes::kDeleteIoQueues) != 0;
+  controller.add_queue(command.queue_id, request.core, *request.link, alone);
   ConnectReply reply;
   reply.dw0 = ConnectResult{.controller_id = controller.id()}.encode();
   reply.controller = &controller;

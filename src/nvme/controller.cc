@@ -32,8 +32,14 @@ uint32_t Controller::events_offered(bool discovery) {
 
 bool Controller::has_io_queues() const { return queues_.upper_bound(0) != queues_.end(); }
 
-void Controller::add_queue(uint16_t id, CoreId core, QueueLink& link) {
-  const bool added = queues_.emplace(id, std::make_unique<Queue>(core, link)).second;
+bool Controller::may_disconnect(uint16_t id) const {
+  const auto found = queues_.find(id);
+  return found != queues_.end() && found->second->may_disconnect;
+}
+
+void Controller::add_queue(uint16_t id, CoreId core, QueueLink& link, bool may_disconnect) {
+  auto queue = std::make_unique<Queue>(core, link, may_disconnect);
+  const bool added = queues_.emplace(id, std::move(queue)).second;
   CHECK(added, "a queue id is connected once");
 }
 
@@ -57,6 +63,21 @@ task::Task<bool> Controller::abort(uint16_t queue_id, uint16_t cid) {
       env_, queue.core, [&queue, cid](env::Env&) { return queue.link.abort(cid); });
   queue.uses.leave();
   co_return aborted;
+}
+
+task::Task<void> Controller::abort_namespace_of(Queue& queue, uint32_t nsid) {
+  if (!queue.uses.enter()) co_return;
+  co_await env::call_on(env_, queue.core,
+                        [&queue, nsid](env::Env&) { return queue.link.abort_namespace(nsid); });
+  queue.uses.leave();
+}
+
+task::Task<void> Controller::abort_namespace(uint32_t nsid) {
+  std::vector<task::Task<void>> aborts;
+  for (const auto& [id, queue] : queues_) {
+    if (id != 0) aborts.push_back(abort_namespace_of(*queue, nsid));
+  }
+  co_await task::when_all(std::move(aborts));
 }
 
 task::Task<void> Controller::disconnect(Queue& queue, const char* why) {
@@ -108,6 +129,7 @@ void Controller::reset() {
   events.reset();
   features.reset();
   changed_namespaces.clear();
+  notices.reset();
   for (const auto& [id, queue] : queues_) {
     if (id != 0) gate.spawn(disconnect(*queue, "the controller was reset"));
   }

@@ -16,6 +16,7 @@
 #include "nvme/limits.h"
 #include "nvme/properties.h"
 #include "nvme/registry.h"
+#include "nvme/reservation_notices.h"
 #include "task/gate.h"
 #include "task/task.h"
 #include "task/timer.h"
@@ -52,6 +53,7 @@ class Controller {
   Events events;
   ErrorLog errors;
   std::set<uint32_t> changed_namespaces;  // since page 04h was read
+  ReservationNotices notices;
   uint8_t aborts_in_flight = 0;
 
   // What the host offered to be told of, as bits of OAES.
@@ -60,12 +62,17 @@ class Controller {
   // Queues. add_queue: the id is free.
   bool has_queue(uint16_t id) const { return queues_.contains(id); }
   bool has_io_queues() const;
-  void add_queue(uint16_t id, CoreId core, QueueLink& link);
+  void add_queue(uint16_t id, CoreId core, QueueLink& link, bool may_disconnect);
+  // Whether the host said that it may end this queue alone.
+  bool may_disconnect(uint16_t id) const;
   // Takes the queue out and waits until nobody uses its link. True: it was the controller's last,
   // and the caller ends the controller.
   task::Task<bool> remove_queue(uint16_t id, QueueLink& link);
   // Asks the queue's transport to stop a command. False: there is no such queue or command.
   task::Task<bool> abort(uint16_t queue_id, uint16_t cid);
+
+  // Asks every queue to stop its commands on a namespace, and waits until they have ended.
+  task::Task<void> abort_namespace(uint32_t nsid);
 
   // Starts the timer anew, with the value the feature has now.
   void restart_keep_alive();
@@ -85,9 +92,10 @@ class Controller {
 
  private:
   struct Queue {
-    Queue(CoreId on, QueueLink& to) : core(on), link(to) {}
+    Queue(CoreId on, QueueLink& to, bool alone) : core(on), link(to), may_disconnect(alone) {}
     CoreId core;
     QueueLink& link;
+    bool may_disconnect;
     task::Gate uses;  // calls on the link
   };
   struct KeepAliveTimer : task::Timer {
@@ -97,6 +105,7 @@ class Controller {
   static void on_keep_alive(task::Timer& timer);
   task::Task<void> check_keep_alive();
   task::Task<void> disconnect(Queue& queue, const char* why);
+  task::Task<void> abort_namespace_of(Queue& queue, uint32_t nsid);
   task::Task<bool> take_traffic(Queue& queue);
   Duration keep_alive_limit() const;
 

@@ -39,6 +39,7 @@ struct CoreNamespace {
   std::unique_ptr<drive::Drive> drive;
   AnaState ana_state = AnaState::kOptimized;
   ReservationView reservation;
+  bool read_only = false;
   IoCounters counters;
   task::Gate gate;
   bool removed = false;

@@ -45,7 +45,7 @@ void set_io_fields(IdentifyController& page, const ControllerFacts& facts) {
   page.copy_formats = Ocfs::kFormat0;
   page.command_capsule = (sizeof(Sqe) + kInCapsuleDataMax) / 16;
   page.response_capsule = sizeof(Cqe) / 16;
-  page.fabrics_commands = Ofcs::kDisconnect;
+  page.fabrics_commands = kServesDisconnect ? Ofcs::kDisconnect : uint16_t{0};
 }
 
 }  // namespace

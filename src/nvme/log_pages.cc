@@ -124,6 +124,8 @@ LogBytes changed_namespaces_page(const std::set<uint32_t>& nsids) {
   return to_log(page);
 }
 
+LogBytes reservation_page(const ReservationNotices& notices) { return to_log(notices.page()); }
+
 LogBytes health_page(const HealthFacts& facts) {
   constexpr uint64_t kSectorsPerUnit = 1000;
   HealthPage page;

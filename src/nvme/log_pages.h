@@ -14,6 +14,7 @@
 #include "nvme/answer.h"
 #include "nvme/log_format.h"
 #include "nvme/registry.h"
+#include "nvme/reservation_notices.h"
 #include "nvme/subsystem.h"
 
 namespace cairn::nvme {
@@ -35,6 +36,8 @@ LogBytes feature_effects();
 LogBytes command_effects();
 LogBytes firmware_page();
 LogBytes changed_namespaces_page(const std::set<uint32_t>& nsids);
+
+LogBytes reservation_page(const ReservationNotices& notices);
 
 struct HealthFacts {
   IoTotals totals;

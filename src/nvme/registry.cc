@@ -215,17 +215,17 @@ task::Task<void> Registry::disconnected(Controller& controller, uint16_t queue_i
 }
 
 task::Task<Cqe> Registry::admin(Controller& controller, const Sqe& entry, MutableBytes data,
-                                task::CancelToken token) {
+                                task::CancelToken token, uint16_t queue_id) {
   const Sqe sqe = entry;
   if (!controller.gate.enter()) {
     co_return make_cqe(sqe, StatusCode::kAbortedQueueDeletion);
   }
-  Answer answer = co_await state_->execute(controller, sqe, data, token);
+  Answer answer = co_await state_->execute(controller, queue_id, sqe, data, token);
   const bool is_abort = answer.status == StatusCode::kAbortRequested ||
                         answer.status == StatusCode::kAbortedQueueDeletion;
   if (!answer.ok() && !is_abort) {
     answer.status = answer.status.with_more();
-    controller.errors.add(0, sqe, answer.status);
+    controller.errors.add(queue_id, sqe, answer.status);
   }
   controller.gate.leave();
   Cqe cqe = make_cqe(sqe, answer.status);
@@ -233,8 +233,16 @@ task::Task<Cqe> Registry::admin(Controller& controller, const Sqe& entry, Mutabl
   co_return cqe;
 }
 
-task::Task<Status> Registry::reservation(Controller&, const Sqe&, MutableBytes) {
-  co_return final_status(StatusCode::kInvalidOpcode);
+void Registry::log_error(Controller& controller, uint16_t queue_id, const Sqe& sqe, Status status) {
+  controller.errors.add(queue_id, sqe, status.with_more());
+}
+
+task::Task<Status> Registry::reservation(Controller& controller, const Sqe& sqe,
+                                         MutableBytes data) {
+  if (!controller.gate.enter()) co_return StatusCode::kAbortedQueueDeletion;
+  const Status status = co_await controller.subsystem().reserve(controller.host(), sqe, data);
+  controller.gate.leave();
+  co_return status;
 }
 
 task::Task<void> Registry::close() {

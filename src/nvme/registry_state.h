@@ -36,8 +36,8 @@ class Registry::State {
   ConnectReply connect(const ConnectRequest& request);
 
   // admin.cc
-  task::Task<Answer> execute(Controller& controller, const Sqe& sqe, MutableBytes data,
-                             task::CancelToken token);
+  task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                             MutableBytes data, task::CancelToken token);
 
   env::Env& env;
   Time started;
@@ -54,12 +54,13 @@ class Registry::State {
   ConnectReply connect_io(const ConnectRequest& request, Subsystem& subsystem,
                           std::string_view host_nqn);
   Answer execute_fabrics(Controller& controller, const Sqe& sqe);
+  Answer execute_fabrics_of_io(const Controller& controller, uint16_t queue_id, const Sqe& sqe);
   Answer identify(Controller& controller, const Sqe& sqe, MutableBytes data);
   task::Task<Answer> get_log(Controller& controller, const Sqe& sqe, MutableBytes data);
   task::Task<LogBytes> make_log(Controller& controller, const Sqe& sqe);
   LogBytes make_discovery_log(Controller& controller);
   Answer get_features(Controller& controller, const Sqe& sqe, MutableBytes data);
-  Answer set_features(Controller& controller, const Sqe& sqe, Bytes data);
+  task::Task<Answer> set_features(Controller& controller, const Sqe& sqe, Bytes data);
   task::Task<Answer> abort(Controller& controller, const Sqe& sqe);
   task::Task<Answer> wait_for_event(Controller& controller, task::CancelToken token);
 };

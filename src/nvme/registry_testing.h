@@ -19,6 +19,7 @@
 #include "nvme/property_format.h"
 #include "nvme/registry.h"
 #include "sim/cluster.h"
+#include "task/deadline.h"
 
 namespace cairn::nvme {
 
@@ -174,6 +175,21 @@ class TestHost {
   uint16_t cid_ = 0;
 };
 
+inline task::Task<void> sleep(env::Env& env, Duration duration) {
+  const Result<void> slept = co_await task::sleep_for(env, duration);
+  EXPECT_TRUE(slept);
+}
+
+// A subsystem with one memory namespace of 1 MiB in blocks of 512.
+inline task::Task<void> serve(Registry& registry, SubsystemOptions options = {}) {
+  options.nqn = kTestNqn;
+  EXPECT_TRUE(registry.add_subsystem(options));
+  NamespaceOptions space;
+  space.drive = *drive::Spec::parse("mem:size=1M,block=512");
+  const Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, space);
+  EXPECT_EQ(added.value_or(0), 1u);
+}
+
 // Runs a body with a Registry on a simulated node, then closes the registry. The body has to let
 // its hosts leave.
 class RegistryTest : public ::testing::TestWithParam<uint32_t> {
@@ -187,15 +203,6 @@ class RegistryTest : public ::testing::TestWithParam<uint32_t> {
     cluster.node("box", {.cores = GetParam()}).start([this](env::Env& env) { return main(env); });
     ASSERT_TRUE(cluster.run_until([this] { return done_; }, 100'000_s)) << cluster.trace_tail();
     cluster.run_for(1_ms);
-  }
-  // A subsystem with one memory namespace of 1 MiB.
-  static task::Task<void> serve(Registry& registry, SubsystemOptions options = {}) {
-    options.nqn = kTestNqn;
-    EXPECT_TRUE(registry.add_subsystem(options));
-    NamespaceOptions space;
-    space.drive = *drive::Spec::parse("mem:size=1M,block=512");
-    const Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, space);
-    EXPECT_EQ(added.value_or(0), 1u);
   }
 
  private:

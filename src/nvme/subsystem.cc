@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "env/call.h"
 #include "nvme/every_core.h"
-#include "nvme/identify_controller_format.h"
+#include "nvme/reservation_state_format.h"
 
 namespace cairn::nvme {
 
@@ -26,6 +26,8 @@ struct OpenHow {
   drive::Source& source;
   uint32_t nsid;
   AnaState ana_state;
+  bool read_only;
+  const ReservationView& reservation;
 };
 
 Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, const OpenHow& how) {
@@ -35,6 +37,8 @@ Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, cons
   Result<CoreNamespace*> space = spaces.add(how.nsid, std::move(*drive));
   if (!space) return fail(space.error());
   (*space)->ana_state = how.ana_state;
+  (*space)->read_only = how.read_only;
+  (*space)->reservation = how.reservation;
   return geometry;
 }
 
@@ -111,9 +115,18 @@ uint64_t Subsystem::capacity() const {
 
 task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   const uint32_t nsid = options.nsid;
+  Reservations reservations;
+  reservations.set_can_persist(options_.keep_reservations);
+  if (options_.keep_reservations && !options.reservations.empty()) {
+    Result<Reservations::Saved> saved = decode_reservations(options.reservations, options.nguid);
+    if (!saved) co_return fail(saved.error());
+    reservations.restore(*saved);
+  }
+  options.reservations.clear();
+  const ReservationView view = reservations.view();
   Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env_, options.drive);
   if (!source) co_return fail(source.error());
-  const OpenHow how{**source, nsid, ana_state(options.ana_group)};
+  const OpenHow how{**source, nsid, ana_state(options.ana_group), options.read_only, view};
   auto opened = co_await on_every_core(env_, [this, &how](env::Env& there) {
     return open_there(there, on_core(there.core()), how);
   });
@@ -125,7 +138,8 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   }
   namespaces_.emplace(nsid, Namespace{.options = std::move(options),
                                       .geometry = *opened[env_.core().value()],
-                                      .source = std::move(*source)});
+                                      .source = std::move(*source),
+                                      .reservations = std::move(reservations)});
   tell_namespace_changed(nsid);
   co_return Result<void>{};
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "nvme/controller.h"
 #include "nvme/core_namespace.h"
 #include "nvme/registry.h"
+#include "nvme/reservations.h"
 #include "task/sync.h"
 #include "task/task.h"
 
@@ -25,6 +27,7 @@ struct Namespace {
   NamespaceOptions options;  // nsid and ids filled in
   drive::Geometry geometry;
   std::unique_ptr<drive::Source> source;
+  Reservations reservations;
 };
 
 // What was read and written over the life of this process, by all cores.
@@ -80,6 +83,12 @@ class Subsystem {
   // Of one namespace, or of all there ever were.
   task::Task<IoTotals> totals(std::optional<uint32_t> nsid);
 
+  // A reservation command (subsystem_reservations.cc); commands take their turns. On success every
+  // core knows, what is to be kept is stored, and those it concerns are told.
+  task::Task<Status> reserve(const HostId& from, const Sqe& entry, MutableBytes data);
+  // Feature 83h, of one namespace or of all.
+  task::Task<Status> set_persistence(uint32_t nsid, bool persists);
+
   // Controllers by id. add_controller() gives null when there is no room for another.
   std::map<uint16_t, std::unique_ptr<Controller>>& controllers() { return controllers_; }
   Controller* find_controller(uint16_t id);
@@ -94,6 +103,9 @@ class Subsystem {
 
  private:
   void tell_namespace_changed(uint32_t nsid);
+  task::Task<Status> replace(uint32_t nsid, Reservations next);
+  void tell(uint32_t nsid, std::span<const Reservations::Notice> notices);
+  task::Task<void> abort_commands(uint32_t nsid, std::span<const HostId> hosts);
   std::optional<uint16_t> free_controller_id();
 
   env::Env& env_;
@@ -107,6 +119,7 @@ class Subsystem {
   std::map<uint16_t, std::unique_ptr<Controller>> controllers_;
   uint16_t last_controller_id_ = 0;
   bool closing_ = false;
+  task::Semaphore reserving_{1};
   task::Event no_controllers_;
 };
 
