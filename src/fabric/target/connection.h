@@ -14,7 +14,7 @@
 #include "env/env.h"
 #include "fabric/buffer_queue.h"
 #include "fabric/target/options.h"
-#include "fabric/target/receiver.h"
+#include "fabric/receiver.h"
 #include "fabric/target/tcp_command.h"
 #include "nvme/io_queue.h"
 #include "nvme/pdu.h"
