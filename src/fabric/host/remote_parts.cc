@@ -112,7 +112,7 @@ void RemoteDrive::issue_part(DriveOp& op) {
   if (progress.issued == op.request.blocks || is_flush) op.ListHook<DriveOp>::unlink();
   Part& part = take_part(op);
   fill_part(part, first, blocks);
-  send(part);
+  this->send(part);
 }
 
 void RemoteDrive::issue_pair(DriveOp& op) {
@@ -132,7 +132,7 @@ void RemoteDrive::issue_pair(DriveOp& op) {
   compare.pair = &write;
   write.pair = &compare;
   write.is_second = true;
-  send(compare);
+  this->send(compare);
 }
 
 RemoteDrive::Part& RemoteDrive::take_part(DriveOp& op) {
