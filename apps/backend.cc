@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "apps/words.h"
 
 namespace cairn::apps {
 
@@ -71,6 +74,15 @@ Attempt<Backend> choose_backend(IoChoice choice, const doctor::UringFacts& facts
   if (choice == IoChoice::kAuto) return Backend{IoChoice::kEpoll, why};
   return refuse(
       fmt::format("--io uring cannot be used here, {}: {}; or use --io epoll", why, verdict.next));
+}
+
+Attempt<void> check_cores(std::span<const int> cores, const doctor::CpuFacts& facts) {
+  for (const int cpu : cores) {
+    if (std::ranges::find(facts.allowed, cpu) != facts.allowed.end()) continue;
+    return refuse(fmt::format("CPU {} is not one this process may use: choose among {}", cpu,
+                              range_list(facts.allowed)));
+  }
+  return {};
 }
 
 }  // namespace cairn::apps

@@ -2,6 +2,7 @@
 // Which back end --io means on this machine, and why.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "apps/doctor/facts.h"
@@ -24,5 +25,8 @@ struct Backend {
 // auto takes io_uring where it is usable and epoll elsewhere. A Problem only when uring is demanded
 // and is not usable.
 Attempt<Backend> choose_backend(IoChoice choice, const doctor::UringFacts& facts);
+
+// A Problem when `cores` has a CPU that this process may not run on.
+Attempt<void> check_cores(std::span<const int> cores, const doctor::CpuFacts& facts);
 
 }  // namespace cairn::apps

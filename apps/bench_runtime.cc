@@ -39,6 +39,10 @@ class BenchRuntimeCommand final : public Command {
   }
 
   Attempt<int> run() override {
+    const int cores[] = {options_.load.server_cpu, options_.load.client_cpu};
+    if (const Attempt<void> checked = check_cores(cores, doctor::gather_cpu()); !checked) {
+      return std::unexpected(checked.error());
+    }
     options_.load.warm_up_seconds = options_.load.seconds / 5;
     if (::isatty(STDERR_FILENO) == 1) {
       options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
@@ -46,7 +50,7 @@ class BenchRuntimeCommand final : public Command {
     enter_worlds();
     const Result<bench::Report> report = bench::bench_runtime(options_);
     if (!report) {
-      return refuse(fmt::format("the benchmark stopped ({}): check --cores against 'cairn doctor'",
+      return refuse(fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says",
                                 report.error().text()));
     }
     say(json_ ? json_text(report->json()) : report->table());

@@ -31,6 +31,7 @@ class Command {
 };
 
 std::unique_ptr<Command> make_up(CLI::App& app);
+std::unique_ptr<Command> make_box(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
@@ -43,6 +44,9 @@ std::unique_ptr<Command> make_version(CLI::App& app);
 // Problem with it, which the user sees after the option's name.
 CLI::Option* add_value(CLI::App& app, std::string_view spec, std::string help,
                        std::function<Attempt<void>(const std::string&)> take);
+// The same for an option that may be given several times; `take` is told each value in turn.
+CLI::Option* add_values(CLI::App& app, std::string_view spec, std::string help,
+                        std::function<Attempt<void>(const std::string&)> take);
 CLI::Option* add_switch(CLI::App& app, std::string name, bool& into, std::string help);
 // A number from `min` to `max`.
 CLI::Option* add_number(CLI::App& app, std::string_view spec, double& into, double min, double max,

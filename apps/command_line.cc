@@ -30,6 +30,7 @@ class CommandLine {
     root_.set_version_flag("--version", "", "same as 'cairn version'");
     add(root_, "up", "run Cairn on this machine", make_up);
     add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
+    add(root_, "box", "serve drives over NVMe/TCP", make_box);
     CLI::App& bench = group("bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
     CLI::App& sim = group("sim", "run Cairn in the simulated world");

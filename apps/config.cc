@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "apps/files.h"
 #include "apps/words.h"
@@ -54,7 +55,8 @@ void ConfigCheck::refuse(Place place, std::string_view text) {
 
 Problem ConfigCheck::problem() const {
   const size_t shown = std::min(lines_.size(), kLinesMax);
-  std::string text = fmt::format("{}", fmt::join(lines_.begin(), lines_.begin() + shown, "\n"));
+  const std::span<const std::string> first = std::span(lines_).first(shown);
+  std::string text = fmt::format("{}", fmt::join(first, "\n"));
   if (lines_.size() > shown) {
     text += fmt::format("\n{}: {} more like these; mend the first ones and check again", file_,
                         lines_.size() - shown);
@@ -189,6 +191,7 @@ Section& Section::required() {
 
 std::vector<std::string> Section::names() const {
   std::vector<std::string> names;
+  names.reserve(keys_.size());
   for (const Key& key : keys_) names.push_back(key.name);
   return names;
 }

@@ -49,6 +49,24 @@ CLI::Option* add_value(CLI::App& app, std::string_view spec, std::string help,
       ->option_text(std::string(space == spec.npos ? "" : spec.substr(space + 1)));
 }
 
+CLI::Option* add_values(CLI::App& app, std::string_view spec, std::string help,
+                        std::function<Attempt<void>(const std::string&)> take) {
+  const size_t space = spec.find(' ');
+  const std::string option(spec.substr(0, space));
+  auto callback = [option, take = std::move(take)](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      if (const Attempt<void> taken = take(text); !taken) {
+        throw CLI::ValidationError(fmt::format("{} {}", option, taken.error().text));
+      }
+    }
+  };
+  return app
+      .add_option_function<std::vector<std::string>>(option, std::move(callback), std::move(help))
+      ->expected(1)
+      ->take_all()
+      ->option_text(std::string(space == spec.npos ? "" : spec.substr(space + 1)));
+}
+
 CLI::Option* add_switch(CLI::App& app, std::string name, bool& into, std::string help) {
   return app.add_flag(std::move(name), into, std::move(help))->disable_flag_override();
 }

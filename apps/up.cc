@@ -27,6 +27,9 @@ class UpCommand final : public Command {
     const Attempt<Settings> settings = resolve(options_);
     if (!settings) return std::unexpected(settings.error());
     const doctor::Facts facts = doctor::gather();
+    if (const Attempt<void> checked = check_cores(settings->cores, facts.cpu); !checked) {
+      return std::unexpected(checked.error());
+    }
     const Attempt<Backend> backend = choose_backend(settings->io, facts.uring);
     if (!backend) return std::unexpected(backend.error());
     const doctor::Diagnosis diagnosis = doctor::judge(facts);

@@ -75,6 +75,19 @@ std::string comma_list(std::span<const std::string> words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string range_list(std::span<const int> numbers) {
+  std::string out;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!out.empty()) out += ",";
+    out +=
+        last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
+    i = last + 1;
+  }
+  return out;
+}
+
 std::string_view nearest(std::string_view typed, std::span<const std::string> words) {
   std::string_view best;
   size_t best_distance = SIZE_MAX;

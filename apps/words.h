@@ -15,6 +15,9 @@ std::string in_quotes(std::string_view text);
 // "a, b, c".
 std::string comma_list(std::span<const std::string> words);
 
+// "0-3,8", of ascending numbers.
+std::string range_list(std::span<const int> numbers);
+
 // The one of `words` that is at most a third of its letters away from `typed` (swapped neighbours
 // count once), the first of the nearest; empty when none is. Ignores case.
 std::string_view nearest(std::string_view typed, std::span<const std::string> words);

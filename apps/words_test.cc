@@ -32,6 +32,12 @@ TEST(DidYouMean, IsAPhraseOrNothing) {
   EXPECT_EQ(did_you_mean("zebra", kCommands), "");
 }
 
+TEST(RangeList, JoinsNeighbours) {
+  EXPECT_EQ(range_list({}), "");
+  EXPECT_EQ(range_list(std::vector{4}), "4");
+  EXPECT_EQ(range_list(std::vector{0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
+}
+
 TEST(InQuotes, LeavesTextAloneAndEscapesTheRest) {
   EXPECT_EQ(in_quotes("poll"), "'poll'");
   EXPECT_EQ(in_quotes("größe"), "'größe'");

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "bench/alloc_count.h"
+#include "bench/idle.h"
 #include "bench/raw_sockets.h"
 #include "bench/sim_speed.h"
 #include "bench/task_cost.h"
@@ -81,11 +82,13 @@ void add_ratios(Report& report, const RuntimeOptions& options) {
     const Measurement* epoll = report.find(load, "raw_epoll");
     if (blocking == nullptr || epoll == nullptr) continue;
     for (const auto& [world, factory] : options.worlds) {
-      const Measurement* measured = report.find(load, world);
-      if (measured == nullptr) continue;
-      report.add_ratio(
-          fmt::format("{}_{}_vs_raw", world, load),
-          std::min(paired_ratio(*measured, *blocking), paired_ratio(*measured, *epoll)));
+      for (const std::string way : {"", "_receive"}) {
+        const Measurement* measured = report.find(load, world + way);
+        if (measured == nullptr) continue;
+        report.add_ratio(
+            fmt::format("{}_{}{}_vs_raw", world, load, way),
+            std::min(paired_ratio(*measured, *blocking), paired_ratio(*measured, *epoll)));
+      }
     }
   }
 }
@@ -127,6 +130,18 @@ void add_sim_speed(Report& report, const RuntimeOptions& options) {
   report.add(std::move(speed));
 }
 
+Result<void> add_idle(Report& report, const RuntimeOptions& options) {
+  for (const auto& [world, factory] : options.worlds) {
+    Measurement idle{"idle", world, "cores"};
+    // One wait is enough: its share does not depend on what else the machine does.
+    const Result<double> share = idle_share(factory, std::max(options.load.seconds, 1.0));
+    if (!share) return fail(share.error());
+    idle.samples.push_back(*share);
+    report.add(std::move(idle));
+  }
+  return {};
+}
+
 void tell(const RuntimeOptions& options, std::string_view what) {
   if (options.progress) options.progress(what);
 }
@@ -134,7 +149,7 @@ void tell(const RuntimeOptions& options, std::string_view what) {
 }  // namespace
 
 const std::vector<std::string>& runtime_parts() {
-  static const std::vector<std::string> kParts = {"stream", "pingpong", "task", "sim"};
+  static const std::vector<std::string> kParts = {"stream", "pingpong", "task", "idle", "sim"};
   return kParts;
 }
 
@@ -160,6 +175,10 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
   if (wants(options, "task")) {
     tell(options, "task costs");
     add_task_costs(report, options);
+  }
+  if (wants(options, "idle")) {
+    tell(options, "idle worlds");
+    if (const Result<void> added = add_idle(report, options); !added) return fail(added.error());
   }
   if (wants(options, "sim")) {
     tell(options, "simulator");

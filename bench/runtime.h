@@ -26,11 +26,12 @@ struct RuntimeOptions {
   std::function<void(std::string_view)> progress;
 };
 
-// What `only` may name: "stream", "pingpong", "task", "sim".
+// What `only` may name: "stream", "pingpong", "task", "idle", "sim".
 const std::vector<std::string>& runtime_parts();
 
 // Runs everything `rounds` times, the contestants taking turns within a round so that a noisy
-// moment hits all alike. Ratios are NAME_stream_vs_raw and NAME_pingpong_vs_raw: the median of the
+// moment hits all alike. Ratios are NAME_stream_vs_raw (NAME_stream_receive_vs_raw when the reader
+// takes chunks) and NAME_pingpong_vs_raw: the median of the
 // ratios within each round, against blocking sockets or the hand-written epoll loop, whichever was
 // better in this run.
 // A contestant that fails ends the run with its error.

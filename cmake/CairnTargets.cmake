@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # How a folder becomes a library and its *_test.cc files become tests.
 
-# cairn_folder(NAME [DEPENDS lib...])
+# cairn_folder(NAME [DEPENDS lib...] [TEST_DEPENDS lib...])
 #   Library cairn_NAME from NAME/**/*.cc without tests, and the test program NAME_test from
 #   NAME/**/*_test.cc, each of whose facts is a ctest test with the label NAME.
+#   TEST_DEPENDS are the worlds its tests run in.
 function(cairn_folder name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -20,7 +21,8 @@ function(cairn_folder name)
     target_link_libraries(cairn_${name} INTERFACE ${ARG_DEPENDS})
   endif()
   if(CAIRN_TESTS AND tests)
-    cairn_test(${name}_test LABEL ${name} SOURCES ${tests} DEPENDS cairn_${name})
+    cairn_test(${name}_test LABEL ${name} SOURCES ${tests}
+               DEPENDS cairn_${name} ${ARG_TEST_DEPENDS})
   endif()
 endfunction()
 

@@ -37,25 +37,11 @@ Check check_distribution(const KernelFacts& kernel) {
   return {"distribution", Status::kOk, kernel.distribution};
 }
 
-// "0-3,8".
-std::string ranges_of(const std::vector<int>& numbers) {
-  std::string out;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!out.empty()) out += ",";
-    out +=
-        last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
-    i = last + 1;
-  }
-  return out;
-}
-
 Check check_cpu(const CpuFacts& cpu) {
   const std::string model = cpu.model.empty() ? "unknown model" : cpu.model;
   Check check{
       "processor", Status::kOk,
-      fmt::format("{}, {} online, usable: {}", model, cpu.online_count, ranges_of(cpu.allowed))};
+      fmt::format("{}, {} online, usable: {}", model, cpu.online_count, range_list(cpu.allowed))};
   if (cpu.allowed.size() < 2) {
     check.status = Status::kWarn;
     check.next = "give this process two CPUs or more (taskset, docker --cpuset-cpus)";
@@ -181,6 +167,7 @@ Check check_nvme(const std::vector<NvmeDrive>& drives) {
             "nothing is needed to try Cairn: files and modelled drives take their place"};
   }
   std::vector<std::string> names;
+  names.reserve(drives.size());
   for (const NvmeDrive& drive : drives) {
     names.push_back(
         fmt::format("{} ({}, {})", drive.name, drive.model, text_bytes(drive.size_bytes)));

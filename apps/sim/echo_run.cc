@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <memory>
 #include <vector>
 
-#include "base/rng.h"
 #include "sim/cluster.h"
+#include "sim/fault_plan.h"
+#include "sim/scenario.h"
 #include "sim/testing.h"
 
 namespace cairn::apps {
@@ -16,133 +17,78 @@ namespace cairn::apps {
 namespace {
 
 constexpr uint16_t kPort = 7;
-constexpr Duration kHealedLimit = 60_s;
-constexpr std::string_view kServer = "server";
+constexpr const char* kServer = "server";
 
-class EchoRun {
+std::string client_name(int index) { return fmt::format("client{}", index); }
+
+// A server and its clients; what they have done goes to `result`.
+class EchoWorkload final : public sim::Workload {
  public:
-  explicit EchoRun(const EchoRunOptions& options)
-      : options_(options),
-        chance_(mix64(options.seed)),
-        stats_(static_cast<size_t>(options.clients)),
-        cluster_(cluster_options(options)) {
-    cluster_.node(kServer).start(sim::echo_server(kPort));
-    const env::Address server = cluster_.node(kServer).address(kPort);
-    for (size_t i = 0; i < stats_.size(); ++i) {
-      names_.push_back(fmt::format("client{}", i));
-      cluster_.node(names_.back())
-          .start(sim::echo_client(server, {.size = options.message_size}, stats_[i]));
+  EchoWorkload(const EchoRunOptions& options, EchoRunResult& result)
+      : options_(options), result_(result), stats_(static_cast<size_t>(options.clients)) {}
+
+  void start(sim::Cluster& cluster) override {
+    cluster.node(kServer).start(sim::echo_server(kPort));
+    const env::Address server = cluster.node(kServer).address(kPort);
+    for (int i = 0; i < options_.clients; ++i) {
+      sim::EchoStats& stats = stats_[static_cast<size_t>(i)];
+      cluster.node(client_name(i))
+          .start(sim::echo_client(server, {.size = options_.message_size}, stats));
     }
   }
 
-  EchoRunResult run() {
-    if (options_.faults) {
-      const Time end = cluster_.now() + options_.duration;
-      while (cluster_.now() < end) {
-        cluster_.run_for(some(10_ms, 500_ms));
-        do_harm();
-      }
-    } else {
-      cluster_.run_for(options_.duration);
+  // Of the slowest client: all of them have to go on.
+  uint64_t progress() const override {
+    return std::ranges::min_element(stats_, {}, &sim::EchoStats::rounds)->rounds;
+  }
+
+  std::string check(sim::Cluster& cluster) override {
+    result_.rounds = 0;
+    result_.errors = 0;
+    result_.mismatches = 0;
+    for (const sim::EchoStats& one : stats_) {
+      result_.rounds += one.rounds;
+      result_.errors += one.errors;
+      result_.mismatches += one.mismatches;
     }
-    const bool healthy = heal_and_go_on();
-    return result(healthy);
+    result_.events = cluster.events_run();
+    result_.simulated = cluster.now() - Time{};
+    if (result_.mismatches == 0) return {};
+    return fmt::format("{} echoes came back different", result_.mismatches);
   }
 
  private:
-  static sim::ClusterOptions cluster_options(const EchoRunOptions& options) {
-    sim::ClusterOptions cluster{.seed = options.seed};
-    if (options.faults) cluster.network.faults = sim::NetworkFaults::rough();
-    return cluster;
-  }
-
-  Duration some(Duration least, Duration most) {
-    const auto ns =
-        chance_.between(static_cast<uint64_t>(least.ns), static_cast<uint64_t>(most.ns));
-    return {static_cast<int64_t>(ns)};
-  }
-
-  // One fault and, for those that last, its end a while later.
-  void do_harm() {
-    sim::Node& server = cluster_.node(kServer);
-    const std::string& client = names_[chance_.below(names_.size())];
-    const Duration lasting = some(1_ms, 2_s);
-    ++faults_;
-    switch (chance_.below(6)) {
-      case 0:
-        server.crash();
-        cluster_.run_for(lasting);
-        server.restart();
-        break;
-      case 1:
-        server.kill();
-        cluster_.run_for(lasting);
-        server.restart();
-        break;
-      case 2:
-        server.pause();
-        cluster_.run_for(lasting);
-        server.resume();
-        break;
-      case 3:
-        cluster_.partition(kServer, client);
-        cluster_.after(lasting, [this, client] { cluster_.heal(kServer, client); });
-        break;
-      case 4:
-        cluster_.partition_one_way(client, kServer);
-        cluster_.after(lasting, [this, client] { cluster_.heal(kServer, client); });
-        break;
-      default:
-        cluster_.reset_streams(kServer, client);
-    }
-  }
-
-  // True when every client makes another round once nothing is broken for good.
-  bool heal_and_go_on() {
-    cluster_.heal();
-    std::vector<uint64_t> before;
-    for (const sim::EchoStats& one : stats_) before.push_back(one.rounds);
-    return cluster_.run_until(
-        [&] {
-          for (size_t i = 0; i < stats_.size(); ++i) {
-            if (stats_[i].rounds == before[i]) return false;
-          }
-          return true;
-        },
-        kHealedLimit);
-  }
-
-  EchoRunResult result(bool healthy) const {
-    EchoRunResult result;
-    for (const sim::EchoStats& one : stats_) {
-      result.rounds += one.rounds;
-      result.errors += one.errors;
-      result.mismatches += one.mismatches;
-    }
-    result.faults = faults_;
-    result.events = cluster_.events_run();
-    result.simulated = cluster_.now() - Time{};
-    result.trace_hash = cluster_.trace_hash();
-    if (result.mismatches > 0) {
-      result.failure =
-          fmt::format("{} echoes came back different\n{}", result.mismatches, cluster_.report());
-    } else if (!healthy) {
-      result.failure = fmt::format("a client made no round within {} s of healing\n{}",
-                                   kHealedLimit.seconds(), cluster_.report());
-    }
-    return result;
-  }
-
   EchoRunOptions options_;
-  Rng chance_;
+  EchoRunResult& result_;
   std::vector<sim::EchoStats> stats_;
-  std::vector<std::string> names_;
-  uint64_t faults_ = 0;
-  sim::Cluster cluster_;
 };
+
+sim::Scenario scenario_of(const EchoRunOptions& options, EchoRunResult& result) {
+  sim::Scenario scenario;
+  scenario.name = "echo";
+  scenario.make = [&options, &result] { return std::make_unique<EchoWorkload>(options, result); };
+  scenario.fault_phase = options.duration;
+  scenario.faults.nodes = {kServer};
+  scenario.faults.peers = {kServer};
+  for (int i = 0; i < options.clients; ++i) scenario.faults.peers.push_back(client_name(i));
+  if (!options.faults) scenario.draw = [](sim::ClusterOptions&, Rng&) {};
+  return scenario;
+}
 
 }  // namespace
 
-EchoRunResult run_echo(const EchoRunOptions& options) { return EchoRun(options).run(); }
+EchoRunResult run_echo(const EchoRunOptions& options) {
+  EchoRunResult result;
+  const sim::Scenario scenario = scenario_of(options, result);
+  sim::FaultPlan plan;
+  if (options.faults) plan = sim::plan_of(scenario, options.seed);
+  const sim::RunResult run = sim::run_once(scenario, options.seed, plan);
+  result.faults = plan.size();
+  result.trace_hash = run.trace_hash;
+  if (!run.failure.empty()) {
+    result.failure = fmt::format("{}\nfaults:\n{}{}", run.failure, sim::text(plan), run.report);
+  }
+  return result;
+}
 
 }  // namespace cairn::apps

@@ -54,7 +54,8 @@ class DiskOp final : public task::Operation<void> {
 // Any number of operations at once, on the core that opened it. Offsets, lengths and memory are
 // multiples of block_size(); kInvalid otherwise, or when past the end. No order between operations
 // in flight together; blocks that two of them write hold either, block by block. A completed read
-// sees every write that completed before it started. Pieces are lent until completion.
+// sees every write that completed before it started. Pieces are lent until completion. kCancelled,
+// kTimedOut: by the token, for every operation; any subset of the blocks may have changed.
 // Destroyed when no operation is in flight.
 class Disk {
  public:

@@ -43,7 +43,7 @@ struct ListenOptions {
   bool share_port = false;  // several cores listen at one address; the kernel spreads connections
 };
 
-// One per core. All calls on that core, except post() which is made on the sender's own Env.
+// One per core, and all calls on that core; post() too, which is called on the sender's own Env.
 // now(), arm() and disarm() come from Timers.
 class Env : public task::Timers {
  public:
@@ -74,7 +74,8 @@ class Env : public task::Timers {
                                                    const ListenOptions& options) = 0;
   Result<std::unique_ptr<Listener>> listen(const Address& at) { return listen(at, {}); }
 
-  // kUnreachable: refused, or no route; kTimedOut, kCancelled. Give it a deadline: without one the
+  // kUnreachable: refused, no route, or no such local socket; kLimit: out of descriptors, or a
+  // local listener's backlog is full; kTimedOut, kCancelled. Give it a deadline: without one the
   // kernel may try for minutes.
   ConnectOp connect(Address to, const StreamOptions& options, task::CancelToken token = {}) {
     return {*this, std::move(to), options, token};

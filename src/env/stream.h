@@ -113,14 +113,17 @@ class ReceiveOp final : public task::Operation<Chunk> {
 
 // One end of a connection, on one core. At most one read or receive and one write at a time; the
 // two directions are independent. Destroying it closes the connection in good order (bytes already
-// written still go out); no operation may be in flight then.
+// written still go out), unless the peer sent what was never read: then it may see kReset, as with
+// TCP. No operation may be in flight then.
 class Stream {
  public:
   virtual ~Stream() = default;
 
   // Fills `into` with what is there, at least one byte; waits when there is none. 0: the peer has
-  // finished and everything was read (also when `into` is empty). kReset, kTimedOut, kCancelled.
-  // The memory, and the array of pieces, is lent until completion. Cancelling loses no bytes.
+  // finished and everything was read (also when `into` is empty). kReset and, when the peer stays
+  // silent for too long, kTimedOut: for this and all later reads. kCancelled, kTimedOut: by the
+  // token. The memory, and the array of pieces, is lent until completion. Cancelling loses no
+  // bytes.
   ReadOp read(MutableBytes into, task::CancelToken token = {}) { return {*this, into, token}; }
   ReadOp read(std::span<const MutableBytes> into, task::CancelToken token = {}) {
     return {*this, into, token};
@@ -132,18 +135,19 @@ class Stream {
 
   // Done when every byte is accepted for sending; the memory and the array of pieces is lent until
   // then. Waits while the peer does not read. kReset, kClosed (after finish), kTimedOut,
-  // kCancelled; after any error an unknown prefix was sent and later writes fail too.
+  // kCancelled; after any error an unknown prefix was sent and later writes fail too. A token that
+  // was requested before the call is no such error: nothing was sent.
   WriteOp write(Bytes from, task::CancelToken token = {}) { return {*this, from, token}; }
   WriteOp write(std::span<const Bytes> from, task::CancelToken token = {}) {
     return {*this, from, token};
   }
 
-  // Half close: the peer reads the end after all bytes written; this side can go on reading. No
-  // write may be in flight. kReset when the connection is gone.
+  // Half close, once: the peer reads the end after all bytes written; this side can go on reading.
+  // No write may be in flight. kReset when the connection is gone.
   virtual Result<void> finish() = 0;
 
-  // Ends the connection at once, in both directions; unsent bytes are lost, the peer sees kReset.
-  // Operations in flight complete with kReset.
+  // Ends the connection at once, in both directions; unsent bytes are lost, the peer sees kReset
+  // (at a local socket: the end). Operations in flight and later ones complete with kReset.
   virtual void reset() = 0;
 
   virtual Address local() const = 0;
@@ -221,7 +225,8 @@ class Listener {
  public:
   virtual ~Listener() = default;
 
-  // The next connection. kLimit: out of descriptors; wait a moment and go on. Others are final.
+  // The next connection. kLimit: out of descriptors; wait a moment and go on. kCancelled,
+  // kTimedOut: by the token; no connection is lost. Others are final.
   AcceptOp accept(task::CancelToken token = {}) { return {*this, token}; }
   // With the port that was chosen when 0 was asked for.
   virtual Address local() const = 0;

@@ -41,17 +41,6 @@ Result<void> EpollStream::finish() {
   return {};
 }
 
-Error EpollStream::failure(int err, const char* what) {
-  const Error error = Error::from_errno(err, what);
-  if (error == Errc::kReset) peer_reset_ = true;
-  return error;
-}
-
-bool EpollStream::end_is_reset() {
-  peer_reset_ = peer_reset_ || (!finished_ && posix::is_aborted(fd_.get()));
-  return peer_reset_;
-}
-
 void EpollStream::reset() {
   was_reset_ = true;
   posix::reset_connection(fd_.get());
@@ -105,8 +94,8 @@ void EpollStream::try_read() {
     return;
   }
   Result<size_t> result = static_cast<size_t>(got);
-  if (got < 0) result = fail(failure(errno, "read"));
-  if (got == 0 && end_is_reset()) result = fail(Errc::kReset, "read");
+  if (got < 0) result = fail(loss_.note(errno, "read"));
+  if (got == 0 && loss_.why()) result = fail(*loss_.why());
   if (got > 0 && static_cast<size_t>(got) < asked) readable_ = false;
   if (got <= 0) ended_ = true;
   std::exchange(read_, nullptr)->complete(std::move(result));
@@ -141,8 +130,8 @@ void EpollStream::try_receive() {
   }
   env::ReceiveOp& op = *std::exchange(receive_, nullptr);
   if (got <= 0) ended_ = true;
-  if (got < 0) return op.complete(fail(failure(errno, "receive")));
-  if (got == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "receive"));
+  if (got < 0) return op.complete(fail(loss_.note(errno, "receive")));
+  if (got == 0 && loss_.why()) return op.complete(fail(*loss_.why()));
   if (got == 0) return op.complete(env::Chunk());
   if (static_cast<size_t>(got) < buffer->size()) readable_ = false;
   *slot = std::move(*buffer);
@@ -198,7 +187,7 @@ void EpollStream::try_write() {
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        return end_write(fail(failure(errno, "write")));
+        return end_write(fail(loss_.note(errno, "write")));
       }
       writable_ = false;
       return;

@@ -10,6 +10,7 @@
 #include "env/stream.h"
 #include "epoll/core.h"
 #include "posix/fd.h"
+#include "posix/socket.h"
 
 namespace cairn::epoll {
 
@@ -47,9 +48,6 @@ class EpollStream final : public env::Stream,
   void try_receive();
   void try_write();
   void end_write(Result<void> result);
-  // The kernel tells of a reset once, to a read or a write, and then of an end; so this remembers.
-  Error failure(int err, const char* what);
-  bool end_is_reset();
   bool has_reader() const { return read_ != nullptr || receive_ != nullptr; }
 
   EpollCore& core_;
@@ -69,7 +67,7 @@ class EpollStream final : public env::Stream,
   bool finished_ = false;  // by us
   bool write_broken_ = false;
   bool was_reset_ = false;  // by us
-  bool peer_reset_ = false;
+  posix::Loss loss_;
 };
 
 class EpollListener final : public env::Listener, public Source {

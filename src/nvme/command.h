@@ -28,7 +28,8 @@ class Command {
   // Memory for `bytes` that go to the host when the command completes with success. At most once.
   // kInvalid: the command's data pointer describes another length. kLimit, kCancelled, kReset.
   virtual task::Task<Result<Pieces>> to_host(size_t bytes) = 0;
-  // All data the host sends with the command, `bytes` of it. At most once. Same errors.
+  // The first `bytes` of the data the host sends with the command. At most once. Same errors;
+  // kInvalid: it sends less.
   virtual task::Task<Result<Pieces>> from_host(size_t bytes) = 0;
   // The end: the engine does not touch the command afterwards.
   virtual void complete(const Cqe& cqe) = 0;

@@ -13,21 +13,22 @@ Result<CoreNamespace*> CoreNamespaces::add(uint32_t nsid, std::unique_ptr<drive:
   return namespaces_.emplace(nsid, std::move(space)).first->second.get();
 }
 
-task::Task<Result<void>> CoreNamespaces::remove(uint32_t nsid) {
+task::Task<Result<IoCounters>> CoreNamespaces::remove(uint32_t nsid) {
   CoreNamespace* space = find(nsid);
   if (space == nullptr) co_return fail(Errc::kNotFound, "namespace id");
   space->removed = true;
   co_await space->gate.close();
   co_await space->drive->close();
+  const IoCounters counters = space->counters;
   namespaces_.erase(nsid);
-  co_return Result<void>{};
+  co_return counters;
 }
 
 task::Task<void> CoreNamespaces::clear() {
   std::vector<uint32_t> ids;
   for_each([&](CoreNamespace& space) { ids.push_back(space.nsid); });
   for (const uint32_t nsid : ids) {
-    Result<void> removed = co_await remove(nsid);
+    Result<IoCounters> removed = co_await remove(nsid);
     if (!removed) continue;  // somebody else is removing it
   }
 }

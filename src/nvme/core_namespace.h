@@ -10,20 +10,12 @@
 
 #include "base/error.h"
 #include "drive/drive.h"
+#include "nvme/ana_format.h"
 #include "nvme/reservation_view.h"
 #include "task/gate.h"
 #include "task/task.h"
 
 namespace cairn::nvme {
-
-// Asymmetric namespace access: how good this path is (NVMe Base 2.0, 8.1).
-enum class AnaState : uint8_t {
-  kOptimized = 1,
-  kNonOptimized = 2,
-  kInaccessible = 3,
-  kPersistentLoss = 4,
-  kChange = 15,
-};
 
 // What SMART and metrics count, per core and namespace; summed when asked for.
 struct IoCounters {
@@ -47,6 +39,7 @@ struct CoreNamespace {
   std::unique_ptr<drive::Drive> drive;
   AnaState ana_state = AnaState::kOptimized;
   ReservationView reservation;
+  bool read_only = false;
   IoCounters counters;
   task::Gate gate;
   bool removed = false;
@@ -62,8 +55,9 @@ class CoreNamespaces {
   }
   // kExists: the id is taken.
   Result<CoreNamespace*> add(uint32_t nsid, std::unique_ptr<drive::Drive> drive);
-  // Waits until no command uses it, closes its drive and forgets it. kNotFound.
-  task::Task<Result<void>> remove(uint32_t nsid);
+  // Waits until no command uses it, closes its drive and forgets it. Gives what it has counted.
+  // kNotFound.
+  task::Task<Result<IoCounters>> remove(uint32_t nsid);
   // All of them; for shutdown.
   task::Task<void> clear();
 

@@ -87,6 +87,8 @@ task::Task<void> IoQueue::execute(Command& command) {
     status = final(StatusCode::kInvalidNamespaceOrFormat);
   } else if (status = admit(*space, writes(sqe)); !status.ok()) {
     // Refused.
+  } else if (space->read_only && writes(sqe) && sqe.io_opcode() != IoOpcode::kFlush) {
+    status = final(StatusCode::kNamespaceWriteProtected);
   } else if (sqe.io_opcode() == IoOpcode::kCopy) {
     status = co_await copy(command, *space, dw0);
   } else {
@@ -133,6 +135,9 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
   const Entered entered(*space);
   if (!entered) co_return FusedOutcome{final(StatusCode::kInvalidNamespaceOrFormat), aborted};
   if (Status status = admit(*space, true); !status.ok()) co_return FusedOutcome{status, aborted};
+  if (space->read_only) {
+    co_return FusedOutcome{aborted, final(StatusCode::kNamespaceWriteProtected)};
+  }
   const BlockFields range = BlockFields::decode(first);
   const BlockFields target = BlockFields::decode(second);
   if (first.nsid != second.nsid || range.start != target.start || range.blocks != target.blocks) {

@@ -36,6 +36,9 @@ class QueueLink {
   virtual bool abort(uint16_t cid) = 0;
   // Whether a command came since the last call (keep-alive by traffic).
   virtual bool take_traffic() = 0;
+  // Asks every command on this namespace to stop; done when those that were in flight have ended
+  // (Preempt and Abort). A transport that leaves it out lets them finish in their own time.
+  virtual task::Task<void> abort_namespace(uint32_t /*nsid*/) { co_return; }
 
  protected:
   ~QueueLink() = default;
@@ -69,6 +72,18 @@ struct HostEntry {
   std::string nqn;
 };
 
+// Where reservations are kept that survive a restart (PTPL). Implemented by whoever has a place.
+class ReservationStore {
+ public:
+  // Replaces what was stored for this namespace; durable when done. Called on the control core, one
+  // at a time per subsystem. The bytes are lent until then (reservation_state_format.h). An error
+  // fails the command, which then has changed nothing.
+  virtual task::Task<Result<void>> save(std::string_view nqn, uint32_t nsid, Bytes state) = 0;
+
+ protected:
+  ~ReservationStore() = default;
+};
+
 struct SubsystemOptions {
   std::string nqn;
   std::string serial;  // 20 characters; empty: made from the NQN
@@ -78,7 +93,12 @@ struct SubsystemOptions {
   uint16_t queues_max = 128;         // I/O queues of one controller
   uint16_t queue_entries_max = 128;  // MQES, one-based
   uint16_t controllers_max = 1024;
-  bool keep_reservations = false;  // PTPL is honoured: state goes to `state`
+  // CNTLIDs given out: boxes that serve one subsystem together take ranges that do not overlap.
+  uint16_t controller_id_min = 1;
+  uint16_t controller_id_max = kControllerIdMax;
+  // PTPL is honoured: reservations go to `reservation_store` before their command completes.
+  bool keep_reservations = false;
+  ReservationStore* reservation_store = nullptr;  // outlives the subsystem
 };
 
 struct NamespaceOptions {
@@ -88,6 +108,9 @@ struct NamespaceOptions {
   std::array<uint8_t, 16> uuid{};   // likewise
   uint32_t ana_group = 1;
   bool read_only = false;
+  // What a ReservationStore was given for it before the restart; empty: nothing. Bytes that are
+  // damaged or of another namespace make add_namespace fail (kCorrupt, kMismatch, kUnsupported).
+  std::vector<std::byte> reservations;
 };
 
 // What a configuration tool shows of a namespace.
@@ -124,6 +147,8 @@ class Registry {
   Result<void> set_hosts(std::string_view nqn, bool any, std::vector<std::string> hosts);
   std::vector<NamespaceInfo> namespaces(std::string_view nqn) const;
   void add_port(const PortOptions& options);
+  // While loading, hosts that name an unknown subsystem are told to come again, not to give up.
+  void set_loading(bool loading);
 
   // A Connect command, of an admin or I/O queue, to a subsystem or to discovery.
   task::Task<ConnectReply> connect(const ConnectRequest& request);
@@ -133,9 +158,13 @@ class Registry {
 
   // A command of the admin queue, Fabrics commands after Connect included. `data` is what the host
   // sent, or the room for what it gets (the length of its data pointer). May wait long (an event
-  // request): `token` ends it.
+  // request): `token` ends it. Fabrics commands of an I/O queue come here too, with its id; after
+  // an I/O queue's Disconnect was answered with success, its transport ends the connection.
   task::Task<Cqe> admin(Controller& controller, const Sqe& sqe, MutableBytes data,
-                        task::CancelToken token);
+                        task::CancelToken token, uint16_t queue_id = 0);
+  // Keeps the failure of an I/O command in the controller's error log; then its completion may say
+  // so (Status::with_more). Those of admin commands are kept already.
+  void log_error(Controller& controller, uint16_t queue_id, const Sqe& sqe, Status status);
   // Reservation commands of I/O queues.
   task::Task<Status> reservation(Controller& controller, const Sqe& sqe, MutableBytes data);
 

@@ -84,7 +84,8 @@ Result<DiskFile> open_disk_file(const env::DiskOptions& options) {
     }
     return fail(Error::from_errno(errno, "open the file"));
   }
-  if (options.lock && ::flock(file.fd.get(), (options.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+  if (options.lock &&
+      ::flock(file.fd.get(), (options.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     return fail(Errc::kExists, "the file is in use by another drive or process");
   }
   if (Result<void> sized = fit_size(file, options); !sized) return fail(sized.error());

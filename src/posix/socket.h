@@ -5,6 +5,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cerrno>
+#include <optional>
+
 #include "base/error.h"
 #include "env/address.h"
 #include "env/env.h"
@@ -33,8 +36,25 @@ Error connect_error(int err);
 // For accepted sockets: what they do not inherit from the listener.
 void apply_options(int fd, const env::StreamOptions& options);
 
-// Whether the connection (TCP) is gone although this side has not finished: then a read that finds
-// nothing met a reset, which the kernel may have told somebody else, and not the peer's end.
+// Why a connection is lost. The kernel tells it once, to whichever read or write comes first; after
+// that reads see what looks like the peer's end. So a stream keeps one of these.
+class Loss {
+ public:
+  // What the errno of a failed read or write means.
+  Error note(int err, const char* what) {
+    const Error error = Error::from_errno(err, what);
+    // EPIPE tells a writer that the peer's end came before the loss: for reads it stays an end.
+    if (err != EPIPE && !why_) why_ = error;
+    return error;
+  }
+  // What a read that found nothing has met, if not the peer's end.
+  const std::optional<Error>& why() const { return why_; }
+
+ private:
+  std::optional<Error> why_;
+};
+
+// Whether a connection (TCP) that this side has not finished is gone.
 bool is_aborted(int fd);
 
 // Sends a reset to the peer (TCP), or ends both directions (local), while the descriptor stays

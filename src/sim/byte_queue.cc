@@ -2,8 +2,12 @@
 #include "sim/byte_queue.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
+#include "base/bytes.h"
 #include "base/check.h"
 
 namespace cairn::sim {

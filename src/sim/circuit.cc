@@ -2,11 +2,18 @@
 #include "sim/circuit.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
-#include "base/check.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/stream.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/process.h"
 #include "sim/stream.h"
 
 namespace cairn::sim {
@@ -139,6 +146,13 @@ void Pipe::on_credit(Event& event) {
   self.from_.on_room();
 }
 
+Endpoint::Endpoint(Circuit& circuit, Machine& machine, env::Address local, env::Address peer)
+    : circuit_(circuit),
+      machine_(machine),
+      local_(std::move(local)),
+      peer_(std::move(peer)),
+      life_(machine.lives()) {}
+
 Pipe& Endpoint::in() {
   return this == &circuit_.client_ ? circuit_.to_client_ : circuit_.to_server_;
 }
@@ -204,7 +218,8 @@ void Endpoint::on_segment(uint32_t bytes, uint32_t flags) {
     return;
   }
   if ((flags & Pipe::kHello) != 0) {
-    if (!circuit_.network().enter_backlog(circuit_)) {
+    // A process that was not there when the client asked knows nothing of it.
+    if (life_ != machine_.lives() || !circuit_.network().enter_backlog(circuit_)) {
       is_closed_ = true;
       out().abort();
       return forget_if_embryo();

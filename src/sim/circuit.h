@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/units.h"
 #include "env/address.h"
 #include "env/stream.h"
 #include "sim/byte_queue.h"
@@ -66,7 +67,7 @@ class Pipe {
   void credit(size_t bytes);
 
  private:
-  enum Flag : uint32_t { kHello = 1, kFinish = 2, kReset = 4, kBreak = 8 };
+  enum Flag : uint8_t { kHello = 1, kFinish = 2, kReset = 4, kBreak = 8 };
   friend class Endpoint;
   struct Segment {
     Time arrival;
@@ -120,8 +121,7 @@ class Pipe {
 // One side. Owned by a Connection handle, a backlog or a stream until close().
 class Endpoint final : public Mortal {
  public:
-  Endpoint(Circuit& circuit, Machine& machine, env::Address local, env::Address peer)
-      : circuit_(circuit), machine_(machine), local_(std::move(local)), peer_(std::move(peer)) {}
+  Endpoint(Circuit& circuit, Machine& machine, env::Address local, env::Address peer);
 
   Machine& machine() { return machine_; }
   Circuit& circuit() { return circuit_; }
@@ -165,6 +165,7 @@ class Endpoint final : public Mortal {
   Machine& machine_;
   env::Address local_;
   env::Address peer_;
+  uint64_t life_;  // of the machine when it was made
   SimStream* stream_ = nullptr;
   std::optional<Error> error_;
   bool is_owned_ = false;

@@ -2,7 +2,6 @@
 // A node's clocks: functions of true time with an offset, a drift, and a wall clock that steps.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"

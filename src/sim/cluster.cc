@@ -3,12 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/check.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/options.h"
 #include "sim/process.h"
 #include "sim/world.h"
 
@@ -57,16 +68,16 @@ bool Node::is_paused() const {
 
 // Something that a test wants done at a time.
 struct Cluster::ActionEvent : Event {
-  ActionEvent(std::function<void()> what, const Origin& origin)
-      : Event(kAction, origin), action(std::move(what)) {}
+  explicit ActionEvent(Cluster& owner) : Event(kAction, kOrigin), cluster(owner) {}
   static void run(Event& event) {
-    // Kept alive by the list until the next action is added, even if it adds one itself.
-    const auto what = std::move(static_cast<ActionEvent&>(event).action);
-    static_cast<ActionEvent&>(event).action = nullptr;
+    auto& self = static_cast<ActionEvent&>(event);
+    const std::function<void()> what = std::exchange(self.action, nullptr);
+    self.cluster.free_actions_.push_back(&self);
     what();
   }
   static const EventKind kAction;
   static const Origin kOrigin;
+  Cluster& cluster;
   std::function<void()> action;
 };
 const EventKind Cluster::ActionEvent::kAction("cluster.action", &ActionEvent::run);
@@ -201,9 +212,14 @@ bool Cluster::run_until_idle(Duration limit) {
 }
 
 void Cluster::after(Duration delay, std::function<void()> action) {
-  std::erase_if(actions_, [](const auto& event) { return !event->is_scheduled(); });
-  actions_.push_back(std::make_unique<ActionEvent>(std::move(action), ActionEvent::kOrigin));
-  world_->schedule(*actions_.back(), world_->now() + delay);
+  if (free_actions_.empty()) {
+    actions_.push_back(std::make_unique<ActionEvent>(*this));
+    free_actions_.push_back(actions_.back().get());
+  }
+  ActionEvent& event = *free_actions_.back();
+  free_actions_.pop_back();
+  event.action = std::move(action);
+  world_->schedule(event, world_->now() + delay);
 }
 
 uint64_t Cluster::events_run() const { return world_->events_run(); }

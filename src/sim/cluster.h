@@ -150,6 +150,7 @@ class Cluster {
   std::map<std::string, std::unique_ptr<Node>, std::less<>> by_name_;
   std::vector<Node*> nodes_;
   std::vector<std::unique_ptr<ActionEvent>> actions_;
+  std::vector<ActionEvent*> free_actions_;
   CheckHookSlot previous_hook_;
 };
 

@@ -3,15 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
-#include <string>
 #include <vector>
 
-#include "env/call.h"
-#include "env/io.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "sim/options.h"
 #include "sim/testing.h"
 #include "task/deadline.h"
-#include "task/gate.h"
 
 namespace cairn::sim {
 namespace {

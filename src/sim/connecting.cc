@@ -4,11 +4,19 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
+#include "base/error.h"
+#include "base/units.h"
+#include "env/stream.h"
+#include "sim/circuit.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
+#include "sim/listener.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/process.h"
 
 namespace cairn::sim {
 

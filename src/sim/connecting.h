@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "base/units.h"
+#include "env/address.h"
 #include "env/stream.h"
 #include "sim/event_queue.h"
 #include "sim/process.h"

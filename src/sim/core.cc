@@ -5,13 +5,29 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/disk.h"
+#include "env/env.h"
+#include "env/stream.h"
 #include "sim/disk.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/options.h"
+#include "sim/process.h"
 #include "sim/stream.h"
+#include "sim/world.h"
+#include "task/timer.h"
 
 namespace cairn::sim {
 

@@ -2,18 +2,28 @@
 // Core: the Env of one core of a simulated process. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "base/rng.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/disk.h"
 #include "env/env.h"
+#include "env/stream.h"
+#include "env/trace.h"
 #include "sim/event_queue.h"
 #include "sim/process.h"
 #include "task/cancel.h"
 #include "task/ready.h"
+#include "task/timer.h"
 
 namespace cairn::sim {
 

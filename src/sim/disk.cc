@@ -2,10 +2,20 @@
 #include "sim/disk.h"
 
 #include <bit>
+#include <cstdint>
+#include <memory>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/units.h"
+#include "env/disk.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 

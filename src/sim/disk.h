@@ -2,12 +2,13 @@
 // SimDisk: a program's handle of a medium, and its requests in flight. Internal.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
 #include "base/list.h"
 #include "env/disk.h"
-#include "env/env.h"
 #include "sim/event_queue.h"
 #include "sim/medium.h"
 #include "sim/process.h"

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disks by the contract in env/disk.h, their faults, and what crashes leave of them.
-#include "sim/disk.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/disk.h"
 #include "env/env.h"
 #include "sim/cluster.h"
+#include "sim/medium.h"
+#include "sim/options.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
 
@@ -22,7 +30,7 @@ using env::Disk;
 using env::Env;
 using task::Task;
 
-constexpr uint32_t kBlock = 4096;
+constexpr uint64_t kBlock = 4096;
 constexpr uint64_t kSize = 64 * kBlock;
 
 Buffer filled(Env& env, size_t blocks, uint8_t with) {
@@ -152,6 +160,7 @@ Task<void> note_order(Env& env, Disk& disk, int id, std::vector<int>& order) {
 TEST_F(DiskTest, RequestsInFlightTogetherCompleteInAnyOrder) {
   with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
     std::vector<Task<void>> tasks;
+    tasks.reserve(32);
     for (int i = 0; i < 32; ++i) tasks.push_back(note_order(env, disk, i, test.log_));
     co_await task::when_all(std::move(tasks));
   });

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/durability.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/rng.h"
 
 namespace cairn::sim {
 

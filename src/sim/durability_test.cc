@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
+
+#include "base/bytes.h"
+#include "base/rng.h"
 
 namespace cairn::sim {
 namespace {

@@ -2,6 +2,10 @@
 #include "sim/event_queue.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "base/check.h"
 
 namespace cairn::sim {
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/check.h"
 #include "base/units.h"
 
 namespace cairn::sim {

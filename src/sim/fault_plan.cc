@@ -4,7 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/units.h"
+#include "sim/cluster.h"
 
 namespace cairn::sim {
 

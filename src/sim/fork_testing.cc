@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/fork_testing.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>  // lint: allow(a simulation that may abort runs in a child process)
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <functional>
+#include <string>
 
 #include "base/check.h"
 

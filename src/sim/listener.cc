@@ -2,12 +2,19 @@
 #include "sim/listener.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "env/stream.h"
 #include "sim/core.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/process.h"
 
 namespace cairn::sim {
 

@@ -2,7 +2,10 @@
 // SimListener: a backlog of connections that wait to be accepted. Internal.
 #pragma once
 
+#include <cstddef>
+
 #include "base/list.h"
+#include "env/address.h"
 #include "env/env.h"
 #include "env/stream.h"
 #include "sim/fifo.h"

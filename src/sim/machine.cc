@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/machine.h"
 
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "sim/event_queue.h"
 #include "sim/medium.h"
 #include "sim/network.h"
+#include "sim/options.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 

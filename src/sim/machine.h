@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "env/address.h"
 #include "env/env.h"
 #include "sim/clock.h"
 #include "sim/event_queue.h"
@@ -43,6 +44,8 @@ class Machine {
 
   // False from a power loss until the next start.
   bool is_up() const { return is_up_; }
+  // How many programs were started so far.
+  uint64_t lives() const { return lives_; }
   // Null when no program runs.
   Process* process() { return process_.get(); }
   // Made empty at first use; stays for the whole run.

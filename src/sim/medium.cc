@@ -3,8 +3,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "env/disk.h"
+#include "sim/model.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 

@@ -4,9 +4,11 @@
 //   cluster.node("a").disk("data").latent_error(8192);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"

@@ -2,6 +2,10 @@
 #include "sim/model.h"
 
 #include <algorithm>
+#include <cstdint>
+
+#include "base/units.h"
+#include "env/disk.h"
 
 namespace cairn::sim {
 

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <set>
 
+#include "base/units.h"
+#include "env/disk.h"
 #include "sim/cluster.h"
+#include "sim/options.h"
 #include "sim/testing.h"
 
 namespace cairn::sim {

@@ -2,13 +2,28 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "env/stream.h"
+#include "sim/circuit.h"
 #include "sim/connecting.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
+#include "sim/listener.h"
 #include "sim/machine.h"
+#include "sim/model.h"
+#include "sim/process.h"
+#include "sim/world.h"
 
 namespace cairn::sim {
 
@@ -16,6 +31,11 @@ namespace {
 constexpr uint16_t kPortFirst = 32768;  // as Linux chooses them
 constexpr uint16_t kPortLast = 60999;
 }  // namespace
+
+const EventKind Network::kUnclog("net.unclog", &Network::on_unclog);
+
+Link::Link(Machine& sender, Machine& receiver)
+    : from(sender), to(receiver), unclog(Network::kUnclog, receiver.origin(), *this) {}
 
 // What the network knows of one machine.
 struct Network::Host {
@@ -48,19 +68,19 @@ Link& Network::link(Machine& from, Machine& to) {
   auto& links = host(from).links;
   if (links.size() <= to.id()) links.resize(hosts_.size());
   std::unique_ptr<Link>& link = links[to.id()];
-  if (link == nullptr) link = std::unique_ptr<Link>(new Link{from, to, false, {}, {}});
+  if (link == nullptr) link = std::make_unique<Link>(from, to);
   return *link;
 }
 
 void Network::machine_is_up(Machine& machine) {
-  for (auto& other : hosts_) release(link(other->machine, machine));
+  for (auto& other : hosts_) release(link(other->machine, machine), options().retransmit_max);
 }
 
-void Network::release(Link& link) {
+void Network::release(Link& link, Duration spread) {
   List<Travel, Link> moving;
   while (Travel* travel = link.held.pop_front()) moving.push_back(*travel);
   while (Travel* travel = moving.pop_front()) {
-    const auto late = static_cast<int64_t>(rng_.below(options().retransmit_max.ns + 1));
+    const auto late = static_cast<int64_t>(rng_.below(spread.ns + 1));
     world_.schedule(*travel, world_.now() + Duration{late});
   }
 }
@@ -75,6 +95,13 @@ void Network::clog(Machine& from, Machine& to, Duration duration) {
   from.record("net.clog_to", to.id(), static_cast<uint64_t>(duration.ns));
   Link& clogged = link(from, to);
   clogged.clogged_until = std::max(clogged.clogged_until, world_.now() + duration);
+  clogged.unclog.cancel();
+  world_.schedule(clogged.unclog, clogged.clogged_until);
+}
+
+void Network::on_unclog(Event& event) {
+  Link& link = static_cast<Link::Unclog&>(event).link;
+  if (!link.is_blocked) link.from.network().release(link, {});
 }
 
 void Network::heal(Machine& from, Machine& to) {
@@ -82,7 +109,8 @@ void Network::heal(Machine& from, Machine& to) {
   if (healed.is_blocked) from.record("net.heal_to", to.id());
   healed.is_blocked = false;
   healed.clogged_until = world_.now();
-  release(healed);
+  healed.unclog.cancel();
+  release(healed, options().retransmit_max);
 }
 
 void Network::heal_all() {
@@ -105,15 +133,9 @@ bool Network::is_lost(const Link& link) const {
 }
 
 bool Network::let_pass(Link& link, Travel& travel) {
-  if (link.is_blocked || !link.to.is_up()) {
-    link.held.push_back(travel);
-    return false;
-  }
-  if (link.clogged_until > world_.now()) {
-    world_.schedule(travel, link.clogged_until);
-    return false;
-  }
-  return true;
+  if (!is_lost(link)) return true;
+  link.held.push_back(travel);
+  return false;
 }
 
 Time Network::arrival_time(const Link& link, uint64_t bytes) {

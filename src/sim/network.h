@@ -10,12 +10,16 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "env/stream.h"
 #include "sim/circuit.h"
+#include "sim/event_queue.h"
 #include "sim/listener.h"
 #include "sim/model.h"
+#include "sim/options.h"
+#include "sim/process.h"
 #include "sim/world.h"
 
 namespace cairn::sim {
@@ -26,13 +30,19 @@ class Machine;
 
 // One direction between two machines.
 struct Link {
+  Link(Machine& sender, Machine& receiver);
+  bool is_loopback() const { return &from == &to; }
+
   Machine& from;
   Machine& to;
   bool is_blocked = false;
   Time clogged_until;
   List<Travel, Link> held;
-
-  bool is_loopback() const { return &from == &to; }
+  struct Unclog : Event {
+    Unclog(const EventKind& kind, const Origin& origin, Link& owner)
+        : Event(kind, origin), link(owner) {}
+    Link& link;
+  } unclog;
 };
 
 class Network final : public env::Connection::Owner {
@@ -72,7 +82,7 @@ class Network final : public env::Connection::Owner {
 
   // For pipes, listeners and those who connect.
   Time arrival_time(const Link& link, uint64_t bytes);
-  // True: go on. False: the link has taken it, or it was scheduled for later.
+  // True: go on. False: the link has taken it until it is healed or no longer clogged.
   bool let_pass(Link& link, Travel& travel);
   bool is_lost(const Link& link) const;
   size_t cut_segment(size_t bytes);
@@ -93,12 +103,16 @@ class Network final : public env::Connection::Owner {
 
  private:
   struct Host;
+  friend struct Link;
+  static const EventKind kUnclog;
+  static void on_unclog(Event& event);
   Host& host(const Machine& machine);
   bool is_ours(Machine& machine, const env::Address& at);
   bool draw(const Link& link, double chance) {
     return chance > 0 && !link.is_loopback() && rng_.chance(chance);
   }
-  void release(Link& link);
+  // What is held moves on, within `spread`.
+  void release(Link& link, Duration spread);
 
   World& world_;
   Rng rng_;

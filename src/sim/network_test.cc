@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listening, connecting, and links that fail.
-#include "sim/network.h"
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "env/call.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "env/io.h"
+#include "env/stream.h"
 #include "sim/cluster.h"
 #include "sim/stream_testing.h"
 #include "sim/testing.h"
@@ -94,6 +99,30 @@ TEST_F(ConnectTest, GetsThroughWhenThePartitionHeals) {
     EXPECT_GT(attempt.took_ns, 2'500'000'000);
     EXPECT_LT(attempt.took_ns, 6'000'000'000);
   }
+}
+
+Task<void> connect_and_write(Env& env, env::Address to, Errc& code) {
+  co_await pause(env, 1_us);
+  auto stream = co_await env::connect_stream(env, to);
+  EXPECT_TRUE(stream.has_value());
+  if (!stream) co_return;
+  std::byte room[1];
+  const Result<size_t> got = co_await (*stream)->read(room, env.stop_token());
+  if (!got) code = got.error().code();
+}
+
+TEST(Connect, AHandshakeDoesNotSurviveTheServersDeath) {
+  Errc code{};
+  Cluster cluster;
+  cluster.node("server").start(echo_server(7));
+  const env::Address at = cluster.node("server").address(7);
+  cluster.node("client").start([&](Env& env) { return connect_and_write(env, at, code); });
+  // The answer is on its way back; the client's last word is not there yet.
+  cluster.run_for(70_us);
+  cluster.node("server").crash();
+  cluster.node("server").restart();
+  cluster.run_for(1_s);
+  EXPECT_EQ(code, Errc::kReset);
 }
 
 Task<void> connect_cancelled(Env& env, env::Address to, Errc& code) {
@@ -267,6 +296,16 @@ TEST_F(LinkTest, ClogDelaysAndLosesNothing) {
   cluster.run_for(499_ms);
   EXPECT_EQ(log_.received, before);
   cluster.run_for(10_ms);
+  EXPECT_GE(log_.received, before + 490 * 100);
+}
+
+TEST_F(LinkTest, HealingEndsAClogAtOnce) {
+  Cluster& cluster = running();
+  cluster.clog("client", "server", 10_s);
+  cluster.run_for(500_ms);
+  const uint64_t before = log_.received;
+  cluster.heal();
+  cluster.run_for(60_ms);
   EXPECT_GE(log_.received, before + 490 * 100);
 }
 

@@ -2,6 +2,7 @@
 // Everything a simulated run depends on besides the programs: one value, drawn or written down.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>

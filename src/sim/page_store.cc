@@ -2,7 +2,11 @@
 #include "sim/page_store.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+
+#include "base/bytes.h"
 
 namespace cairn::sim {
 

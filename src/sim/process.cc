@@ -4,9 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
 
 #include "base/check.h"
+#include "base/list.h"
+#include "base/units.h"
 #include "sim/core.h"
+#include "sim/event_queue.h"
 #include "sim/machine.h"
 
 namespace cairn::sim {

@@ -8,11 +8,13 @@
 // nothing it does has an effect outside. When its program has returned, nothing is left of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/list.h"
 #include "base/rng.h"
 #include "base/units.h"

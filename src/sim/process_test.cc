@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lives and deaths of programs, cores and their messages, clocks, pauses.
-#include "sim/process.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "env/address.h"
 #include "env/call.h"
+#include "env/env.h"
 #include "env/io.h"
+#include "env/stream.h"
 #include "sim/cluster.h"
+#include "sim/options.h"
 #include "sim/stream_testing.h"
 #include "sim/testing.h"
 #include "task/deadline.h"
-#include "task/gate.h"
 #include "task/sync.h"
+#include "task/timer.h"
 #include "task/when_all.h"
 
 namespace cairn::sim {

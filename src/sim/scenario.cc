@@ -5,15 +5,27 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "base/check.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "sim/cluster.h"
 #include "sim/event_queue.h"
+#include "sim/fault_plan.h"
 #include "sim/fork_testing.h"
 #include "sim/minimise.h"
+#include "sim/options.h"
 
 namespace cairn::sim {
 
@@ -123,6 +135,13 @@ std::string explain(const Scenario& scenario, uint64_t seed, const FaultPlan& pl
 
 }  // namespace
 
+std::vector<uint64_t> seeds_to_run(uint64_t count, uint64_t first) {
+  if (const auto only = environment_number("CAIRN_SEED")) return {*only};
+  std::vector<uint64_t> seeds(environment_number("CAIRN_SEEDS").value_or(count));
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
 void draw_options(ClusterOptions& options, Rng& rng) {
   const auto sometimes = [&](double max) { return rng.chance(0.5) ? max * rng.uniform() : 0.0; };
   NetworkFaults& network = options.network.faults;
@@ -162,16 +181,14 @@ RunResult run_once(const Scenario& scenario, uint64_t seed, const FaultPlan& pla
 }
 
 std::string run_scenario(const Scenario& scenario) {
-  const std::optional<uint64_t> only = environment_number("CAIRN_SEED");
-  const uint64_t first = only.value_or(scenario.first_seed);
-  const uint64_t count = only ? 1 : environment_number("CAIRN_SEEDS").value_or(scenario.seeds);
-  for (uint64_t seed = first; seed < first + count; ++seed) {
+  const std::vector<uint64_t> seeds = seeds_to_run(scenario.seeds, scenario.first_seed);
+  for (const uint64_t seed : seeds) {
     const FaultPlan plan = plan_of(scenario, seed);
     const ChildRun run = run_in_child(scenario, seed, plan);
     std::string story;
     if (run.has_failed) {
       story = explain(scenario, seed, plan, run);
-    } else if (seed == first && run_in_child(scenario, seed, plan).hash != run.hash) {
+    } else if (seed == seeds.front() && run_in_child(scenario, seed, plan).hash != run.hash) {
       story = fmt::format("scenario {}: seed {} gives two different runs\n", scenario.name, seed);
     }
     if (story.empty()) continue;

@@ -17,7 +17,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/rng.h"
 #include "base/units.h"
 #include "sim/cluster.h"
 #include "sim/fault_plan.h"
@@ -56,6 +58,10 @@ struct Scenario {
   uint32_t seeds = 20;
   uint64_t first_seed = 1;
 };
+
+// Which seeds to run: `count` of them from `first` on, unless CAIRN_SEED or CAIRN_SEEDS say
+// otherwise. For tests that make their own clusters.
+std::vector<uint64_t> seeds_to_run(uint64_t count, uint64_t first = 1);
 
 // Each fault of a network and of disks that a correct program survives: off, or at some rate.
 void draw_options(ClusterOptions& options, Rng& rng);

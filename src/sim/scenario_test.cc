@@ -2,11 +2,25 @@
 #include "sim/scenario.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/disk.h"
+#include "env/env.h"
+#include "sim/cluster.h"
+#include "sim/fault_plan.h"
 #include "sim/minimise.h"
 #include "sim/testing.h"
 #include "task/deadline.h"
@@ -196,6 +210,7 @@ TEST(Scenario, OneSeedOrManyByEnvironment) {
   ::setenv("CAIRN_FORK", "0", 1);
   ::setenv("CAIRN_SEEDS", "3", 1);
   EXPECT_EQ(runs(), 4) << "three seeds, the first twice";
+  EXPECT_EQ(seeds_to_run(100, 7), (std::vector<uint64_t>{7, 8, 9}));
   ::setenv("CAIRN_SEED", "12", 1);
   EXPECT_EQ(runs(), 2);
   ::unsetenv("CAIRN_SEED");

@@ -2,12 +2,20 @@
 #include "sim/stream.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
+#include "env/stream.h"
+#include "sim/circuit.h"
 #include "sim/core.h"
 #include "sim/machine.h"
 #include "sim/network.h"
+#include "sim/process.h"
 
 namespace cairn::sim {
 

@@ -2,10 +2,13 @@
 // SimStream: a program's end of a connection, on one core. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
+#include "env/address.h"
 #include "env/stream.h"
 #include "sim/byte_queue.h"
 #include "sim/circuit.h"

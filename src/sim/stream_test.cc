@@ -4,13 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "env/call.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/units.h"
 #include "env/io.h"
-#include "sim/cluster.h"
 #include "sim/stream_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"

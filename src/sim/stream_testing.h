@@ -5,11 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
 #include "env/io.h"
+#include "env/stream.h"
 #include "sim/cluster.h"
+#include "sim/options.h"
 #include "task/deadline.h"
+#include "task/task.h"
 
 namespace cairn::sim {
 

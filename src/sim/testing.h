@@ -2,8 +2,11 @@
 // Small programs for tests and benchmarks of the simulator.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "base/units.h"
+#include "env/address.h"
 #include "env/env.h"
 
 namespace cairn::sim {
@@ -22,8 +25,8 @@ struct EchoStats {
   uint64_t errors = 0;      // rounds that failed
   uint64_t mismatches = 0;  // answers that differed
 };
-// Sends a message of random bytes and waits for its echo, round by round; connects again after an
-// error. `stats` must outlive the program.
+// Sends a message whose first bytes are new each time and waits for its echo, round by round;
+// connects again after an error. `stats` must outlive the program.
 env::Program echo_client(env::Address server, EchoOptions options, EchoStats& stats);
 
 }  // namespace cairn::sim

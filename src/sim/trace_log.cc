@@ -4,6 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+#include "sim/event_queue.h"
 
 namespace cairn::sim {
 

@@ -2,8 +2,10 @@
 // TraceLog: the identity of a run as a hash, and its last moments for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"

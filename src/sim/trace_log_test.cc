@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
+
+#include "base/units.h"
+#include "sim/event_queue.h"
 
 namespace cairn::sim {
 namespace {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/world.h"
 
+#include <cstdint>
+#include <string_view>
+
 #include "base/check.h"
+#include "base/rng.h"
+#include "base/units.h"
 
 namespace cairn::sim {
 

@@ -25,12 +25,18 @@ Result<std::unique_ptr<BufferRing>> BufferRing::make(io_uring& ring) {
   if (error < 0) return fail(Errc::kUnsupported, "io_uring buffer rings", -error);
   made->shared_ = reinterpret_cast<io_uring_buf_ring*>(made->shared_memory_.get());
   ::io_uring_buf_ring_init(made->shared_);
-  for (uint32_t id = 0; id < kCount; ++id) made->give(static_cast<BufferId>(id));
+  made->give_more();
   return made;
 }
 
 BufferRing::~BufferRing() {
   if (shared_ != nullptr) ::io_uring_unregister_buf_ring(&ring_, kGroup);
+}
+
+bool BufferRing::give_more() {
+  if (given_ == kCount) return false;
+  for (uint32_t i = 0; i < kStep; ++i) give(static_cast<BufferId>(given_++));
+  return true;
 }
 
 void BufferRing::give(BufferId id) {

@@ -19,8 +19,9 @@ using BufferId = uint16_t;
 class BufferRing {
  public:
   static constexpr uint16_t kGroup = 0;
-  static constexpr uint32_t kCount = 512;
-  static constexpr uint32_t kSize = 32768;
+  static constexpr uint32_t kCount = 256;
+  static constexpr uint32_t kSize = 65536;
+  static constexpr uint32_t kStep = 16;
 
   // kUnsupported: the kernel has no buffer rings (before 5.19).
   static Result<std::unique_ptr<BufferRing>> make(io_uring& ring);
@@ -31,6 +32,9 @@ class BufferRing {
   Bytes bytes(BufferId id, uint32_t length) const { return {memory_.get() + offset(id), length}; }
   // Back to the kernel.
   void give(BufferId id);
+  // The kernel uses its buffers in turn, so few of them stay warm in the cache and many do not.
+  // It gets some at first, and more whenever it has run out. False: it has them all.
+  bool give_more();
 
   // Room for each buffer's place in its stream's queue, so that queues need no memory of their own.
   struct Link {
@@ -51,6 +55,7 @@ class BufferRing {
   std::unique_ptr<std::byte, Free> shared_memory_;
   std::unique_ptr<std::byte, Free> memory_;
   std::vector<Link> links_;
+  uint32_t given_ = 0;  // how many are in circulation
 };
 
 }  // namespace cairn::uring

@@ -57,15 +57,14 @@ Result<void> Socket::finish() {
   return {};
 }
 
-Error Socket::failure(int32_t result, const char* what) {
-  const Error error = Error::from_errno(-result, what);
-  if (error == Errc::kReset) peer_reset_ = true;
-  return error;
-}
-
-bool Socket::end_is_reset() {
-  peer_reset_ = peer_reset_ || (!finished_ && posix::is_aborted(fd_.get()));
-  return peer_reset_;
+const std::optional<Error>& Socket::loss_at_end() {
+  // A send that had sent a part keeps its error to itself: it only comes back short.
+  const bool may_be_untold = send_was_short_ && !finished_ && !end_was_read_;
+  if (!loss_.why() && may_be_untold && posix::is_aborted(fd_.get())) {
+    [[maybe_unused]] const Error untold = loss_.note(ECONNRESET, "read");
+  }
+  end_was_read_ = !loss_.why();
+  return loss_.why();
 }
 
 void Socket::reset() {
@@ -82,6 +81,8 @@ void Socket::reset() {
 void Socket::start_read(env::ReadOp& op) {
   CHECK(read_ == nullptr && receive_ == nullptr, "one read at a time");
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
+  // More is thought to be there: a call of its own takes it, unless others are about to submit.
+  if (!poll_first_ && core_.is_quiet() && read_now(op)) return;
   read_ = &op;
   core_.ring().request(&reader_, [&](io_uring_sqe* sqe) {
     const auto pieces = op.pieces();
@@ -97,18 +98,34 @@ void Socket::start_read(env::ReadOp& op) {
   });
 }
 
+bool Socket::read_now(env::ReadOp& op) {
+  msghdr message{};
+  message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(op.pieces().data()));
+  message.msg_iovlen = std::min<size_t>(op.pieces().size(), UIO_MAXIOV);
+  const ssize_t got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    poll_first_ = errno == EAGAIN;
+    return false;
+  }
+  poll_first_ = got > 0 && static_cast<size_t>(got) < total_size(op.pieces());
+  end_read(op, got < 0 ? -errno : static_cast<int32_t>(got));
+  return true;
+}
+
 void Socket::on_read(int32_t result, uint32_t flags) {
   if (!single_.empty()) return on_single_received(result);
   env::ReadOp& op = *std::exchange(read_, nullptr);
-  if (result == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "read"));
-  if (result >= 0) {
-    poll_first_ = result > 0 && (flags & IORING_CQE_F_SOCK_NONEMPTY) == 0;
-    return op.complete(static_cast<size_t>(result));
-  }
+  if (result == -EINTR && !was_reset_) return start_read(op);
+  poll_first_ = result > 0 && (flags & IORING_CQE_F_SOCK_NONEMPTY) == 0;
+  end_read(op, result);
+}
+
+void Socket::end_read(env::ReadOp& op, int32_t result) {
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
-  if (result == -EINTR) return start_read(op);
+  if (result == 0 && loss_at_end()) return op.complete(fail(*loss_.why()));
+  if (result >= 0) return op.complete(static_cast<size_t>(result));
   if (result == -ECANCELED) return op.complete(op.cancelled());
-  op.complete(fail(failure(result, "read")));
+  op.complete(fail(loss_.note(-result, "read")));
 }
 
 // --- write --------------------------------------------------------------------------------------
@@ -153,10 +170,11 @@ void Socket::submit_write() {
 void Socket::on_written(int32_t result) {
   if (result == -ECANCELED && !was_reset_) return end_write(write_->cancelled());
   if (was_reset_) return end_write(fail(Errc::kReset, "write"));
-  if (result < 0 && result != -EINTR) return end_write(fail(failure(result, "write")));
+  if (result < 0 && result != -EINTR) return end_write(fail(loss_.note(-result, "write")));
   auto sent = static_cast<size_t>(std::max(result, 0));
   write_left_ -= sent;
   if (write_left_ == 0) return end_write({});
+  send_was_short_ = true;
   // The kernel ends a cancelled send that has sent a part with the size of that part.
   if (write_cancelled_) return end_write(write_->cancelled());
   // Short: go on with a copy of the list that begins where the kernel stopped.
@@ -245,7 +263,11 @@ void Socket::on_received(int32_t result, uint32_t flags) {
     return;
   }
   if (over && result == -ENOBUFS) {
-    core_.add_starved(*this);
+    if (core_.buffer_ring()->give_more()) {
+      resume_receiving();
+    } else {
+      core_.add_starved(*this);
+    }
   } else if (over && (result == 0 || (result < 0 && result != -ECANCELED && result != -EINTR))) {
     receive_ended_ = true;
     receive_error_ = result;
@@ -278,9 +300,9 @@ void Socket::deliver() {
     ++held_;
     return op.complete(env::Chunk(core_.buffer_ring()->bytes(id, link.length), this, id));
   }
-  if (receive_error_ == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "receive"));
+  if (receive_error_ == 0 && loss_at_end()) return op.complete(fail(*loss_.why()));
   if (receive_error_ == 0) return op.complete(env::Chunk());
-  op.complete(fail(failure(receive_error_, "receive")));
+  op.complete(fail(loss_.note(-receive_error_, "receive")));
 }
 
 void Socket::take_back(uint64_t id) {
@@ -311,8 +333,8 @@ void Socket::on_single_received(int32_t result) {
   env::ReceiveOp& op = *std::exchange(receive_, nullptr);
   if (was_reset_) return op.complete(fail(Errc::kReset, "receive"));
   if (result == -ECANCELED) return op.complete(op.cancelled());
-  if (result < 0) return op.complete(fail(failure(result, "receive")));
-  if (result == 0 && end_is_reset()) return op.complete(fail(Errc::kReset, "receive"));
+  if (result < 0) return op.complete(fail(loss_.note(-result, "receive")));
+  if (result == 0 && loss_at_end()) return op.complete(fail(*loss_.why()));
   if (result == 0) return op.complete(env::Chunk());
   const auto slot = std::find_if(single_chunks_.begin(), single_chunks_.end(),
                                  [](const Buffer& chunk) { return chunk.empty(); });

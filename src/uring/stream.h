@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/list.h"
 #include "env/stream.h"
 #include "posix/fd.h"
+#include "posix/socket.h"
 #include "uring/core.h"
 
 namespace cairn::uring {
@@ -61,13 +63,14 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   enum class Standing : uint8_t { kOff, kArmed, kStopping };  // the multishot receive
 
   ~Socket() = default;
+  bool read_now(env::ReadOp& op);
   void on_read(int32_t result, uint32_t flags);
+  void end_read(env::ReadOp& op, int32_t result);
   void submit_write();
   void on_written(int32_t result);
   void end_write(Result<void> result);
-  // The kernel tells of a reset once, to a read or a write, and then of an end; so this remembers.
-  Error failure(int32_t result, const char* what);
-  bool end_is_reset();
+  // What a read that found nothing has met, if not the peer's end.
+  const std::optional<Error>& loss_at_end();
   void on_received(int32_t result, uint32_t flags);
   void arm_receive();
   void stop_receive();
@@ -111,7 +114,9 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   bool write_cancelled_ = false;
   bool write_broken_ = false;
   bool was_reset_ = false;  // by us
-  bool peer_reset_ = false;
+  posix::Loss loss_;
+  bool send_was_short_ = false;
+  bool end_was_read_ = false;
   bool orphaned_ = false;
 };
 

@@ -111,6 +111,10 @@ class Up(support.CliTest):
         self.assertRegex(text, r"(?m)^ok +kernel ")
         self.assertIn("would be epoll: it was asked for", text)
 
+    def test_cpus_that_are_not_there(self):
+        result = self.run_cairn("up", "--cores", "0,1023")
+        self.expect_sentence(result, 1, "CPU 1023 is not one this process may use: choose among")
+
     def test_the_file_is_read_and_the_command_line_wins(self):
         self.write("c.toml", "[runtime]\nio = 'epoll'\n")
         self.assertIn("would be epoll", self.run_ok("up", "--config", "c.toml"))

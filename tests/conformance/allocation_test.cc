@@ -85,13 +85,13 @@ Task<void> expect_no_allocation(Round round, Arguments&... arguments) {
     const bool good = co_await round(arguments...);
     EXPECT_TRUE(good);
   }
-  const uint64_t before = allocation_count.load();  // lint: allow(see above)
+  const uint64_t before = allocation_count.load();
   bool all_good = true;
   for (int i = 0; i < kRounds; ++i) {
     const bool good = co_await round(arguments...);
     all_good = all_good && good;
   }
-  const uint64_t after = allocation_count.load();  // lint: allow(see above)
+  const uint64_t after = allocation_count.load();
   EXPECT_TRUE(all_good);
   if (CAIRN_FRAMES_ARE_POOLED) EXPECT_EQ(after - before, 0u) << "in " << kRounds << " rounds";
 }

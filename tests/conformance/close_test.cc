@@ -210,6 +210,26 @@ WORLD_TEST(Closing, WritingToAPeerThatWentAwayEndsInReset) {
   EXPECT_EQ(outcome(written), "reset");
 }
 
+// The peer has said all it had to say and is gone: writing to it fails, and what it said still ends
+// in good order.
+WORLD_TEST(Closing, EndThatCameFirstStaysTheEndWhenAWriteFailsLater) {
+  Pair pair = co_await connected(env, scene);
+  const std::vector<std::byte> message = pattern(1000, 1);
+  const Result<void> written = co_await pair.a->write(message);
+  EXPECT_EQ(outcome(written), "ok");
+  pair.a.reset();
+  std::vector<std::byte> arrived(message.size());
+  const Result<void> read = co_await env::read_exactly(*pair.b, arrived);
+  EXPECT_EQ(outcome(read), "ok");
+  const Result<size_t> end = co_await pair.b->read(arrived);
+  EXPECT_EQ(must(end), 0u);
+  Result<void> answered;
+  for (int i = 0; i < 1000 && answered; ++i) answered = co_await pair.b->write(message);
+  EXPECT_EQ(outcome(answered), "reset");
+  const Result<size_t> again = co_await pair.b->read(arrived);
+  EXPECT_EQ(outcome(again), "ok") << "the end stays the end";
+}
+
 WORLD_TEST(Closing, ResetAfterFinishIsStillAReset) {
   const Pair pair = co_await connected(env, scene);
   must(pair.a->finish());

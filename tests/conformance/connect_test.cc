@@ -313,6 +313,27 @@ WORLD_TEST(Connecting, LocalSocketOfNobodyIsUnreachable) {
   EXPECT_EQ(outcome(left_behind), "unreachable");
 }
 
+WORLD_TEST(Connecting, LocalSocketResetEndsBothSides) {
+  const std::optional<Address> at = scene.local_socket("reset");
+  if (!at) {
+    scene.skip("no local sockets here");
+    co_return;
+  }
+  const Pair pair = co_await connected_at(env, *at);
+  std::vector<std::byte> here(10);
+  std::vector<std::byte> there(10);
+  Task<Result<size_t>> reading = read_some(*pair.a, here);
+  Task<Result<size_t>> peer_reading = read_some(*pair.b, there);
+  co_await turn(env);
+  pair.a->reset();
+  const Result<size_t> read = co_await reading;
+  EXPECT_EQ(outcome(read), "reset");
+  const Result<size_t> peer_read = co_await peer_reading;
+  EXPECT_TRUE(outcome(peer_read) == "reset" || must(peer_read) == 0);
+  const Result<void> written = co_await pair.b->write(there);
+  EXPECT_EQ(outcome(written), "reset");
+}
+
 WORLD_TEST(Connecting, LocalSocketsHoldUpAWriterAndHalfClose) {
   const std::optional<Address> at = scene.local_socket("flow");
   if (!at) {

@@ -19,6 +19,7 @@
 #include "conformance/verbs.h"
 #include "env/call.h"
 #include "env/env.h"
+#include "env/memory.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/task.h"
@@ -255,6 +256,21 @@ WORLD_TEST(Cores, BuffersRunOutWithALimitAndRecover) {
     return there.buffers().allocate(there.buffers().size_max()).has_value();
   });
   EXPECT_TRUE(other) << "each core has its own";
+}
+
+WORLD_TEST(Cores, MemoryIsZeroUntilWrittenAndAfterDiscard) {
+  constexpr uint64_t kSize = 1_MiB + 100;
+  const std::unique_ptr<env::Memory> memory = must(env.map_memory(kSize));
+  EXPECT_EQ(memory->bytes().size(), kSize);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->bytes().data()) % 4096, 0u);
+  EXPECT_TRUE(is_zero(memory->bytes()));
+  fill_pattern(memory->bytes(), 1);
+  memory->discard(1000, 500'000);
+  EXPECT_TRUE(is_pattern(memory->bytes().first(1000), 1));
+  EXPECT_TRUE(is_zero(memory->bytes().subspan(1000, 500'000)));
+  EXPECT_TRUE(is_pattern(memory->bytes().subspan(501'000), 1, 501'000));
+  EXPECT_EQ(outcome(env.map_memory(0)), "invalid");
+  co_return;
 }
 
 WORLD_TEST(Cores, ChanceAndSecretsDiffer) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,12 @@ class SimScene final : public Scene {
   bool is_simulated() const override { return true; }
   env::Address any_port() const override { return node_.address(0); }
   env::Address foreign_address() const override { return env::Address::ip4(192, 0, 2, 1, 0); }
+  std::optional<env::Address> any_port_ip6() const override {
+    return env::Address::parse("[::1]:0").value();
+  }
+  std::optional<env::Address> local_socket(std::string_view name) const override {
+    return env::Address::parse("unix:/run/" + std::string(name)).value();
+  }
   env::Address silent_address() override {
     // A node on the other side of a partition hears nothing, so it cannot even refuse.
     const env::Address silent = cluster_.node("silent").address(9);

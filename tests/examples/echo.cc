@@ -114,6 +114,9 @@ Task<Result<void>> ask_on(Env& env, Stream& stream, const EchoClientOptions& opt
                                                  options.round_limit, stop);
     if (!asked) co_return fail(asked.error());
     ++report.rounds;
+    if (options.pause.ns == 0) continue;
+    const Result<void> paused = co_await task::sleep_for(env, options.pause, stop);
+    if (!paused) co_return fail(paused.error());
   }
   co_return stream.finish();
 }

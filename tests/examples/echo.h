@@ -61,6 +61,7 @@ struct EchoClientOptions {
   size_t message_size = 4096;  // 8 at least, a buffer of the pool at most
   Duration round_limit = 1_s;  // then the connection is given up
   Duration retry_delay = 10_ms;
+  Duration pause;  // between rounds
 };
 
 // What a client has seen so far; rounds that failed were asked again on a new connection.

@@ -217,17 +217,19 @@ task::Task<Result<nvme::Pieces>> TcpCommand::to_host(size_t bytes) {
 }
 
 task::Task<Result<nvme::Pieces>> TcpCommand::from_host(size_t bytes) {
-  if (pointer.length != bytes) co_return fail(Errc::kInvalid, "data length");
-  if (!pointer.in_capsule && bytes > 0) {
-    Result<Buffer> buffer = co_await connection->core_.buffers.allocate(bytes, cancel->token());
+  // A host may describe more than the command needs: Linux sends a page with every DSM.
+  const uint32_t length = pointer.length;
+  if (length < bytes) co_return fail(Errc::kInvalid, "data length");
+  if (!pointer.in_capsule && length > 0) {
+    Result<Buffer> buffer = co_await connection->core_.buffers.allocate(length, cancel->token());
     if (!buffer) co_return fail(buffer.error());
     data = std::move(*buffer);
     piece = data.bytes();
     window = {};
     state = State::kAsking;
-    while (window.end < bytes) {
+    while (window.end < length) {
       window.begin = window.next = window.end;
-      window.end += static_cast<uint32_t>(std::min<size_t>(bytes - window.end, kH2cDataMax));
+      window.end += std::min(length - window.end, kH2cDataMax);
       arrived.reset();
       connection->ask_for_data(*this);
       Result<void> came = co_await arrived.wait(cancel->token());
@@ -236,6 +238,7 @@ task::Task<Result<nvme::Pieces>> TcpCommand::from_host(size_t bytes) {
     state = State::kRunning;
   }
   if (data_corrupt) co_return fail(Errc::kCorrupt, "data digest");
+  piece = piece.first(bytes);
   co_return nvme::Pieces(&piece, 1);
 }
 

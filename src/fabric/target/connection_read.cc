@@ -136,7 +136,7 @@ task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
   if (pointer->in_capsule && pointer->length > 0) {
     command->piece = command->data.subspan(pointer->offset, pointer->length);
   }
-  if (controller_ == nullptr) co_return co_await connect(*command);
+  if (controller_ == nullptr) co_return co_await this->connect(*command);
   dispatch(*command);
   co_return Result<void>{};
 }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connect: a host asks for a queue (NVMe Base 2.0, 6.3 and 3.1.2).
+#include <algorithm>
+
+#include "nvme/discovery_format.h"
+#include "nvme/registry_state.h"
+
+namespace cairn::nvme {
+
+namespace {
+
+ConnectReply refuse(Status status, ConnectInvalid where = {}) {
+  ConnectReply reply;
+  reply.status = status;
+  reply.dw0 = where.encode();
+  return reply;
+}
+
+// A wrong field of the command's entry, or of its data, told by where it is.
+ConnectReply refuse_entry(size_t offset) {
+  return refuse(final_status(StatusCode::kConnectInvalidParameters),
+                {.offset = static_cast<uint16_t>(offset)});
+}
+ConnectReply refuse_data(size_t offset) {
+  return refuse(final_status(StatusCode::kConnectInvalidParameters),
+                {.offset = static_cast<uint16_t>(offset), .in_data = true});
+}
+
+bool is_size_valid(const ConnectCommand& command, uint16_t entries_max) {
+  return command.queue_size != 0 && command.queue_size < entries_max;
+}
+
+ConnectReply accept(const ConnectRequest& request, Controller& controller) {
+  const auto command = fabrics_cast<ConnectCommand>(request.sqe);
+  const bool alone = (command.attributes & ConnectAttributes::kDeleteIoQueues) != 0;
+  controller.add_queue(command.queue_id, request.core, *request.link, alone);
+  ConnectReply reply;
+  reply.dw0 = ConnectResult{.controller_id = controller.id()}.encode();
+  reply.controller = &controller;
+  reply.queue_id = command.queue_id;
+  reply.queue_entries = static_cast<uint16_t>(command.queue_size + 1);
+  reply.flow_control = (command.attributes & ConnectAttributes::kNoFlowControl) == 0;
+  reply.host = controller.host();
+  return reply;
+}
+
+}  // namespace
+
+ConnectReply Registry::State::connect(const ConnectRequest& request) {
+  const auto command = fabrics_cast<ConnectCommand>(request.sqe);
+  if (command.record_format != 0) {
+    return refuse(final_status(StatusCode::kConnectIncompatibleFormat));
+  }
+  const Result<std::string_view> nqn = request.data.subsystem_nqn.get();
+  if (!nqn) return refuse_data(offsetof(ConnectData, subsystem_nqn));
+  const Result<std::string_view> host_nqn = request.data.host_nqn.get();
+  if (!host_nqn) return refuse_data(offsetof(ConnectData, host_nqn));
+  Subsystem* subsystem = *nqn == kDiscoveryNqn ? &discovery : find(*nqn);
+  if (subsystem == nullptr) {
+    // DNR makes hosts forget us for good; they should come again when we have read what we serve.
+    if (loading) return refuse(StatusCode::kConnectControllerBusy);
+    return refuse_data(offsetof(ConnectData, subsystem_nqn));
+  }
+  if (!subsystem->allows(*host_nqn)) return refuse(final_status(StatusCode::kConnectInvalidHost));
+  return command.queue_id == 0 ? connect_admin(request, *subsystem, *host_nqn)
+                               : connect_io(request, *subsystem, *host_nqn);
+}
+
+ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsystem& subsystem,
+                                            std::string_view host_nqn) {
+  const auto command = fabrics_cast<ConnectCommand>(request.sqe);
+  const uint16_t entries_max = std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
+  if (!is_size_valid(command, entries_max))
+    return refuse_entry(offsetof(ConnectCommand, queue_size));
+  if (request.data.controller_id != kAnyController) {
+    return refuse_data(offsetof(ConnectData, controller_id));
+  }
+  Controller* controller = subsystem.add_controller(request, host_nqn);
+  if (controller == nullptr) return refuse(StatusCode::kConnectControllerBusy);
+  return accept(request, *controller);
+}
+
+ConnectReply Registry::State::connect_io(const ConnectRequest& request, Subsystem& subsystem,
+                                         std::string_view host_nqn) {
+  const auto command = fabrics_cast<ConnectCommand>(request.sqe);
+  if (subsystem.is_discovery()) return refuse_entry(offsetof(ConnectCommand, queue_id));
+  Controller* controller = subsystem.find_controller(request.data.controller_id);
+  if (controller == nullptr || controller->is_ending()) {
+    // The host's controller ended a moment ago, perhaps. It may try again with a new one.
+    return refuse(StatusCode::kConnectInvalidParameters,
+                  {.offset = offsetof(ConnectData, controller_id), .in_data = true});
+  }
+  if (controller->host_nqn() != host_nqn) return refuse_data(offsetof(ConnectData, host_nqn));
+  if (controller->host() != request.data.host_id)
+    return refuse_data(offsetof(ConnectData, host_id));
+  if (!controller->properties.is_ready() || controller->properties.is_shut_down()) {
+    return refuse(StatusCode::kCommandSequenceError);
+  }
+  if (command.queue_id > controller->features.queues_granted()) {
+    return refuse_entry(offsetof(ConnectCommand, queue_id));
+  }
+  if (!is_size_valid(command, subsystem.options().queue_entries_max)) {
+    return refuse_entry(offsetof(ConnectCommand, queue_size));
+  }
+  if (controller->has_queue(command.queue_id)) {
+    return refuse(final_status(StatusCode::kCommandSequenceError));
+  }
+  ConnectReply reply = accept(request, *controller);
+  reply.namespaces = &subsystem.on_core(request.core);
+  return reply;
+}
+
+}  // namespace cairn::nvme

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Controller: one host's association with a subsystem, its queues, and its life from the admin
+// queue's Connect until the last queue is gone. On the control core.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "env/env.h"
+#include "nvme/error_log.h"
+#include "nvme/events.h"
+#include "nvme/features.h"
+#include "nvme/limits.h"
+#include "nvme/properties.h"
+#include "nvme/registry.h"
+#include "nvme/reservation_notices.h"
+#include "task/gate.h"
+#include "task/task.h"
+#include "task/timer.h"
+
+namespace cairn::nvme {
+
+class Subsystem;
+
+class Controller {
+ public:
+  struct Options {
+    uint16_t id = 0;
+    bool discovery = false;
+    std::string host_nqn;
+    HostId host{};
+    env::Address local;
+    uint32_t keep_alive_ms = 0;
+    uint16_t queues_max = 1;
+    uint16_t queue_entries_max = 128;
+  };
+  Controller(env::Env& env, Subsystem& subsystem, const Options& options);
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+
+  Subsystem& subsystem() { return subsystem_; }
+  uint16_t id() const { return options_.id; }
+  bool is_discovery() const { return options_.discovery; }
+  const std::string& host_nqn() const { return options_.host_nqn; }
+  const HostId& host() const { return options_.host; }
+  const env::Address& local() const { return options_.local; }
+
+  Properties properties;
+  Features features;
+  Events events;
+  ErrorLog errors;
+  std::set<uint32_t> changed_namespaces;  // since page 04h was read
+  ReservationNotices notices;
+  uint8_t aborts_in_flight = 0;
+
+  // What the host offered to be told of, as bits of OAES.
+  static uint32_t events_offered(bool discovery);
+
+  // Queues. add_queue: the id is free.
+  bool has_queue(uint16_t id) const { return queues_.contains(id); }
+  bool has_io_queues() const;
+  void add_queue(uint16_t id, CoreId core, QueueLink& link, bool may_disconnect);
+  // Whether the host said that it may end this queue alone.
+  bool may_disconnect(uint16_t id) const;
+  // Takes the queue out and waits until nobody uses its link. True: it was the controller's last,
+  // and the caller ends the controller.
+  task::Task<bool> remove_queue(uint16_t id, QueueLink& link);
+  // Asks the queue's transport to stop a command. False: there is no such queue or command.
+  task::Task<bool> abort(uint16_t queue_id, uint16_t cid);
+
+  // Asks every queue to stop its commands on a namespace, and waits until they have ended.
+  task::Task<void> abort_namespace(uint32_t nsid);
+
+  // Starts the timer anew, with the value the feature has now.
+  void restart_keep_alive();
+  // A command came on the admin queue.
+  void note_traffic() { traffic_ = true; }
+
+  // CC.EN was cleared: I/O queues are disconnected, events forgotten, features back at defaults.
+  void reset();
+  // Disconnects every queue. The controller stays until their transports have said so.
+  void end(const char* why);
+  bool is_ending() const { return ending_; }
+
+  void raise(EventKind kind);
+
+  // Holds the controller while one of its commands runs.
+  task::Gate gate;
+
+ private:
+  struct Queue {
+    Queue(CoreId on, QueueLink& to, bool alone) : core(on), link(to), may_disconnect(alone) {}
+    CoreId core;
+    QueueLink& link;
+    bool may_disconnect;
+    task::Gate uses;  // calls on the link
+  };
+  struct KeepAliveTimer : task::Timer {
+    using Timer::Timer;
+    Controller* self = nullptr;
+  };
+  static void on_keep_alive(task::Timer& timer);
+  task::Task<void> check_keep_alive();
+  task::Task<void> disconnect(Queue& queue, const char* why);
+  task::Task<void> abort_namespace_of(Queue& queue, uint32_t nsid);
+  task::Task<bool> take_traffic(Queue& queue);
+  Duration keep_alive_limit() const;
+
+  env::Env& env_;
+  Subsystem& subsystem_;
+  Options options_;
+  std::map<uint16_t, std::unique_ptr<Queue>> queues_;
+  size_t leaving_ = 0;  // queues taken out whose link is still in use
+  KeepAliveTimer timer_;
+  bool traffic_ = false;
+  bool ending_ = false;
+};
+
+}  // namespace cairn::nvme

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Identify says, made from facts alone (NVMe Base 2.0, 5.17).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "drive/drive.h"
+#include "nvme/identify_controller_format.h"
+#include "nvme/identify_format.h"
+#include "nvme/identify_namespace_format.h"
+#include "nvme/registry.h"
+
+namespace cairn::nvme {
+
+// FR, and the only firmware slot.
+inline constexpr std::string_view kFirmwareRevision = "0.1.0";
+
+struct ControllerFacts {
+  const SubsystemOptions& subsystem;
+  uint16_t id = 0;
+  bool discovery = false;
+  uint64_t capacity = 0;  // bytes of all namespaces
+};
+IdentifyController identify_controller(const ControllerFacts& facts);
+
+struct NamespaceFacts {
+  const NamespaceOptions& options;
+  const drive::Geometry& geometry;
+  IoLimits limits;
+  bool keep_reservations = false;
+};
+IdentifyNamespace identify_namespace(const NamespaceFacts& facts);
+IdentifyNamespaceIndependent identify_independent(const NamespaceFacts& facts);
+// Writes CNS 03h into a page of zeroes.
+void identify_descriptors(const NamespaceOptions& options, MutableBytes page);
+
+}  // namespace cairn::nvme

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every controller of a box offers: Identify tells hosts, transports and queues keep to it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace cairn::nvme {
+
+// Data that may come in the capsule of an I/O command, besides the 64 bytes of its entry (IOCCSZ).
+inline constexpr uint32_t kInCapsuleDataMax = 8192;
+// MDTS: 2 ^ 8 pages of 4 KiB. Also bounds the data of an admin command.
+inline constexpr uint8_t kTransferPagesShift = 8;
+inline constexpr uint32_t kTransferBytesMax = 4096u << kTransferPagesShift;
+
+inline constexpr uint32_t kNamespacesMax = 1024;       // NN and MNAN: nsids are 1 to this
+inline constexpr uint32_t kAnaGroupsMax = 128;         // ANAGRPMAX and NANAGRPID
+inline constexpr uint8_t kEventRequestsMax = 4;        // AERL + 1
+inline constexpr uint8_t kAbortsMax = 4;               // ACL + 1
+inline constexpr uint8_t kErrorEntriesMax = 64;        // ELPE + 1
+inline constexpr uint8_t kReservationNoticesMax = 64;  // unread ones of a controller
+inline constexpr uint32_t kRegistrantsMax = 128;       // hosts registered with one namespace
+
+// OFCS: whether transports end a connection after its I/O queue's Disconnect.
+inline constexpr bool kServesDisconnect = false;
+
+inline constexpr uint32_t kKeepAliveUnitMs = 100;  // KAS is 1
+// A discovery controller without keep-alive ends when nothing came for this long.
+inline constexpr Duration kDiscoveryIdle = 120_s;
+
+// There is no sensor behind a file or memory: a steady 40 degrees, well below the thresholds.
+inline constexpr uint16_t kTemperatureKelvin = 313;
+inline constexpr uint16_t kWarningKelvin = 343;
+inline constexpr uint16_t kCriticalKelvin = 353;
+
+}  // namespace cairn::nvme

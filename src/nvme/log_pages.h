@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Log pages, each made from facts as it would be read whole (NVMe Base 2.0, 5.16.1).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "env/address.h"
+#include "nvme/answer.h"
+#include "nvme/log_format.h"
+#include "nvme/registry.h"
+#include "nvme/reservation_notices.h"
+#include "nvme/subsystem.h"
+
+namespace cairn::nvme {
+
+using LogBytes = std::vector<std::byte>;
+
+// Commands of the management interface and their effects: we have none (LID 13h).
+inline constexpr LogPage kManagementEffects{0x13};
+
+// Copies the part of a page a host asked for, zeroes behind its end. Refuses an offset past the
+// end or not of whole dwords, an index, and room for less than NUMD.
+Answer read_log(Bytes page, const GetLogFields& fields, MutableBytes data);
+
+// Which pages a controller has: 256 dwords (LID 00h).
+LogBytes supported_pages(bool discovery);
+bool has_log_page(LogPage page, bool discovery);
+// LID 12h: which features, 256 dwords.
+LogBytes feature_effects();
+LogBytes command_effects();
+LogBytes firmware_page();
+LogBytes changed_namespaces_page(const std::set<uint32_t>& nsids);
+
+LogBytes reservation_page(const ReservationNotices& notices);
+
+struct HealthFacts {
+  IoTotals totals;
+  uint64_t errors = 0;   // entries the error log ever had
+  Duration up;           // since this process began to serve
+  uint8_t warnings = 0;  // CriticalWarning
+};
+LogBytes health_page(const HealthFacts& facts);
+
+// `groups_only`: RGO.
+LogBytes ana_page(const Subsystem& subsystem, bool groups_only);
+
+// The discovery log as one host sees it.
+struct DiscoveryFacts {
+  uint64_t generation = 0;
+  env::Address local;  // where the host reached us
+  std::span<const PortOptions> ports;
+  std::vector<std::string_view> nqns;  // subsystems the host may connect to
+};
+LogBytes discovery_page(const DiscoveryFacts& facts);
+
+}  // namespace cairn::nvme

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the registry is made of, for the files that implement it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nvme/answer.h"
+#include "nvme/controller.h"
+#include "nvme/log_pages.h"
+#include "nvme/registry.h"
+#include "nvme/subsystem.h"
+#include "task/sync.h"
+
+namespace cairn::nvme {
+
+class Registry::State {
+ public:
+  explicit State(env::Env& env);
+
+  // Null: no such subsystem; the discovery service has its own name.
+  Subsystem* find(std::string_view nqn);
+  // The discovery log of some hosts changed: those that may see `subsystem`, or all.
+  void discovery_changed(const Subsystem* subsystem = nullptr);
+  // Whether another namespace of this box has one of these ids, or is on this file.
+  Result<void> check_unused(const NamespaceOptions& options);
+
+  // Registry::add_namespace, in its turn.
+  task::Task<Result<uint32_t>> add_namespace(std::string nqn, NamespaceOptions options);
+
+  // connect.cc
+  ConnectReply connect(const ConnectRequest& request);
+
+  // admin.cc
+  task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                             MutableBytes data, task::CancelToken token);
+
+  env::Env& env;
+  Time started;
+  std::map<std::string, std::unique_ptr<Subsystem>, std::less<>> subsystems;
+  Subsystem discovery;
+  std::vector<PortOptions> ports;
+  uint64_t generation = 1;  // GENCTR
+  bool loading = false;
+  task::Semaphore changes{1};  // changes of the configuration are made one at a time
+
+ private:
+  ConnectReply connect_admin(const ConnectRequest& request, Subsystem& subsystem,
+                             std::string_view host_nqn);
+  ConnectReply connect_io(const ConnectRequest& request, Subsystem& subsystem,
+                          std::string_view host_nqn);
+  Answer execute_fabrics(Controller& controller, const Sqe& sqe);
+  Answer execute_fabrics_of_io(const Controller& controller, uint16_t queue_id, const Sqe& sqe);
+  Answer identify(Controller& controller, const Sqe& sqe, MutableBytes data);
+  task::Task<Answer> get_log(Controller& controller, const Sqe& sqe, MutableBytes data);
+  task::Task<LogBytes> make_log(Controller& controller, const Sqe& sqe);
+  LogBytes make_discovery_log(Controller& controller);
+  Answer get_features(Controller& controller, const Sqe& sqe, MutableBytes data);
+  task::Task<Answer> set_features(Controller& controller, const Sqe& sqe, Bytes data);
+  task::Task<Answer> abort(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> wait_for_event(Controller& controller, task::CancelToken token);
+};
+
+}  // namespace cairn::nvme
