@@ -183,8 +183,10 @@ TEST(NamespaceIds, AreStableDistinctAndNotOfTheSize) {
   const auto spec = [](const char* text) { return *drive::Spec::parse(text); };
   const NamespaceIds ids = make_namespace_ids("nqn.a", 1, spec("file:/x,size=1G"));
   // Hosts remember these: the same input gives the same ids in every version.
-  const std::array<uint8_t, 16> nguid = {0};
-  const std::array<uint8_t, 16> uuid = {0};
+  const std::array<uint8_t, 16> nguid = {0x49, 0x50, 0x02, 0x9c, 0xb1, 0xb9, 0x62, 0xda,
+                                         0x25, 0x3e, 0x95, 0x8c, 0xa3, 0x0a, 0xda, 0x7e};
+  const std::array<uint8_t, 16> uuid = {0xbc, 0x8f, 0x91, 0x55, 0xa1, 0xcd, 0x88, 0xb2,
+                                        0x8c, 0xd3, 0x7e, 0xce, 0x99, 0xe7, 0xd4, 0xd7};
   EXPECT_EQ(ids.nguid, nguid);
   EXPECT_EQ(ids.uuid, uuid);
   EXPECT_EQ(ids.nguid, make_namespace_ids("nqn.a", 1, spec("file:/x,size=2G,block=512")).nguid);
