@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/list.h"
 #include "task/operation.h"
 #include "task/task.h"
 
@@ -57,8 +58,9 @@ struct Request {
   }
 };
 
-// One request on its way, made by the functions of Drive and awaited.
-class DriveOp final : public task::Operation<void> {
+// One request on its way, made by the functions of Drive and awaited. The hook and the scratch room
+// are the drive's own while it has the operation: it can queue requests without allocating.
+class DriveOp final : public task::Operation<void>, public ListHook<DriveOp> {
  public:
   DriveOp(Drive& drive, const Request& request, MutableBytes piece, task::CancelToken token)
       : Operation(token), request(request), drive_(&drive), piece_(piece), data_(&piece_, 1) {}
@@ -73,6 +75,9 @@ class DriveOp final : public task::Operation<void> {
   std::span<const MutableBytes> second() const { return second_; }
   using Operation::cancelled;
   using Operation::token;
+
+  static constexpr size_t kScratchSize = 64;
+  alignas(8) std::byte scratch[kScratchSize];
 
  private:
   void start() override;

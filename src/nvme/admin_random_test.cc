@@ -98,7 +98,7 @@ Task<void> storm(Env& env, Registry& registry) {
         gate.spawn(
             run_one(registry, *host.controller, sqe, std::move(data), source.token(), completed));
       }
-      if (rng.chance(0.1)) co_await pause(env, 10_us);
+      if (rng.chance(0.1)) co_await let_pass(env, 10_us);
     }
     source.request();
     co_await gate.close();

@@ -145,7 +145,7 @@ Task<void> health(Env& env, Registry& registry) {
                                      .media_errors = 3});
     });
   }
-  co_await pause(env, 7300_s);
+  co_await let_pass(env, 7300_s);
   const auto page = co_await host.log_as<HealthPage>(LogPage::kHealth);
   const uint64_t cores = env.core_count();
   EXPECT_EQ(page.host_reads.low, 10 * cores);
@@ -284,7 +284,7 @@ Task<void> event_limit(Env& env, Registry& registry) {
   co_await host.leave_all();
   cqe = co_await last;
   EXPECT_EQ(cqe.get_status(), Status(StatusCode::kAbortedQueueDeletion));
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
 }
 TEST_P(Admin, EventRequestsAreLimitedAndEndWithTheirController) { run(event_limit); }
 
@@ -301,7 +301,7 @@ Task<void> resets(Env& env, Registry& registry) {
   EXPECT_TRUE(cqe.get_status().ok());
   cqe = co_await event;
   EXPECT_EQ(cqe.get_status(), Status(StatusCode::kAbortedQueueDeletion));
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   EXPECT_EQ(host.links[1]->disconnected_why, "the controller was reset");
   EXPECT_EQ(host.links[0]->disconnected_why, "");
   co_await host.leave(1);

@@ -129,7 +129,7 @@ Task<void> access_lists(Env& env, Registry& registry) {
   co_await first.arrive();
   EXPECT_TRUE(registry.set_hosts(kTestNqn, false, {"nqn.2014-08.org.nvmexpress:uuid:2"}));
   co_await second.arrive();
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   EXPECT_EQ(first.links[0]->disconnected_why, "the host is not allowed any more");
   co_await first.leave_all();
   co_await expect_refused(first, 0, StatusCode::kConnectInvalidHost);
@@ -185,7 +185,7 @@ Task<void> admin_queue_ends_all(Env& env, Registry& registry) {
   co_await host.leave(2);
   EXPECT_EQ(host.links[1]->disconnected_why, "");
   co_await host.leave(0);
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   EXPECT_EQ(host.links[1]->disconnected_why, "the admin queue is gone");
   EXPECT_EQ(host.links[3]->disconnected_why, "the admin queue is gone");
   host.data.controller_id = 1;
@@ -231,7 +231,7 @@ Task<void> removed_subsystem(Env& env, Registry& registry) {
   TestHost host(registry);
   co_await host.arrive();
   Task<Result<void>> removal = registry.remove_subsystem(kTestNqn);
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   EXPECT_EQ(host.links[0]->disconnected_why, "the subsystem was removed");
   EXPECT_FALSE(removal.is_done());
   co_await host.leave_all();

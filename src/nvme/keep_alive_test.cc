@@ -26,9 +26,9 @@ Task<void> silence(Env& env, Registry& registry) {
   co_await serve(registry);
   TestHost host(registry);
   co_await arrive(env, host, 1000);
-  co_await pause(env, 990_ms);  // the commands of arriving were traffic
+  co_await let_pass(env, 990_ms);  // the commands of arriving were traffic
   EXPECT_EQ(host.links[0]->disconnected_why, "");
-  co_await pause(env, 1100_ms);
+  co_await let_pass(env, 1100_ms);
   EXPECT_EQ(host.links[0]->disconnected_why, kExpired);
   EXPECT_EQ(host.links[1]->disconnected_why, kExpired);
   const ConnectReply reply = co_await host.connect_queue(2);
@@ -42,7 +42,7 @@ Task<void> commands(Env& env, Registry& registry) {
   TestHost host(registry);
   co_await arrive(env, host, 1000);
   for (int i = 0; i < 20; ++i) {
-    co_await pause(env, 900_ms);
+    co_await let_pass(env, 900_ms);
     const Cqe cqe = co_await host.admin(Sqe::make(AdminOpcode::kKeepAlive));
     EXPECT_TRUE(cqe.get_status().ok());
   }
@@ -57,11 +57,11 @@ Task<void> traffic(Env& env, Registry& registry) {
   co_await arrive(env, host, 1000);
   TestLink& io = *host.links[1];
   for (int i = 0; i < 20; ++i) {
-    co_await pause(env, 900_ms);
+    co_await let_pass(env, 900_ms);
     co_await env::call_on(env, CoreId(env.core_count() - 1), [&io](Env&) { io.traffic = true; });
   }
   EXPECT_EQ(io.disconnected_why, "");
-  co_await pause(env, 2100_ms);
+  co_await let_pass(env, 2100_ms);
   EXPECT_EQ(io.disconnected_why, kExpired);
   co_await host.leave_all();
 }
@@ -71,14 +71,14 @@ Task<void> never(Env& env, Registry& registry) {
   co_await serve(registry);
   TestHost host(registry);
   co_await arrive(env, host, 0);
-  co_await pause(env, 36'000_s);
+  co_await let_pass(env, 36'000_s);
   EXPECT_EQ(host.links[0]->disconnected_why, "");
   // Switched on later, by the feature.
   Cqe cqe = co_await host.set_feature(Feature::kKeepAlive, 1234);
   EXPECT_TRUE(cqe.get_status().ok());
   cqe = co_await host.get_feature(Feature::kKeepAlive);
   EXPECT_EQ(cqe.dw0, 1300u) << "rounded up to the granularity";
-  co_await pause(env, 3_s);
+  co_await let_pass(env, 3_s);
   EXPECT_EQ(host.links[0]->disconnected_why, kExpired);
   co_await host.leave_all();
 }
@@ -91,9 +91,9 @@ Task<void> discovery(Env& env, Registry& registry) {
   persistent.connect.keep_alive_ms = 200'000;
   co_await idle.arrive();
   co_await persistent.arrive();
-  co_await pause(env, 119_s);
+  co_await let_pass(env, 119_s);
   EXPECT_EQ(idle.links[0]->disconnected_why, "");
-  co_await pause(env, 125_s);
+  co_await let_pass(env, 125_s);
   EXPECT_EQ(idle.links[0]->disconnected_why, kExpired);
   EXPECT_EQ(persistent.links[0]->disconnected_why, "");
   co_await idle.leave_all();

@@ -119,7 +119,7 @@ Task<void> events(Env& env, Registry& registry) {
   Task<Cqe> second = host.admin(ask);
   added = co_await registry.add_namespace(kTestNqn, on("mem:size=64K"));
   EXPECT_EQ(added.value_or(0), 3u);
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   EXPECT_FALSE(second.is_done());
   std::vector<std::byte> page =
       co_await host.log({.page = LogPage::kChangedNamespaces, .retain_event = true}, 4096);
@@ -257,7 +257,7 @@ Task<void> removal_waits(Env& env, Registry& registry) {
   CoreNamespaces* spaces = reply.namespaces;
   Task<Result<void>> command =
       env::call_on(env, core, [spaces](Env& there) { return hold(*spaces->find(1), there); });
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   const Time before = env.now();
   const Result<void> removed = co_await registry.remove_namespace(kTestNqn, 1);
   EXPECT_TRUE(removed);

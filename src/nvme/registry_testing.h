@@ -175,7 +175,7 @@ class TestHost {
   uint16_t cid_ = 0;
 };
 
-inline task::Task<void> pause(env::Env& env, Duration duration) {
+inline task::Task<void> let_pass(env::Env& env, Duration duration) {
   const Result<void> slept = co_await task::sleep_for(env, duration);
   EXPECT_TRUE(slept);
 }

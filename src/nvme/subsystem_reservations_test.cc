@@ -150,7 +150,7 @@ Task<void> notices(Env& env, Registry& registry) {
   status = co_await enrol(registry, a, 10);
   status = co_await acquire(registry, b, preempt);
   event = a.admin(ask);
-  co_await pause(env, 1_ms);
+  co_await let_pass(env, 1_ms);
   EXPECT_FALSE(event.is_done());
   page = co_await a.log_as<ReservationNoticePage>(LogPage::kReservation);
   EXPECT_EQ(page.type, ReservationNotice::kEmpty);
@@ -167,7 +167,7 @@ struct SlowLink final : QueueLink {
   bool abort(uint16_t) override { return false; }
   bool take_traffic() override { return true; }
   Task<void> abort_namespace(uint32_t nsid) override {
-    co_await pause(env, 5_ms);
+    co_await let_pass(env, 5_ms);
     aborted = nsid;
   }
   Env& env;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/target/receiver.h"
+#include "fabric/receiver.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostController: a controller of a subsystem at one address, connected again whenever it is lost.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "env/env.h"
+#include "fabric/host/session.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::fabric {
+
+// Goes from session to session until it is closed. After a loss it tries again with growing pauses,
+// half of each by chance so that many hosts do not come back at once; a target that refuses for
+// good is asked again with the longest pause, because what it was told may change. Used on one
+// core. Closed before it is destroyed.
+class HostController final : private HostSession::User {
+ public:
+  // Who needs the controller. Must outlive it.
+  class User {
+   public:
+    // A new session, before anybody else may use it: what fails here makes the attempt fail.
+    virtual task::Task<Result<void>> controller_opened(HostSession& session,
+                                                       task::CancelToken token) = 0;
+    // session() is there from now on, or not any more.
+    virtual void controller_live() = 0;
+    virtual void controller_lost(const Error& why) = 0;
+    // It will not come back: the process is to end, or close() was called.
+    virtual void controller_stopped() = 0;
+    virtual void controller_event(const nvme::AsynchronousEvent& event) = 0;
+
+   protected:
+    ~User() = default;
+  };
+
+  // `options` with the host's names filled in (name_host). `user` may be null.
+  HostController(env::Env& env, const HostSession::Options& options, User* user);
+  ~HostController();
+
+  // Begins to connect.
+  void start();
+  // Waits until the first attempt has ended: its result. kCancelled, kTimedOut: by the token.
+  task::Task<Result<void>> first_attempt(task::CancelToken token);
+  // Ends the session in good order and stops. Also when start() was never called. Once.
+  task::Task<void> close();
+
+  // The session while it is live, else null. Those who use it over a wait hold its gate.
+  HostSession* session() { return is_live_ ? session_.get() : nullptr; }
+  bool is_stopped() const { return is_stopped_; }
+  // Why the last session, or attempt at one, ended.
+  const std::optional<Error>& last_error() const { return last_error_; }
+  // Sessions that became live.
+  uint64_t sessions() const { return sessions_; }
+  const env::Address& address() const { return options_.address; }
+
+ private:
+  void session_lost(const Error& why) override;
+  void session_event(const nvme::AsynchronousEvent& event) override;
+  task::Task<void> run();
+  task::Task<Result<void>> one_session();
+  Duration next_pause();
+
+  env::Env& env_;
+  HostSession::Options options_;
+  User* user_;
+  std::unique_ptr<HostSession> session_;
+  bool is_live_ = false;
+  bool is_stopped_ = false;
+  uint32_t failures_ = 0;  // in a row
+  bool refused_ = false;
+  uint64_t sessions_ = 0;
+  std::optional<Error> last_error_;
+  task::Event first_;
+  Result<void> first_result_;
+  task::Event lost_;
+  task::CancelSource closing_;
+  task::Gate gate_;
+};
+
+// Fills in host_nqn and host_id where they are empty: one from the other, both by chance when there
+// is none. All controllers one host uses together must have the same.
+void name_host(env::Env& env, HostOptions& options);
+
+}  // namespace cairn::fabric

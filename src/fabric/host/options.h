@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a host behaves towards the targets it connects to. Each wait has its limit here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace cairn::fabric {
+
+// Commands outstanding on one queue: the table's size is fixed when the queue is made.
+inline constexpr uint16_t kHostDepthMax = 1023;
+inline constexpr uint16_t kHostQueuesMax = 128;
+inline constexpr uint16_t kHostPathsMax = 16;
+// What one command carries at most, whatever MDTS says: larger ones would keep others waiting.
+inline constexpr uint32_t kHostTransferMax = 1 << 20;
+// Bytes received and not yet understood, per connection.
+inline constexpr uint32_t kHostStagingSize = 64 * 1024;
+
+struct HostOptions {
+  std::string host_nqn;               // empty: made from host_id
+  std::array<uint8_t, 16> host_id{};  // all zero: made from host_nqn, or drawn
+  bool header_digest = false;         // demanded: a target without is refused
+  bool data_digest = false;
+  uint16_t queues = 1;   // I/O queues per controller; a target may grant fewer
+  uint16_t depth = 128;  // commands outstanding on each; likewise
+
+  Duration connect_timeout = 10_s;    // of each queue: from the first SYN to Connect's answer
+  Duration admin_timeout = 10_s;      // of each admin command
+  Duration io_timeout = 30_s;         // of each I/O command; then the connection is given up
+  Duration keep_alive = 5_s;          // KATO; 0: none, and a silent target is noticed by I/O only
+  Duration reconnect_delay = 100_ms;  // before the first try; doubles with each, half is chance
+  Duration reconnect_delay_max = 10_s;
+  Duration loss_timeout = 600_s;  // without a usable path for so long, requests fail
+  Duration cancel_timeout = 1_s;  // a cancelled command waits so long for its answer
+  // A change whose connection was lost unanswered is not sent again before this has passed (and
+  // after silence the keep-alive time as well), because the target may still be executing it.
+  Duration quiesce = 1_s;
+  uint32_t retries_max = 5;  // of a command that failed and may be tried again
+};
+
+}  // namespace cairn::fabric

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writing half of a host's queue: whatever is ready goes out together in one write.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "fabric/host/queue.h"
+
+namespace cairn::fabric {
+
+namespace {
+
+// One write: bounded so that the first command in it does not wait for the copying of many.
+constexpr size_t kPiecesMax = 250;
+constexpr size_t kBytesMax = 512 * 1024;
+
+std::array<std::byte, nvme::kDigestSize> digest_of(PieceCursor cursor, uint32_t length) {
+  uint32_t crc = 0;
+  while (length > 0) {
+    const Bytes piece = cursor.take(length);
+    if (piece.empty()) break;
+    crc = crc32c(piece, crc);
+    length -= static_cast<uint32_t>(piece.size());
+  }
+  return std::bit_cast<std::array<std::byte, nvme::kDigestSize>>(nvme::Le32(crc));
+}
+
+}  // namespace
+
+task::Task<void> HostQueue::write_loop() {
+  for (;;) {
+    const Result<void> ready = co_await out_ready_.wait();
+    CHECK(ready.has_value(), "nobody cancels this wait");
+    out_ready_.reset();
+    gather();
+    while (!pieces_.empty()) {
+      const Result<void> sent = co_await stream_->write(std::span(pieces_), ending_.token());
+      write_done();
+      if (!sent) {
+        stop(sent.error());
+        break;
+      }
+      gather();
+    }
+    if (reading_ended_) co_return;
+  }
+}
+
+void HostQueue::gather() {
+  piece_bytes_ = 0;
+  if (greeting_size_ > 0) {
+    pieces_.push_back(Bytes(greeting_).first(std::exchange(greeting_size_, 0)));
+  }
+  if (reading_ended_ || why_) {
+    // Nothing but the reason is worth sending now, and that only between two PDUs.
+    if (farewell_size_ > 0 && current_ == nullptr && !ending_.requested()) {
+      pieces_.push_back(Bytes(farewell_).first(std::exchange(farewell_size_, 0)));
+    }
+    return;
+  }
+  while (pieces_.size() + 2 < kPiecesMax && piece_bytes_ < kBytesMax) {
+    if (current_ == nullptr) {
+      Slot* slot = out_.pop_front();
+      if (slot == nullptr) return;
+      begin_pdu(*slot);
+    }
+    if (!gather_data()) return;
+    if (env_.buggify("host.short_batch")) return;
+  }
+}
+
+void HostQueue::begin_pdu(Slot& slot) {
+  current_ = &slot;
+  if (slot.state == Slot::State::kReady) {
+    begin_capsule(slot);
+  } else {
+    begin_data(slot);
+  }
+}
+
+void HostQueue::begin_capsule(Slot& slot) {
+  HostCommand& command = *slot.command;
+  const bool in_capsule = command.sqe.sgl1.id == nvme::SglId::kDataBlockOffset;
+  slot.state = Slot::State::kSent;
+  slot.pdu_left = in_capsule ? command.length : 0;
+  slot.pdu_has_digest = in_capsule && style_.data_digest;
+  command.sent = true;
+  command.moved = slot.pdu_left;
+  const size_t size = nvme::build_capsule_cmd(slot.prefix, style_, command.sqe, slot.pdu_left);
+  if (slot.pdu_has_digest) slot.digest = digest_of(slot.cursor, slot.pdu_left);
+  add_piece(slot, Bytes(slot.prefix).first(size));
+}
+
+void HostQueue::begin_data(Slot& slot) {
+  const uint32_t length = std::min(slot.window_end - slot.window_next, h2c_data_max_);
+  const nvme::DataPiece piece{
+      .cid = slot.cid, .ttag = slot.ttag, .offset = slot.window_next, .length = length};
+  slot.window_next += length;
+  slot.pdu_left = length;
+  slot.pdu_has_digest = style_.data_digest;
+  slot.command->moved = slot.window_next;
+  const bool last = slot.window_next == slot.window_end;
+  const size_t size = nvme::build_h2c_data(slot.prefix, style_, piece, last);
+  if (slot.pdu_has_digest) slot.digest = digest_of(slot.cursor, length);
+  add_piece(slot, Bytes(slot.prefix).first(size));
+}
+
+void HostQueue::add_piece(Slot& slot, Bytes piece) {
+  pieces_.push_back(piece);
+  piece_bytes_ += piece.size();
+  if (!slot.ListHook<SendingTag>::is_linked()) sending_.push_back(slot);
+}
+
+// The data of the current PDU, or as much as one write holds. True: all of it.
+bool HostQueue::gather_data() {
+  Slot& slot = *current_;
+  while (slot.pdu_left > 0) {
+    if (pieces_.size() + 1 >= kPiecesMax) return false;
+    const Bytes piece = slot.cursor.take(slot.pdu_left);
+    CHECK(!piece.empty(), "a command has the data it sends");
+    slot.pdu_left -= static_cast<uint32_t>(piece.size());
+    add_piece(slot, piece);
+  }
+  if (slot.pdu_has_digest) add_piece(slot, slot.digest);
+  current_ = nullptr;
+  return true;
+}
+
+// The stream has given all memory back, be it sent or not.
+void HostQueue::write_done() {
+  pieces_.clear();
+  while (Slot* slot = sending_.pop_front()) {
+    if (slot == current_) continue;
+    if (slot->answered) {
+      finish(*slot);
+    } else if (slot->window_next < slot->window_end && !slot->ListHook<OutTag>::is_linked()) {
+      out_.push_back(*slot);  // the next PDU of the same R2T, whose header takes the same place
+    }
+  }
+}
+
+}  // namespace cairn::fabric

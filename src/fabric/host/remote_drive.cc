@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/host/remote_drive.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "task/gate.h"
+
+namespace cairn::fabric {
+
+namespace {
+
+// Records are cheap, but not for every combination of options.
+constexpr size_t kPartsMax = 16384;
+
+}  // namespace
+
+RemoteDrive::RemoteDrive(env::Env& env, const Uri& uri)
+    : env_(env),
+      options_(uri.options),
+      delay_timer_(&RemoteDrive::on_delay),
+      loss_timer_(&RemoteDrive::on_loss) {
+  delay_timer_.drive = loss_timer_.drive = this;
+  for (const env::Address& address : uri.paths) {
+    const HostSession::Options options{.address = address, .nqn = uri.nqn, .host = uri.options};
+    Path::User& user = *this;
+    paths_.push_back(std::make_unique<Path>(env, options, uri.nsid, user));
+  }
+  // A pair needs two.
+  const size_t wanted = uri.paths.size() * uri.options.queues * uri.options.depth;
+  for (size_t i = 0; i < std::clamp<size_t>(wanted, 2, kPartsMax); ++i) {
+    parts_.push_back(std::make_unique<Part>(*this));
+    free_.push_back(*parts_.back());
+  }
+  free_count_ = parts_.size();
+}
+
+RemoteDrive::~RemoteDrive() {
+  CHECK(free_count_ == parts_.size() && waiting_.empty(), "nothing is in flight when a drive goes");
+}
+
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(env::Env& env, Uri uri,
+                                                                   task::CancelToken token) {
+  if (uri.is_discovery() || uri.paths.empty()) {
+    co_return fail(Errc::kInvalid, "the URI names no subsystem");
+  }
+  name_host(env, uri.options);
+  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(env, uri));
+  for (const auto& path : drive->paths_) path->start();
+  for (const auto& path : drive->paths_) drive->gate_.spawn(drive->note_attempt(*path));
+  Result<void> settled = co_await drive->settled_.wait(token);
+  if (settled && !drive->is_known_) settled = drive->first_failure_;
+  if (settled) co_return drive;
+  co_await drive->close();
+  co_return fail(settled.error());
+}
+
+// The first path that works settles the opening, or the last that does not.
+task::Task<void> RemoteDrive::note_attempt(Path& path) {
+  const Result<void> result = co_await path.first_attempt({});
+  if (!result && first_failure_) first_failure_ = result;
+  if (result || ++failed_attempts_ == paths_.size()) settled_.set();
+}
+
+task::Task<void> RemoteDrive::close() {
+  CHECK(waiting_.empty() && free_count_ == parts_.size(), "a drive is closed when it is idle");
+  is_closing_ = true;
+  std::vector<task::Task<void>> closing;
+  closing.reserve(paths_.size());
+  for (const auto& path : paths_) closing.push_back(path->close());
+  for (task::Task<void>& each : closing) co_await each;
+  co_await gate_.close();
+  env_.disarm(delay_timer_);
+  env_.disarm(loss_timer_);
+}
+
+// --- requests -----------------------------------------------------------------------------------
+
+void RemoteDrive::start(drive::DriveOp& op) {
+  if (Result<void> possible = can_do(op.request); !possible) return op.complete(possible);
+  if (op.request.kind == drive::Request::Kind::kFlush && !info_.geometry.volatile_cache) {
+    return op.complete({});
+  }
+  if (is_failing_) return op.complete(fail(Errc::kUnreachable, "no path to the namespace"));
+  new (op.scratch) Progress();
+  waiting_.push_back(op);
+  issue();
+}
+
+void RemoteDrive::cancel(drive::DriveOp& op) {
+  Progress& progress = RemoteDrive::progress(op);
+  const Error why = op.cancelled().error();
+  progress.is_cancelled = true;
+  op.ListHook<drive::DriveOp>::unlink();
+  ++progress.parts;  // so that it stays until all its parts were asked
+  for (const auto& part : parts_) {
+    if (part->op != &op) continue;
+    if (part->state == Part::State::kSent && !part->is_second) {
+      HostSession::cancel(*part, why);
+    } else if (part->state == Part::State::kReady || part->state == Part::State::kDelayed) {
+      finish(*part, fail(why));
+    }
+  }
+  --progress.parts;
+  settle(op);
+}
+
+task::Task<Result<nvme::Cqe>> RemoteDrive::execute(nvme::Sqe sqe, MutableBytes data,
+                                                   task::CancelToken token) {
+  Path* path = pick();
+  if (path == nullptr) co_return fail(Errc::kUnreachable, "no path to the namespace");
+  HostSession& session = path->session();
+  if (Result<void> entered = session.gate().enter(); !entered) co_return fail(entered.error());
+  Result<nvme::Cqe> answer = co_await session.io(sqe, data, token);
+  session.gate().leave();
+  co_return answer;
+}
+
+// --- paths --------------------------------------------------------------------------------------
+
+Result<void> RemoteDrive::path_described(Path&, const NamespaceInfo& info) {
+  if (!is_known_) {
+    info_ = info;
+    is_known_ = true;
+    return {};
+  }
+  if (!info_.is_same(info)) {
+    return fail(Errc::kInvalid, "the path leads to another namespace of the same number");
+  }
+  if (info.geometry.block_size != info_.geometry.block_size) {
+    return fail(Errc::kInvalid, "the namespace has another block size now");
+  }
+  info_.geometry.blocks = info.geometry.blocks;
+  // What one path cannot do is not asked of any.
+  info_.command_blocks = std::min(info_.command_blocks, info.command_blocks);
+  info_.compare_write_blocks = std::min(info_.compare_write_blocks, info.compare_write_blocks);
+  info_.zeroes_blocks = std::min(info_.zeroes_blocks, info.zeroes_blocks);
+  info_.discard_blocks = std::min(info_.discard_blocks, info.discard_blocks);
+  info_.can_compare = info_.can_compare && info.can_compare;
+  return {};
+}
+
+void RemoteDrive::path_changed(Path&) {
+  if (!is_closing_) look_for_path();
+}
+
+Path* RemoteDrive::pick() {
+  Path* best = nullptr;
+  size_t best_index = 0;
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    const size_t index = (next_path_ + i) % paths_.size();
+    Path& path = *paths_[index];
+    const Path::Rank rank = path.rank();
+    if (rank == Path::Rank::kUnusable) continue;
+    if (best != nullptr && best->rank() <= rank) continue;
+    best = &path;
+    best_index = index;
+    if (rank == Path::Rank::kOptimized) break;
+  }
+  if (best != nullptr) next_path_ = best_index + 1;
+  return best;
+}
+
+// A path came or went: those who wait go on, or begin to count the time.
+void RemoteDrive::look_for_path() {
+  if (pick() != nullptr) {
+    is_failing_ = false;
+    env_.disarm(loss_timer_);
+    while (Part* part = ready_.pop_front()) send(*part);
+    return issue();
+  }
+  if (std::ranges::all_of(paths_, [](const auto& path) { return path->is_stopped(); })) {
+    is_failing_ = true;
+    return fail_all(Error(Errc::kCancelled, "the host stops"));
+  }
+  if (is_failing_ || loss_timer_.is_armed()) return;
+  env_.arm(loss_timer_, env_.now() + options_.loss_timeout);
+}
+
+void RemoteDrive::on_loss(task::Timer& timer) {
+  RemoteDrive& drive = *static_cast<DriveTimer&>(timer).drive;
+  drive.env_.trace().record("host.no_path");
+  drive.is_failing_ = true;
+  drive.fail_all(Error(Errc::kUnreachable, "no path to the namespace for too long"));
+}
+
+}  // namespace cairn::fabric

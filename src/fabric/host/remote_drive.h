@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// RemoteDrive: a namespace across the network as a Drive, over one path or several.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/units.h"
+#include "drive/drive.h"
+#include "env/env.h"
+#include "fabric/host/command.h"
+#include "fabric/host/namespace_info.h"
+#include "fabric/host/options.h"
+#include "fabric/host/path.h"
+#include "fabric/host/uri.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+#include "task/timer.h"
+
+namespace cairn::fabric {
+
+// Requests become commands, as many as the controllers' limits ask for, and go to a usable path:
+// optimized ones first, in turn among equals. A command that finds no path, or whose path is lost,
+// waits for one; it is sent again unless the target may have executed it and doing that twice could
+// show (compare-and-write, execute()): then it fails with kReset. Without a usable path for
+// loss_timeout requests fail with kUnreachable, until there is one again.
+//
+// A change that was lost unanswered is sent again only after the quiesce time, because the target
+// may still be executing it. A change that is cancelled and not answered in time leaves the blocks
+// open for as long: what it wrote may appear late.
+//
+// Memory: a record of about 350 bytes per command, paths x queues x depth of them.
+class RemoteDrive final : public drive::Drive, private Path::User {
+ public:
+  // Connects all paths of `uri`; one that works is enough, the others are tried again by
+  // themselves. Errors of the first path when none works: those of HostSession::open, kNotFound
+  // (no such namespace), kUnsupported (a format that no Drive has). kInvalid: a discovery URI.
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(env::Env& env, Uri uri,
+                                                               task::CancelToken token = {});
+  ~RemoteDrive() override;
+
+  const drive::Geometry& geometry() const override { return info_.geometry; }
+  task::Task<void> close() override;
+
+  // A command as it is, on a path that is usable now: once, whatever happens. For reservations and
+  // the like. kUnreachable: no path; others as CommandOp. A status is the caller's to judge.
+  task::Task<Result<nvme::Cqe>> execute(nvme::Sqe sqe, MutableBytes data,
+                                        task::CancelToken token = {});
+
+  const NamespaceInfo& info() const { return info_; }
+  std::span<const std::unique_ptr<Path>> paths() const { return paths_; }
+
+  struct Counters {
+    uint64_t commands = 0;  // sent
+    uint64_t resent = 0;    // of those, again
+    uint64_t waited = 0;    // that found no path
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct QueueTag;
+  // One command of a request: a slot of the table.
+  struct Part : HostCommand, ListHook<QueueTag> {
+    enum class State : uint8_t {
+      kFree,
+      kReady,    // waits for a path
+      kDelayed,  // waits for its time
+      kSent,     // a session has it
+      kHeld,     // the first of a pair to come back
+    };
+    explicit Part(RemoteDrive& owner) : HostCommand(&RemoteDrive::on_done), drive(owner) {}
+    RemoteDrive& drive;
+    State state = State::kFree;
+    bool is_second = false;
+    bool repeats = true;  // it may be executed twice
+    drive::DriveOp* op = nullptr;
+    Path* path = nullptr;
+    Part* pair = nullptr;   // the other of two fused ones
+    uint32_t failures = 0;  // that count against retries_max
+    uint32_t losses = 0;    // of connections
+    Time not_before;
+    std::array<std::byte, 16> range;  // the data of a Dataset Management
+    MutableBytes range_piece;
+  };
+  // What is kept in a DriveOp's own room.
+  struct Progress {
+    uint64_t issued = 0;  // blocks that have a part
+    uint32_t parts = 0;   // not yet finished
+    bool is_cancelled = false;
+    bool has_failed = false;
+    Error error{Errc::kIo, ""};
+  };
+  static_assert(sizeof(Progress) <= drive::DriveOp::kScratchSize);
+  struct DriveTimer : task::Timer {
+    using Timer::Timer;
+    RemoteDrive* drive = nullptr;
+  };
+
+  RemoteDrive(env::Env& env, const Uri& uri);
+  task::Task<void> note_attempt(Path& path);
+
+  // Drive (remote_drive.cc).
+  void start(drive::DriveOp& op) override;
+  void cancel(drive::DriveOp& op) override;
+  // Path::User (remote_drive.cc).
+  Result<void> path_described(Path& path, const NamespaceInfo& info) override;
+  void path_changed(Path& path) override;
+
+  // Making commands (remote_parts.cc).
+  void issue();
+  void issue_part(drive::DriveOp& op);
+  void issue_pair(drive::DriveOp& op);
+  Part& take_part(drive::DriveOp& op);
+  void fill_part(Part& part, uint64_t first, uint32_t blocks);
+  Result<void> can_do(const drive::Request& request) const;
+  uint64_t next_blocks(const drive::Request& request, uint64_t done) const;
+  bool discards_by_zeroes() const;
+
+  // Their fate (remote_retry.cc).
+  static void on_done(HostCommand& command);
+  void part_done(Part& part);
+  void pair_done(Part& first, Part& second);
+  void part_lost(Part& part);
+  void send(Part& part);
+  void send_later(Part& part, Duration pause);
+  void finish(Part& part, const Result<void>& result);
+  void free_part(Part& part);
+  void settle(drive::DriveOp& op);
+  void fail_all(const Error& why);
+  bool may_fail_again(Part& part);
+  Duration retry_pause(const Part& part) const;
+  Path* pick();
+  void look_for_path();
+  static void on_delay(task::Timer& timer);
+  static void on_loss(task::Timer& timer);
+  static Progress& progress(drive::DriveOp& op) { return *reinterpret_cast<Progress*>(op.scratch); }
+
+  env::Env& env_;
+  const HostOptions options_;
+  std::vector<std::unique_ptr<Path>> paths_;
+  size_t next_path_ = 0;
+  NamespaceInfo info_;
+  bool is_known_ = false;  // info_ is filled in
+  bool is_closing_ = false;
+  // While it is being opened.
+  task::Event settled_;
+  size_t failed_attempts_ = 0;
+  Result<void> first_failure_;
+  task::Gate gate_;
+
+  std::vector<std::unique_ptr<Part>> parts_;
+  List<Part, QueueTag> free_;
+  size_t free_count_ = 0;
+  List<Part, QueueTag> ready_;
+  List<Part, QueueTag> delayed_;
+  List<drive::DriveOp, drive::DriveOp> waiting_;  // not wholly issued
+  bool is_failing_ = false;                       // no path for too long
+  DriveTimer delay_timer_;
+  DriveTimer loss_timer_;
+  Counters counters_;
+};
+
+}  // namespace cairn::fabric

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of commands: done, sent again, or failed.
+#include <algorithm>
+
+#include "base/check.h"
+#include "fabric/host/remote_drive.h"
+#include "fabric/host/status_error.h"
+
+namespace cairn::fabric {
+
+using drive::DriveOp;
+
+namespace {
+
+// Before a command that failed is tried again, when its status names no time.
+constexpr Duration kRetryPause = 100_ms;
+// A command that ends every connection it is sent on must not do so for ever.
+constexpr uint32_t kLossesMax = 16;
+
+}  // namespace
+
+void RemoteDrive::send(Part& part) {
+  if (is_failing_) return finish(part, fail(Errc::kUnreachable, "no path to the namespace"));
+  part.path = pick();
+  if (part.path == nullptr) {
+    ++counters_.waited;
+    part.state = Part::State::kReady;
+    if (part.pair != nullptr) part.pair->state = Part::State::kReady;
+    ready_.push_back(part);
+    return look_for_path();
+  }
+  ++counters_.commands;
+  if (part.sent) ++counters_.resent;
+  part.state = Part::State::kSent;
+  if (part.pair != nullptr) {
+    part.pair->state = Part::State::kSent;
+    part.pair->path = part.path;
+  }
+  part.path->session().submit(part);
+}
+
+void RemoteDrive::send_later(Part& part, Duration pause) {
+  if (pause <= 0_s) return send(part);
+  part.state = Part::State::kDelayed;
+  part.not_before = env_.now() + pause;
+  delayed_.push_back(part);
+  if (delay_timer_.is_armed() && delay_timer_.when() <= part.not_before) return;
+  env_.disarm(delay_timer_);
+  env_.arm(delay_timer_, part.not_before);
+}
+
+void RemoteDrive::on_delay(task::Timer& timer) {
+  RemoteDrive& drive = *static_cast<DriveTimer&>(timer).drive;
+  Time next = Time::never();
+  List<Part, QueueTag> due;
+  drive.delayed_.for_each([&](Part& part) {
+    if (part.not_before > drive.env_.now()) {
+      next = std::min(next, part.not_before);
+      return;
+    }
+    part.ListHook<QueueTag>::unlink();
+    due.push_back(part);
+  });
+  if (next != Time::never()) drive.env_.arm(timer, next);
+  while (Part* part = due.pop_front()) drive.send(*part);
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+void RemoteDrive::on_done(HostCommand& command) {
+  Part& part = static_cast<Part&>(command);
+  if (part.pair == nullptr) return part.drive.part_done(part);
+  // A pair is judged when both have come back.
+  Part& other = *part.pair;
+  part.state = Part::State::kHeld;
+  if (other.state != Part::State::kHeld) return;
+  part.drive.pair_done(part.is_second ? other : part, part.is_second ? part : other);
+}
+
+void RemoteDrive::part_done(Part& part) {
+  if (!part.transport) return part_lost(part);
+  const nvme::Status status = part.cqe.get_status();
+  const bool gave_up = progress(*part.op).is_cancelled;
+  if (status.ok()) {
+    if (part.corrupt) {
+      if (!gave_up && may_fail_again(part)) return send(part);
+      return finish(part, fail(Errc::kCorrupt, "data digest"));
+    }
+    if (part.moved == part.length) return finish(part, {});
+    return finish(part, fail(Errc::kCorrupt, "the target reports success for part of the data"));
+  }
+  if (gave_up) return finish(part, fail(error_of(status)));
+  if (is_path_status(status)) {
+    part.path->failed(status);
+    return send(part);
+  }
+  if (is_transient_status(status) && may_fail_again(part)) {
+    return send_later(part, retry_pause(part));
+  }
+  finish(part, fail(error_of(status)));
+}
+
+bool RemoteDrive::may_fail_again(Part& part) { return part.failures++ < options_.retries_max; }
+
+// CRD, when the status has one and the controller says what it means.
+Duration RemoteDrive::retry_pause(const Part& part) const {
+  const uint8_t which = part.cqe.get_status().retry_delay();
+  if (which == 0 || part.path->rank() == Path::Rank::kUnusable) return kRetryPause;
+  const uint16_t units = part.path->session().identity().retry_delay_100ms[which - 1];
+  return std::max(units * 100_ms, kRetryPause);
+}
+
+// The connection ended without an answer, or the command was cancelled.
+void RemoteDrive::part_lost(Part& part) {
+  const Error why = part.transport.error();
+  if (is_closing_ || progress(*part.op).is_cancelled) return finish(part, fail(why));
+  if (!part.sent) return send(part);
+  const bool is_suspect = why != Errc::kReset && why != Errc::kClosed;
+  if (++part.losses > kLossesMax || (is_suspect && !may_fail_again(part))) {
+    return finish(part, fail(why));
+  }
+  if (!part.changes || options_.quiesce == 0_s) return send(part);
+  // The target may hear of the end of the connection only by the silence of the host.
+  const bool was_silent = why == Errc::kTimedOut;
+  send_later(part, options_.quiesce + (was_silent ? options_.keep_alive : 0_s));
+}
+
+// Compare and Write as one: never executed twice, so only sent again when it was not executed.
+void RemoteDrive::pair_done(Part& first, Part& second) {
+  DriveOp& op = *first.op;
+  const bool gave_up = progress(op).is_cancelled || is_closing_;
+  Result<void> result;
+  if (!first.transport || !second.transport) {
+    if (!gave_up && !first.sent && !second.sent) return send(first);
+    const Error why = first.transport ? second.transport.error() : first.transport.error();
+    result = gave_up ? fail(why) : fail(Errc::kReset, "the connection ended before the answer");
+  } else {
+    const nvme::Status compared = first.cqe.get_status();
+    const nvme::Status written = second.cqe.get_status();
+    if (!gave_up && is_path_status(compared) && !written.ok()) {
+      first.path->failed(compared);
+      return send(first);
+    }
+    if (!compared.ok()) {
+      result = fail(error_of(compared));
+    } else if (!written.ok()) {
+      result = fail(error_of(written));
+    } else if (second.moved != second.length) {
+      result = fail(Errc::kCorrupt, "the target reports success for part of the data");
+    }
+  }
+  second.pair = first.pair = nullptr;
+  finish(second, result);
+  finish(first, result);
+}
+
+// --- ends ---------------------------------------------------------------------------------------
+
+void RemoteDrive::finish(Part& part, const Result<void>& result) {
+  DriveOp& op = *part.op;
+  Progress& progress = RemoteDrive::progress(op);
+  if (part.pair != nullptr) {
+    // Neither was sent: they end together.
+    Part& other = *part.pair;
+    part.pair = other.pair = nullptr;
+    free_part(other);
+    --progress.parts;
+  }
+  free_part(part);
+  --progress.parts;
+  if (!result && !progress.has_failed) {
+    progress.has_failed = true;
+    progress.error = result.error();
+    op.ListHook<DriveOp>::unlink();
+  }
+  settle(op);
+  issue();
+}
+
+void RemoteDrive::free_part(Part& part) {
+  part.ListHook<QueueTag>::unlink();
+  part.state = Part::State::kFree;
+  part.op = nullptr;
+  free_.push_front(part);
+  ++free_count_;
+}
+
+// Completes a request of which nothing is left to wait for.
+void RemoteDrive::settle(DriveOp& op) {
+  Progress& progress = RemoteDrive::progress(op);
+  if (progress.parts > 0 || op.ListHook<DriveOp>::is_linked()) return;
+  if (progress.has_failed) return op.complete(fail(progress.error));
+  const bool is_whole = progress.issued == op.request.blocks;
+  op.complete(is_whole || op.request.kind == drive::Request::Kind::kFlush ? Result<void>()
+                                                                          : op.cancelled());
+}
+
+// Everything that waits for a path.
+void RemoteDrive::fail_all(const Error& why) {
+  while (Part* part = ready_.front()) finish(*part, fail(why));
+  while (Part* part = delayed_.front()) finish(*part, fail(why));
+  while (DriveOp* op = waiting_.front()) {
+    op->ListHook<DriveOp>::unlink();
+    Progress& progress = RemoteDrive::progress(*op);
+    progress.has_failed = true;
+    progress.error = why;
+    settle(*op);
+  }
+}
+
+}  // namespace cairn::fabric

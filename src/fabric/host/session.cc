@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/host/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "nvme/command_format.h"
+#include "nvme/property_format.h"
+#include "task/deadline.h"
+
+namespace cairn::fabric {
+
+// --- one command --------------------------------------------------------------------------------
+
+CommandOp::CommandOp(HostSession& session, HostQueue* queue, const nvme::Sqe& sqe,
+                     MutableBytes data, task::CancelToken token)
+    : Operation(token), session_(session), queue_(queue), piece_(data), command_(&on_done) {
+  command_.op = this;
+  command_.sqe = sqe;
+  command_.data = std::span<const MutableBytes>(&piece_, 1);
+  command_.length = static_cast<uint32_t>(data.size());
+}
+
+void CommandOp::start() {
+  if (session_.lost_) return complete(fail(*session_.lost_));
+  session_.submit_to(queue_, command_);
+}
+
+void CommandOp::cancel() { HostSession::cancel(command_, token().error()); }
+
+void CommandOp::on_done(HostCommand& command) {
+  CommandOp& op = *static_cast<Command&>(command).op;
+  if (!command.transport) return op.complete(fail(command.transport.error()));
+  if (command.corrupt) return op.complete(fail(Errc::kCorrupt, "data digest"));
+  op.complete(command.cqe);
+}
+
+// --- life ---------------------------------------------------------------------------------------
+
+HostSession::HostSession(env::Env& env, const Options& options, User& user)
+    : env_(env), options_(options), user_(user) {}
+
+HostSession::~HostSession() {
+  CHECK(waiting_.empty() && admin_waiting_.empty(), "a session is closed before it is destroyed");
+}
+
+void HostSession::lose(const Error& why) {
+  if (lost_) return;
+  lost_ = why;
+  env_.trace().record("host.session_lost", static_cast<uint64_t>(why.code()));
+  if (admin_ != nullptr) admin_->stop(why);
+  for (const auto& queue : io_) queue->stop(why);
+  if (is_open_) user_.session_lost(why);
+  hand_back_waiting();
+  closing_.request();
+}
+
+void HostSession::hand_back_waiting() {
+  for (List<HostCommand, HostCommand>* list : {&waiting_, &admin_waiting_}) {
+    while (HostCommand* command = list->pop_front()) {
+      command->transport = fail(*lost_);
+      command->sent = false;
+      command->done(*command);
+    }
+  }
+}
+
+task::Task<void> HostSession::close() {
+  if (is_open_ && !lost_) co_await shut_down();
+  is_open_ = false;
+  lose(Error(Errc::kClosed, "the host ended the session"));
+  for (const auto& queue : io_) co_await queue->close();
+  if (admin_ != nullptr) co_await admin_->close();
+  co_await gate_.close();
+}
+
+// Tells the target that this was on purpose, so that it need not wait for keep-alives. That it
+// hears is not worth waiting for long.
+task::Task<void> HostSession::shut_down() {
+  constexpr Duration kLimit = 1_s;
+  task::Deadline deadline(env_, env_.now() + kLimit);
+  nvme::Configuration configuration{.enable = true,
+                                    .page_size = capabilities_.page_size_min,
+                                    .shutdown = nvme::ShutdownNotice::kNormal,
+                                    .submission_entry_size = 6,
+                                    .completion_entry_size = 4};
+  const Result<void> told = co_await set_property(nvme::PropertyOffset::kConfiguration,
+                                                  configuration.encode(), deadline.token());
+  env_.trace().record("host.shut_down", told.has_value() ? 1 : 0);
+}
+
+// --- commands -----------------------------------------------------------------------------------
+
+bool HostSession::can_fuse() const {
+  return (identity_->fused & nvme::Fuses::kCompareAndWrite) != 0 && !io_.empty() &&
+         io_.front()->outstanding() + io_.front()->room() > 1;
+}
+
+uint32_t HostSession::capacity() const {
+  uint32_t total = 0;
+  for (const auto& queue : io_) total += queue->outstanding() + queue->room();
+  return total;
+}
+
+HostQueue* HostSession::pick(const HostCommand& command) {
+  const uint32_t needed = command.second != nullptr ? 2 : 1;
+  for (size_t i = 0; i < io_.size(); ++i) {
+    HostQueue* queue = io_[next_queue_].get();
+    next_queue_ = next_queue_ + 1 == io_.size() ? 0 : next_queue_ + 1;
+    if (queue->room() >= needed) return queue;
+  }
+  return nullptr;
+}
+
+void HostSession::submit(HostCommand& command) { submit_to(nullptr, command); }
+
+// Nobody overtakes those who wait.
+void HostSession::submit_to(HostQueue* queue, HostCommand& command) {
+  CHECK(!lost_, "nothing is submitted to a lost session");
+  if (queue == nullptr) {
+    queue = waiting_.empty() ? pick(command) : nullptr;
+    return queue != nullptr ? queue->submit(command) : waiting_.push_back(command);
+  }
+  if (queue != admin_.get()) return queue->submit(command);  // an I/O queue's own Connect
+  if (!admin_waiting_.empty() || queue->room() == 0) return admin_waiting_.push_back(command);
+  queue->submit(command);
+}
+
+void HostSession::cancel(HostCommand& command, const Error& why) {
+  if (command.queue != nullptr) return command.queue->cancel(command, why);
+  command.unlink();
+  command.transport = fail(why);
+  command.sent = false;
+  command.done(command);
+}
+
+void HostSession::queue_has_room(HostQueue& queue) {
+  List<HostCommand, HostCommand>& waiting = &queue == admin_.get() ? admin_waiting_ : waiting_;
+  while (HostCommand* first = waiting.front()) {
+    if (lost_ || queue.room() < (first->second != nullptr ? 2u : 1u)) return;
+    waiting.pop_front();
+    queue.submit(*first);
+  }
+}
+
+void HostSession::queue_ended(HostQueue& queue, const Error& why) {
+  env_.trace().record("host.queue_lost", queue.id(), static_cast<uint64_t>(why.code()));
+  lose(why);
+}
+
+// --- what a session does by itself --------------------------------------------------------------
+
+task::Task<void> HostSession::keep_alive_loop() {
+  const Duration time = options_.host.keep_alive;
+  while (!lost_) {
+    const Result<void> slept = co_await task::sleep_for(env_, time / 2, closing_.token());
+    if (!slept || lost_) co_return;
+    task::Deadline deadline(env_, env_.now() + time, closing_.token());
+    const nvme::Sqe sqe = nvme::Sqe::make(nvme::AdminOpcode::kKeepAlive);
+    const Result<nvme::Cqe> answer = co_await admin(sqe, {}, deadline.token());
+    if (answer && answer->get_status().ok()) continue;
+    if (closing_.requested()) co_return;
+    lose(answer ? Error(Errc::kReset, "the target refuses to be kept alive",
+                        answer->status.value() >> 1)
+                : answer.error());
+  }
+}
+
+task::Task<void> HostSession::event_loop() {
+  while (!lost_) {
+    const nvme::Sqe sqe = nvme::Sqe::make(nvme::AdminOpcode::kAsynchronousEventRequest);
+    CommandOp request = admin(sqe);
+    request.never_times_out();
+    const Result<nvme::Cqe> answer = co_await request;
+    // A target that refuses sends no events; what changes is then seen when something fails.
+    if (!answer || !answer->get_status().ok() || closing_.requested()) co_return;
+    const nvme::AsynchronousEvent event = nvme::AsynchronousEvent::decode(answer->dw0);
+    env_.trace().record("host.event", static_cast<uint64_t>(event.type), event.info);
+    user_.session_event(event);
+  }
+}
+
+void HostSession::queue_wants_abort(HostQueue& queue, uint16_t command_id) {
+  if (lost_ || closing_.requested() || aborts_ > identity_->aborts_max) return;
+  gate_.spawn(send_abort(queue.id(), command_id));
+}
+
+task::Task<void> HostSession::send_abort(uint16_t queue_id, uint16_t command_id) {
+  ++aborts_;
+  nvme::Sqe sqe = nvme::Sqe::make(nvme::AdminOpcode::kAbort);
+  nvme::AbortFields{.sqid = queue_id, .cid = command_id}.encode(sqe);
+  // Whether it helps is seen at the command itself.
+  const Result<nvme::Cqe> answer = co_await admin(sqe);
+  env_.trace().record("host.abort", command_id, answer.has_value() ? 1 : 0);
+  --aborts_;
+}
+
+}  // namespace cairn::fabric

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/host/uri.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "fabric/host/uuid.h"
+#include "nvme/command_format.h"
+#include "nvme/nqn.h"
+
+namespace cairn::fabric {
+
+namespace {
+
+using Problem = std::unexpected<std::string>;
+
+constexpr std::string_view kScheme = "nvme-tcp://";
+constexpr Duration kDurationMax = 366 * 24 * 3600_s;
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// --- durations ----------------------------------------------------------------------------------
+
+struct Unit {
+  std::string_view name;
+  Duration size;
+};
+constexpr std::array kUnits = {Unit{"us", 1_us}, Unit{"ms", 1_ms}, Unit{"m", 60_s}, Unit{"s", 1_s}};
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  if (text == "0") return 0_s;
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    const auto count = parse_number(text.substr(0, text.size() - unit.name.size()));
+    if (!count || *count > static_cast<uint64_t>(kDurationMax / unit.size)) return std::nullopt;
+    return static_cast<int64_t>(*count) * unit.size;
+  }
+  return std::nullopt;
+}
+
+std::string duration_text(Duration duration) {
+  if (duration == Duration::max()) return "never";
+  if (duration == 0_s) return "0";
+  for (const Duration size : {1_s, 1_ms, 1_us}) {
+    if (duration.ns % size.ns != 0) continue;
+    return fmt::format("{}{}", duration / size, size == 1_s ? "s" : size == 1_ms ? "ms" : "us");
+  }
+  return fmt::format("{}us", duration / 1_us);
+}
+
+struct DurationOption {
+  std::string_view name;
+  Duration HostOptions::* member;
+  bool may_be_zero = false;
+  bool may_be_never = false;
+};
+constexpr std::array kDurations = {
+    DurationOption{"connect_timeout", &HostOptions::connect_timeout},
+    DurationOption{"admin_timeout", &HostOptions::admin_timeout},
+    DurationOption{"io_timeout", &HostOptions::io_timeout},
+    DurationOption{"kato", &HostOptions::keep_alive, true},
+    DurationOption{"reconnect_delay", &HostOptions::reconnect_delay},
+    DurationOption{"reconnect_delay_max", &HostOptions::reconnect_delay_max},
+    DurationOption{"loss_timeout", &HostOptions::loss_timeout, true, true},
+    DurationOption{"cancel_timeout", &HostOptions::cancel_timeout, true},
+    DurationOption{"quiesce", &HostOptions::quiesce, true},
+};
+
+// --- percent encoding ---------------------------------------------------------------------------
+
+std::optional<std::string> decode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    uint8_t byte = 0;
+    const std::string_view digits = text.substr(i + 1, 2);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() < 2 || error != std::errc{} || end != digits.data() + 2) return std::nullopt;
+    decoded += static_cast<char>(byte);
+    i += 2;
+  }
+  return decoded;
+}
+
+std::string encode(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain =
+        byte > ' ' && byte < 0x7f && std::string_view("%?&#=/").find(c) == std::string_view::npos;
+    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return encoded;
+}
+
+// --- parts --------------------------------------------------------------------------------------
+
+std::expected<env::Address, std::string> parse_host(std::string_view text, uint16_t port) {
+  std::string host(text);
+  if (host == "localhost" || host.starts_with("localhost:")) host.replace(0, 9, "127.0.0.1");
+  const size_t bracket = host.rfind(']');
+  const size_t colon = host.rfind(':');
+  const bool has_port =
+      colon != std::string::npos && (bracket == std::string::npos || colon > bracket);
+  if (!has_port) host += fmt::format(":{}", port);
+  Result<env::Address> address = env::Address::parse(host);
+  if (!address || address->family == env::Address::Family::kLocal) {
+    return Problem(fmt::format(
+        "'{}' is not HOST or HOST:PORT with an IP address (IPv6 in brackets; names are not looked "
+        "up)",
+        text));
+  }
+  if (address->port == 0) return Problem(fmt::format("'{}' has port 0", text));
+  return *address;
+}
+
+std::expected<std::string, std::string> parse_nqn(std::string_view text, const char* what) {
+  std::optional<std::string> nqn = decode(text);
+  if (!nqn) return Problem(fmt::format("'{}' has a '%' without two hexadecimal digits", text));
+  const bool sound =
+      !nqn->empty() && nqn->size() <= nvme::kNqnMax && nqn->find('\0') == std::string::npos;
+  if (!sound) {
+    return Problem(
+        fmt::format("'{}' is no {}: 1 to {} bytes, none of them zero", text, what, nvme::kNqnMax));
+  }
+  return std::move(*nqn);
+}
+
+// --- options ------------------------------------------------------------------------------------
+
+struct Option {
+  std::string_view key;
+  std::string_view value;
+};
+
+Problem out_of_range(const Option& option, uint64_t low, uint64_t high) {
+  return Problem(
+      fmt::format("{}='{}' is not a number from {} to {}", option.key, option.value, low, high));
+}
+
+template <class T>
+std::expected<void, std::string> set_number(const Option& option, T& to, uint64_t low,
+                                            uint64_t high) {
+  const auto number = parse_number(option.value);
+  if (!number || *number < low || *number > high) return out_of_range(option, low, high);
+  to = static_cast<T>(*number);
+  return {};
+}
+
+std::expected<void, std::string> set_switch(const Option& option, bool& to) {
+  if (option.value != "on" && option.value != "off") {
+    return Problem(fmt::format("{}='{}' is neither 'on' nor 'off'", option.key, option.value));
+  }
+  to = option.value == "on";
+  return {};
+}
+
+std::expected<void, std::string> set_duration(const Option& option, const DurationOption& which,
+                                              HostOptions& options) {
+  if (which.may_be_never && option.value == "never") {
+    options.*which.member = Duration::max();
+    return {};
+  }
+  const auto duration = parse_duration(option.value);
+  if (!duration || (*duration == 0_s && !which.may_be_zero)) {
+    return Problem(fmt::format("{}='{}' is not a time such as '500ms', '5s' or '2m'{}", option.key,
+                               option.value, which.may_be_zero ? ", or '0'" : " above 0"));
+  }
+  options.*which.member = *duration;
+  return {};
+}
+
+std::expected<void, std::string> set_option(const Option& option, uint16_t port, Uri& uri) {
+  HostOptions& options = uri.options;
+  const std::string_view key = option.key;
+  if (key == "nsid") return set_number(option, uri.nsid, 1, nvme::kBroadcastNsid - 1);
+  if (key == "queues") return set_number(option, options.queues, 1, kHostQueuesMax);
+  if (key == "depth") return set_number(option, options.depth, 1, kHostDepthMax);
+  if (key == "retries") return set_number(option, options.retries_max, 0, 1000);
+  if (key == "hdgst") return set_switch(option, options.header_digest);
+  if (key == "ddgst") return set_switch(option, options.data_digest);
+  if (key == "hostnqn") {
+    auto nqn = parse_nqn(option.value, "host NQN");
+    if (!nqn) return Problem(nqn.error());
+    options.host_nqn = std::move(*nqn);
+    return {};
+  }
+  if (key == "hostid") {
+    const auto id = parse_uuid(option.value);
+    if (!id) return Problem(fmt::format("hostid='{}' is not a UUID", option.value));
+    options.host_id = *id;
+    return {};
+  }
+  if (key == "path") {
+    auto address = parse_host(option.value, port);
+    if (!address) return Problem(address.error());
+    if (uri.paths.size() == kHostPathsMax) {
+      return Problem(fmt::format("there are more than {} paths", kHostPathsMax));
+    }
+    uri.paths.push_back(std::move(*address));
+    return {};
+  }
+  for (const DurationOption& each : kDurations) {
+    if (each.name == key) return set_duration(option, each, options);
+  }
+  return Problem(fmt::format("'{}' is not an option of an nvme-tcp URI", key));
+}
+
+}  // namespace
+
+bool Uri::is_discovery() const { return nqn == nvme::kDiscoveryNqn; }
+
+std::expected<Uri, std::string> Uri::parse(std::string_view text) {
+  if (!text.starts_with(kScheme)) {
+    return Problem(fmt::format("'{}' does not begin with '{}'", text, kScheme));
+  }
+  std::string_view rest = text.substr(kScheme.size());
+  std::string_view query;
+  if (const size_t mark = rest.find('?'); mark != std::string_view::npos) {
+    query = rest.substr(mark + 1);
+    rest = rest.substr(0, mark);
+  }
+  const size_t slash = rest.find('/');
+  const std::string_view name =
+      slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+  const uint16_t port = name.empty() ? kDiscoveryPort : kNvmePort;
+
+  Uri uri;
+  auto address = parse_host(rest.substr(0, slash), port);
+  if (!address) return Problem(address.error());
+  uri.paths.push_back(std::move(*address));
+  uri.nqn = nvme::kDiscoveryNqn;
+  if (!name.empty()) {
+    auto nqn = parse_nqn(name, "NQN");
+    if (!nqn) return Problem(nqn.error());
+    uri.nqn = std::move(*nqn);
+  }
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    const size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      return Problem(fmt::format("'{}' is not KEY=VALUE", pair));
+    }
+    const Option option{.key = pair.substr(0, equals), .value = pair.substr(equals + 1)};
+    if (auto set = set_option(option, port, uri); !set) return Problem(set.error());
+  }
+  return uri;
+}
+
+std::string Uri::text() const {
+  const HostOptions defaults;
+  std::string query;
+  const auto add = [&](std::string_view key, std::string_view value) {
+    query += fmt::format("{}{}={}", query.empty() ? '?' : '&', key, value);
+  };
+  if (!is_discovery() || nsid != 1) add("nsid", fmt::to_string(nsid));
+  for (size_t i = 1; i < paths.size(); ++i) add("path", paths[i].text());
+  if (!options.host_nqn.empty()) add("hostnqn", encode(options.host_nqn));
+  if (options.host_id != defaults.host_id) add("hostid", uuid_text(options.host_id));
+  if (options.header_digest) add("hdgst", "on");
+  if (options.data_digest) add("ddgst", "on");
+  if (options.queues != defaults.queues) add("queues", fmt::to_string(options.queues));
+  if (options.depth != defaults.depth) add("depth", fmt::to_string(options.depth));
+  if (options.retries_max != defaults.retries_max) {
+    add("retries", fmt::to_string(options.retries_max));
+  }
+  for (const DurationOption& each : kDurations) {
+    const Duration value = options.*each.member;
+    if (value != defaults.*each.member) add(each.name, duration_text(value));
+  }
+  const std::string name = is_discovery() ? "" : "/" + encode(nqn);
+  return fmt::format("{}{}{}{}", kScheme, paths.front().text(), name, query);
+}
+
+}  // namespace cairn::fabric

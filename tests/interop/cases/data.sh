@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+# Cases: what is written is read back, by fio, by file systems and by single commands.
+
+# Both namespaces at once: a box serves them from different kinds of drives.
+both() { # OPTIONS...
+  connect
+  verified_io both "$(device 1) $(device 2)" "$@"
+  no_complaints
+}
+
+case_fio_4k() { both --bs=4k --size=2M --iodepth=32; }
+case_fio_128k() { both --bs=128k --size=8M; }
+case_fio_1m() { both --bs=1M --size=12M --iodepth=4; }
+case_fio_mixed() {
+  both --rw=randrw --rwmixread=40 --bssplit=512/10:4k/40:36k/20:128k/20:1m/10 --size=6M
+}
+
+# file_system COMMAND...: made by COMMAND, filled with a copy, and read back past all caches.
+file_system() {
+  local file
+  connect
+  "$@" "$(device 1)" || fail "$1 ended with $?"
+  mount "$(device 1)" /mnt || fail "cannot mount"
+  cp -a /bin /mnt/ || fail "cannot copy"
+  umount /mnt
+  mount "$(device 1)" /mnt || fail "cannot mount again"
+  find /bin -type f >files
+  while read -r file; do
+    cmp "$file" "/mnt$file" || fail "the copy of $file differs"
+  done <files
+  umount /mnt
+  no_complaints
+}
+
+case_ext4() {
+  file_system mkfs.ext4 -q -F
+  e2fsck -fn "$(device 1)" || fail "e2fsck found errors"
+}
+
+case_xfs() {
+  file_system mkfs.xfs -q -f
+  xfs_repair -n "$(device 1)" || fail "xfs_repair found errors"
+}
+
+# zeroed_by DEVICE COMMAND...: COMMAND makes 256 KiB at 512 KiB zero, and nothing around them.
+zeroed_by() {
+  local dev=$1
+  shift
+  pattern 1024 data
+  put data "$dev" 0
+  "$@" || fail "$* ended with $?"
+  reads_zeroes "$dev" 512 256 || fail "what $1 covered does not read zeroes"
+  same_as data 0 "$dev" 0 512 || fail "$1 changed what is before its range"
+  same_as data 768 "$dev" 768 256 || fail "$1 changed what is after its range"
+}
+
+case_discard() {
+  connect
+  local nsid
+  for nsid in 1 2; do
+    zeroed_by "$(device $nsid)" blkdiscard -o 512K -l 256K "$(device $nsid)"
+  done
+  blkdiscard "$(device 2)" || fail "cannot discard all of it"
+  reads_zeroes "$(device 2)" 0 1024 || fail "a discarded namespace does not read zeroes"
+  no_complaints
+}
+
+# Several ranges in one command, with a hole between them.
+case_discard_ranges() {
+  connect
+  local dev
+  dev=$(device 1)
+  pattern 1024 data
+  put data "$dev" 0
+  quiet nvme dsm "$dev" --ad --slbs=8,1024 --blocks=8,64
+  reads_zeroes "$dev" 4 4 || fail "the first range does not read zeroes"
+  reads_zeroes "$dev" 512 32 || fail "the second range does not read zeroes"
+  same_as data 0 "$dev" 0 4 || fail "what is before the ranges has changed"
+  same_as data 8 "$dev" 8 504 || fail "what is between the ranges has changed"
+  same_as data 544 "$dev" 544 480 || fail "what is after the ranges has changed"
+}
+
+case_fstrim() {
+  connect
+  local dev trimmed
+  dev=$(device 1)
+  mkfs.ext4 -q -F "$dev" 128M
+  mount "$dev" /mnt
+  pattern 8192 /mnt/data
+  sync
+  rm /mnt/data
+  sync
+  trimmed=$(fstrim -v /mnt | sed 's/.*(\([0-9]*\) .*/\1/')
+  ((trimmed >= 8 << 20)) || fail "fstrim gave back $trimmed bytes of 8 MiB"
+  umount /mnt
+  e2fsck -fn "$dev" || fail "e2fsck found errors"
+  no_complaints
+}
+
+case_write_zeroes() {
+  connect
+  local dev
+  dev=$(device 1)
+  zeroed_by "$dev" blkdiscard -z -o 512K -l 256K "$dev"
+  zeroed_by "$dev" nvme write-zeroes "$dev" --start-block=1024 --block-count=511
+  zeroed_by "$dev" nvme write-zeroes "$dev" --start-block=1024 --block-count=511 --deac
+  no_complaints
+}
+
+oncs_has() { # BIT NAME
+  quiet nvme id-ctrl "/dev/$(controller)"
+  (($(field oncs) & $1)) || target_lacks "$2"
+}
+
+case_compare() {
+  connect
+  oncs_has 1 Compare
+  local dev
+  dev=$(device 1)
+  pattern 64 data
+  put data "$dev" 0
+  quiet nvme compare "$dev" -s 0 -c 127 -z 65536 -d data
+  cp data other
+  printf X | dd of=other bs=1 seek=65535 conv=notrunc status=none
+  refused 'Compare Failure' nvme compare "$dev" -s 0 -c 127 -z 65536 -d other
+  quiet nvme compare "$dev" -s 0 -c 126 -z 65024 -d other
+}
+
+case_copy() {
+  connect
+  oncs_has 0x100 Copy
+  local dev
+  dev=$(device 1)
+  pattern 64 data
+  put data "$dev" 0
+  quiet nvme copy "$dev" --sdlba=4096 --slbs=0,64 --blocks=7,15 --format=0
+  same_as data 0 "$dev" 2048 4 || fail "the first range was not copied"
+  same_as data 32 "$dev" 2052 8 || fail "the second range was not copied"
+}
+
+case_flush() {
+  connect
+  local dev
+  dev=$(device 1)
+  quiet nvme flush "$dev"
+  quiet nvme id-ctrl "/dev/$(controller)"
+  if (($(field vwc) & 1)); then
+    grep -q 'write back' "/sys/block/${dev#/dev/}/queue/write_cache" ||
+      fail "the kernel did not take note of the volatile write cache"
+  fi
+  verified_io flushes "$dev" --size=1M --bs=16k --fsync=4
+  verified_io fua "$dev" --size=1M --bs=16k --ioengine=psync --sync=dsync
+  no_complaints
+}
+
+case_reservations() {
+  connect
+  oncs_has 0x20 Reservations
+  local dev
+  dev=$(device 2)
+  quiet nvme resv-register "$dev" --nrkey=0x1234 --rrega=0
+  quiet nvme resv-acquire "$dev" --crkey=0x1234 --rtype=1 --racqa=0
+  quiet nvme resv-report "$dev" --eds
+  grep -qi 'rtype.*1' /tmp/case/out || fail "the report does not show a write exclusive reservation"
+  verified_io held "$dev" --size=1M --bs=4k
+  quiet nvme resv-release "$dev" --crkey=0x1234 --rtype=1 --rrela=0
+  quiet nvme resv-register "$dev" --crkey=0x1234 --rrega=1
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Cairn and the Linux kernel speak NVMe/TCP with each other.
+
+    interop_test.py [--suite kernel_host|kernel_target] [--program build/apps/cairn]
+                    [--folder build/interop] [-k fio] [-v]
+
+The short form, for CI, is one kernel and the core cases; its host meets `cairn box`, or its
+own target while there is no box. CAIRN_INTEROP=full is all kernels, all cases, and both targets.
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from kernel_host import OnCairnBox, OnKernelTarget, with_cases  # noqa: E402
+from kernel_target import CairnHost  # noqa: E402
+from linux_guest import KERNELS  # noqa: E402
+from target import CairnBox  # noqa: E402
+
+BUILD = pathlib.Path(__file__).resolve().parents[2] / "build"
+SHORT_KERNELS = ("6.12",)
+
+
+def kernel_host(full, kernel, **settings):
+    """Yields test cases: the kernel's host on each target."""
+    yield with_cases(OnCairnBox, "OnCairnBox", full, kernel=kernel, **settings)
+    if full or CairnBox.why_not(settings["program"]):
+        yield with_cases(OnKernelTarget, "OnKernelTarget", full, kernel=kernel, **settings)
+
+
+def kernel_target(_full, kernel, **settings):
+    """Yields test cases: our host on the kernel's target."""
+    yield type("CairnHost", (CairnHost,), {"kernel": kernel, **settings})
+
+
+SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target}
+
+
+def make_suite(words, name_patterns):
+    loader = unittest.TestLoader()
+    loader.testNamePatterns = name_patterns
+    full = os.environ.get("CAIRN_INTEROP") == "full"
+    folder = words.folder.resolve()
+    suite = unittest.TestSuite()
+    for suite_name in [words.suite] if words.suite else SUITES:
+        for kernel in KERNELS if full else SHORT_KERNELS:
+            for tests in SUITES[suite_name](full, kernel, program=words.program.resolve(),
+                                            guests=folder / "guests"):
+                tests.__qualname__ = f"{tests.__name__}.{kernel}"
+                tests.folder = folder / f"{tests.__name__}-{kernel}"
+                suite.addTests(loader.loadTestsFromTestCase(tests))
+    return suite
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", choices=SUITES, help="only this one")
+    parser.add_argument("--program", type=pathlib.Path, default=BUILD / "apps/cairn",
+                        help="the cairn to test")
+    parser.add_argument("--folder", type=pathlib.Path, default=BUILD / "interop",
+                        help="for guests and logs")
+    parser.add_argument("-k", action="append", metavar="TEXT",
+                        help="only tests with it in their name")
+    parser.add_argument("-v", action="store_const", const=2, default=1, help="name each test")
+    words = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)  # guests end with us
+    suite = make_suite(words, [f"*{text}*" for text in words.k] if words.k else None)
+    result = unittest.TextTestRunner(verbosity=words.v).run(suite)
+    sys.exit(not result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()

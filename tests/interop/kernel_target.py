@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's target in a guest serves our host, `cairn nvme`, at 127.0.0.1."""
+
+import itertools
+import pathlib
+import socket
+import struct
+import time
+import unittest
+
+from cairn_host import run_cairn_host_cases
+from kernel_host import at_end, report
+from target import AnaTarget, why_no_command
+
+ANSWER_LIMIT_S = 60
+
+
+def icreq(digests):
+    """An ICReq PDU; bit 0 of `digests` asks for header digests, bit 1 for data digests."""
+    return struct.pack("<BBBBIHBBI112x", 0x00, 0, 128, 0, 128, 0, 0, digests, 0)
+
+
+class CairnHost(unittest.TestCase):
+    """One target for all tests; subclasses say which kernel's."""
+
+    kernel: str
+    folder: pathlib.Path
+    guests: pathlib.Path
+    program: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.target = AnaTarget(cls.guests, cls.folder, cls.kernel)
+        at_end(cls, cls.target.kill)
+        cls.target.start()
+
+    def test_both_ports_take_every_combination_of_digests(self):
+        for port, digests in itertools.product((self.target.port, self.target.second_port),
+                                               range(4)):
+            with self.subTest(port=port, digests=digests), socket.create_connection(
+                    (self.target.address, port), ANSWER_LIMIT_S) as stream:
+                stream.settimeout(ANSWER_LIMIT_S)
+                stream.sendall(icreq(digests))
+                answer = b""
+                while len(answer) < 128:
+                    piece = stream.recv(128 - len(answer))
+                    self.assertTrue(piece, "the target closed the connection")
+                    answer += piece
+                kind, length, granted = answer[0], answer[2], answer[11]
+                self.assertEqual((kind, length, granted), (0x01, 128, digests))
+
+    def test_groups_change_state_while_it_serves(self):
+        for state in ("inaccessible", "optimized"):
+            self.target.set_ana_state(1, 1, state)
+        self.assertIsNone(self.target.trouble())
+
+    def test_cairn_nvme(self):
+        reason = why_no_command(self.program, "nvme")
+        if reason:
+            self.skipTest(reason)
+        address = f"{self.target.address}:{self.target.port}"
+        begun = time.monotonic()
+        for case, reason in run_cairn_host_cases(address, self.target.nqn, self.program,
+                                                 self.folder / "data"):
+            now = time.monotonic()
+            report("FAIL" if reason else "pass", f"cairn host, {self.target.name}", case,
+                   now - begun, reason or "")
+            begun = now
+            with self.subTest(case):
+                self.assertIsNone(reason)
