@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn::drive {
 
 namespace {
@@ -43,7 +45,14 @@ FileDrive::FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t bl
 void FileDrive::start(DriveOp& op) { gate_.spawn(serve(op)); }
 
 task::Task<void> FileDrive::serve(DriveOp& op) {
+  while (resizing_) {
+    Result<void> waited = co_await resized_.wait(op.token());
+    if (!waited) co_return op.complete(waited);
+  }
+  ++running_;
   Result<void> result = co_await run(op);
+  --running_;
+  if (running_ == 0) idle_.set();
   op.complete(result);
 }
 
@@ -116,8 +125,18 @@ task::Task<Result<void>> FileDrive::compare(DriveOp& op) {
 }
 
 task::Task<Result<void>> FileDrive::resize(uint64_t blocks) {
+  if (resizing_) co_return fail(Errc::kLimit, "the drive is being resized");
+  resizing_ = true;
+  resized_.reset();
+  while (running_ > 0) {
+    idle_.reset();
+    Result<void> emptied = co_await idle_.wait();
+    CHECK(emptied.has_value());
+  }
   Result<void> resized = co_await disk_->resize(blocks * geometry_.block_size);
   if (resized) geometry_.blocks = blocks;
+  resizing_ = false;
+  resized_.set();
   co_return resized;
 }
 

@@ -10,6 +10,7 @@
 #include "drive/ranges.h"
 #include "env/env.h"
 #include "task/gate.h"
+#include "task/sync.h"
 
 namespace cairn::drive {
 
@@ -21,6 +22,7 @@ class FileDrive final : public Drive {
   FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size);
 
   const Geometry& geometry() const override { return geometry_; }
+  // Waits for what is in flight here; what comes meanwhile waits for it.
   task::Task<Result<void>> resize(uint64_t blocks) override;
   task::Task<void> close() override;
 
@@ -41,6 +43,10 @@ class FileDrive final : public Drive {
   Geometry geometry_;
   Ranges ranges_;
   task::Gate gate_;
+  size_t running_ = 0;
+  bool resizing_ = false;
+  task::Event idle_;     // nothing runs; only resize() waits for it
+  task::Event resized_;  // the resize is over
 };
 
 }  // namespace cairn::drive

@@ -41,7 +41,8 @@ Result<void> Medium::open(const env::DiskOptions& options) {
   if (!std::has_single_bit(block) || block < 512) return fail(Errc::kInvalid, "disk block size");
   if (!is_aligned(options.size, block)) return fail(Errc::kInvalid, "disk size");
   if (!exists_ && !options.create) return fail(Errc::kNotFound, "disk");
-  if (openers_ > 0 && !(is_shared_ && options.read_only && block == block_size())) {
+  const bool may_join = !options.lock || (is_shared_ && options.read_only);
+  if (openers_ > 0 && !(may_join && block == block_size())) {
     return fail(Errc::kExists, "the disk is in use");
   }
   if (exists_ && (!is_aligned(size_, block) || (options.size != 0 && options.size != size_))) {
@@ -51,8 +52,7 @@ Result<void> Medium::open(const env::DiskOptions& options) {
   if (block != block_size()) store_.flush(store_.mark(), rng_);
   store_.set_block_size(block);
   if (!exists_) create(options.size);
-  ++openers_;
-  is_shared_ = options.read_only;
+  if (openers_++ == 0) is_shared_ = options.read_only;
   return {};
 }
 

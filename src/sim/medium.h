@@ -82,7 +82,7 @@ class Medium {
   void execute_partly(const Request& request);
 
   // kNotFound, kExists, kInvalid as Env::open_disk. Then the caller has it until close(), alone or,
-  // read-only, with other readers of the same block size.
+  // with the same block size, with other readers when read-only and with anybody without a lock.
   Result<void> open(const env::DiskOptions& options);
   void close() { --openers_; }
   // What is not durable is lost, block by block as chance has it.
