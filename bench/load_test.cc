@@ -36,6 +36,26 @@ TEST(Meter, CountsFromTheEndOfTheWarmUpToTheLastEvent) {
   EXPECT_DOUBLE_EQ(meter.per_second(), 20);
 }
 
+TEST(Meter, CountsFromTheFirstEventWhenTheWarmUpTookTheRest) {
+  Load load;
+  load.warm_up_seconds = 1;
+  Meter meter(load);
+  const Time start{1'000'000'000};
+  meter.add(100, start);
+  meter.add(30, start + 500_ms);
+  EXPECT_DOUBLE_EQ(meter.per_second(), 60);
+  meter.add(30, start + 2_s);
+  EXPECT_DOUBLE_EQ(meter.per_second(), 30);
+}
+
+TEST(Turns, HaveAMinimumOnAMachineTooBusyForThem) {
+  Turns turns(Load{});
+  const Time late = now() + 1000_s;
+  int count = 0;
+  while (turns.goes_on(late)) ++count;
+  EXPECT_GT(count, 10);
+}
+
 TEST(Meter, NothingMeasuredIsZero) { EXPECT_EQ(Meter(Load{}).per_second(), 0); }
 
 TEST(RawSockets, EveryBaselineMovesBytes) {

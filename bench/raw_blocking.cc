@@ -70,8 +70,8 @@ Result<Sample> raw_blocking_stream(const Load& load) {
   };
   const Side client = [&](Descriptor socket) -> Result<void> {
     const Memory memory(load.write_size, std::byte{0x5A});
-    const Time end = now() + load.total();
-    while (now() < end) {
+    Turns turns(load);
+    while (turns.goes_on(now())) {
       if (const Result<void> sent = send_all(socket.get(), memory); !sent) return sent;
     }
     return {};
@@ -100,9 +100,9 @@ Result<Sample> raw_blocking_pingpong(const Load& load) {
   };
   const Side client = [&](Descriptor socket) -> Result<void> {
     Memory message(load.message_size, std::byte{0x5A});
+    Turns turns(load);
     Time before = now();
-    const Time end = before + load.total();
-    while (before < end) {
+    while (turns.goes_on(before)) {
       if (const Result<void> sent = send_all(socket.get(), message); !sent) return sent;
       const Result<bool> got = receive_all(socket.get(), message);
       if (!got) return fail(got.error());

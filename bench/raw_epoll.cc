@@ -123,9 +123,9 @@ Result<void> serve_pingpong(Loop& loop, const Load& load) {
 
 Result<void> drive_pingpong(Loop& loop, const Load& load, Meter& meter, Histogram& latency_ns) {
   Memory message(load.message_size, std::byte{0x5A});
+  Turns turns(load);
   Time before = now();
-  const Time end = before + load.total();
-  while (before < end) {
+  while (turns.goes_on(before)) {
     if (const Result<void> sent = loop.send_all(message); !sent) return sent;
     const Result<bool> got = loop.receive_all(message);
     if (!got) return fail(got.error());
@@ -165,8 +165,8 @@ Result<Sample> raw_epoll_stream(const Load& load) {
   });
   const Side client = looped([&](Loop& loop) -> Result<void> {
     const Memory memory(load.write_size, std::byte{0x5A});
-    const Time end = now() + load.total();
-    while (now() < end) {
+    Turns turns(load);
+    while (turns.goes_on(now())) {
       if (const Result<void> sent = loop.send_all(memory); !sent) return sent;
     }
     return {};

@@ -14,6 +14,11 @@
 
 namespace cairn::bench {
 
+// The clock of all measurements here.
+Time now();
+// User and system time of this process so far.
+Duration cpu_time();
+
 struct Load {
   double seconds = 0.2;
   double warm_up_seconds = 0.04;  // before: congestion windows open, buffers are sized
@@ -27,6 +32,19 @@ struct Load {
   Duration total() const { return Duration::from_seconds(warm_up_seconds + seconds); }
 };
 
+// Whether a client goes on: until its time is over, and on a machine too busy to let it run in its
+// time, until it has done something to measure.
+class Turns {
+ public:
+  explicit Turns(const Load& load) : end_(now() + load.total()) {}
+  bool goes_on(Time at) { return at < end_ || done_++ < kDoneMin; }
+
+ private:
+  static constexpr int kDoneMin = 16;  // counted once the time is over
+  Time end_;
+  int done_ = 0;
+};
+
 // What one contestant did in one round.
 struct Sample {
   double per_second = 0;            // bytes (stream) or round trips (pingpong)
@@ -34,12 +52,8 @@ struct Sample {
   Histogram latency_ns;             // of round trips; empty for stream
 };
 
-// The clock of all measurements here.
-Time now();
-// User and system time of this process so far.
-Duration cpu_time();
-
-// Counts from the first event after the warm-up to the last event.
+// Counts from the first event after the warm-up to the last event; when the warm-up swallowed all
+// but one of them, from the very first.
 class Meter {
  public:
   explicit Meter(const Load& load) : warm_up_(Duration::from_seconds(load.warm_up_seconds)) {}
@@ -47,26 +61,35 @@ class Meter {
   // `amount` more at time `at`. True once the warm-up is over.
   bool add(uint64_t amount, Time at) {
     total_ += amount;
-    if (started_.ns == 0) started_ = at;
+    last_ = at;
+    if (started_.ns == 0) {
+      started_ = at;
+      first_ = amount;
+    }
     if (begin_.ns == 0) {
       if (at - started_ >= warm_up_) begin_ = at;
       return false;
     }
     measured_ += amount;
-    last_ = at;
     return true;
   }
   uint64_t total() const { return total_; }
   double per_second() const {
-    return last_ > begin_ ? static_cast<double>(measured_) / (last_ - begin_).seconds() : 0;
+    if (measured_ > 0) return rate(measured_, last_ - begin_);
+    return rate(total_ - first_, last_ - started_);
   }
 
  private:
+  static double rate(uint64_t amount, Duration time) {
+    return time.ns > 0 ? static_cast<double>(amount) / time.seconds() : 0;
+  }
+
   Duration warm_up_;
   Time started_;
   Time begin_;
   Time last_;
   uint64_t total_ = 0;
+  uint64_t first_ = 0;
   uint64_t measured_ = 0;
 };
 

@@ -80,8 +80,8 @@ struct Writer {
     Result<Buffer> memory = env.buffers().allocate(load.write_size);
     if (!memory) co_return fail(memory.error());
     std::ranges::fill(memory->bytes(), std::byte{0x5A});
-    const Time end = now() + load.total();
-    while (now() < end) {
+    Turns turns(load);
+    while (turns.goes_on(now())) {
       const Result<void> written = co_await stream.write(memory->bytes());
       if (!written) co_return fail(written.error());
     }
@@ -149,9 +149,9 @@ struct Pinger {
     Result<Buffer> message = env.buffers().allocate(load.message_size);
     if (!message) co_return fail(message.error());
     const MutableBytes bytes = message->bytes();
+    Turns turns(load);
     Time before = now();
-    const Time end = before + load.total();
-    while (before < end) {
+    while (turns.goes_on(before)) {
       const Result<void> written = co_await stream.write(bytes);
       if (!written) co_return fail(written.error());
       const Result<void> read = co_await env::read_exactly(stream, bytes);

@@ -7,7 +7,7 @@ import os
 
 import support
 
-TINY = ("bench", "runtime", "--rounds", "2", "--seconds", "0.02")
+TINY = ("bench", "runtime", "--rounds", "2", "--seconds", "0.05")
 RATIOS = ["epoll_pingpong_vs_raw", "epoll_stream_receive_vs_raw", "epoll_stream_vs_raw",
           "uring_pingpong_vs_raw", "uring_stream_receive_vs_raw", "uring_stream_vs_raw"]
 
