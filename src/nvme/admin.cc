@@ -60,7 +60,7 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
     case AdminOpcode::kGetFeatures:
       co_return get_features(controller, sqe, data);
     case AdminOpcode::kAsynchronousEventRequest:
-      co_return co_await wait_for_event(controller, token);
+      co_return co_await wait_for_event(controller, sqe.cid, token);
     case AdminOpcode::kKeepAlive:
       controller.restart_keep_alive();
       co_return answered();
@@ -247,16 +247,18 @@ task::Task<Answer> Registry::State::abort(Controller& controller, const Sqe& sqe
   if (controller.aborts_in_flight == kAbortsMax) {
     co_return refused(StatusCode::kAbortLimitExceeded);
   }
+  // Event requests wait here; every other command is with its queue.
+  if (fields.sqid == 0 && controller.events.abort(fields.cid)) co_return answered(0);
   ++controller.aborts_in_flight;
   const bool aborted = co_await controller.abort(fields.sqid, fields.cid);
   --controller.aborts_in_flight;
   co_return answered(aborted ? 0 : kNotAborted);
 }
 
-task::Task<Answer> Registry::State::wait_for_event(Controller& controller,
+task::Task<Answer> Registry::State::wait_for_event(Controller& controller, uint16_t cid,
                                                    task::CancelToken token) {
   if (!controller.events.has_room()) co_return refused(StatusCode::kEventRequestLimitExceeded);
-  Result<uint32_t> event = co_await controller.events.next(token);
+  Result<uint32_t> event = co_await controller.events.next(cid, token);
   if (event) co_return answered(*event);
   co_return Answer{.status = event.error() == Errc::kClosed ? StatusCode::kAbortedQueueDeletion
                                                             : StatusCode::kAbortRequested};

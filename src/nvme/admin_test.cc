@@ -262,6 +262,23 @@ Task<void> aborts(Env& env, Registry& registry) {
 }
 TEST_P(Admin, AbortReachesTheQueueOnItsCore) { run(aborts); }
 
+Task<void> abort_event(Env&, Registry& registry) {
+  co_await serve(registry);
+  TestHost host(registry);
+  co_await host.arrive();
+  Sqe ask = Sqe::make(AdminOpcode::kAsynchronousEventRequest);
+  ask.cid = 700;
+  Task<Cqe> event = registry.admin(*host.controller, ask, {}, {});
+  Sqe sqe = Sqe::make(AdminOpcode::kAbort);
+  AbortFields{.sqid = 0, .cid = 700}.encode(sqe);
+  Cqe cqe = co_await host.admin(sqe);
+  EXPECT_EQ(cqe.dw0, 0u);
+  cqe = co_await event;
+  EXPECT_EQ(cqe.get_status(), Status(StatusCode::kAbortRequested));
+  co_await host.leave_all();
+}
+TEST_P(Admin, AnEventRequestCanBeAborted) { run(abort_event); }
+
 Task<void> event_limit(Env& env, Registry& registry) {
   co_await serve(registry);
   TestHost host(registry);

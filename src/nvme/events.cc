@@ -27,6 +27,18 @@ void Events::Request::cancel() {
   complete(cancelled());
 }
 
+bool Events::abort(uint16_t cid) {
+  bool found = false;
+  requests_.for_each([&](Request& request) {
+    if (found || request.cid_ != cid) return;
+    found = true;
+    request.ListHook<Events>::unlink();
+    --waiting_;
+    request.complete(fail(Errc::kCancelled, "the request was aborted"));
+  });
+  return found;
+}
+
 bool Events::has_room() const { return waiting_ < kEventRequestsMax; }
 
 void Events::raise(EventKind kind) {

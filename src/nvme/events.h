@@ -25,18 +25,22 @@ class Events {
   // Gives dword 0 of the completion. kClosed after end(); kCancelled by the token.
   class Request final : public task::Operation<uint32_t>, public ListHook<Events> {
    public:
-    Request(Events& events, task::CancelToken token) : Operation(token), events_(events) {}
+    Request(Events& events, uint16_t cid, task::CancelToken token)
+        : Operation(token), events_(events), cid_(cid) {}
 
    private:
     friend class Events;
     void start() override;
     void cancel() override;
     Events& events_;
+    uint16_t cid_;
   };
 
-  // `co_await events.next(token)`: waits for the next event. Ask has_room() first.
-  Request next(task::CancelToken token) { return {*this, token}; }
+  // `co_await events.next(cid, token)`: waits for the next event. Ask has_room() first.
+  Request next(uint16_t cid, task::CancelToken token) { return {*this, cid, token}; }
   bool has_room() const;
+  // Completes the request of that command with kCancelled. False: there is none.
+  bool abort(uint16_t cid);
 
   void raise(EventKind kind);
   // The page was read without RAE: events about it that were not told yet need not be.

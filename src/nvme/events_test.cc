@@ -16,7 +16,7 @@ class EventsTest : public ::testing::Test {
   Events events;
 
   static task::Task<Result<uint32_t>> ask(Events& from, task::CancelToken token = {}) {
-    Result<uint32_t> event = co_await from.next(token);
+    Result<uint32_t> event = co_await from.next(7, token);
     co_return event;
   }
   // The result of a request that must have ended.
@@ -108,6 +108,15 @@ TEST_F(EventsTest, ACancelledRequestMakesRoomAndTakesNoEvent) {
   events.raise(EventKind::kAna);
   task::Task<Result<uint32_t>> next = ask(events);
   EXPECT_EQ(value(next), kAnaDw0);
+}
+
+TEST_F(EventsTest, AnAbortEndsTheRequestOfThatCommand) {
+  task::Task<Result<uint32_t>> request = ask(events);
+  EXPECT_FALSE(events.abort(8));
+  EXPECT_TRUE(events.abort(7));
+  EXPECT_FALSE(events.abort(7));
+  core.run();
+  EXPECT_EQ(request.take().error(), Errc::kCancelled);
 }
 
 }  // namespace

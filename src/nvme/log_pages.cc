@@ -146,7 +146,7 @@ LogBytes health_page(const HealthFacts& facts) {
 }
 
 LogBytes ana_page(const Subsystem& subsystem, bool groups_only) {
-  const std::map<uint32_t, AnaGroupState> groups = subsystem.ana_groups();
+  const std::map<uint32_t, AnaGroupState>& groups = subsystem.ana_groups();
   AnaHeader header;
   header.change_count = subsystem.ana_changes();
   header.groups = static_cast<uint16_t>(groups.size());

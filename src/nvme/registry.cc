@@ -248,11 +248,11 @@ task::Task<Status> Registry::reservation(Controller& controller, const Sqe& sqe,
 task::Task<void> Registry::close() {
   Result<void> turn = co_await state_->changes.acquire(1);
   if (!turn) co_return;
-  for (const auto& [nqn, subsystem] : state_->subsystems) {
-    co_await subsystem->disconnect_all("the box is closing");
-    co_await subsystem->close();
+  while (!state_->subsystems.empty()) {
+    auto node = state_->subsystems.extract(state_->subsystems.begin());
+    co_await node.mapped()->disconnect_all("the box is closing");
+    co_await node.mapped()->close();
   }
-  state_->subsystems.clear();
   co_await state_->discovery.disconnect_all("the box is closing");
   state_->changes.release(1);
 }

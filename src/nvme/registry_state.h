@@ -62,7 +62,7 @@ class Registry::State {
   Answer get_features(Controller& controller, const Sqe& sqe, MutableBytes data);
   task::Task<Answer> set_features(Controller& controller, const Sqe& sqe, Bytes data);
   task::Task<Answer> abort(Controller& controller, const Sqe& sqe);
-  task::Task<Answer> wait_for_event(Controller& controller, task::CancelToken token);
+  task::Task<Answer> wait_for_event(Controller& controller, uint16_t cid, task::CancelToken token);
 };
 
 }  // namespace cairn::nvme

@@ -136,6 +136,7 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
         env_, [this, nsid](env::Env& there) { return remove_there(on_core(there.core()), nsid); });
     co_return fail(each.error());
   }
+  note_ana_members(options.ana_group);
   namespaces_.emplace(nsid, Namespace{.options = std::move(options),
                                       .geometry = *opened[env_.core().value()],
                                       .source = std::move(*source),
@@ -150,6 +151,7 @@ task::Task<Result<void>> Subsystem::remove(uint32_t nsid) {
   const std::vector<IoTotals> counted = co_await on_every_core(
       env_, [this, nsid](env::Env& there) { return remove_there(on_core(there.core()), nsid); });
   for (const IoTotals& each : counted) retired_.add(each);
+  note_ana_members(node.mapped().options.ana_group);
   tell_namespace_changed(nsid);
   co_return Result<void>{};
 }
@@ -176,7 +178,7 @@ task::Task<Result<void>> Subsystem::resize(uint32_t nsid, uint64_t bytes) {
 }
 
 task::Task<void> Subsystem::set_ana_state(uint32_t group, AnaState state) {
-  ana_states_[group] = {.state = state, .change_count = ++ana_changes_};
+  ana_groups_[group] = {.state = state, .change_count = ++ana_changes_};
   std::vector<uint32_t> members;
   for (const auto& [nsid, space] : namespaces_) {
     if (space.options.ana_group == group) members.push_back(nsid);
@@ -189,15 +191,13 @@ task::Task<void> Subsystem::set_ana_state(uint32_t group, AnaState state) {
   for (const auto& [id, controller] : controllers_) controller->raise(EventKind::kAna);
 }
 
-std::map<uint32_t, AnaGroupState> Subsystem::ana_groups() const {
-  std::map<uint32_t, AnaGroupState> groups = ana_states_;
-  for (const auto& [nsid, space] : namespaces_) groups.try_emplace(space.options.ana_group);
-  return groups;
+void Subsystem::note_ana_members(uint32_t group) {
+  ana_groups_[group].change_count = ++ana_changes_;
 }
 
 AnaState Subsystem::ana_state(uint32_t group) const {
-  const auto found = ana_states_.find(group);
-  return found == ana_states_.end() ? AnaState::kOptimized : found->second.state;
+  const auto found = ana_groups_.find(group);
+  return found == ana_groups_.end() ? AnaState::kOptimized : found->second.state;
 }
 
 task::Task<IoTotals> Subsystem::totals(std::optional<uint32_t> nsid) {

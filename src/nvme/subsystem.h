@@ -42,7 +42,7 @@ struct IoTotals {
 
 struct AnaGroupState {
   AnaState state = AnaState::kOptimized;
-  uint64_t change_count = 0;
+  uint64_t change_count = 0;  // the page's, when this group last changed
 };
 
 // On the control core. The discovery service is a subsystem too: one without namespaces. Calls that
@@ -75,8 +75,8 @@ class Subsystem {
   task::Task<Result<void>> resize(uint32_t nsid, uint64_t bytes);
   task::Task<void> set_ana_state(uint32_t group, AnaState state);
 
-  // Groups that have a namespace or were given a state, ascending.
-  std::map<uint32_t, AnaGroupState> ana_groups() const;
+  // Groups that have or had a namespace or were given a state, ascending.
+  const std::map<uint32_t, AnaGroupState>& ana_groups() const { return ana_groups_; }
   AnaState ana_state(uint32_t group) const;
   uint64_t ana_changes() const { return ana_changes_; }
 
@@ -103,6 +103,8 @@ class Subsystem {
 
  private:
   void tell_namespace_changed(uint32_t nsid);
+  // The group has another member, or one less: its part of the ANA log page differs.
+  void note_ana_members(uint32_t group);
   task::Task<Status> replace(uint32_t nsid, Reservations next);
   void tell(uint32_t nsid, std::span<const Reservations::Notice> notices);
   task::Task<void> abort_commands(uint32_t nsid, std::span<const HostId> hosts);
@@ -113,7 +115,7 @@ class Subsystem {
   Kind kind_;
   std::map<uint32_t, Namespace> namespaces_;
   std::vector<std::unique_ptr<CoreNamespaces>> cores_;  // each used on its own core
-  std::map<uint32_t, AnaGroupState> ana_states_;
+  std::map<uint32_t, AnaGroupState> ana_groups_;
   uint64_t ana_changes_ = 0;
   IoTotals retired_;  // of namespaces that were removed
   std::map<uint16_t, std::unique_ptr<Controller>> controllers_;
