@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cairn nvme` must be able to do with a target nobody here wrote.
 
-run_cairn_host_cases() runs every verb against one address; commands() lists them, so
-that a new verb or a new way to connect is one more line there.
+run_cairn_host_cases() runs every verb against one address. The verbs are listed in commands(), the
+ways to connect in WAYS: one more is one more line there.
 """
 
 import dataclasses
@@ -77,7 +77,7 @@ def commands(address, nqn, folder, options=""):
 
 
 def run_cairn_host_cases(address, nqn, program, folder):
-    """Runs all commands in all ways; yields (name, reason), reason None when all was well."""
+    """Runs all commands in all ways; yields (name, reason), with None for what went well."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # 300 KiB are more than fits a capsule, and no multiple of any transfer's size.

@@ -5,8 +5,8 @@
     interop_test.py [--suite kernel_host|kernel_target] [--program build/apps/cairn]
                     [--folder build/interop] [-k fio] [-v]
 
-The short form, for CI, is one kernel and the core cases; its host meets `cairn box`, or its
-own target while there is no box. CAIRN_INTEROP=full is all kernels, all cases, and both targets.
+The short form, for CI, is one kernel and the core cases: its host meets `cairn box`, or while there
+is none the kernel's target. CAIRN_INTEROP=full is all kernels, all cases and both targets.
 """
 
 import argparse
@@ -64,8 +64,7 @@ def main():
                         help="the cairn to test")
     parser.add_argument("--folder", type=pathlib.Path, default=BUILD / "interop",
                         help="for guests and logs")
-    parser.add_argument("-k", action="append", metavar="TEXT",
-                        help="only tests with it in their name")
+    parser.add_argument("-k", action="append", metavar="TEXT", help="only tests named like it")
     parser.add_argument("-v", action="store_const", const=2, default=1, help="name each test")
     words = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):

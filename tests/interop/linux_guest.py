@@ -11,8 +11,8 @@ A guest lives in a folder of its own that any process may attach to:
     qemu       the command line and what QEMU said
 
 The script calls `serve` (guest/lib.sh), which prints @@READY and then runs each line `ID COMMAND`,
-printing @@DONE ID STATUS after it. Meanwhile the command may print `@@ASK WORDS`: it waits till the
-one who sent it has acted on WORDS and answered `STATUS REASON`.
+printing @@DONE ID STATUS after it. Meanwhile the command may print `@@ASK WORDS`: it waits until
+the one who sent it has acted on WORDS and answered `STATUS REASON`.
 """
 
 import dataclasses

@@ -58,10 +58,10 @@ case_id_ctrl() {
 
 case_id_ns() {
   connect
-  local nsid
+  local nsid count lbads
   quiet nvme list-ns "/dev/$(controller)"
-  [ "$(wc -l </tmp/case/out)" = 2 ] ||
-    fail "list-ns shows $(wc -l </tmp/case/out) namespaces, not 2"
+  count=$(wc -l </tmp/case/out)
+  [ "$count" = 2 ] || fail "list-ns shows $count namespaces, not 2"
   for nsid in 1 2; do
     quiet nvme id-ns -H "$(device $nsid)"
     quiet nvme id-ns "$(device $nsid)"

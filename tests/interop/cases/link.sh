@@ -59,7 +59,7 @@ case_two_controllers() {
   end_load
 }
 
-# Four keep-alive commands on an idle connection, by the kernel's own count; it is still the same.
+# Four keep-alive commands on an idle connection, by the kernel's own count, and it still lives.
 case_short_keep_alive() {
   connect --keep-alive-tmo=2
   local trace=/sys/kernel/tracing
