@@ -279,6 +279,20 @@ Task<void> abort_event(Env&, Registry& registry) {
 }
 TEST_P(Admin, AnEventRequestCanBeAborted) { run(abort_event); }
 
+// Hosts compute the page's size from Identify Controller and read it in pieces (nvme-cli 2.3).
+Task<void> ana_pieces(Env&, Registry& registry) {
+  co_await serve(registry);
+  TestHost host(registry);
+  co_await host.arrive();
+  for (const uint32_t offset : {0u, 4096u, 8192u}) {
+    const TestHost::LogRead fields{.page = LogPage::kAna, .offset = offset};
+    const std::vector<std::byte> piece = co_await host.log(fields, 16);
+    EXPECT_EQ(piece[0] == std::byte{0}, offset > 0) << offset;
+  }
+  co_await host.leave_all();
+}
+TEST_P(Admin, TheAnaPageIsAsLongAsHostsComputeIt) { run(ana_pieces); }
+
 Task<void> event_limit(Env& env, Registry& registry) {
   co_await serve(registry);
   TestHost host(registry);

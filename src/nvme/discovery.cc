@@ -53,8 +53,9 @@ std::string host_text(const env::Address& address) {
 DiscoveryEntry make_entry(const env::Address& at, uint16_t port_id, std::string_view nqn) {
   DiscoveryEntry entry;
   entry.family = at.family == Family::kIp6 ? AddressFamily::kIp6 : AddressFamily::kIp4;
+  // "Not required" would be true, but libnvme takes it for a wish and asks for TLS.
   entry.requirements =
-      TransportRequirements::kSecureNotRequired | TransportRequirements::kNoFlowControl;
+      TransportRequirements::kSecureUnspecified | TransportRequirements::kNoFlowControl;
   entry.port_id = port_id;
   entry.controller_id = 0xffff;
   entry.admin_queue_size_max = kAdminQueueSizeMin;

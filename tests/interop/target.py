@@ -191,7 +191,7 @@ class AnaTarget(KernelTarget):
 
 
 class CairnBox(Target):
-    """`cairn box`: its first namespace on a file, all others in memory."""
+    """`cairn box`: its first namespace on a file, the others in memory and in small blocks."""
 
     name = "cairn box"
 
@@ -219,7 +219,7 @@ class CairnBox(Target):
 
     @staticmethod
     def _drive(folder, nsid, size):
-        return f"file:{folder}/ns1.raw,size={size}" if nsid == 1 else f"mem:size={size}"
+        return f"file:{folder}/ns1.raw,size={size}" if nsid == 1 else f"mem:size={size},block=512"
 
     def start(self):
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -86,6 +86,15 @@ size_is() { # NSID BYTES
   dev=$(device "$1") && read -r sectors <"/sys/block/${dev#/dev/}/size" && ((sectors * 512 == $2))
 }
 
+block_size() { # DEVICE
+  local bytes
+  read -r bytes <"/sys/block/${1#/dev/}/queue/logical_block_size" && echo "$bytes"
+}
+# blocks DEVICE KIB: so many of the device's blocks.
+blocks() { echo $(($2 * 1024 / $(block_size "$1"))); }
+# zero_based DEVICE KIB: the same as NVMe counts them in most commands.
+zero_based() { echo $(($(blocks "$@") - 1)); }
+
 # quiet COMMAND...: it must succeed and warn of nothing; `field` reads what it printed.
 quiet() {
   "$@" >/tmp/case/out 2>/tmp/case/err || fail "$* ended with $?: $(tail -n 1 /tmp/case/err)"

@@ -12,7 +12,16 @@ case_fio_4k() { both --bs=4k --size=2M --iodepth=32; }
 case_fio_128k() { both --bs=128k --size=8M; }
 case_fio_1m() { both --bs=1M --size=12M --iodepth=4; }
 case_fio_mixed() {
-  both --rw=randrw --rwmixread=40 --bssplit=512/10:4k/40:36k/20:128k/20:1m/10 --size=6M
+  both --rw=randrw --rwmixread=40 --bssplit=4k/50:36k/20:128k/20:1m/10 --size=6M
+}
+# The smallest a namespace can do.
+case_fio_blocks() {
+  connect
+  local nsid
+  for nsid in 1 2; do
+    verified_io "blocks$nsid" "$(device $nsid)" --bs="$(block_size "$(device $nsid)")" --size=256k
+  done
+  no_complaints
 }
 
 # file_system COMMAND...: made by COMMAND, filled with a copy, and read back past all caches.
@@ -72,7 +81,8 @@ case_discard_ranges() {
   dev=$(device 1)
   pattern 1024 data
   put data "$dev" 0
-  quiet nvme dsm "$dev" --ad --slbs=8,1024 --blocks=8,64
+  quiet nvme dsm "$dev" --ad --slbs="$(blocks "$dev" 4),$(blocks "$dev" 512)" \
+    --blocks="$(blocks "$dev" 4),$(blocks "$dev" 32)"
   reads_zeroes "$dev" 4 4 || fail "the first range does not read zeroes"
   reads_zeroes "$dev" 512 32 || fail "the second range does not read zeroes"
   same_as data 0 "$dev" 0 4 || fail "what is before the ranges has changed"
@@ -99,11 +109,14 @@ case_fstrim() {
 
 case_write_zeroes() {
   connect
-  local dev
-  dev=$(device 1)
-  zeroed_by "$dev" blkdiscard -z -o 512K -l 256K "$dev"
-  zeroed_by "$dev" nvme write-zeroes "$dev" --start-block=1024 --block-count=511
-  zeroed_by "$dev" nvme write-zeroes "$dev" --start-block=1024 --block-count=511 --deac
+  local nsid dev range
+  for nsid in 1 2; do
+    dev=$(device $nsid)
+    range="--start-block=$(blocks "$dev" 512) --block-count=$(zero_based "$dev" 256)"
+    zeroed_by "$dev" blkdiscard -z -o 512K -l 256K "$dev"
+    zeroed_by "$dev" nvme write-zeroes "$dev" $range
+    zeroed_by "$dev" nvme write-zeroes "$dev" $range --deac
+  done
   no_complaints
 }
 
@@ -119,11 +132,11 @@ case_compare() {
   dev=$(device 1)
   pattern 64 data
   put data "$dev" 0
-  quiet nvme compare "$dev" -s 0 -c 127 -z 65536 -d data
+  quiet nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 64)" -z 65536 -d data
   cp data other
   printf X | dd of=other bs=1 seek=65535 conv=notrunc status=none
-  refused 'Compare Failure' nvme compare "$dev" -s 0 -c 127 -z 65536 -d other
-  quiet nvme compare "$dev" -s 0 -c 126 -z 65024 -d other
+  refused 'Compare Failure' nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 64)" -z 65536 -d other
+  quiet nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 60)" -z 61440 -d other
 }
 
 case_copy() {
@@ -133,7 +146,8 @@ case_copy() {
   dev=$(device 1)
   pattern 64 data
   put data "$dev" 0
-  quiet nvme copy "$dev" --sdlba=4096 --slbs=0,64 --blocks=7,15 --format=0
+  quiet nvme copy "$dev" --sdlba="$(blocks "$dev" 2048)" --slbs="0,$(blocks "$dev" 32)" \
+    --blocks="$(zero_based "$dev" 4),$(zero_based "$dev" 8)" --format=0
   same_as data 0 "$dev" 2048 4 || fail "the first range was not copied"
   same_as data 32 "$dev" 2052 8 || fail "the second range was not copied"
 }
