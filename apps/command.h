@@ -32,6 +32,15 @@ class Command {
 
 std::unique_ptr<Command> make_up(CLI::App& app);
 std::unique_ptr<Command> make_box(CLI::App& app);
+std::unique_ptr<Command> make_box_ns_add(CLI::App& app);
+std::unique_ptr<Command> make_box_ns_remove(CLI::App& app);
+std::unique_ptr<Command> make_box_ns_resize(CLI::App& app);
+std::unique_ptr<Command> make_box_ns_list(CLI::App& app);
+std::unique_ptr<Command> make_box_hosts_allow(CLI::App& app);
+std::unique_ptr<Command> make_box_hosts_deny(CLI::App& app);
+std::unique_ptr<Command> make_box_ana_set(CLI::App& app);
+std::unique_ptr<Command> make_box_status(CLI::App& app);
+std::unique_ptr<Command> make_box_stats(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);

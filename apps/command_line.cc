@@ -30,12 +30,12 @@ class CommandLine {
     root_.set_version_flag("--version", "", "same as 'cairn version'");
     add(root_, "up", "run Cairn on this machine", make_up);
     add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
-    add(root_, "box", "serve drives over NVMe/TCP", make_box);
-    CLI::App& bench = group("bench", "measure this machine and Cairn on it");
+    add_box();
+    CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
-    CLI::App& sim = group("sim", "run Cairn in the simulated world");
+    CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
-    CLI::App& config = group("config", "work with configuration files");
+    CLI::App& config = group(root_, "config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);
     add(root_, "version", "print version, commit and compiler", make_version);
     set_examples(root_,
@@ -66,16 +66,34 @@ class CommandLine {
     app.require_subcommand(0, 1);  // one command; that it is missing is explained too
     app.set_help_flag("-h,--help", "show this help");
   }
-  CLI::App& group(const std::string& name, const std::string& what) {
-    CLI::App& app = *root_.add_subcommand(name, what);
+  static CLI::App& group(CLI::App& parent, const std::string& name, const std::string& what) {
+    CLI::App& app = *parent.add_subcommand(name, what);
     prepare(app);
+    app.footer("");  // the parent's examples are not its own
     return app;
   }
-  void add(CLI::App& parent, const std::string& name, const std::string& what,
-           std::unique_ptr<Command> (*make)(CLI::App&)) {
+  CLI::App& add(CLI::App& parent, const std::string& name, const std::string& what,
+                std::unique_ptr<Command> (*make)(CLI::App&)) {
     CLI::App& app = *parent.add_subcommand(name, what);
     prepare(app);
     leaves_.emplace_back(&app, make(app));
+    return app;
+  }
+  // A command by itself, and over it those that ask a box that runs.
+  void add_box() {
+    CLI::App& box = add(root_, "box", "serve drives over NVMe/TCP", make_box);
+    CLI::App& ns = group(box, "ns", "namespaces of a running box");
+    add(ns, "list", "list them", make_box_ns_list);
+    add(ns, "add", "serve another drive", make_box_ns_add);
+    add(ns, "remove", "stop serving one", make_box_ns_remove);
+    add(ns, "resize", "change the size of one", make_box_ns_resize);
+    CLI::App& hosts = group(box, "hosts", "who may connect to a running box");
+    add(hosts, "allow", "let a host connect", make_box_hosts_allow);
+    add(hosts, "deny", "do not let a host connect", make_box_hosts_deny);
+    CLI::App& ana = group(box, "ana", "how well namespaces are reached through a running box");
+    add(ana, "set", "set the state of an ANA group", make_box_ana_set);
+    add(box, "status", "what runs, and which hosts are connected", make_box_status);
+    add(box, "stats", "what was read and written", make_box_stats);
   }
 
   CLI::App root_;

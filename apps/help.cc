@@ -58,8 +58,9 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppF
     }
   }
   std::ranges::rotate(options, options.begin() + 1);  // help, declared first, comes last
-  if (!commands.empty()) usage += " COMMAND";
-  if (options.size() > 1 && commands.empty()) usage += " [OPTIONS]";
+  const bool has_options = options.size() > 1;
+  if (!commands.empty()) usage += has_options ? " [COMMAND]" : " COMMAND";
+  if (has_options && app->get_parent() != nullptr) usage += " [OPTIONS]";
   for (const auto& [name, help] : positionals) usage += " " + name;
 
   const bool is_root = app->get_parent() == nullptr;

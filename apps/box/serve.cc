@@ -5,69 +5,56 @@
 
 #include <utility>
 
-#include "fabric/target/target.h"
+#include "apps/box/control_server.h"
+#include "apps/words.h"
 #include "task/sync.h"
 
 namespace cairn::apps {
 
 namespace {
 
-task::Task<Attempt<void>> add_namespaces(nvme::Registry& registry, const BoxOptions& options) {
-  for (const BoxNamespace& each : options.namespaces) {
-    const nvme::NamespaceOptions wanted{.nsid = each.nsid, .drive = each.drive};
-    Result<uint32_t> added = co_await registry.add_namespace(options.subsystem.nqn, wanted);
-    if (!added) {
-      co_return refuse(
-          fmt::format("drive {} cannot be served: {}", each.drive.text(), added.error().text()));
-    }
+Problem cannot_control(const std::string& path, const Error& error) {
+  if (error == Errc::kExists) {
+    return {
+        fmt::format("another box listens at the control socket {}: end that box, or name "
+                    "another socket with --control PATH (or --control off)",
+                    in_quotes(path))};
   }
-  co_return Attempt<void>{};
+  return {fmt::format("the control socket {} cannot be made: {}: name another with --control PATH",
+                      in_quotes(path), error.text())};
 }
 
-Attempt<std::vector<env::Address>> listen(fabric::Target& target, nvme::Registry& registry,
-                                          const BoxOptions& options) {
-  std::vector<env::Address> where;
-  for (size_t i = 0; i < options.listen.size(); ++i) {
-    const env::Address& wanted = options.listen[i];
-    Result<env::Address> at = target.listen(wanted);
-    if (!at) {
-      const bool taken = at.error() == Errc::kExists;
-      return refuse(fmt::format("cannot listen at {}: {}{}", wanted.text(), at.error().text(),
-                                taken ? "; end what listens there or choose another port" : ""));
-    }
-    where.push_back(*at);
-    nvme::PortOptions port{.port_id = static_cast<uint16_t>(i + 1), .listen = *at};
-    if (i < options.advertise.size()) port.advertise = options.advertise[i];
-    registry.add_port(port);
+// The control socket's path; empty when there is to be none.
+Attempt<std::string> listen_for_control(ControlServer& control, const Box& box,
+                                        const ServeOptions& options) {
+  if (!options.control_path) return std::string();
+  Attempt<std::string> path = options.control_path(box.listening().front().port);
+  if (!path) return path;
+  const env::Address at{.family = env::Address::Family::kLocal, .path = *path};
+  if (Result<void> listening = control.listen(at); !listening) {
+    return std::unexpected(cannot_control(*path, listening.error()));
   }
-  return where;
+  return path;
 }
 
 }  // namespace
 
-task::Task<Attempt<void>> serve_box(env::Env& env, const BoxOptions& options,
-                                    std::function<void(const std::vector<env::Address>&)> ready) {
-  nvme::Registry registry(env);
-  fabric::Target target(env, registry);
-  Attempt<void> outcome;
-  if (Result<void> added = registry.add_subsystem(options.subsystem); !added) {
-    outcome = refuse(fmt::format("subsystem '{}' cannot be served: {}", options.subsystem.nqn,
-                                 added.error().text()));
-  } else {
-    outcome = co_await add_namespaces(registry, options);
-  }
+task::Task<Attempt<void>> serve_box(env::Env& env, const ServeOptions& options) {
+  Box box(env, options.box, options.changes, options.hooks);
+  ControlServer control(env, box);
+  Attempt<void> outcome = co_await box.open();
   if (outcome) {
-    if (Attempt<std::vector<env::Address>> where = listen(target, registry, options); where) {
-      ready(*where);
+    if (const Attempt<std::string> path = listen_for_control(control, box, options); path) {
+      if (options.ready) options.ready(box, *path);
       task::Event never;
       const Result<void> stopped = co_await never.wait(env.stop_token());
       (void)stopped;
     } else {
-      outcome = std::unexpected(where.error());
+      outcome = std::unexpected(path.error());
     }
   }
-  co_await target.close();
-  co_await registry.close();
+  co_await control.close();
+  co_await box.close();
   co_return outcome;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/memory_drive.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -13,9 +14,41 @@ Result<std::unique_ptr<MemoryMedium>> MemoryMedium::make(env::Env& env, uint64_t
   if (size == 0 || !is_aligned(size, block_size)) {
     return fail(Errc::kInvalid, "drive size (a multiple of the block size)");
   }
-  Result<std::unique_ptr<env::Memory>> memory = env.map_memory(size);
-  if (!memory) return fail(memory.error());
-  return std::unique_ptr<MemoryMedium>(new MemoryMedium(std::move(*memory), block_size));
+  std::unique_ptr<MemoryMedium> medium(new MemoryMedium(env, block_size));
+  if (Result<void> sized = medium->resize(size); !sized) return fail(sized.error());
+  return medium;
+}
+
+uint64_t MemoryMedium::capacity() const {
+  uint64_t bytes = 0;
+  for (const auto& region : regions_) bytes += region->bytes().size();
+  return bytes;
+}
+
+Result<void> MemoryMedium::resize(uint64_t size) {
+  if (size == size_) return {};
+  const uint64_t kept = std::min(size, size_);
+  if (const uint64_t had = capacity(); size > had) {
+    Result<std::unique_ptr<env::Memory>> more = env_.map_memory(size - had);
+    if (!more) return fail(more.error());
+    regions_.push_back(std::move(*more));
+  }
+  // Shrinking gives memory back. A core that had not heard of it may have written there since:
+  // growing clears what is to be seen again.
+  discard(kept, std::max(size, size_));
+  size_ = size;
+  return {};
+}
+
+void MemoryMedium::discard(uint64_t begin, uint64_t end) {
+  for (const auto& region : regions_) {
+    const uint64_t length = region->bytes().size();
+    const uint64_t first = std::min(begin, length);
+    const uint64_t last = std::min(end, length);
+    if (first < last) region->discard(first, last - first);
+    begin -= first;
+    end -= last;
+  }
 }
 
 MemoryDrive::MemoryDrive(MemoryMedium& medium) : medium_(medium) {
@@ -23,38 +56,84 @@ MemoryDrive::MemoryDrive(MemoryMedium& medium) : medium_(medium) {
                .block_size = medium.block_size(),
                .transfer_blocks = static_cast<uint32_t>(1_MiB / medium.block_size()),
                .volatile_cache = false};
+  for (const auto& region : medium.regions()) regions_.push_back(region.get());
+}
+
+task::Task<Result<void>> MemoryDrive::resize(uint64_t blocks) {
+  if (blocks == 0 || blocks > UINT64_MAX / geometry_.block_size) {
+    co_return fail(Errc::kInvalid, "drive size");
+  }
+  Result<void> resized = medium_.resize(blocks * geometry_.block_size);
+  if (!resized) co_return resized;
+  const auto& regions = medium_.regions();
+  for (size_t i = regions_.size(); i < regions.size(); ++i) regions_.push_back(regions[i].get());
+  geometry_.blocks = blocks;
+  co_return resized;
+}
+
+MutableBytes MemoryDrive::at(uint64_t offset) const {
+  for (const env::Memory* region : regions_) {
+    const MutableBytes bytes = region->bytes();
+    if (offset < bytes.size()) return bytes.subspan(offset);
+    offset -= bytes.size();
+  }
+  return {};
+}
+
+template <class F>
+void MemoryDrive::visit(uint64_t offset, std::span<const MutableBytes> pieces, F&& visit) const {
+  for (MutableBytes piece : pieces) {
+    while (!piece.empty()) {
+      MutableBytes stored = at(offset);
+      stored = stored.first(std::min(stored.size(), piece.size()));
+      CHECK(!stored.empty(), "requests were checked to be within the drive");
+      visit(stored, piece.first(stored.size()));
+      offset += stored.size();
+      piece = piece.subspan(stored.size());
+    }
+  }
 }
 
 Result<void> MemoryDrive::compare(uint64_t offset, std::span<const MutableBytes> with) const {
-  const std::byte* at = medium_.memory().bytes().data() + offset;
-  for (MutableBytes piece : with) {
-    if (std::memcmp(at, piece.data(), piece.size()) != 0) {
-      return fail(Errc::kMismatch, "compare");
-    }
-    at += piece.size();
-  }
+  bool same = true;
+  visit(offset, with, [&same](MutableBytes stored, MutableBytes piece) {
+    same = same && std::memcmp(stored.data(), piece.data(), piece.size()) == 0;
+  });
+  if (!same) return fail(Errc::kMismatch, "compare");
   return {};
+}
+
+void MemoryDrive::clear(uint64_t offset, uint64_t length) {
+  for (env::Memory* region : regions_) {
+    const uint64_t size = region->bytes().size();
+    if (offset >= size) {
+      offset -= size;
+      continue;
+    }
+    const uint64_t here = std::min(length, size - offset);
+    if (here > 0) region->discard(offset, here);
+    offset = 0;
+    length -= here;
+  }
 }
 
 void MemoryDrive::start(DriveOp& op) {
   using Kind = Request::Kind;
   const uint64_t offset = op.request.lba.value() * geometry_.block_size;
-  std::byte* at = medium_.memory().bytes().data() + offset;
   switch (op.request.kind) {
     case Kind::kRead:
-      for (MutableBytes piece : op.data()) {
-        std::memcpy(piece.data(), at, piece.size());
-        at += piece.size();
-      }
+      visit(offset, op.data(), [](MutableBytes stored, MutableBytes piece) {
+        std::memcpy(piece.data(), stored.data(), piece.size());
+      });
       break;
     case Kind::kCompareAndWrite:
       if (Result<void> same = compare(offset, op.data()); !same) return op.complete(same);
       [[fallthrough]];
     case Kind::kWrite:
-      for (MutableBytes piece : op.request.kind == Kind::kWrite ? op.data() : op.second()) {
-        std::memcpy(at, piece.data(), piece.size());
-        at += piece.size();
-      }
+      visit(offset, op.request.kind == Kind::kWrite ? op.data() : op.second(),
+            [](MutableBytes stored, MutableBytes piece) {
+              std::memcpy(stored.data(), piece.data(), piece.size());
+            });
       break;
     case Kind::kCompare:
       return op.complete(compare(offset, op.data()));
@@ -62,7 +141,7 @@ void MemoryDrive::start(DriveOp& op) {
       break;
     case Kind::kDiscard:
     case Kind::kWriteZeroes:
-      medium_.memory().discard(offset, op.request.blocks * geometry_.block_size);
+      clear(offset, op.request.blocks * geometry_.block_size);
       break;
   }
   op.complete({});

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "drive/drive.h"
@@ -11,20 +13,29 @@
 
 namespace cairn::drive {
 
-// The medium: shared by the drives that several cores open on it, and outlives them.
+// The medium: shared by the drives that several cores open on it, and outlives them. It grows by
+// regions and never moves one, so that other cores may copy while it grows.
 class MemoryMedium {
  public:
   // kInvalid: the size is no multiple of the block size; kLimit: no such memory.
   static Result<std::unique_ptr<MemoryMedium>> make(env::Env& env, uint64_t size,
                                                     uint32_t block_size);
-  uint64_t size() const { return memory_->bytes().size(); }
+  uint64_t size() const { return size_; }
   uint32_t block_size() const { return block_size_; }
-  env::Memory& memory() { return *memory_; }
+  const std::vector<std::unique_ptr<env::Memory>>& regions() const { return regions_; }
+
+  // Blocks beyond the old end read as zeroes. The first core to ask does it, while no other asks;
+  // for those that ask afterwards for the same size there is nothing to do. kLimit.
+  Result<void> resize(uint64_t size);
 
  private:
-  MemoryMedium(std::unique_ptr<env::Memory> memory, uint32_t block_size)
-      : memory_(std::move(memory)), block_size_(block_size) {}
-  std::unique_ptr<env::Memory> memory_;
+  MemoryMedium(env::Env& env, uint32_t block_size) : env_(env), block_size_(block_size) {}
+  uint64_t capacity() const;
+  void discard(uint64_t begin, uint64_t end);
+
+  env::Env& env_;
+  std::vector<std::unique_ptr<env::Memory>> regions_;  // together at least size_
+  uint64_t size_ = 0;
   uint32_t block_size_;
 };
 
@@ -33,13 +44,21 @@ class MemoryDrive final : public Drive {
  public:
   explicit MemoryDrive(MemoryMedium& medium);
   const Geometry& geometry() const override { return geometry_; }
+  task::Task<Result<void>> resize(uint64_t blocks) override;
 
  private:
   void start(DriveOp& op) override;
   void cancel(DriveOp& op) override;
   Result<void> compare(uint64_t offset, std::span<const MutableBytes> with) const;
+  // What is stored at `offset`, up to the end of its region.
+  MutableBytes at(uint64_t offset) const;
+  // Calls visit(stored, piece) for parts of the same size until all pieces are through.
+  template <class F>
+  void visit(uint64_t offset, std::span<const MutableBytes> pieces, F&& visit) const;
+  void clear(uint64_t offset, uint64_t length);
 
   MemoryMedium& medium_;
+  std::vector<env::Memory*> regions_;  // as this core knows them
   Geometry geometry_;
 };
 

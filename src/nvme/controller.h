@@ -33,6 +33,7 @@ class Controller {
     std::string host_nqn;
     HostId host{};
     env::Address local;
+    env::Address peer;
     uint32_t keep_alive_ms = 0;
     uint16_t queues_max = 1;
     uint16_t queue_entries_max = 128;
@@ -47,6 +48,7 @@ class Controller {
   const std::string& host_nqn() const { return options_.host_nqn; }
   const HostId& host() const { return options_.host; }
   const env::Address& local() const { return options_.local; }
+  const env::Address& peer() const { return options_.peer; }
 
   Properties properties;
   Features features;
@@ -62,6 +64,7 @@ class Controller {
   // Queues. add_queue: the id is free.
   bool has_queue(uint16_t id) const { return queues_.contains(id); }
   bool has_io_queues() const;
+  size_t queue_count() const { return queues_.size(); }
   void add_queue(uint16_t id, CoreId core, QueueLink& link, bool may_disconnect);
   // Whether the host said that it may end this queue alone.
   bool may_disconnect(uint16_t id) const;

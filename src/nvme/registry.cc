@@ -197,6 +197,41 @@ std::vector<NamespaceInfo> Registry::namespaces(std::string_view nqn) const {
   return all;
 }
 
+std::vector<SubsystemOptions> Registry::subsystems() const {
+  std::vector<SubsystemOptions> all;
+  for (const auto& [nqn, subsystem] : state_->subsystems) all.push_back(subsystem->options());
+  return all;
+}
+
+std::vector<ControllerInfo> Registry::controllers(std::string_view nqn) const {
+  std::vector<ControllerInfo> all;
+  Subsystem* subsystem = state_->find(nqn);
+  if (subsystem == nullptr) return all;
+  for (const auto& [id, controller] : subsystem->controllers()) {
+    all.push_back({.id = id,
+                   .host_nqn = controller->host_nqn(),
+                   .peer = controller->peer(),
+                   .local = controller->local(),
+                   .queues = controller->queue_count(),
+                   .keep_alive_ms = controller->features.keep_alive_ms()});
+  }
+  return all;
+}
+
+task::Task<Result<IoTotals>> Registry::totals(std::string_view nqn_view, uint32_t nsid) const {
+  const std::string nqn(nqn_view);
+  // In turn, so that the namespace stays while its cores are asked.
+  Result<void> turn = co_await state_->changes.acquire(1);
+  if (!turn) co_return fail(turn.error());
+  Subsystem* subsystem = state_->find(nqn);
+  const bool found = subsystem != nullptr && subsystem->find(nsid) != nullptr;
+  IoTotals totals;
+  if (found) totals = co_await subsystem->totals(nsid);
+  state_->changes.release(1);
+  if (!found) co_return fail(Errc::kNotFound, "there is no such namespace");
+  co_return totals;
+}
+
 void Registry::add_port(const PortOptions& options) {
   state_->ports.push_back(options);
   state_->discovery_changed();

@@ -21,6 +21,7 @@
 #include "nvme/core_namespace.h"
 #include "nvme/fabrics_format.h"
 #include "nvme/io_queue.h"
+#include "nvme/io_totals.h"
 #include "nvme/reservation_view.h"
 #include "task/task.h"
 
@@ -120,6 +121,16 @@ struct NamespaceInfo {
   AnaState ana_state = AnaState::kOptimized;
 };
 
+// The same of a host that is connected.
+struct ControllerInfo {
+  uint16_t id = 0;
+  std::string host_nqn;
+  env::Address peer;   // of its admin queue
+  env::Address local;  // and where that came in
+  size_t queues = 0;   // the admin queue included
+  uint32_t keep_alive_ms = 0;
+};
+
 // An address that hosts are told of by discovery.
 struct PortOptions {
   uint16_t port_id = 1;
@@ -145,7 +156,12 @@ class Registry {
   task::Task<Result<void>> resize_namespace(std::string_view nqn, uint32_t nsid, uint64_t bytes);
   task::Task<Result<void>> set_ana_state(std::string_view nqn, uint32_t group, AnaState state);
   Result<void> set_hosts(std::string_view nqn, bool any, std::vector<std::string> hosts);
+  // By name, ascending.
+  std::vector<SubsystemOptions> subsystems() const;
   std::vector<NamespaceInfo> namespaces(std::string_view nqn) const;
+  std::vector<ControllerInfo> controllers(std::string_view nqn) const;
+  // Of one namespace. kNotFound.
+  task::Task<Result<IoTotals>> totals(std::string_view nqn, uint32_t nsid) const;
   void add_port(const PortOptions& options);
   // While loading, hosts that name an unknown subsystem are told to come again, not to give up.
   void set_loading(bool loading);

@@ -70,14 +70,6 @@ IoTotals totals_there(CoreNamespaces& spaces, std::optional<uint32_t> nsid) {
 
 }  // namespace
 
-void IoTotals::add(const IoTotals& other) {
-  reads += other.reads;
-  writes += other.writes;
-  sectors_read += other.sectors_read;
-  sectors_written += other.sectors_written;
-  media_errors += other.media_errors;
-}
-
 Subsystem::Subsystem(env::Env& env, SubsystemOptions options, Kind kind)
     : env_(env), options_(std::move(options)), kind_(kind) {
   for (uint32_t core = 0; core < env.core_count(); ++core) {
@@ -246,6 +238,7 @@ Controller* Subsystem::add_controller(const ConnectRequest& request, std::string
                           .host_nqn = std::string(host_nqn),
                           .host = request.data.host_id,
                           .local = request.local,
+                          .peer = request.peer,
                           .keep_alive_ms = command.keep_alive_ms,
                           .queues_max = options_.queues_max,
                           .queue_entries_max = options_.queue_entries_max});

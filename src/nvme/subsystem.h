@@ -15,6 +15,7 @@
 #include "env/env.h"
 #include "nvme/controller.h"
 #include "nvme/core_namespace.h"
+#include "nvme/io_totals.h"
 #include "nvme/registry.h"
 #include "nvme/reservations.h"
 #include "task/sync.h"
@@ -28,16 +29,6 @@ struct Namespace {
   drive::Geometry geometry;
   std::unique_ptr<drive::Source> source;
   Reservations reservations;
-};
-
-// What was read and written over the life of this process, by all cores.
-struct IoTotals {
-  uint64_t reads = 0;
-  uint64_t writes = 0;
-  uint64_t sectors_read = 0;  // of 512 bytes
-  uint64_t sectors_written = 0;
-  uint64_t media_errors = 0;
-  void add(const IoTotals& other);
 };
 
 struct AnaGroupState {

@@ -4,6 +4,7 @@
 import argparse
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,10 +58,64 @@ class CliTest(unittest.TestCase):
         self.expect_sentence(result, 2, "--help' says more.", *parts)
         self.assertEqual(result.stdout, "")
 
+    def start_cairn(self, *words, until, **options):
+        """Starts a cairn that runs on; returns it once it has printed a line with `until`."""
+        return Running(self, words, until, **options)
+
     def write(self, name, text):
         path = self.folder / name
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return path
+
+
+class Running:
+    """A cairn that serves. It is killed when its test ends, unless it has ended before."""
+
+    def __init__(self, test, words, until, **options):
+        command = [*filter(None, _options.emulator.split(";")), _options.cairn, *words]
+        options.setdefault("cwd", test.folder)
+        self._log = tempfile.TemporaryFile("w+", errors="backslashreplace")
+        test.addCleanup(self._log.close)
+        self._process = subprocess.Popen(
+            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=self._log, text=True, errors="backslashreplace", **options)
+        test.addCleanup(self._process.stdout.close)
+        test.addCleanup(self.kill)
+        self.said = ""
+        for line in self._process.stdout:
+            self.said += line
+            if until in line:
+                return
+        self._process.wait()
+        raise AssertionError(f"{' '.join(map(str, words))} ended with {self._process.returncode}"
+                             f" before it said '{until}':\n{self.said}{self.log}")
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    @property
+    def log(self):
+        """What it wrote to stderr so far."""
+        self._log.seek(0)
+        return self._log.read()
+
+    def send(self, number):
+        self._process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        """Asks it to end; returns its status."""
+        self.send(number)
+        return self.wait()
+
+    def wait(self):
+        self.said += self._process.stdout.read()
+        return self._process.wait(timeout=60)
+
+    def kill(self):
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
 
 
 def main():

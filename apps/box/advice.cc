@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/advice.h"
+
+#include <fmt/format.h>
+
+#include "apps/words.h"
+
+namespace cairn::apps {
+
+namespace {
+
+std::string advice_for(const drive::Spec& drive, const Error& error) {
+  const bool is_file = drive.kind == drive::Spec::Kind::kFile;
+  switch (error.code()) {
+    case Errc::kNotFound:
+      return drive.size == 0 ? "add ,size=8G to have the file made" : "make its folder first";
+    case Errc::kExists:
+      return "end what uses it ('cairn box status' lists the boxes), or name another";
+    case Errc::kDenied:
+      return "change its owner or mode, or run as its owner";
+    case Errc::kNoSpace:
+      return "free some space, or choose a smaller size";
+    case Errc::kUnsupported:
+      return is_file ? "add ,direct=off to go through the page cache" : "name a file";
+    case Errc::kLimit:
+      return is_file ? "raise the limit of open files ('ulimit -n')" : "choose a smaller size";
+    default:
+      return "check what is there, or name another";
+  }
+}
+
+}  // namespace
+
+Problem cannot_serve(const drive::Spec& drive, const Error& error) {
+  return {fmt::format("drive {} cannot be served: {}: {}", in_quotes(drive.text()), error.text(),
+                      advice_for(drive, error))};
+}
+
+Problem cannot_listen(const env::Address& at, const Error& error) {
+  std::string next = "name an address of this machine";
+  if (error == Errc::kExists) next = "end what listens there, or choose another port";
+  if (error == Errc::kDenied) next = "choose a port from 1024, or run as root";
+  return {fmt::format("cannot listen at {}: {}: {}", at.text(), error.text(), next)};
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to tell a person about a drive or address that a box could not take.
+#pragma once
+
+#include <string>
+
+#include "apps/problem.h"
+#include "base/error.h"
+#include "drive/source.h"
+#include "env/address.h"
+
+namespace cairn::apps {
+
+Problem cannot_serve(const drive::Spec& drive, const Error& error);
+Problem cannot_listen(const env::Address& at, const Error& error);
+
+}  // namespace cairn::apps

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/box.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/box/advice.h"
+#include "apps/words.h"
+#include "nvme/limits.h"
+#include "nvme/nqn.h"
+
+namespace cairn::apps {
+
+namespace {
+
+Problem cannot_add_subsystem(std::string_view nqn, const Error& error) {
+  return {fmt::format("subsystem {} cannot be served: {}: name it like nqn.2026-11.io.cairn:NAME",
+                      in_quotes(nqn), error.text())};
+}
+
+Problem no_such_namespace(std::string_view nqn, uint32_t nsid) {
+  return {
+      fmt::format("{} has no namespace {}: 'cairn box ns list' names those there are", nqn, nsid)};
+}
+
+// The nsids of a configuration: those that are given, and for the others the lowest that are free
+// in their order. So they are the same at each start, whatever was added in between.
+Attempt<void> number_namespaces(BoxSubsystem& subsystem) {
+  std::set<uint32_t> taken;
+  for (const nvme::NamespaceOptions& each : subsystem.namespaces) {
+    if (each.nsid != 0 && !taken.insert(each.nsid).second) {
+      return refuse(fmt::format("namespace {} of {} is there twice: give each its own nsid",
+                                each.nsid, subsystem.options.nqn));
+    }
+  }
+  uint32_t next = 1;
+  for (nvme::NamespaceOptions& each : subsystem.namespaces) {
+    if (each.nsid != 0) continue;
+    while (!taken.insert(next).second) ++next;
+    each.nsid = next;
+  }
+  return {};
+}
+
+}  // namespace
+
+Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
+    : env_(env),
+      started_(env.now()),
+      options_(std::move(options)),
+      changes_(std::move(changes)),
+      hooks_(std::move(hooks)),
+      registry_(env),
+      target_(env, registry_, options_.target) {}
+
+task::Task<Attempt<void>> Box::open() {
+  Attempt<void> done = add_subsystems();
+  for (const BoxSubsystem& subsystem : options_.subsystems) {
+    if (done) done = co_await add_namespaces(subsystem);
+    if (done) done = co_await set_ana_states(subsystem);
+  }
+  if (done) done = listen();
+  co_return done;
+}
+
+Attempt<void> Box::add_subsystems() {
+  for (BoxSubsystem& subsystem : options_.subsystems) {
+    if (Attempt<void> numbered = number_namespaces(subsystem); !numbered) return numbered;
+    nvme::SubsystemOptions options = subsystem.options;
+    const auto change = changes_.find(options.nqn);
+    if (change != changes_.end() && change->second.access) {
+      options.allow_any_host = change->second.access->any;
+      options.hosts = change->second.access->hosts;
+    }
+    if (Result<void> added = registry_.add_subsystem(options); !added) {
+      return std::unexpected(cannot_add_subsystem(options.nqn, added.error()));
+    }
+  }
+  for (const auto& [nqn, change] : changes_) {
+    const bool known = std::ranges::any_of(
+        options_.subsystems, [&nqn](const BoxSubsystem& each) { return each.options.nqn == nqn; });
+    if (!known) {
+      log(LogLevel::kWarn, fmt::format("changes are kept for {}, which is not served", nqn));
+    }
+  }
+  return {};
+}
+
+task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
+  const std::string& nqn = subsystem.options.nqn;
+  const SubsystemChanges& changes = changes_[nqn];
+  std::vector<nvme::NamespaceOptions> all;
+  for (nvme::NamespaceOptions each : subsystem.namespaces) {
+    configured_[nqn].insert(each.nsid);
+    if (changes.removed.contains(each.nsid)) {
+      log(LogLevel::kInfo, fmt::format("namespace {} of {} stays removed", each.nsid, nqn));
+      continue;
+    }
+    if (changes.added.contains(each.nsid)) {
+      co_return refuse(
+          fmt::format("namespace {} of {} is configured, and was added while the box served: give "
+                      "the configured one another nsid",
+                      each.nsid, nqn));
+    }
+    const auto resized = changes.resized.find(each.nsid);
+    if (resized != changes.resized.end()) each.drive.size = resized->second;
+    all.push_back(std::move(each));
+  }
+  for (const auto& [nsid, added] : changes.added) all.push_back(added);
+  for (const nvme::NamespaceOptions& each : all) {
+    Result<uint32_t> added = co_await registry_.add_namespace(nqn, each);
+    if (!added) co_return std::unexpected(cannot_serve(each.drive, added.error()));
+  }
+  co_return Attempt<void>{};
+}
+
+task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
+  const std::string& nqn = subsystem.options.nqn;
+  std::map<uint32_t, nvme::AnaState> states = changes_[nqn].ana;
+  states.insert(subsystem.ana.begin(), subsystem.ana.end());  // where nothing was changed
+  for (const auto& [group, state] : states) {
+    Result<void> set = co_await registry_.set_ana_state(nqn, group, state);
+    if (!set) {
+      co_return refuse(fmt::format("ANA group {} of {}: {}", group, nqn, set.error().text()));
+    }
+  }
+  co_return Attempt<void>{};
+}
+
+Attempt<void> Box::listen() {
+  for (const BoxListener& listener : options_.listeners) {
+    Result<env::Address> at = target_.listen(listener.address);
+    if (!at) return std::unexpected(cannot_listen(listener.address, at.error()));
+    listening_.push_back(*at);
+    registry_.add_port({.port_id = static_cast<uint16_t>(listening_.size()),
+                        .listen = *at,
+                        .advertise = listener.advertise});
+  }
+  return {};
+}
+
+task::Task<void> Box::close() {
+  co_await target_.close();
+  co_await registry_.close();
+}
+
+Attempt<std::string> Box::find(std::string_view nqn) const {
+  const std::vector<nvme::SubsystemOptions> all = registry_.subsystems();
+  std::vector<std::string> names;
+  for (const nvme::SubsystemOptions& each : all) names.push_back(each.nqn);
+  if (nqn.empty() && names.size() == 1) return names.front();
+  if (nqn.empty()) {
+    return refuse(fmt::format("this box serves {} subsystems: say which with --nqn ({})",
+                              names.size(), comma_list(names)));
+  }
+  if (std::ranges::find(names, nqn) != names.end()) return std::string(nqn);
+  return refuse(fmt::format("this box does not serve {}{} (it serves {})", in_quotes(nqn),
+                            did_you_mean(nqn, names), comma_list(names)));
+}
+
+task::Task<Attempt<Box::Turn>> Box::take_turn(std::string nqn) {
+  Result<void> acquired = co_await changing_.acquire();
+  if (!acquired) co_return refuse(acquired.error().text());
+  task::Units held(changing_, 1);
+  Attempt<std::string> found = find(nqn);
+  if (!found) co_return std::unexpected(found.error());
+  co_return Turn{std::move(held), std::move(*found)};
+}
+
+// `what` was done, and holds whether it can be kept or not.
+Attempt<void> Box::keep(std::string_view what) {
+  log(LogLevel::kInfo, what);
+  if (!hooks_.keep) return {};
+  if (const Attempt<void> kept = hooks_.keep(changes_); !kept) {
+    std::string text =
+        fmt::format("{}, but this will not survive a restart: {}", what, kept.error().text);
+    log(LogLevel::kError, text);
+    return refuse(std::move(text));
+  }
+  return {};
+}
+
+task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  Result<uint32_t> nsid = co_await registry_.add_namespace(turn->nqn, options);
+  if (!nsid) co_return std::unexpected(cannot_serve(options.drive, nsid.error()));
+  for (const nvme::NamespaceInfo& each : registry_.namespaces(turn->nqn)) {
+    if (each.options.nsid == *nsid) changes_[turn->nqn].added[*nsid] = each.options;
+  }
+  const Attempt<void> kept =
+      keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, options.drive.text()));
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return *nsid;
+}
+
+task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  Result<void> removed = co_await registry_.remove_namespace(turn->nqn, nsid);
+  if (!removed) co_return std::unexpected(no_such_namespace(turn->nqn, nsid));
+  SubsystemChanges& changes = changes_[turn->nqn];
+  const bool was_added = changes.added.erase(nsid) > 0;
+  changes.resized.erase(nsid);
+  if (!was_added && configured_[turn->nqn].contains(nsid)) changes.removed.insert(nsid);
+  co_return keep(fmt::format("namespace {} of {} is removed", nsid, turn->nqn));
+}
+
+task::Task<Attempt<void>> Box::resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  Result<void> resized = co_await registry_.resize_namespace(turn->nqn, nsid, bytes);
+  if (!resized && resized.error() == Errc::kNotFound) {
+    co_return std::unexpected(no_such_namespace(turn->nqn, nsid));
+  }
+  if (!resized) {
+    co_return refuse(fmt::format("namespace {} of {} keeps its size: {}", nsid, turn->nqn,
+                                 resized.error().text()));
+  }
+  SubsystemChanges& changes = changes_[turn->nqn];
+  const auto added = changes.added.find(nsid);
+  if (added == changes.added.end()) {
+    changes.resized[nsid] = bytes;
+  } else {
+    added->second.drive.size = bytes;
+  }
+  co_return keep(fmt::format("namespace {} of {} has {} now", nsid, turn->nqn, text_bytes(bytes)));
+}
+
+task::Task<Attempt<void>> Box::set_ana_state(std::string nqn, uint32_t group,
+                                             nvme::AnaState state) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  Result<void> set = co_await registry_.set_ana_state(turn->nqn, group, state);
+  if (!set)
+    co_return refuse(fmt::format("ANA group {} cannot be set: {}", group, set.error().text()));
+  changes_[turn->nqn].ana[group] = state;
+  co_return keep(fmt::format("ANA group {} of {} is changed", group, turn->nqn));
+}
+
+HostAccess Box::access_of(std::string_view nqn) const {
+  for (const nvme::SubsystemOptions& each : registry_.subsystems()) {
+    if (each.nqn == nqn) return {.any = each.allow_any_host, .hosts = each.hosts};
+  }
+  return {};
+}
+
+Attempt<void> Box::set_access(const std::string& nqn, HostAccess access) {
+  if (Result<void> set = registry_.set_hosts(nqn, access.any, access.hosts); !set) {
+    return refuse(set.error().text());
+  }
+  const std::string what = access.any
+                               ? fmt::format("every host may use {}", nqn)
+                               : fmt::format("{} hosts may use {}", access.hosts.size(), nqn);
+  changes_[nqn].access = std::move(access);
+  return keep(what);
+}
+
+task::Task<Attempt<void>> Box::allow_host(std::string nqn, std::string host) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  HostAccess access = access_of(turn->nqn);
+  if (host == "any") {
+    access = {};
+  } else {
+    // The first name on the list closes the subsystem to all others.
+    if (std::exchange(access.any, false)) access.hosts.clear();
+    if (std::ranges::find(access.hosts, host) == access.hosts.end()) {
+      if (access.hosts.size() >= kHostsMax) {
+        co_return refuse(
+            fmt::format("{} has {} hosts on its list, the most there can be: deny one first",
+                        turn->nqn, kHostsMax));
+      }
+      access.hosts.push_back(std::move(host));
+    }
+  }
+  co_return set_access(turn->nqn, std::move(access));
+}
+
+task::Task<Attempt<void>> Box::deny_host(std::string nqn, std::string host) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  HostAccess access = access_of(turn->nqn);
+  if (host == "any") {
+    access.hosts.clear();
+    access.any = false;
+  } else if (access.any) {
+    co_return refuse(
+        fmt::format("{} is open to every host: name those that may use it with 'cairn box hosts "
+                    "allow', or close it with 'cairn box hosts deny --host any'",
+                    turn->nqn));
+  } else if (std::erase(access.hosts, host) == 0) {
+    co_return refuse(fmt::format("{} is not on the list of {}{}", in_quotes(host), turn->nqn,
+                                 did_you_mean(host, access.hosts)));
+  }
+  co_return set_access(turn->nqn, std::move(access));
+}
+
+}  // namespace cairn::apps

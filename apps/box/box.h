@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Box: drives served over NVMe/TCP, and how that is changed while hosts are connected. Lives on the
+// control core of any world; knows neither the command line nor files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/box/changes.h"
+#include "apps/box/options.h"
+#include "apps/problem.h"
+#include "apps/settings.h"
+#include "env/env.h"
+#include "fabric/target/target.h"
+#include "nvme/registry.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// What a box needs of its surroundings; each may be left out.
+struct BoxHooks {
+  std::function<void(LogLevel, std::string_view)> log;
+  // Keeps all changes there are; durable when it returns.
+  std::function<Attempt<void>(const BoxChanges&)> keep;
+};
+
+class Box {
+ public:
+  // `changes`: what was kept before the restart.
+  Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks);
+
+  // Opens the drives, then listens. The Problem says what could not be opened or bound, and what to
+  // do. close() follows in any case.
+  task::Task<Attempt<void>> open();
+  // Stops accepting, lets commands in flight end, then closes everything.
+  task::Task<void> close();
+
+  const std::vector<env::Address>& listening() const { return listening_; }
+  nvme::Registry& registry() { return registry_; }
+  Duration uptime() const { return env_.now() - started_; }
+
+  // Changes while serving. Hosts see them at once; they are kept before the call is done. When they
+  // cannot be kept the Problem says that they are made all the same. An empty `nqn` means the only
+  // subsystem there is.
+  task::Task<Attempt<uint32_t>> add_namespace(std::string nqn, nvme::NamespaceOptions options);
+  task::Task<Attempt<void>> remove_namespace(std::string nqn, uint32_t nsid);
+  task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
+  task::Task<Attempt<void>> set_ana_state(std::string nqn, uint32_t group, nvme::AnaState state);
+  // "any" opens the subsystem to everybody; another name is put on the list, or taken off it.
+  task::Task<Attempt<void>> allow_host(std::string nqn, std::string host);
+  task::Task<Attempt<void>> deny_host(std::string nqn, std::string host);
+
+  // The subsystem of this name, or the only one.
+  Attempt<std::string> find(std::string_view nqn) const;
+
+ private:
+  // Held while a change is made and kept: one at a time.
+  struct Turn {
+    task::Units held;
+    std::string nqn;
+  };
+  task::Task<Attempt<Turn>> take_turn(std::string nqn);
+  Attempt<void> add_subsystems();
+  task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
+  task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
+  Attempt<void> listen();
+  Attempt<void> keep(std::string_view what);
+  Attempt<void> set_access(const std::string& nqn, HostAccess access);
+  HostAccess access_of(std::string_view nqn) const;
+  void log(LogLevel level, std::string_view line) const {
+    if (hooks_.log) hooks_.log(level, line);
+  }
+
+  env::Env& env_;
+  Time started_;
+  BoxOptions options_;
+  BoxChanges changes_;
+  BoxHooks hooks_;
+  nvme::Registry registry_;
+  fabric::Target target_;
+  std::vector<env::Address> listening_;
+  std::map<std::string, std::set<uint32_t>, std::less<>> configured_;  // nsids, by NQN
+  task::Semaphore changing_{1};
+};
+
+}  // namespace cairn::apps

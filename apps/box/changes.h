@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was changed while a box served, relative to its configuration. Applied again after a
+// restart, so that a configuration may be edited and live changes still hold.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nvme/ana_format.h"
+#include "nvme/registry.h"
+
+namespace cairn::apps {
+
+struct HostAccess {
+  bool any = true;
+  std::vector<std::string> hosts;  // NQNs, when not any
+};
+
+struct SubsystemChanges {
+  std::set<uint32_t> removed;                        // namespaces of the configuration
+  std::map<uint32_t, nvme::NamespaceOptions> added;  // by nsid, with all their ids
+  std::map<uint32_t, uint64_t> resized;              // bytes, of the configuration's namespaces
+  std::optional<HostAccess> access;
+  std::map<uint32_t, nvme::AnaState> ana;  // by group
+
+  bool empty() const {
+    return removed.empty() && added.empty() && resized.empty() && !access && ana.empty();
+  }
+};
+
+// By NQN.
+using BoxChanges = std::map<std::string, SubsystemChanges, std::less<>>;
+
+}  // namespace cairn::apps

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/control_commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/words.h"
+#include "fabric/host/uuid.h"
+#include "nvme/namespace_ids.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using nvme::NamespaceInfo;
+using nvme::SubsystemOptions;
+
+// An object with a list under `name`, cut at kListedMax.
+Json listed(const char* name, std::vector<Json> items) {
+  const size_t more = items.size() - std::min(items.size(), kListedMax);
+  items.resize(items.size() - more);
+  Json json = {{name, std::move(items)}};
+  if (more > 0) json[fmt::format("{}_more", name)] = more;
+  return json;
+}
+
+// The subsystems that a request is about.
+Attempt<std::vector<SubsystemOptions>> meant(Box& box, const std::string& nqn) {
+  std::vector<SubsystemOptions> all = box.registry().subsystems();
+  if (nqn.empty()) return all;
+  const Attempt<std::string> found = box.find(nqn);
+  if (!found) return std::unexpected(found.error());
+  std::erase_if(all, [&found](const SubsystemOptions& each) { return each.nqn != *found; });
+  return all;
+}
+
+Json json_of(const std::string& nqn, const NamespaceInfo& info) {
+  return {{"nqn", nqn},
+          {"nsid", info.options.nsid},
+          {"drive", info.options.drive.text()},
+          {"size", info.geometry.bytes()},
+          {"block_size", info.geometry.block_size},
+          {"uuid", fabric::uuid_text(info.options.uuid)},
+          {"nguid", fmt::format("{:02x}", fmt::join(info.options.nguid, ""))},
+          {"ana_group", info.options.ana_group},
+          {"ana_state", ana_word(info.ana_state)},
+          {"read_only", info.options.read_only}};
+}
+
+Json json_of(const nvme::ControllerInfo& controller) {
+  return {{"id", controller.id},
+          {"host", controller.host_nqn},
+          {"address", controller.peer.text()},
+          {"reached", controller.local.text()},
+          {"queues", controller.queues},
+          {"keep_alive_ms", controller.keep_alive_ms}};
+}
+
+Json status_of(Box& box, const SubsystemOptions& subsystem) {
+  Json json = {
+      {"nqn", subsystem.nqn},
+      {"serial", subsystem.serial.empty() ? nvme::make_serial(subsystem.nqn) : subsystem.serial},
+      {"model", subsystem.model},
+      {"any_host", subsystem.allow_any_host},
+      {"hosts", subsystem.hosts},
+      {"namespaces", box.registry().namespaces(subsystem.nqn).size()}};
+  std::vector<Json> controllers;
+  for (const auto& each : box.registry().controllers(subsystem.nqn)) {
+    controllers.push_back(json_of(each));
+  }
+  json.update(listed("controllers", std::move(controllers)));
+  return json;
+}
+
+Attempt<Json> status(Box& box, const ControlRequest& request) {
+  const auto subsystems = meant(box, request.nqn);
+  if (!subsystems) return std::unexpected(subsystems.error());
+  Json listeners = Json::array();
+  for (const env::Address& at : box.listening()) listeners.push_back(at.text());
+  Json json = {{"uptime_s", box.uptime().seconds()}, {"listeners", std::move(listeners)}};
+  std::vector<Json> all;
+  for (const SubsystemOptions& each : *subsystems) all.push_back(status_of(box, each));
+  json.update(listed("subsystems", std::move(all)));
+  return json;
+}
+
+Attempt<Json> list_namespaces(Box& box, const ControlRequest& request) {
+  const auto subsystems = meant(box, request.nqn);
+  if (!subsystems) return std::unexpected(subsystems.error());
+  std::vector<Json> all;
+  for (const SubsystemOptions& subsystem : *subsystems) {
+    for (const NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
+      all.push_back(json_of(subsystem.nqn, each));
+    }
+  }
+  return listed("namespaces", std::move(all));
+}
+
+task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
+  const auto subsystems = meant(box, request.nqn);
+  if (!subsystems) co_return std::unexpected(subsystems.error());
+  std::vector<Json> all;
+  for (const SubsystemOptions& subsystem : *subsystems) {
+    for (const NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
+      const uint32_t nsid = each.options.nsid;
+      Result<nvme::IoTotals> totals = co_await box.registry().totals(subsystem.nqn, nsid);
+      if (!totals) continue;  // removed meanwhile
+      all.push_back({{"nqn", subsystem.nqn},
+                     {"nsid", nsid},
+                     {"reads", totals->reads},
+                     {"writes", totals->writes},
+                     {"bytes_read", totals->sectors_read * 512},
+                     {"bytes_written", totals->sectors_written * 512},
+                     {"media_errors", totals->media_errors}});
+    }
+  }
+  co_return listed("namespaces", std::move(all));
+}
+
+Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {
+  nvme::NamespaceOptions options{
+      .nsid = request.nsid, .ana_group = request.group, .read_only = request.read_only};
+  if (request.drive.empty()) return refuse("a namespace needs a drive: --drive mem:size=1G");
+  auto drive = drive::Spec::parse(request.drive);
+  if (!drive) return refuse(drive.error());
+  options.drive = std::move(*drive);
+  if (!request.uuid.empty()) {
+    const std::optional<fabric::Uuid> uuid = fabric::parse_uuid(request.uuid);
+    if (!uuid) return refuse(fmt::format("{} is not a UUID", in_quotes(request.uuid)));
+    options.uuid = *uuid;
+  }
+  return options;
+}
+
+task::Task<Attempt<Json>> add_namespace(Box& box, ControlRequest request) {
+  Attempt<nvme::NamespaceOptions> options = namespace_of(request);
+  if (!options) co_return std::unexpected(options.error());
+  Attempt<uint32_t> nsid = co_await box.add_namespace(request.nqn, std::move(*options));
+  if (!nsid) co_return std::unexpected(nsid.error());
+  co_return Json{{"nsid", *nsid}};
+}
+
+task::Task<Attempt<Json>> change_hosts(Box& box, ControlRequest request) {
+  const bool allow = request.command == ControlRequest::Command::kHostsAllow;
+  if (request.host.empty()) co_return refuse("no host is named: --host NQN, or --host any");
+  Attempt<void> done;
+  if (allow) {
+    done = co_await box.allow_host(request.nqn, request.host);
+  } else {
+    done = co_await box.deny_host(request.nqn, request.host);
+  }
+  if (!done) co_return std::unexpected(done.error());
+  co_return Json::object();
+}
+
+}  // namespace
+
+task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
+  using Command = ControlRequest::Command;
+  Attempt<void> done;
+  switch (request.command) {
+    case Command::kStatus:
+      co_return status(box, request);
+    case Command::kNsList:
+      co_return list_namespaces(box, request);
+    case Command::kStats:
+      co_return co_await stats(box, request);
+    case Command::kNsAdd:
+      co_return co_await add_namespace(box, request);
+    case Command::kHostsAllow:
+    case Command::kHostsDeny:
+      co_return co_await change_hosts(box, request);
+    case Command::kNsRemove:
+      done = co_await box.remove_namespace(request.nqn, request.nsid);
+      break;
+    case Command::kNsResize:
+      done = co_await box.resize_namespace(request.nqn, request.nsid, request.size);
+      break;
+    case Command::kAnaSet:
+      done = co_await box.set_ana_state(request.nqn, request.group, request.state);
+      break;
+  }
+  if (!done) co_return std::unexpected(done.error());
+  co_return Json::object();
+}
+
+}  // namespace cairn::apps

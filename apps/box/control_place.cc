@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/control_place.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "apps/words.h"
+#include "env/address.h"
+
+namespace cairn::apps {
+
+namespace {
+
+std::string shared_folder() { return fmt::format("/tmp/cairn-{}", ::getuid()); }
+
+// The best first.
+std::vector<std::string> folders() {
+  std::vector<std::string> all;
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && runtime[0] == '/') all.push_back(fmt::format("{}/cairn", runtime));
+  all.push_back(shared_folder());
+  return all;
+}
+
+// Anybody may have made a folder in /tmp before us.
+Attempt<void> check_folder(const std::string& folder) {
+  struct stat info = {};
+  if (::lstat(folder.c_str(), &info) != 0) {
+    return refuse(
+        fmt::format("the folder {} cannot be used ({}): name a socket with --control PATH",
+                    in_quotes(folder), std::strerror(errno)));
+  }
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid()) {
+    return refuse(
+        fmt::format("{} is not a folder of this user: remove it, or name a socket "
+                    "elsewhere with --control PATH",
+                    in_quotes(folder)));
+  }
+  if ((info.st_mode & 0077) != 0) {
+    return refuse(
+        fmt::format("{} is open to others: run 'chmod 700 {}', or name a socket "
+                    "elsewhere with --control PATH",
+                    in_quotes(folder), folder));
+  }
+  return {};
+}
+
+}  // namespace
+
+Attempt<std::string> make_control_path(uint16_t port) {
+  std::string folder;
+  for (const std::string& each : folders()) {
+    folder = each;
+    if (::mkdir(each.c_str(), 0700) == 0 || errno == EEXIST) break;
+  }
+  if (const Attempt<void> checked = check_folder(folder); !checked) {
+    return std::unexpected(checked.error());
+  }
+  return check_control_path(fmt::format("{}/box-{}.sock", folder, port));
+}
+
+std::vector<std::string> control_paths() {
+  std::vector<std::string> paths;
+  for (const std::string& folder : folders()) {
+    if (!check_folder(folder)) continue;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("box-") && name.ends_with(".sock"))
+        paths.push_back(entry.path().string());
+    }
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+Attempt<std::string> check_control_path(const std::string& path) {
+  if (env::Address::parse("unix:" + path)) return path;
+  return refuse(
+      fmt::format("{} cannot be the path of a socket: name a shorter one, of 1 to 107 "
+                  "characters",
+                  in_quotes(path)));
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where control sockets of this user's boxes are: $XDG_RUNTIME_DIR/cairn, else /tmp/cairn-UID.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/problem.h"
+
+namespace cairn::apps {
+
+// The socket for a box whose first listener has this port. Makes the folder, for this user alone;
+// one that others could write to, or that is not this user's, is refused.
+Attempt<std::string> make_control_path(uint16_t port);
+
+// Every control socket of this user, living or not, by name.
+std::vector<std::string> control_paths();
+
+// For paths that users give: what can be a local socket's.
+Attempt<std::string> check_control_path(const std::string& path);
+
+}  // namespace cairn::apps

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a flash box serves, as a file or the command line says it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "env/address.h"
+#include "fabric/target/options.h"
+#include "nvme/ana_format.h"
+#include "nvme/registry.h"
+
+namespace cairn::apps {
+
+inline constexpr size_t kListenersMax = 64;
+inline constexpr size_t kSubsystemsMax = 256;
+inline constexpr size_t kHostsMax = 1024;  // of one subsystem
+
+struct BoxListener {
+  env::Address address;
+  env::Address advertise;               // port 0: as the host reached us
+  std::vector<std::string> subsystems;  // NQNs served here; none: all
+};
+
+struct BoxSubsystem {
+  nvme::SubsystemOptions options;
+  std::vector<nvme::NamespaceOptions> namespaces;
+  std::map<uint32_t, nvme::AnaState> ana;  // of groups that are not optimized
+};
+
+struct BoxOptions {
+  std::vector<BoxListener> listeners;
+  std::vector<BoxSubsystem> subsystems;
+  fabric::TargetOptions target;
+  Duration drain_timeout = 10_s;  // how long commands in flight may take once we are to end
+};
+
+}  // namespace cairn::apps

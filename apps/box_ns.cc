@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn box ns add|remove|resize|list`: namespaces of a running box.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/box/drive_option.h"
+#include "apps/box_client.h"
+#include "apps/command.h"
+#include "apps/output.h"
+#include "apps/table.h"
+#include "apps/words.h"
+#include "base/units.h"
+#include "drive/source.h"
+#include "nvme/limits.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using Verb = ControlRequest::Command;
+
+constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNamespacesMax};
+
+// Shared by those that change a namespace: its request, sent when it is run.
+class NsCommand : public Command {
+ public:
+  NsCommand(CLI::App& app, Verb command) : client_(app) { request_.command = command; }
+
+ protected:
+  void add_nsid(CLI::App& app, std::string help, bool required) {
+    CLI::Option* option = add_integer(app, "--nsid N", nsid_, kNsids, std::move(help));
+    if (required) option->required();
+  }
+  Attempt<Json> ask() {
+    request_.nsid = static_cast<uint32_t>(nsid_);
+    return client_.ask(request_);
+  }
+
+  BoxClient client_;
+  ControlRequest request_;
+  int nsid_ = 0;
+};
+
+class NsAdd final : public NsCommand {
+ public:
+  explicit NsAdd(CLI::App& app) : NsCommand(app, Verb::kNsAdd) {
+    add_value(app, "--drive DRIVE", "mem:size=1G or file:PATH,size=8G",
+              [this](const std::string& text) { return take_drive(text); })
+        ->required();
+    add_nsid(app, "its number (the lowest free)", false);
+    add_integer(app, "--ana-group N", group_, {.min = 1, .max = nvme::kAnaGroupsMax},
+                "its ANA group (1)");
+    add_value(app, "--uuid UUID", "its UUID (made from the names)",
+              [this](const std::string& text) -> Attempt<void> {
+                request_.uuid = text;
+                return {};
+              });
+    add_switch(app, "--read-only", request_.read_only, "hosts may not write");
+    set_examples(app, {"cairn box ns add --drive mem:size=1G",
+                       "cairn box ns add --nsid 3 --drive file:/srv/d3,size=8G --ana-group 2"});
+  }
+  Attempt<int> run() override {
+    request_.group = static_cast<uint32_t>(group_);
+    const Attempt<Json> answer = ask();
+    if (!answer) return std::unexpected(answer.error());
+    client_.print(*answer, fmt::format("namespace {} is added\n", number_at(*answer, "nsid")));
+    return kExitOk;
+  }
+
+ private:
+  // Here too, so that a mistake is told before anybody is asked, and because the box may run in
+  // another folder.
+  Attempt<void> take_drive(const std::string& text) {
+    const Attempt<drive::Spec> spec = parse_drive(text);
+    if (!spec) return std::unexpected(spec.error());
+    request_.drive = spec->text();
+    return {};
+  }
+  int group_ = 1;
+};
+
+class NsRemove final : public NsCommand {
+ public:
+  explicit NsRemove(CLI::App& app) : NsCommand(app, Verb::kNsRemove) {
+    add_nsid(app, "its number", true);
+    set_examples(app, {"cairn box ns remove --nsid 3"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = ask();
+    if (!answer) return std::unexpected(answer.error());
+    client_.print(*answer, fmt::format("namespace {} is removed\n", nsid_));
+    return kExitOk;
+  }
+};
+
+class NsResize final : public NsCommand {
+ public:
+  explicit NsResize(CLI::App& app) : NsCommand(app, Verb::kNsResize) {
+    add_nsid(app, "its number", true);
+    add_value(app, "--size SIZE", "its new size, such as 512M or 8G",
+              [this](const std::string& text) -> Attempt<void> {
+                if (drive::parse_size(text, request_.size) && request_.size > 0) return {};
+                return refuse(fmt::format("takes a number of bytes such as 512M or 8G, not {}",
+                                          in_quotes(text)));
+              })
+        ->required();
+    set_examples(app, {"cairn box ns resize --nsid 1 --size 16G"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = ask();
+    if (!answer) return std::unexpected(answer.error());
+    client_.print(*answer,
+                  fmt::format("namespace {} has {} now\n", nsid_, text_bytes(request_.size)));
+    return kExitOk;
+  }
+};
+
+std::string text_of(const Json& answer) {
+  std::vector<std::vector<std::string>> rows = {
+      {"NQN", "NSID", "SIZE", "BLOCK", "ANA", "UUID", "DRIVE"}};
+  for (const Json& each : list_at(answer, "namespaces")) {
+    rows.push_back({text_at(each, "nqn"), fmt::format("{}", number_at(each, "nsid")),
+                    text_bytes(number_at(each, "size")),
+                    fmt::format("{}", number_at(each, "block_size")),
+                    fmt::format("{} {}", number_at(each, "ana_group"), text_at(each, "ana_state")),
+                    text_at(each, "uuid"), text_at(each, "drive")});
+  }
+  return table_text(rows);
+}
+
+class NsList final : public Command {
+ public:
+  explicit NsList(CLI::App& app) : client_(app) {
+    set_examples(app, {"cairn box ns list", "cairn box ns list --json | jq '.namespaces[].nsid'"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = client_.ask({.command = Verb::kNsList});
+    if (!answer) return std::unexpected(answer.error());
+    client_.print(*answer, text_of(*answer));
+    return kExitOk;
+  }
+
+ private:
+  BoxClient client_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_box_ns_add(CLI::App& app) { return std::make_unique<NsAdd>(app); }
+std::unique_ptr<Command> make_box_ns_remove(CLI::App& app) {
+  return std::make_unique<NsRemove>(app);
+}
+std::unique_ptr<Command> make_box_ns_resize(CLI::App& app) {
+  return std::make_unique<NsResize>(app);
+}
+std::unique_ptr<Command> make_box_ns_list(CLI::App& app) { return std::make_unique<NsList>(app); }
+
+}  // namespace cairn::apps

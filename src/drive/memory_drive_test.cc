@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/memory_drive.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "env/test_env.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+namespace {
+
+using Block = std::vector<std::byte>;
+
+Block filled(size_t size, int value) { return Block(size, static_cast<std::byte>(value)); }
+
+// A medium of `size`, as two cores use it: each with a drive of its own.
+class MemoryDrives : public testing::Test {
+ protected:
+  void make(uint64_t size) {
+    medium_ = std::move(*MemoryMedium::make(cores_[0], size, 4096));
+    here_ = std::make_unique<MemoryDrive>(*medium_);
+    there_ = std::make_unique<MemoryDrive>(*medium_);
+  }
+  void resize(uint64_t size) {
+    for (MemoryDrive* drive : {here_.get(), there_.get()}) {
+      EXPECT_TRUE(drive->resize(size / 4096).take());
+      EXPECT_EQ(drive->geometry().blocks, size / 4096);
+    }
+  }
+  static task::Task<Result<void>> write_all(Drive& drive, uint64_t lba, const Block& block) {
+    Result<void> done = co_await drive.write(Lba(lba), block);
+    co_return done;
+  }
+  static task::Task<Result<void>> read_all(Drive& drive, uint64_t lba, Block& block) {
+    Result<void> done = co_await drive.read(Lba(lba), block);
+    co_return done;
+  }
+  static task::Task<Result<void>> compare_all(Drive& drive, uint64_t lba, const Block& block) {
+    Result<void> done = co_await drive.compare(Lba(lba), block);
+    co_return done;
+  }
+  static task::Task<Result<void>> clear_all(Drive& drive, uint64_t lba, uint64_t blocks) {
+    Result<void> done = co_await drive.discard(Lba(lba), blocks);
+    co_return done;
+  }
+  Block read(Drive& drive, uint64_t lba, size_t size) {
+    Block block = filled(size, 0xee);
+    EXPECT_TRUE(read_all(drive, lba, block).take());
+    return block;
+  }
+
+  env::TestCores cores_{1};
+  task::ReadyQueue::Scope scope_{cores_[0].ready()};
+  std::unique_ptr<MemoryMedium> medium_;
+  std::unique_ptr<MemoryDrive> here_;
+  std::unique_ptr<MemoryDrive> there_;
+};
+
+TEST_F(MemoryDrives, GrowingKeepsWhatIsThereAndAddsZeroes) {
+  make(64_KiB);
+  EXPECT_TRUE(write_all(*here_, 15, filled(4096, 1)).take());
+  resize(256_KiB);
+  EXPECT_EQ(read(*there_, 15, 4096), filled(4096, 1));
+  EXPECT_EQ(read(*there_, 16, 4096), filled(4096, 0));
+}
+
+TEST_F(MemoryDrives, RequestsCrossTheSeamOfAGrowth) {
+  make(64_KiB);
+  resize(128_KiB);
+  EXPECT_TRUE(write_all(*here_, 14, filled(16_KiB, 7)).take());
+  EXPECT_EQ(read(*there_, 14, 16_KiB), filled(16_KiB, 7));
+  EXPECT_TRUE(compare_all(*there_, 14, filled(16_KiB, 7)).take());
+  EXPECT_TRUE(clear_all(*there_, 15, 2).take());
+  EXPECT_EQ(read(*here_, 15, 8192), filled(8192, 0));
+  EXPECT_EQ(read(*here_, 17, 4096), filled(4096, 7));
+  EXPECT_EQ(compare_all(*here_, 14, filled(16_KiB, 7)).take().error(), Errc::kMismatch);
+}
+
+TEST_F(MemoryDrives, WhatAShrinkCutOffDoesNotComeBack) {
+  make(64_KiB);
+  EXPECT_TRUE(write_all(*here_, 8, filled(4096, 1)).take());
+  EXPECT_TRUE(here_->resize(4).take());
+  EXPECT_TRUE(write_all(*there_, 9, filled(4096, 2)).take()) << "it has not heard of it yet";
+  resize(16_KiB);
+  Block block(4096);
+  EXPECT_EQ(read_all(*there_, 8, block).take().error(), Errc::kInvalid);
+  resize(64_KiB);
+  EXPECT_EQ(read(*here_, 8, 8192), filled(8192, 0));
+}
+
+TEST_F(MemoryDrives, NoSizeIsRefused) {
+  make(64_KiB);
+  EXPECT_EQ(here_->resize(0).take().error(), Errc::kInvalid);
+  EXPECT_EQ(here_->resize(UINT64_MAX).take().error(), Errc::kInvalid);
+}
+
+}  // namespace
+}  // namespace cairn::drive

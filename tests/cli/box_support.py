@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of `cairn box` share: a box that runs, and asking it."""
+
+import json
+import os
+import re
+
+import support
+
+NQN = "nqn.2026-11.io.cairn:test"
+
+
+class BoxTest(support.CliTest):
+    """Control sockets are in the test's own folder."""
+
+    def setUp(self):
+        super().setUp()
+        self.env = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder), "HOME": str(self.folder)}
+        self.env.pop("XDG_DATA_HOME", None)
+
+    def run_cairn(self, *words, **options):
+        return super().run_cairn(*words, **{"env": self.env, **options})
+
+    def start_box(self, *words, listen=("127.0.0.1:0",), nqn=NQN, **options):
+        """A box in this folder; box.port is that of its first listener."""
+        listens = [word for at in listen for word in ("--listen", at)]
+        names = ("--nqn", nqn) if nqn else ()
+        return self.start(["box", *listens, *names, *words], **options)
+
+    def start(self, words, until="to stop it", **options):
+        box = self.start_cairn(*words, until=until, **{"env": self.env, **options})
+        box.port = int(re.search(r"(?m)^serving \S+ at \S+:(\d+)$", box.said).group(1))
+        return box
+
+    def ask(self, *words):
+        """`cairn box WORDS --json`, which must succeed."""
+        return json.loads(self.run_ok("box", *words, "--json"))
+
+    def refused(self, words, *parts):
+        """`cairn box WORDS` fails and says so in one sentence."""
+        self.expect_sentence(self.run_cairn("box", *words), 1, *parts)
+
+    def namespaces(self):
+        return {each["nsid"]: each for each in self.ask("ns", "list")["namespaces"]}

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn box` and the commands that ask a running one."""
+
+import json
+import os
+import socket
+
+import support
+from box_support import NQN, BoxTest
+
+MIB = 1 << 20
+
+
+class Namespaces(BoxTest):
+    def test_they_come_change_and_go(self):
+        self.start_box("--drive", "mem:size=1M")
+        self.assertEqual(self.run_ok("box", "ns", "add", "--nqn", NQN, "--nsid", "3", "--drive",
+                                     "mem:size=64M"), "namespace 3 is added\n")
+        self.assertEqual(self.ask("ns", "add", "--drive", "file:d,size=1M"), {"nsid": 2})
+        self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
+                         {1: MIB, 2: MIB, 3: 64 * MIB})
+        self.assertEqual(self.run_ok("box", "ns", "resize", "--nqn", NQN, "--nsid", "3", "--size",
+                                     str(32 * MIB)), "namespace 3 has 32 MiB now\n")
+        self.ask("ns", "resize", "--nsid", "2", "--size", "2M")
+        self.assertEqual((self.folder / "d").stat().st_size, 2 * MIB)
+        self.assertEqual(self.namespaces()[3]["size"], 32 * MIB)
+        self.assertEqual(self.run_ok("box", "ns", "remove", "--nqn", NQN, "--nsid", "3"),
+                         "namespace 3 is removed\n")
+        self.assertEqual(sorted(self.namespaces()), [1, 2])
+
+    def test_what_it_is_given_is_what_it_has(self):
+        self.start_box("--drive", "mem:size=1M")
+        uuid = "01234567-89ab-cdef-0123-456789abcdef"
+        self.ask("ns", "add", "--nsid", "7", "--drive", "mem:size=1M,block=512", "--uuid", uuid,
+                 "--ana-group", "5", "--read-only")
+        added = self.namespaces()[7]
+        self.assertEqual((added["uuid"], added["block_size"], added["ana_group"],
+                          added["read_only"]), (uuid, 512, 5, True))
+
+    def test_what_cannot_be_done_is_told(self):
+        self.start_box("--drive", "mem:size=1M", "--drive", "file:d,size=1M")
+        self.refused(["ns", "add", "--nsid", "1", "--drive", "mem:size=1M"],
+                     "the namespace id is in use")
+        self.refused(["ns", "add", "--drive", "file:d"], "served as another namespace already")
+        os.symlink("d", self.folder / "other")
+        self.refused(["ns", "add", "--drive", "file:other"], "in use by another drive or process")
+        self.refused(["ns", "add", "--drive", "file:none"], "add ,size=8G to have the file made")
+        self.refused(["ns", "add", "--drive", "file:no/d,size=1M"], "make its folder first")
+        self.refused(["ns", "remove", "--nsid", "9"], "has no namespace 9", "'cairn box ns list'")
+        self.refused(["ns", "resize", "--nsid", "9", "--size", "1M"], "has no namespace 9")
+        self.refused(["ns", "resize", "--nsid", "1", "--size", "1000"],
+                     "keeps its size", "not a multiple of the block size")
+        self.refused(["ns", "list", "--nqn", "nqn.2026-11.io.cairn:tset"], "no box of this user")
+        self.assertEqual(sorted(self.namespaces()), [1, 2])
+
+    def test_words_that_are_wrong_reach_no_box(self):
+        for words, part in (
+                (["ns", "add"], "needs --drive"),
+                (["ns", "add", "--drive", "disk0"], "'disk0' is no drive"),
+                (["ns", "add", "--drive", "mem:size=1M", "--nsid", "0"], "from 1 to 1024"),
+                (["ns", "remove"], "needs --nsid"),
+                (["ns", "resize", "--nsid", "1", "--size", "big"], "such as 512M or 8G"),
+                (["ns", "resiz"], "did you mean 'resize'?"),
+                (["ns"], "needs a command: list, add, remove, resize"),
+                (["ana", "set", "--state", "optimised"], "did you mean 'optimized'?"),
+                (["statsu"], "did you mean 'status'?"),
+                (["status", "--control", "x" * 108], "1 to 107 characters")):
+            self.expect_usage(["box", *words], part)
+
+
+class Access(BoxTest):
+    def subsystem(self):
+        return self.ask("status")["boxes"][0]["subsystems"][0]
+
+    def test_hosts(self):
+        self.start_box("--drive", "mem:size=1M")
+        self.assertTrue(self.subsystem()["any_host"])
+        self.refused(["hosts", "deny", "--host", "nqn.a"], "is open to every host")
+        for host in ("nqn.a", "nqn.b", "nqn.a"):
+            self.ask("hosts", "allow", "--host", host)
+        self.assertEqual(self.subsystem()["hosts"], ["nqn.a", "nqn.b"])
+        self.assertFalse(self.subsystem()["any_host"])
+        self.refused(["hosts", "deny", "--host", "nqn.c"], "'nqn.c' is not on the list")
+        self.ask("hosts", "deny", "--host", "nqn.a")
+        self.assertEqual(self.subsystem()["hosts"], ["nqn.b"])
+        self.ask("hosts", "allow", "--host", "any")
+        self.assertTrue(self.subsystem()["any_host"])
+        self.ask("hosts", "deny", "--host", "any")
+        self.assertEqual((self.subsystem()["any_host"], self.subsystem()["hosts"]), (False, []))
+
+    def test_ana(self):
+        self.start_box("--drive", "mem:size=1M")
+        self.ask("ns", "add", "--drive", "mem:size=1M", "--ana-group", "2")
+        self.ask("ana", "set", "--group", "2", "--state", "inaccessible")
+        states = {nsid: each["ana_state"] for nsid, each in self.namespaces().items()}
+        self.assertEqual(states, {1: "optimized", 2: "inaccessible"})
+
+
+class Finding(BoxTest):
+    def test_nobody_is_there(self):
+        self.refused(["status"], "no box of this user runs here")
+        self.refused(["status", "--control", "none"], "no box listens at 'none'")
+
+    def test_of_several_the_one_with_the_name(self):
+        first = self.start_box("--drive", "mem:size=1M")
+        other = NQN + "2"
+        self.start_box("--drive", "mem:size=2M", nqn=other)
+        self.assertEqual(self.ask("ns", "list", "--nqn", other)["namespaces"][0]["size"], 2 * MIB)
+        self.refused(["ns", "list"], "2 boxes could be meant", f"box-{first.port}.sock")
+        self.assertEqual(len(self.ask("status")["boxes"]), 2)
+        first.stop()
+        self.assertEqual(len(self.ask("ns", "list")["namespaces"]), 1)
+
+    def test_a_socket_of_its_own(self):
+        box = self.start_box("--drive", "mem:size=1M", "--control", "s")
+        self.refused(["status"], "no box of this user")
+        self.assertIn("listens at", self.run_ok("box", "status", "--control", "s"))
+        self.refused(["--listen", "127.0.0.1:0", "--drive", "mem:size=1M", "--control", "s"],
+                     "another box listens at the control socket 's'")
+        self.assertEqual(box.stop(), 0)
+        self.assertFalse((self.folder / "s").exists())
+
+    def test_a_dead_box_leaves_a_socket_that_is_taken_over(self):
+        self.start_box("--drive", "mem:size=1M", "--control", "s").kill()
+        self.assertTrue((self.folder / "s").exists())
+        self.refused(["status", "--control", "s"], "no box listens at 's'")
+        self.start_box("--drive", "mem:size=1M", "--control", "s")
+        self.run_ok("box", "status", "--control", "s")
+
+    def test_without_a_socket(self):
+        self.start_box("--drive", "mem:size=1M", "--control", "off")
+        self.assertFalse((self.folder / "cairn").exists())
+
+    def test_a_folder_open_to_others_is_refused(self):
+        (self.folder / "cairn").mkdir(mode=0o755)
+        self.refused(["--listen", "127.0.0.1:0", "--drive", "mem:size=1M"],
+                     "is open to others", "chmod 700")
+
+
+class Protocol(BoxTest):
+    """The control socket as any program of the user could use it."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_box("--drive", "mem:size=1M", "--control", "s")
+
+    def talk(self, data):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(self.folder / "s"))
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            said = b""
+            while more := client.recv(65536):
+                said += more
+            return [json.loads(line) for line in said.splitlines()]
+
+    def test_a_line_a_request(self):
+        question = b'{"version":1,"command":"ns.list"}\n'
+        answers = self.talk(question * 3)
+        self.assertEqual([answer["ok"] for answer in answers], [True] * 3)
+
+    def test_nonsense_is_told_and_the_next_is_heard(self):
+        for line, part in ((b"", "not a JSON object"), (b"[1]", "not a JSON object"),
+                           (b"\xff\xfe\x00", "not a JSON object"), (b"[" * 9000, "not a JSON"),
+                           (b"{}", "no version"), (b'{"version":2}', "version 2 is spoken"),
+                           (b'{"version":1}', "no command ''"),
+                           (b'{"version":1,"command":"ns.lits"}', "did you mean 'ns.list'?"),
+                           (b'{"version":1,"command":"status","nsdi":1}', "did you mean 'nsid'?"),
+                           (b'{"version":1,"command":"ns.add","nsid":-1}', "'nsid' must be"),
+                           (b'{"version":1,"command":"ns.add"}', "needs a drive")):
+            wrong, right = self.talk(line + b'\n{"version":1,"command":"status"}\n')
+            self.assertFalse(wrong["ok"], line)
+            self.assertIn(part, wrong["error"])
+            self.assertTrue(right["ok"], line)
+
+    def test_a_line_without_end_is_not_kept(self):
+        try:
+            self.assertEqual(self.talk(b"x" * (1 << 20)), [])
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        self.run_ok("box", "status", "--control", "s")
+
+
+if __name__ == "__main__":
+    support.main()
