@@ -12,9 +12,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/error.h"
 #include "base/histogram.h"
@@ -81,30 +79,17 @@ struct LoadResult {
 // takes or larger than the range; the range is not within the drive; depth, share or rate.
 Result<void> check_load(const DriveLoad& load, const drive::Geometry& geometry);
 
-// Runs `load` on this core until its time is over, its requests are sent, one failed or `token` is
-// requested; then waits for all that is outstanding. Allocates before the first request only.
-// Errors: check_load's, and kLimit (no memory for depth x request_size). The drive must be idle.
-task::Task<Result<LoadResult>> run_load(env::Env& env, drive::Drive& drive, const DriveLoad& load,
-                                        task::CancelToken token = {});
-
-// --- several jobs --------------------------------------------------------------------------------
-
-// Opens the drive of one job on the core it is called on; the job closes it.
-using OpenDrive = std::function<task::Task<Result<std::unique_ptr<drive::Drive>>>(env::Env& there)>;
-
-struct LoadJobs {
-  OpenDrive open;
-  uint32_t jobs = 1;  // with a drive each, on the cores in turn
-  // Called on the first job's core when its measured time begins and when it has ended: where
-  // processor time is read. May be empty.
-  std::function<void()> begins;
-  std::function<void()> ended;
+// Called on the load's core: where processor time is read. Either may be empty.
+struct LoadWatch {
+  std::function<void()> begins;  // the measured time
+  std::function<void()> ended;   // it, if it began
 };
 
-// Opens all drives, runs the load on all of them at once and closes them. Each job draws from a
-// seed of its own, has its part of the rate and, in sequential order, its part of the range. When
-// one fails the others go on to their end. Ends with the stop token of the cores. Errors: of `open`
-// and run_load; the first counts.
-task::Task<Result<LoadResult>> run_load_jobs(env::Env& env, const DriveLoad& load, LoadJobs jobs);
+// Runs `load` on this core until its time is over, its requests are sent, one failed or `token` is
+// requested; then waits for all that is outstanding. Allocates before the first request only.
+// Errors: check_load's, and kLimit (no memory for depth x request_size). In a simulation the drive
+// takes time, or requests_max ends the load: nothing else moves the clock.
+task::Task<Result<LoadResult>> run_load(env::Env& env, drive::Drive& drive, DriveLoad load,
+                                        task::CancelToken token = {}, LoadWatch watch = {});
 
 }  // namespace cairn::bench
