@@ -8,6 +8,13 @@ namespace cairn::apps {
 
 std::span<const NvmeVerb> nvme_verbs() {
   static const std::array verbs = {
+      NvmeVerb{"discover", "ask a discovery service for subsystems", make_nvme_discover},
+      NvmeVerb{"list", "list the namespaces of a subsystem", make_nvme_list},
+      NvmeVerb{"id-ctrl", "what a controller is and can do", make_nvme_id_ctrl},
+      NvmeVerb{"id-ns", "what a namespace is and can do", make_nvme_id_ns},
+      NvmeVerb{"smart-log", "health, wear and counters", make_nvme_smart_log},
+      NvmeVerb{"read", "read a range into a file or pipe", make_nvme_read},
+      NvmeVerb{"write", "write a file or pipe to a range", make_nvme_write},
       NvmeVerb{"perf", "measure IOPS, throughput and latency", make_nvme_perf},
   };
   return verbs;

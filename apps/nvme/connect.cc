@@ -30,16 +30,12 @@ std::string shown(const std::vector<uint32_t>& nsids) {
 }
 
 // The subsystem may be missing, or just the namespace: asks.
-task::Task<Problem> explain_missing(env::Env& env, fabric::Uri uri) {
+task::Task<Problem> explain_missing(env::Env& env, const fabric::Uri& uri) {
   Attempt<std::unique_ptr<ControllerLink>> link = co_await ControllerLink::open(env, uri);
   if (!link) co_return link.error();
-  const Result<std::vector<uint32_t>> there =
-      co_await active_namespaces((*link)->session(), (*link)->token());
+  Problem problem = co_await missing_namespace(**link, uri);
   co_await (*link)->close();
-  const std::string what = fmt::format("{} has no namespace {}", in_quotes(uri.nqn), uri.nsid);
-  if (!there || there->empty()) co_return Problem{what + " for this host, nor any other"};
-  co_return Problem{
-      fmt::format("{}; it has {}: write ?nsid={}", what, shown(*there), there->front())};
+  co_return problem;
 }
 
 }  // namespace
@@ -133,6 +129,15 @@ task::Task<Attempt<void>> with_link(env::Env& env, const fabric::Uri& uri, const
 Attempt<void> run_with_link(const NvmeOptions& options, const fabric::Uri& uri,
                             const LinkBody& body) {
   return run_in_world(options, [&](env::Env& env) { return with_link(env, uri, body); });
+}
+
+task::Task<Problem> missing_namespace(ControllerLink& link, const fabric::Uri& uri) {
+  const Result<std::vector<uint32_t>> there =
+      co_await active_namespaces(link.session(), link.token());
+  const std::string what = fmt::format("{} has no namespace {}", in_quotes(uri.nqn), uri.nsid);
+  if (!there || there->empty()) co_return Problem{what + " for this host, nor any other"};
+  co_return Problem{
+      fmt::format("{}; it has {}: write ?nsid={}", what, shown(*there), there->front())};
 }
 
 task::Task<Result<std::vector<uint32_t>>> active_namespaces(fabric::HostSession& session,

@@ -63,6 +63,9 @@ using LinkBody = std::function<task::Task<Attempt<void>>(ControllerLink&)>;
 Attempt<void> run_with_link(const NvmeOptions& options, const fabric::Uri& uri,
                             const LinkBody& body);
 
+// That the URI's namespace is not there, and which ones are.
+task::Task<Problem> missing_namespace(ControllerLink& link, const fabric::Uri& uri);
+
 // Namespaces that the controller has attached, ascending.
 task::Task<Result<std::vector<uint32_t>>> active_namespaces(fabric::HostSession& session,
                                                             task::CancelToken token);

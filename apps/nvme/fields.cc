@@ -74,6 +74,10 @@ std::string bit_words(uint64_t value, std::initializer_list<BitName> names) {
   return out.empty() ? "none" : out;
 }
 
+std::string counted(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string hex_text(std::span<const uint8_t> bytes) {
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }

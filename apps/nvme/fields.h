@@ -54,6 +54,8 @@ struct BitName {
 };
 std::string bit_words(uint64_t value, std::initializer_list<BitName> names);
 
+// "1 block", "2 blocks".
+std::string counted(uint64_t count, std::string_view what);
 // "00112233...": bytes in their order.
 std::string hex_text(std::span<const uint8_t> bytes);
 // Decimal digits of 128 bits.
