@@ -54,7 +54,8 @@ CLI::Option* add_number(CLI::App& app, std::string_view spec, double& into, doub
                         std::string help);
 CLI::Option* add_integer(CLI::App& app, std::string_view spec, int& into, IntegerRange range,
                          std::string help);
-// Bytes, "4096" or "64K", "1GiB".
+// Bytes: "4096", "64K", "1GiB".
+Attempt<uint64_t> parse_bytes(const std::string& text);
 CLI::Option* add_size(CLI::App& app, std::string_view spec, uint64_t& into, std::string help);
 // --io, --cores, --poll, --config, --log-level.
 void add_settings(CLI::App& app, SettingsOptions& options);

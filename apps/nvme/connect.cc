@@ -45,15 +45,15 @@ void add_nvme_options(CLI::App& app, NvmeOptions& options) {
   add_settings(app, options.settings);
 }
 
-void add_place(CLI::App& app, const std::string& name, std::string& into, Needs needs,
-               std::string help) {
+CLI::Option* add_place(CLI::App& app, const std::string& name, std::string& into, Needs needs,
+                       std::string help) {
   auto take = [&into, needs](const std::string& text) {
     if (const Attempt<void> checked = check_place(text, needs); !checked) {
       throw CLI::ValidationError(checked.error().text);
     }
     into = text;
   };
-  app.add_option_function<std::string>(name, std::move(take), std::move(help))->required();
+  return app.add_option_function<std::string>(name, std::move(take), std::move(help))->required();
 }
 
 Attempt<void> run_in_world(const NvmeOptions& options, const NvmeBody& body) {

@@ -28,8 +28,8 @@ struct NvmeOptions {
 };
 void add_nvme_options(CLI::App& app, NvmeOptions& options);
 // A URI as an argument; one of the wrong form is a usage mistake.
-void add_place(CLI::App& app, const std::string& name, std::string& into, Needs needs,
-               std::string help);
+CLI::Option* add_place(CLI::App& app, const std::string& name, std::string& into, Needs needs,
+                       std::string help);
 
 // Runs `body` in a world in which SIGINT and SIGTERM request the stop token.
 using NvmeBody = std::function<task::Task<Attempt<void>>(env::Env&)>;

@@ -5,10 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/words.h"
 #include "base/bytes.h"
 #include "base/units.h"
-#include "drive/source.h"
 
 namespace cairn::apps {
 
@@ -16,12 +14,9 @@ void add_range(CLI::App& app, RangeOptions& options) {
   add_size(app, "--offset SIZE", options.offset, "first byte, such as 64K (0)");
   add_value(app, "--length SIZE", "how many bytes (up to the end)",
             [&options](const std::string& text) -> Attempt<void> {
-              uint64_t length = 0;
-              if (!drive::parse_size(text, length)) {
-                return refuse(
-                    fmt::format("takes bytes such as 4096, 64K or 1G, not {}", in_quotes(text)));
-              }
-              options.length = length;
+              const Attempt<uint64_t> length = parse_bytes(text);
+              if (!length) return std::unexpected(length.error());
+              options.length = *length;
               return {};
             });
 }

@@ -8,6 +8,7 @@
 
 #include "apps/nvme/explain.h"
 #include "apps/nvme/flight.h"
+#include "apps/nvme/pieces.h"
 
 namespace cairn::apps {
 
@@ -23,10 +24,6 @@ task::Task<Result<void>> write_piece(env::Env& env, drive::Drive& drive, drive::
                                      MutableBytes from) {
   Result<void> done = co_await drive.submit(request, {&from, 1}, {}, env.stop_token());
   co_return done;
-}
-
-std::string at(const char* verb, uint64_t length, uint64_t offset) {
-  return fmt::format("{} {} at byte {}", verb, text_bytes(length), offset);
 }
 
 // One transfer from an input to a drive.
@@ -146,8 +143,8 @@ class Writing {
     const Result<void> done = co_await flight.take();
     const uint64_t length = std::min<uint64_t>(Flight::kPieceSize, written_ - progress_.done());
     if (!done) {
-      co_return std::unexpected(
-          cannot_do(at("writing", length, options_.offset + progress_.done()), done.error()));
+      co_return std::unexpected(cannot_do(
+          piece_text("writing", length, options_.offset + progress_.done()), done.error()));
     }
     progress_.add(length);
     co_return Attempt<void>{};
@@ -170,28 +167,15 @@ task::Task<Attempt<void>> read_range(env::Env& env, drive::Drive& drive, ByteRan
   Result<std::unique_ptr<Flight>> flight = Flight::make(env);
   if (!flight) co_return refuse(flight.error().text());
   const uint32_t block = drive.geometry().block_size;
-  const auto piece_at = [&](uint64_t done) {
-    return std::min(Flight::kPieceSize, range.length - done);
+  PieceWork work;
+  work.start = [&](uint64_t done, MutableBytes memory) {
+    return read_piece(env, drive, Lba((range.offset + done) / block), memory);
   };
-  Attempt<void> outcome;
-  uint64_t begun = 0;
-  while (outcome && progress.done() < range.length) {
-    for (; !(*flight)->is_full() && begun < range.length; begun += piece_at(begun)) {
-      const MutableBytes memory = (*flight)->next_memory().first(piece_at(begun));
-      (*flight)->start(read_piece(env, drive, Lba((range.offset + begun) / block), memory));
-    }
-    const uint64_t length = piece_at(progress.done());
-    const MutableBytes memory = (*flight)->oldest_memory().first(length);
-    const Result<void> got = co_await (*flight)->take();
-    if (got) {
-      outcome = co_await output.write(env, memory);
-      progress.add(length);
-    } else {
-      outcome = std::unexpected(
-          cannot_do(at("reading", length, range.offset + progress.done()), got.error()));
-    }
-  }
-  co_await (*flight)->drain();
+  work.ended = [&](uint64_t, MutableBytes memory) { return output.write(env, memory); };
+  work.what = [&](uint64_t done, uint64_t length) {
+    return piece_text("reading", length, range.offset + done);
+  };
+  Attempt<void> outcome = co_await work_pieces(**flight, range.length, work, progress);
   co_return outcome;
 }
 
