@@ -2,6 +2,7 @@
 // Command: one sub-command of cairn. Each has a file of its own with its make_ function.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -62,6 +63,9 @@ CLI::Option* add_number(CLI::App& app, std::string_view spec, double& into, doub
                         std::string help);
 CLI::Option* add_integer(CLI::App& app, std::string_view spec, int& into, IntegerRange range,
                          std::string help);
+// Bytes: "4096", "64K", "1GiB".
+Attempt<uint64_t> parse_bytes(const std::string& text);
+CLI::Option* add_size(CLI::App& app, std::string_view spec, uint64_t& into, std::string help);
 // --io, --cores, --poll, --config, --log-level.
 void add_settings(CLI::App& app, SettingsOptions& options);
 // Shown at the end of the command's help, one line each.

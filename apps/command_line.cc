@@ -14,6 +14,7 @@
 
 #include "apps/command.h"
 #include "apps/help.h"
+#include "apps/nvme/commands.h"
 #include "apps/output.h"
 #include "apps/words.h"
 
@@ -31,6 +32,8 @@ class CommandLine {
     add(root_, "up", "run Cairn on this machine", make_up);
     add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
     add_box();
+    CLI::App& nvme = group(root_, "nvme", "use drives across the network");
+    for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");

@@ -9,6 +9,7 @@
 
 #include "apps/command.h"
 #include "apps/words.h"
+#include "drive/source.h"
 
 namespace cairn::apps {
 
@@ -97,6 +98,21 @@ CLI::Option* add_integer(CLI::App& app, std::string_view spec, int& into, Intege
                      into = value;
                      return {};
                    });
+}
+
+Attempt<uint64_t> parse_bytes(const std::string& text) {
+  uint64_t size = 0;
+  if (drive::parse_size(text, size)) return size;
+  return refuse(fmt::format("takes bytes such as 4096, 64K or 1G, not {}", in_quotes(text)));
+}
+
+CLI::Option* add_size(CLI::App& app, std::string_view spec, uint64_t& into, std::string help) {
+  return add_value(app, spec, std::move(help), [&into](const std::string& text) -> Attempt<void> {
+    const Attempt<uint64_t> size = parse_bytes(text);
+    if (!size) return std::unexpected(size.error());
+    into = *size;
+    return {};
+  });
 }
 
 void add_settings(CLI::App& app, SettingsOptions& options) {

@@ -29,6 +29,19 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
+// Takes one character off `text` and adds it to `out`, in a form fit for a terminal.
+void move_escaped(std::string_view& text, std::string& out) {
+  const auto byte = static_cast<uint8_t>(text[0]);
+  size_t length = byte >= 0x20 && byte < 0x7F ? 1 : utf8_length(text);
+  if (length == 0) {
+    out += fmt::format("\\x{:02x}", byte);
+    length = 1;
+  } else {
+    out += text.substr(0, length);
+  }
+  text.remove_prefix(length);
+}
+
 // Edits between the two: insert, drop, replace, or swap two neighbours.
 size_t distance(std::string_view a, std::string_view b) {
   using Row = std::array<size_t, kWordMax + 1>;
@@ -58,17 +71,15 @@ std::string in_quotes(std::string_view text) {
   std::string out = "'";
   while (!text.empty()) {
     if (out.size() > kQuotedMax) return out + "...'";
-    const auto byte = static_cast<uint8_t>(text[0]);
-    size_t length = byte >= 0x20 && byte < 0x7F ? 1 : utf8_length(text);
-    if (length == 0) {
-      out += fmt::format("\\x{:02x}", byte);
-      length = 1;
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length);
+    move_escaped(text, out);
   }
   return out + "'";
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) move_escaped(text, out);
+  return out;
 }
 
 std::string comma_list(std::span<const std::string> words) {

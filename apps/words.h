@@ -12,6 +12,9 @@ namespace cairn::apps {
 // text is cut with "...".
 std::string in_quotes(std::string_view text);
 
+// The same without quotes and whole.
+std::string escaped(std::string_view text);
+
 // "a, b, c".
 std::string comma_list(std::span<const std::string> words);
 

@@ -56,6 +56,15 @@ uint32_t discard_blocks(const NamespacePages& pages) {
                   limited(pages.limits.deallocate_blocks_max));
 }
 
+// Copy with one source range of format 0.
+uint32_t copy_blocks(const NamespacePages& pages) {
+  const bool can_copy = (pages.controller.nvm_commands & nvme::Oncs::kCopy) != 0 &&
+                        (pages.controller.copy_formats & nvme::Ocfs::kFormat0) != 0;
+  if (!can_copy) return 0;
+  return std::min({static_cast<uint32_t>(pages.space.copy_range_blocks_max),
+                   static_cast<uint32_t>(pages.space.copy_blocks_max), nvme::kBlocksPerCommandMax});
+}
+
 }  // namespace
 
 bool NamespaceInfo::is_same(const NamespaceInfo& other) const {
@@ -104,6 +113,7 @@ Result<NamespaceInfo> describe(uint32_t nsid, const NamespacePages& pages) {
   }
   info.zeroes_blocks = zeroes_blocks(pages, block_size);
   info.discard_blocks = discard_blocks(pages);
+  info.copy_blocks = copy_blocks(pages);
   info.zeroes_can_deallocate = (space.deallocate & nvme::Dlfeat::kWriteZeroesDeallocates) != 0;
   info.deallocated_reads_zero = (space.deallocate & 7) == nvme::Dlfeat::kReadsZeroes;
   return info;

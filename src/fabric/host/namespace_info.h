@@ -31,6 +31,7 @@ struct NamespaceInfo {
   uint32_t compare_write_blocks = 0;  // of a fused pair; 0: there is none
   uint32_t zeroes_blocks = 0;         // of one Write Zeroes; 0: there is none
   uint32_t discard_blocks = 0;        // of one deallocation; 0: there is none
+  uint32_t copy_blocks = 0;           // of one Copy of one range; 0: there is none
   bool can_compare = false;
   bool zeroes_can_deallocate = false;   // Write Zeroes may give space back
   bool deallocated_reads_zero = false;  // so that a deallocation is a discard

@@ -34,6 +34,21 @@ struct Pages {
   }
 };
 
+TEST(NamespaceInfo, CopyIsAsLongAsBothItsLimitsAllow) {
+  Pages pages;
+  pages.controller.copy_formats = nvme::Ocfs::kFormat0;
+  pages.space.copy_range_blocks_max = 64;
+  pages.space.copy_blocks_max = 48;
+  EXPECT_EQ(pages.describe()->copy_blocks, 48u);
+  pages.space.copy_blocks_max = 1000;
+  EXPECT_EQ(pages.describe()->copy_blocks, 64u);
+  pages.controller.copy_formats = 0;
+  EXPECT_EQ(pages.describe()->copy_blocks, 0u);
+  pages.controller.copy_formats = nvme::Ocfs::kFormat0;
+  pages.controller.nvm_commands = 0;
+  EXPECT_EQ(pages.describe()->copy_blocks, 0u);
+}
+
 TEST(NamespaceInfo, TakesGeometryFromThePages) {
   Pages pages;
   const auto plain = pages.describe();

@@ -139,6 +139,7 @@ Result<void> RemoteDrive::path_described(Path&, const NamespaceInfo& info) {
   info_.compare_write_blocks = std::min(info_.compare_write_blocks, info.compare_write_blocks);
   info_.zeroes_blocks = std::min(info_.zeroes_blocks, info.zeroes_blocks);
   info_.discard_blocks = std::min(info_.discard_blocks, info.discard_blocks);
+  info_.copy_blocks = std::min(info_.copy_blocks, info.copy_blocks);
   info_.can_compare = info_.can_compare && info.can_compare;
   return {};
 }

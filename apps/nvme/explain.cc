@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/nvme/explain.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "apps/words.h"
+#include "nvme/status_format.h"
+
+namespace cairn::apps {
+
+std::string error_words(const Error& error) {
+  // error_of() of the host makes these, with the status as their detail.
+  const bool is_status =
+      std::string_view(error.what()).find("NVMe") != std::string_view::npos && error.detail() > 0;
+  if (!is_status) return error.text();
+  const auto code = static_cast<nvme::StatusCode>(error.detail());
+  return fmt::format("{} ({:03x}h)", nvme::name(code), error.detail());
+}
+
+Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Address& at) {
+  const std::string where = at.text();
+  switch (error.code()) {
+    case Errc::kUnreachable:
+      return {
+          fmt::format("nobody answers at {}: is a box running there? 'cairn box --listen {} "
+                      "--drive mem:size=1G' would start one",
+                      where, where)};
+    case Errc::kTimedOut:
+      return {
+          fmt::format("{} does not answer in time: check the address and the network on the "
+                      "way, or wait longer with connect_timeout=60s in the URI",
+                      where)};
+    case Errc::kDenied:
+      return {
+          fmt::format("{} at {} does not let this host in, which is {}: allow it there ('cairn "
+                      "box --host NQN'), or be another with hostnqn=NQN in the URI",
+                      in_quotes(uri.nqn), where, uri.options.host_nqn)};
+    case Errc::kNotFound:
+      return {
+          fmt::format("there is no subsystem {} at {}: 'cairn nvme discover nvme-tcp://{}' "
+                      "lists those that are",
+                      in_quotes(uri.nqn), where, where)};
+    case Errc::kLimit:
+      return {fmt::format("{} takes no more connections now ({}): end others, or try later", where,
+                          error_words(error))};
+    case Errc::kReset:
+    case Errc::kClosed:
+    case Errc::kCorrupt:
+      return {
+          fmt::format("{} ended the connection ({}): check that it is an NVMe/TCP target, and "
+                      "what it has logged",
+                      where, error_words(error))};
+    case Errc::kCancelled:
+      return {"interrupted"};
+    default:
+      return {fmt::format("{} at {} cannot be used: {}", in_quotes(uri.nqn), where,
+                          error_words(error))};
+  }
+}
+
+Problem cannot_do(const std::string& what, const Error& error) {
+  switch (error.code()) {
+    case Errc::kCancelled:
+      return {fmt::format("interrupted while {}", what)};
+    case Errc::kDenied:
+      return {
+          fmt::format("{} was not permitted ({}): see who holds a reservation, or whether the "
+                      "namespace is write protected",
+                      what, error_words(error))};
+    case Errc::kUnreachable:
+      return {fmt::format("{} failed ({}): the target is gone; start it again or check the network",
+                          what, error_words(error))};
+    case Errc::kNoSpace:
+      return {fmt::format("{} failed: the drive behind the namespace is full ({})", what,
+                          error_words(error))};
+    case Errc::kUnsupported:
+      return {fmt::format("{} is nothing this target can do ({})", what, error_words(error))};
+    default:
+      return {fmt::format("{} failed: {}", what, error_words(error))};
+  }
+}
+
+}  // namespace cairn::apps
