@@ -85,7 +85,8 @@ TEST(Identify, ControllerIsGolden) {
                                {"SUBNQN", 768, 256, 0},
                                {"IOCCSZ", 1792, 4, (64 + 8192) / 16},
                                {"IORCSZ", 1796, 4, 1},
-                               {"MSDBD", 1803, 1, 1}});
+                               {"MSDBD", 1803, 1, 1},
+                               {"OFCS", 1804, 2, 1}});
   EXPECT_EQ(page.serial_number.trimmed().size(), 20u);
   EXPECT_EQ(page.model_number.trimmed(), "Cairn flash box");
   EXPECT_EQ(page.subsystem_nqn.get().value_or(""), subsystem.nqn);
