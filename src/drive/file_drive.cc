@@ -34,8 +34,9 @@ bool equal(Bytes stored, std::span<const MutableBytes> pieces) {
 
 }  // namespace
 
-FileDrive::FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size)
-    : env_(env), disk_(std::move(disk)) {
+FileDrive::FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size,
+                     SharedRanges& ranges)
+    : env_(env), disk_(std::move(disk)), ranges_(ranges) {
   geometry_ = {.blocks = disk_->size() / block_size,
                .block_size = block_size,
                .transfer_blocks = static_cast<uint32_t>(1_MiB / block_size),
@@ -59,9 +60,9 @@ task::Task<void> FileDrive::serve(DriveOp& op) {
 task::Task<Result<void>> FileDrive::run(DriveOp& op) {
   using Kind = Request::Kind;
   const Request& request = op.request;
-  const bool alone = request.kind == Kind::kCompareAndWrite;
-  Ranges::Hold hold(ranges_, alone ? Ranges::Mode::kExclusive : Ranges::Mode::kShared,
-                    request.lba.value(), request.blocks, op.token());
+  if (request.kind == Kind::kCompareAndWrite) co_return co_await compare_and_write(op);
+  Ranges::Hold hold(ranges_.on(env_.core()), Ranges::Mode::kShared, request.lba.value(),
+                    request.blocks, op.token());
   if (request.writes()) {
     Result<void> held = co_await hold;
     if (!held) co_return held;
@@ -72,11 +73,8 @@ task::Task<Result<void>> FileDrive::run(DriveOp& op) {
       co_return co_await transfer(op, op.data());
     case Kind::kCompare:
       co_return co_await compare(op);
-    case Kind::kCompareAndWrite: {
-      Result<void> same = co_await compare(op);
-      if (!same) co_return same;
-      co_return co_await transfer(op, op.second());
-    }
+    case Kind::kCompareAndWrite:
+      break;
     case Kind::kFlush:
       co_return co_await disk_->flush(op.token());
     case Kind::kDiscard:
@@ -121,6 +119,16 @@ task::Task<Result<void>> FileDrive::compare(DriveOp& op) {
   Result<void> done = co_await disk_->read(offset(op), stored->bytes(), op.token());
   if (!done) co_return done;
   if (!equal(stored->bytes(), op.data())) co_return fail(Errc::kMismatch, "compare");
+  co_return done;
+}
+
+// Alone on every core, so that no write of another core comes in between either.
+task::Task<Result<void>> FileDrive::compare_and_write(DriveOp& op) {
+  SharedRanges::Alone alone(ranges_, op.request.lba.value(), op.request.blocks);
+  co_await alone.enter(env_);
+  Result<void> done = co_await compare(op);
+  if (done) done = co_await transfer(op, op.second());
+  co_await alone.leave(env_);
   co_return done;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "drive/drive.h"
-#include "drive/ranges.h"
+#include "drive/shared_ranges.h"
 #include "env/env.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -18,8 +18,9 @@ namespace cairn::drive {
 // all out, such a request fails with kLimit. A write is atomic for one block.
 class FileDrive final : public Drive {
  public:
-  // `block_size` at least the disk's own.
-  FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size);
+  // `block_size` at least the disk's own; `ranges` are those of all drives on this medium.
+  FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size,
+            SharedRanges& ranges);
 
   const Geometry& geometry() const override { return geometry_; }
   // Waits for what is in flight here; what comes meanwhile waits for it.
@@ -34,6 +35,7 @@ class FileDrive final : public Drive {
   task::Task<Result<void>> run(DriveOp& op);
   task::Task<Result<void>> transfer(DriveOp& op, std::span<const MutableBytes> pieces);
   task::Task<Result<void>> compare(DriveOp& op);
+  task::Task<Result<void>> compare_and_write(DriveOp& op);
   uint64_t offset(const DriveOp& op) const { return op.request.lba.value() * geometry_.block_size; }
   uint64_t length(const DriveOp& op) const { return op.request.blocks * geometry_.block_size; }
   bool is_aligned_for_disk(std::span<const MutableBytes> pieces) const;
@@ -41,7 +43,7 @@ class FileDrive final : public Drive {
   env::Env& env_;
   std::unique_ptr<env::Disk> disk_;
   Geometry geometry_;
-  Ranges ranges_;
+  SharedRanges& ranges_;
   task::Gate gate_;
   size_t running_ = 0;
   bool resizing_ = false;

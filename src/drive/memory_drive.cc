@@ -51,7 +51,8 @@ void MemoryMedium::discard(uint64_t begin, uint64_t end) {
   }
 }
 
-MemoryDrive::MemoryDrive(MemoryMedium& medium) : medium_(medium) {
+MemoryDrive::MemoryDrive(env::Env& env, MemoryMedium& medium)
+    : env_(env), medium_(medium), ranges_(medium.ranges().on(env.core())) {
   geometry_ = {.blocks = medium.size() / medium.block_size(),
                .block_size = medium.block_size(),
                .transfer_blocks = static_cast<uint32_t>(1_MiB / medium.block_size()),
@@ -118,6 +119,29 @@ void MemoryDrive::clear(uint64_t offset, uint64_t length) {
 }
 
 void MemoryDrive::start(DriveOp& op) {
+  if (op.request.kind == Request::Kind::kCompareAndWrite) return gate_.spawn(run_alone(op));
+  if (ranges_.has_exclusive() && op.request.kind != Request::Kind::kFlush) {
+    return gate_.spawn(run_in_turn(op));
+  }
+  op.complete(run(op));
+}
+
+task::Task<void> MemoryDrive::run_alone(DriveOp& op) {
+  SharedRanges::Alone alone(medium_.ranges(), op.request.lba.value(), op.request.blocks);
+  co_await alone.enter(env_);
+  const Result<void> done = run(op);
+  co_await alone.leave(env_);
+  op.complete(done);
+}
+
+task::Task<void> MemoryDrive::run_in_turn(DriveOp& op) {
+  Ranges::Hold hold(ranges_, Ranges::Mode::kShared, op.request.lba.value(), op.request.blocks,
+                    op.token());
+  const Result<void> held = co_await hold;
+  op.complete(held ? run(op) : held);
+}
+
+Result<void> MemoryDrive::run(const DriveOp& op) {
   using Kind = Request::Kind;
   const uint64_t offset = op.request.lba.value() * geometry_.block_size;
   switch (op.request.kind) {
@@ -127,7 +151,7 @@ void MemoryDrive::start(DriveOp& op) {
       });
       break;
     case Kind::kCompareAndWrite:
-      if (Result<void> same = compare(offset, op.data()); !same) return op.complete(same);
+      if (Result<void> same = compare(offset, op.data()); !same) return same;
       [[fallthrough]];
     case Kind::kWrite:
       visit(offset, op.request.kind == Kind::kWrite ? op.data() : op.second(),
@@ -136,7 +160,7 @@ void MemoryDrive::start(DriveOp& op) {
             });
       break;
     case Kind::kCompare:
-      return op.complete(compare(offset, op.data()));
+      return compare(offset, op.data());
     case Kind::kFlush:
       break;
     case Kind::kDiscard:
@@ -144,9 +168,10 @@ void MemoryDrive::start(DriveOp& op) {
       clear(offset, op.request.blocks * geometry_.block_size);
       break;
   }
-  op.complete({});
+  return {};
 }
 
-void MemoryDrive::cancel(DriveOp&) { CHECK(false, "a memory drive completes at once"); }
+// Those who wait for their turn take the token themselves.
+void MemoryDrive::cancel(DriveOp&) {}
 
 }  // namespace cairn::drive

@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "drive/drive.h"
+#include "drive/shared_ranges.h"
 #include "env/env.h"
+#include "task/gate.h"
 
 namespace cairn::drive {
 
@@ -22,6 +24,7 @@ class MemoryMedium {
                                                     uint32_t block_size);
   uint64_t size() const { return size_; }
   uint32_t block_size() const { return block_size_; }
+  SharedRanges& ranges() { return ranges_; }
   const std::vector<std::unique_ptr<env::Memory>>& regions() const { return regions_; }
 
   // Blocks beyond the old end read as zeroes. The first core to ask does it, while no other asks;
@@ -29,7 +32,8 @@ class MemoryMedium {
   Result<void> resize(uint64_t size);
 
  private:
-  MemoryMedium(env::Env& env, uint32_t block_size) : env_(env), block_size_(block_size) {}
+  MemoryMedium(env::Env& env, uint32_t block_size)
+      : env_(env), block_size_(block_size), ranges_(env.core_count()) {}
   uint64_t capacity() const;
   void discard(uint64_t begin, uint64_t end);
 
@@ -37,18 +41,24 @@ class MemoryMedium {
   std::vector<std::unique_ptr<env::Memory>> regions_;  // together at least size_
   uint64_t size_ = 0;
   uint32_t block_size_;
+  SharedRanges ranges_;
 };
 
-// Completes every request at once. There is no crash it could survive, so nothing is volatile.
+// Completes every request at once, unless a compare-and-write has its blocks to itself. There is no
+// crash it could survive, so nothing is volatile.
 class MemoryDrive final : public Drive {
  public:
-  explicit MemoryDrive(MemoryMedium& medium);
+  MemoryDrive(env::Env& env, MemoryMedium& medium);
   const Geometry& geometry() const override { return geometry_; }
   task::Task<Result<void>> resize(uint64_t blocks) override;
+  task::Task<void> close() override { return gate_.close(); }
 
  private:
   void start(DriveOp& op) override;
   void cancel(DriveOp& op) override;
+  Result<void> run(const DriveOp& op);
+  task::Task<void> run_alone(DriveOp& op);
+  task::Task<void> run_in_turn(DriveOp& op);
   Result<void> compare(uint64_t offset, std::span<const MutableBytes> with) const;
   // What is stored at `offset`, up to the end of its region.
   MutableBytes at(uint64_t offset) const;
@@ -57,9 +67,12 @@ class MemoryDrive final : public Drive {
   void visit(uint64_t offset, std::span<const MutableBytes> pieces, F&& visit) const;
   void clear(uint64_t offset, uint64_t length);
 
+  env::Env& env_;
   MemoryMedium& medium_;
+  Ranges& ranges_;                     // of this core
   std::vector<env::Memory*> regions_;  // as this core knows them
   Geometry geometry_;
+  task::Gate gate_;
 };
 
 }  // namespace cairn::drive

@@ -10,7 +10,8 @@
 namespace cairn::drive {
 
 // Shared holders may overlap each other, an exclusive one overlaps nobody. First come, first
-// served among those that overlap; the others pass. Core-local, allocates nothing.
+// served among those that overlap; the others pass. Core-local, allocates nothing. A medium that
+// several cores use has one on each (SharedRanges).
 class Ranges {
  public:
   struct ActiveTag;
@@ -41,6 +42,9 @@ class Ranges {
     uint64_t first_;
     uint64_t count_;
   };
+
+  // Whether somebody is alone, or waits to be.
+  bool has_exclusive() const { return exclusive_ > 0; }
 
  private:
   bool must_wait(const Hold& hold);

@@ -42,8 +42,8 @@ std::optional<std::string> set_option(Spec& spec, std::string_view key, std::str
 class MemorySource final : public Source {
  public:
   explicit MemorySource(std::unique_ptr<MemoryMedium> medium) : medium_(std::move(medium)) {}
-  Result<std::unique_ptr<Drive>> open(env::Env&) override {
-    return std::make_unique<MemoryDrive>(*medium_);
+  Result<std::unique_ptr<Drive>> open(env::Env& env) override {
+    return std::make_unique<MemoryDrive>(env, *medium_);
   }
 
  private:
@@ -52,18 +52,19 @@ class MemorySource final : public Source {
 
 class FileSource final : public Source {
  public:
-  FileSource(std::unique_ptr<env::Disk> keeper, const Spec& spec)
-      : keeper_(std::move(keeper)), spec_(spec) {}
+  FileSource(std::unique_ptr<env::Disk> keeper, const Spec& spec, uint32_t cores)
+      : keeper_(std::move(keeper)), spec_(spec), ranges_(cores) {}
   Result<std::unique_ptr<Drive>> open(env::Env& env) override {
     Result<std::unique_ptr<env::Disk>> disk =
         env.open_disk({.path = spec_.path, .direct = spec_.direct, .block_size = 0, .lock = false});
     if (!disk) return fail(disk.error());
-    return std::make_unique<FileDrive>(env, std::move(*disk), spec_.block_size);
+    return std::make_unique<FileDrive>(env, std::move(*disk), spec_.block_size, ranges_);
   }
 
  private:
   std::unique_ptr<env::Disk> keeper_;  // holds the lock for all cores
   Spec spec_;
+  SharedRanges ranges_;
 };
 
 }  // namespace
@@ -152,7 +153,7 @@ Result<std::unique_ptr<Source>> Source::make(env::Env& env, const Spec& spec) {
   if ((*keeper)->size() == 0 || !is_aligned((*keeper)->size(), spec.block_size)) {
     return fail(Errc::kInvalid, "the file's size is not a multiple of the block size");
   }
-  return std::make_unique<FileSource>(std::move(*keeper), spec);
+  return std::make_unique<FileSource>(std::move(*keeper), spec, env.core_count());
 }
 
 }  // namespace cairn::drive

@@ -13,11 +13,14 @@
 
 namespace cairn::fabric {
 
-// First come, first served. Whoever releases buffers tells it with released(); as others use the
-// same pool without telling, the line is also looked at every millisecond while it is not empty.
+// First come, first served. Whoever releases buffers tells it with released(); as others may use
+// the same pool without telling, the line is also looked at every millisecond while it is not
+// empty.
 class BufferQueue {
  public:
-  explicit BufferQueue(env::Env& env) : env_(env), retry_(&BufferQueue::on_time) {
+  // A line for `pool`, which outlives it.
+  BufferQueue(env::Env& env, BufferPool& pool)
+      : env_(env), pool_(pool), retry_(&BufferQueue::on_time) {
     retry_.queue = this;
   }
   BufferQueue(const BufferQueue&) = delete;
@@ -53,7 +56,7 @@ class BufferQueue {
   static void on_time(task::Timer& timer) { static_cast<RetryTimer&>(timer).queue->serve(); }
   void start(Allocate& op) {
     if (waiting_.empty()) {
-      Result<Buffer> buffer = env_.buffers().allocate(op.size_);
+      Result<Buffer> buffer = pool_.allocate(op.size_);
       if (buffer || buffer.error() != Errc::kLimit) return op.complete(std::move(buffer));
     }
     waiting_.push_back(op);
@@ -61,7 +64,7 @@ class BufferQueue {
   }
   void serve() {
     while (Allocate* first = waiting_.front()) {
-      Result<Buffer> buffer = env_.buffers().allocate(first->size_);
+      Result<Buffer> buffer = pool_.allocate(first->size_);
       if (!buffer && buffer.error() == Errc::kLimit) break;
       waiting_.pop_front();
       first->complete(std::move(buffer));
@@ -70,6 +73,7 @@ class BufferQueue {
   }
 
   env::Env& env_;
+  BufferPool& pool_;
   List<Allocate, BufferQueue> waiting_;
   RetryTimer retry_;
 };

@@ -37,6 +37,17 @@ task::Task<Result<void>> Receiver::at_least(size_t count, task::CancelToken toke
   co_return Result<void>{};
 }
 
+task::Task<Result<void>> Receiver::skip(size_t count, task::CancelToken token) {
+  for (;;) {
+    const size_t here = std::min(count, end_ - begin_);
+    begin_ += here;
+    count -= here;
+    if (count == 0) co_return Result<void>{};
+    Result<void> read = co_await more(token);
+    if (!read) co_return read;
+  }
+}
+
 task::Task<Result<void>> Receiver::read_into(MutableBytes to, task::CancelToken token) {
   const size_t here = std::min(to.size(), end_ - begin_);
   std::memcpy(to.data(), memory_.get() + begin_, here);

@@ -28,6 +28,8 @@ class Receiver {
   task::Task<Result<void>> more(task::CancelToken token);
   // Waits until `count` bytes are here, at most the buffer's size.
   task::Task<Result<void>> at_least(size_t count, task::CancelToken token);
+  // Throws the next bytes away.
+  task::Task<Result<void>> skip(size_t count, task::CancelToken token);
   // Fills `to` with the next bytes.
   task::Task<Result<void>> read_into(MutableBytes to, task::CancelToken token);
 

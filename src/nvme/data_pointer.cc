@@ -31,7 +31,10 @@ std::expected<DataPointer, Status> decode_data_pointer(const Sqe& sqe, uint32_t 
       return DataPointer{
           .in_capsule = true, .offset = static_cast<uint32_t>(sgl.address), .length = sgl.length};
     case SglId::kTransportDataBlock:
-      if (in_capsule_length != 0) return refuse(StatusCode::kDataSglLengthInvalid);
+      // Data PDUs move dwords.
+      if (in_capsule_length != 0 || sgl.length % 4 != 0) {
+        return refuse(StatusCode::kDataSglLengthInvalid);
+      }
       return DataPointer{.length = sgl.length};
     default:
       return refuse(StatusCode::kSglDescriptorTypeInvalid);

@@ -23,7 +23,7 @@ struct DataPointer {
 //   kInvalidField              PSDT is not kSgl, which Fabrics demands
 //   kSglDescriptorTypeInvalid  neither of the two descriptors of NVMe/TCP
 //   kSglOffsetInvalid          an offset outside the capsule's data
-//   kDataSglLengthInvalid      more or fewer bytes than the capsule holds
+//   kDataSglLengthInvalid      more or fewer bytes than the capsule holds, or no whole dwords
 std::expected<DataPointer, Status> decode_data_pointer(const Sqe& sqe, uint32_t in_capsule_length);
 
 }  // namespace cairn::nvme

@@ -98,6 +98,7 @@ IdentifyNamespace identify_namespace(const NamespaceFacts& facts) {
   page.deallocate = Dlfeat::kReadsZeroes | Dlfeat::kWriteZeroesDeallocates;
   page.atomic_write = zero_based(geometry.atomic_blocks);
   page.atomic_write_power_fail = zero_based(geometry.atomic_blocks);
+  page.atomic_compare_write = zero_based(geometry.atomic_blocks);
   // Writes are atomic up to the next multiple of atomic_blocks (docs/drive.md); 0 is no boundary,
   // which is right for single blocks.
   page.atomic_boundary = zero_based(geometry.atomic_blocks);

@@ -85,7 +85,8 @@ TEST(Identify, ControllerIsGolden) {
                                {"SUBNQN", 768, 256, 0},
                                {"IOCCSZ", 1792, 4, (64 + 8192) / 16},
                                {"IORCSZ", 1796, 4, 1},
-                               {"MSDBD", 1803, 1, 1}});
+                               {"MSDBD", 1803, 1, 1},
+                               {"OFCS", 1804, 2, 1}});
   EXPECT_EQ(page.serial_number.trimmed().size(), 20u);
   EXPECT_EQ(page.model_number.trimmed(), "Cairn flash box");
   EXPECT_EQ(page.subsystem_nqn.get().value_or(""), subsystem.nqn);
@@ -142,14 +143,15 @@ TEST(Identify, NamespaceIsGolden) {
   const IdentifyNamespace page =
       identify_namespace({.options = space, .geometry = geometry, .limits = {}});
   expect_only(bytes_of(page),
-              {{"NSZE", 0, 8, 1000},    {"NCAP", 8, 8, 1000},  {"NUSE", 16, 8, 1000},
-               {"NSFEAT", 24, 1, 0x12}, {"NMIC", 30, 1, 1},    {"RESCAP", 31, 1, 0xfe},
-               {"DLFEAT", 33, 1, 9},    {"NAWUN", 34, 2, 3},   {"NAWUPF", 36, 2, 3},
-               {"NABSN", 40, 2, 3},     {"NABSPF", 44, 2, 3},  {"NVMCAP", 48, 8, 4096000},
-               {"NPWG", 64, 2, 7},      {"NPWA", 66, 2, 7},    {"NPDG", 68, 2, 15},
-               {"NPDA", 70, 2, 15},     {"NOWS", 72, 2, 7},    {"MSSRL", 74, 2, 256},
-               {"MCL", 76, 4, 256},     {"MSRC", 80, 1, 127},  {"ANAGRPID", 92, 4, 3},
-               {"NSATTR", 99, 1, 1},    {"NGUID", 104, 16, 0}, {"LBAF0", 128, 4, 0x000c'0000}});
+              {{"NSZE", 0, 8, 1000},          {"NCAP", 8, 8, 1000}, {"NUSE", 16, 8, 1000},
+               {"NSFEAT", 24, 1, 0x12},       {"NMIC", 30, 1, 1},   {"RESCAP", 31, 1, 0xfe},
+               {"DLFEAT", 33, 1, 9},          {"NAWUN", 34, 2, 3},  {"NAWUPF", 36, 2, 3},
+               {"NACWU", 38, 2, 3},           {"NABSN", 40, 2, 3},  {"NABSPF", 44, 2, 3},
+               {"NVMCAP", 48, 8, 4096000},    {"NPWG", 64, 2, 7},   {"NPWA", 66, 2, 7},
+               {"NPDG", 68, 2, 15},           {"NPDA", 70, 2, 15},  {"NOWS", 72, 2, 7},
+               {"MSSRL", 74, 2, 256},         {"MCL", 76, 4, 256},  {"MSRC", 80, 1, 127},
+               {"ANAGRPID", 92, 4, 3},        {"NSATTR", 99, 1, 1}, {"NGUID", 104, 16, 0},
+               {"LBAF0", 128, 4, 0x000c'0000}});
   EXPECT_EQ(page.nguid, space.nguid);
   const IdentifyNamespaceIndependent other = identify_independent(
       {.options = space, .geometry = geometry, .limits = {}, .keep_reservations = true});

@@ -146,6 +146,10 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
   if (Status status = check_transfer(*space, range); !status.ok()) {
     co_return FusedOutcome{status, aborted};
   }
+  // NACWU: beyond it a crash could leave half of the write.
+  if (range.blocks > space->drive->geometry().atomic_blocks) {
+    co_return FusedOutcome{final(StatusCode::kAtomicWriteUnitExceeded), aborted};
+  }
   const size_t bytes = size_t{range.blocks} * space->drive->geometry().block_size;
   Result<Pieces> expected = co_await compare.from_host(bytes);
   if (!expected) co_return FusedOutcome{data_status(expected.error()), aborted};

@@ -23,7 +23,7 @@ inline constexpr uint8_t kReservationNoticesMax = 64;  // unread ones of a contr
 inline constexpr uint32_t kRegistrantsMax = 128;       // hosts registered with one namespace
 
 // OFCS: whether transports end a connection after its I/O queue's Disconnect.
-inline constexpr bool kServesDisconnect = false;
+inline constexpr bool kServesDisconnect = true;
 
 inline constexpr uint32_t kKeepAliveUnitMs = 100;  // KAS is 1
 // A discovery controller without keep-alive ends when nothing came for this long.

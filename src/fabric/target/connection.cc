@@ -19,9 +19,10 @@ constexpr uint32_t kSpareSlots = 8;
 
 // The control core's half of an admin command.
 task::Task<nvme::Cqe> admin_on_control(nvme::Registry& registry, nvme::Controller& controller,
-                                       const nvme::Sqe& sqe, MutableBytes data, ControlSide& side) {
+                                       uint16_t queue_id, const nvme::Sqe& sqe, MutableBytes data,
+                                       ControlSide& side) {
   if (!side.gate.enter()) co_return nvme::make_cqe(sqe, nvme::StatusCode::kAbortedQueueDeletion);
-  nvme::Cqe cqe = co_await registry.admin(controller, sqe, data, side.cancel.token());
+  nvme::Cqe cqe = co_await registry.admin(controller, sqe, data, side.cancel.token(), queue_id);
   side.gate.leave();
   co_return cqe;
 }
@@ -40,7 +41,8 @@ TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
-      receiver_(*stream_, kStagingSize) {
+      receiver_(*stream_, kStagingSize),
+      cids_(kFirstSlots) {
   rules_ = {.receiver = nvme::End::kController,
             .h2c_data_max = kH2cDataMax,
             .in_capsule_max = nvme::kAdminInCapsuleMax};
@@ -79,6 +81,19 @@ task::Task<void> TargetConnection::close_down(task::Task<void> writer) {
   out_ready_.set();
   co_await writer;
   drop_output();
+  if (has_said_farewell_) co_await linger();
+}
+
+// A stream that goes with unread bytes is reset, and the TermReq may be lost with it: the host gets
+// the time to read it and to close.
+task::Task<void> TargetConnection::linger() {
+  task::Deadline deadline(core_.env, core_.env.now() + core_.options.linger_timeout,
+                          ending_.token());
+  Result<void> heard = stream_->finish();
+  while (heard) {
+    receiver_.take(receiver_.bytes().size());
+    heard = co_await receiver_.more(deadline.token());
+  }
 }
 
 // --- slots --------------------------------------------------------------------------------------
@@ -87,7 +102,7 @@ void TargetConnection::make_slots(uint32_t count) {
   while (slots_.size() < count) {
     auto slot = std::make_unique<TcpCommand>();
     slot->connection = this;
-    slot->index = static_cast<uint16_t>(slots_.size());
+    slot->ttag = static_cast<uint16_t>(slots_.size());
     free_.push_back(*slot);
     slots_.push_back(std::move(slot));
   }
@@ -105,15 +120,18 @@ TcpCommand* TargetConnection::take_slot() {
 }
 
 void TargetConnection::free_slot(TcpCommand& command) {
-  if (std::exchange(command.owns_cid, false)) cids_.reset(command.sqe.cid);
+  if (std::exchange(command.owns_cid, false)) cids_.remove(command.sqe.cid);
   command.state = TcpCommand::State::kFree;
   if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
-  command.piece = {};
-  if (!command.data.empty()) {
-    command.data = Buffer();
-    core_.buffers.released();
-  }
+  command.drop_data();
   free_.push_back(command);
+}
+
+void TargetConnection::abandon_data(TcpCommand& command) {
+  if (command.window.next == command.window.end) return;
+  owed_.add({.ttag = command.ttag, .cid = command.sqe.cid, .window = command.window});
+  const size_t next = command.ttag + slots_.size();
+  command.ttag = static_cast<uint16_t>(next <= UINT16_MAX ? next : command.ttag % slots_.size());
 }
 
 bool TargetConnection::abort(uint16_t cid) {
@@ -151,15 +169,25 @@ task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {
     co_return command.complete(nvme::make_cqe(sqe, nvme::data_status(pieces.error())));
   }
   nvme::Cqe cqe = co_await env::call_on(core_.env, core_.control, [&](env::Env&) {
-    return admin_on_control(core_.registry, *controller_, sqe, command.piece, control_side_);
+    return admin_on_control(core_.registry, *controller_, queue_id_, sqe, command.piece,
+                            control_side_);
   });
+  const bool leaves = queue_id_ > 0 && sqe.is_fabrics() &&
+                      sqe.fabrics_type() == nvme::FabricsType::kDisconnect && cqe.get_status().ok();
   command.complete(cqe);
+  if (leaves) reading_end_.request();
 }
 
 task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
   if (!command.sqe.is_fabrics() || command.sqe.fabrics_type() != nvme::FabricsType::kConnect) {
     command.complete(
         nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandSequenceError)));
+    co_return Result<void>{};
+  }
+  // Nothing else is read until a queue is connected, so its data cannot come later.
+  if (!command.pointer.in_capsule) {
+    command.complete(
+        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kSglDescriptorTypeInvalid)));
     co_return Result<void>{};
   }
   Result<nvme::Pieces> data = co_await command.from_host(sizeof(nvme::ConnectData));
@@ -181,6 +209,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
     make_slots(queue_entries_ + kSpareSlots);
+    cids_.reserve(slots_.size());
     if (queue_id_ > 0) {
       rules_.in_capsule_max = kInCapsuleMax;
       io_queue_ =
@@ -202,50 +231,6 @@ task::Task<nvme::Status> TargetConnection::reservation(const nvme::Sqe& sqe, nvm
     return core_.registry.reservation(*controller_, sqe, data[0]);
   });
   co_return status;
-}
-
-// --- what the engine asks of a command ----------------------------------------------------------
-
-task::Task<Result<nvme::Pieces>> TcpCommand::to_host(size_t bytes) {
-  if (pointer.in_capsule || pointer.length != bytes) co_return fail(Errc::kInvalid, "data length");
-  Result<Buffer> buffer = co_await connection->core_.buffers.allocate(bytes, cancel->token());
-  if (!buffer) co_return fail(buffer.error());
-  data = std::move(*buffer);
-  piece = data.bytes();
-  has_output = true;
-  co_return nvme::Pieces(&piece, 1);
-}
-
-task::Task<Result<nvme::Pieces>> TcpCommand::from_host(size_t bytes) {
-  // A host may describe more than the command needs: Linux sends a page with every DSM.
-  const uint32_t length = pointer.length;
-  if (length < bytes) co_return fail(Errc::kInvalid, "data length");
-  if (!pointer.in_capsule && length > 0) {
-    Result<Buffer> buffer = co_await connection->core_.buffers.allocate(length, cancel->token());
-    if (!buffer) co_return fail(buffer.error());
-    data = std::move(*buffer);
-    piece = data.bytes();
-    window = {};
-    state = State::kAsking;
-    while (window.end < length) {
-      window.begin = window.next = window.end;
-      window.end += std::min(length - window.end, kH2cDataMax);
-      arrived.reset();
-      connection->ask_for_data(*this);
-      Result<void> came = co_await arrived.wait(cancel->token());
-      if (!came) co_return fail(came.error());
-    }
-    state = State::kRunning;
-  }
-  if (data_corrupt) co_return fail(Errc::kCorrupt, "data digest");
-  piece = piece.first(bytes);
-  co_return nvme::Pieces(&piece, 1);
-}
-
-void TcpCommand::complete(const nvme::Cqe& completion) {
-  cqe = completion;
-  state = State::kResponding;
-  connection->queue_out(*this);
 }
 
 }  // namespace cairn::fabric

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -14,7 +13,9 @@
 #include "env/env.h"
 #include "fabric/buffer_queue.h"
 #include "fabric/receiver.h"
+#include "fabric/target/command_ids.h"
 #include "fabric/target/options.h"
+#include "fabric/target/owed_data.h"
 #include "fabric/target/tcp_command.h"
 #include "nvme/io_queue.h"
 #include "nvme/pdu.h"
@@ -32,7 +33,8 @@ struct TargetCore {
   nvme::Registry& registry;  // on the control core: reached by call_on only
   CoreId control;
   const TargetOptions& options;
-  BufferQueue& buffers;
+  BufferQueue& buffers;     // for data that moves by data PDUs
+  BufferQueue& in_capsule;  // for data that came in a capsule
 };
 
 // The connection's part on the control core, and touched there only.
@@ -42,8 +44,7 @@ struct ControlSide {
 };
 
 // Runs on one core from accept to end. Bad input ends it with a TermReq; a dead or slow host ends
-// it by a deadline; neither touches any other connection. Memory: kStagingSize and a slot of about
-// half a KiB per queue entry, and buffers of the core's pool for data in flight.
+// it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
   TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream);
@@ -74,6 +75,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void take_ic_req(const nvme::IcReq& request);
   task::Task<Result<void>> take_capsule(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> take_data(const nvme::Pdu& pdu, task::CancelToken token);
+  task::Task<Result<void>> take_owed_data(const nvme::Pdu& pdu, task::CancelToken token);
   // Notes the fault to be reported with the header that had it, and gives the error to end with.
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
 
@@ -84,7 +86,10 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TcpCommand* take_slot();
   void make_slots(uint32_t count);
   void free_slot(TcpCommand& command);
+  // The command ends although its host was asked for data.
+  void abandon_data(TcpCommand& command);
   task::Task<void> close_down(task::Task<void> writer);
+  task::Task<void> linger();
 
   // Writing (connection_write.cc).
   void queue_out(TcpCommand& command);
@@ -115,17 +120,23 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
 
   std::vector<std::unique_ptr<TcpCommand>> slots_;
   List<TcpCommand, FreeTag> free_;
-  std::bitset<65536> cids_;        // in use
+  CommandIds cids_;                // in use
   TcpCommand* filling_ = nullptr;  // whose memory H2CData is being read into
+  OwedData owed_;
+  task::Semaphore large_data_{kLargeDataMax};
 
-  List<TcpCommand, OutTag> out_;                       // to be sent
-  List<TcpCommand, OutTag> sending_;                   // being sent
-  std::vector<Bytes> pieces_;                          // what is being sent, in order
-  std::array<std::byte, nvme::kTermReqMax> greeting_;  // ICResp, and at the end a TermReq
+  List<TcpCommand, OutTag> out_;      // to be sent
+  List<TcpCommand, OutTag> sending_;  // being sent
+  std::vector<Bytes> pieces_;         // what is being sent, in order
+  std::array<std::byte, sizeof(nvme::IcResp)> greeting_;
   size_t greeting_size_ = 0;
+  std::array<std::byte, nvme::kTermReqMax> farewell_;  // a TermReq: nothing is sent after it
+  size_t farewell_size_ = 0;
+  bool has_said_farewell_ = false;
   task::Event out_ready_;
   bool reading_ended_ = false;
-  task::CancelSource ending_;
+  task::CancelSource ending_;                        // in both directions, at once
+  task::CancelSource reading_end_{ending_.token()};  // what is to be sent still goes out
   const char* why_ended_ = "the host ended it";
 };
 

@@ -13,21 +13,22 @@ namespace cairn::fabric {
 task::Task<Result<void>> TargetConnection::read_pdus() {
   {
     task::Deadline handshake(core_.env, core_.env.now() + core_.options.handshake_timeout,
-                             ending_.token());
+                             reading_end_.token());
     while (controller_ == nullptr) {
       Result<void> taken = co_await take_one(handshake.token());
       if (!taken) co_return taken;
     }
   }
   for (;;) {
-    Result<void> taken = co_await take_one(ending_.token());
+    Result<void> taken = co_await take_one(reading_end_.token());
     if (!taken) co_return taken;
   }
 }
 
 std::unexpected<Error> TargetConnection::fault(nvme::PduFault fault, Bytes header) {
   if (fault.error != nvme::FatalError::kNone) {
-    greeting_size_ = nvme::build_term_req(greeting_, nvme::End::kController, fault, header);
+    farewell_size_ = nvme::build_term_req(farewell_, nvme::End::kController, fault, header);
+    out_ready_.set();
   }
   return fail(Errc::kInvalid, "PDU", static_cast<int32_t>(fault.error));
 }
@@ -104,9 +105,9 @@ task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
   traffic_ = true;
   command->sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
   if (queue_entries_ > 0) sq_head_ = static_cast<uint16_t>((sq_head_ + 1) % queue_entries_);
-  const bool known = cids_.test(command->sqe.cid);
   if (pdu.data_length > 0) {
-    Result<Buffer> buffer = co_await core_.buffers.allocate(pdu.data_length, token);
+    command->pointer.in_capsule = true;
+    Result<Buffer> buffer = co_await core_.in_capsule.allocate(pdu.data_length, token);
     if (!buffer) {
       free_slot(*command);
       co_return fail(buffer.error());
@@ -120,13 +121,12 @@ task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
     }
   }
   receiver_.take(pdu.length);
-  if (known) {
+  command->owns_cid = cids_.add(command->sqe.cid);
+  if (!command->owns_cid) {
     command->complete(
         nvme::make_cqe(command->sqe, nvme::final(nvme::StatusCode::kCommandIdConflict)));
     co_return Result<void>{};
   }
-  cids_.set(command->sqe.cid);
-  command->owns_cid = true;
   const auto pointer = nvme::decode_data_pointer(command->sqe, pdu.data_length);
   if (!pointer) {
     command->complete(nvme::make_cqe(command->sqe, pointer.error()));
@@ -144,10 +144,10 @@ task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
 task::Task<Result<void>> TargetConnection::take_data(const nvme::Pdu& pdu,
                                                      task::CancelToken token) {
   const auto header = pdu.as<nvme::DataPdu>();
-  if (header.ttag >= slots_.size() || slots_[header.ttag]->state != TcpCommand::State::kAsking) {
-    co_return fault(nvme::unknown_ttag_fault(), pdu.header);
+  TcpCommand& command = *slots_[header.ttag % slots_.size()];
+  if (command.ttag != header.ttag || command.state != TcpCommand::State::kAsking) {
+    co_return co_await take_owed_data(pdu, token);
   }
-  TcpCommand& command = *slots_[header.ttag];
   if (auto sound = nvme::check_h2c_data(pdu, command.sqe.cid, command.window); !sound) {
     co_return fault(sound.error(), pdu.header);
   }
@@ -155,6 +155,7 @@ task::Task<Result<void>> TargetConnection::take_data(const nvme::Pdu& pdu,
   const bool has_digest = pdu.data_digest;
   receiver_.take(pdu.data_offset);
   filling_ = &command;
+  command.window.next += header.length;
   Result<void> read = co_await receiver_.read_into(to, token);
   if (read && has_digest) {
     read = co_await receiver_.at_least(nvme::kDigestSize, token);
@@ -167,12 +168,28 @@ task::Task<Result<void>> TargetConnection::take_data(const nvme::Pdu& pdu,
     }
   }
   filling_ = nullptr;
-  if (command.state == TcpCommand::State::kFree) free_slot(command);  // it ended meanwhile
+  // It ended meanwhile, or its response is on its way.
+  if (command.state == TcpCommand::State::kFree) {
+    free_slot(command);
+  } else if (command.state == TcpCommand::State::kResponding) {
+    command.drop_data();
+  }
   if (!read) co_return read;
   if (command.state != TcpCommand::State::kAsking) co_return Result<void>{};
-  command.window.next += header.length;
   if (command.window.next == command.window.end) command.arrived.set();
   co_return Result<void>{};
+}
+
+// Data of a command that has ended is read and forgotten.
+task::Task<Result<void>> TargetConnection::take_owed_data(const nvme::Pdu& pdu,
+                                                          task::CancelToken token) {
+  OwedData::Entry* owed = owed_.find(pdu.as<nvme::DataPdu>().ttag);
+  if (owed == nullptr) co_return fault(nvme::unknown_ttag_fault(), pdu.header);
+  if (auto sound = nvme::check_h2c_data(pdu, owed->cid, owed->window); !sound) {
+    co_return fault(sound.error(), pdu.header);
+  }
+  owed->window.next += pdu.data_length;
+  co_return co_await receiver_.skip(pdu.length, token);
 }
 
 }  // namespace cairn::fabric

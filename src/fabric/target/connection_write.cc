@@ -24,7 +24,7 @@ void TargetConnection::queue_out(TcpCommand& command) {
 
 void TargetConnection::ask_for_data(TcpCommand& command) {
   const nvme::DataPiece piece{.cid = command.sqe.cid,
-                              .ttag = command.index,
+                              .ttag = command.ttag,
                               .offset = command.window.begin,
                               .length = command.window.end - command.window.begin};
   command.prefix_size = static_cast<uint32_t>(nvme::build_r2t(command.prefix, style_, piece));
@@ -61,6 +61,11 @@ void TargetConnection::gather() {
   if (greeting_size_ > 0) {
     add_piece(Bytes(greeting_).first(std::exchange(greeting_size_, 0)));
   }
+  if (farewell_size_ > 0) {
+    add_piece(Bytes(farewell_).first(std::exchange(farewell_size_, 0)));
+    has_said_farewell_ = true;
+  }
+  if (has_said_farewell_) return drop_output();
   while (pieces_.size() < kPiecesMax && bytes < kBytesMax) {
     TcpCommand* command = out_.pop_front();
     if (command == nullptr) return;

@@ -16,9 +16,19 @@ inline constexpr uint32_t kH2cDataMax = 128 * 1024;
 // Bytes received and not yet understood. Holds any PDU but H2CData, whose data goes elsewhere.
 inline constexpr uint32_t kStagingSize = 64 * 1024;
 
+// Data of up to this size goes without asking; beyond it a connection's commands share
+// kLargeDataMax, so that a host that neither reads nor sends cannot hold every buffer of its core.
+inline constexpr uint32_t kSmallDataMax = 64 * 1024;
+inline constexpr uint32_t kLargeDataMax = 4 * 1024 * 1024;
+// Buffers of a core for in-capsule data. They are its own, because a connection cannot read on
+// without one: data asked for by R2T must not keep them.
+inline constexpr uint32_t kInCapsuleBuffers = 512;
+
 struct TargetOptions {
   Duration handshake_timeout = 10_s;  // from accept to the answer of Connect
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
+  Duration data_timeout = 30_s;       // nor one that does not send what it was asked for
+  Duration linger_timeout = 1_s;      // after a TermReq, for the host to read it and close
   uint32_t connections_max = 4096;    // of all cores together
 };
 

@@ -12,7 +12,10 @@ namespace cairn::fabric {
 class Target::PerCore {
  public:
   PerCore(env::Env& env, nvme::Registry& registry, CoreId control, const TargetOptions& options)
-      : buffers_(env), core_{env, registry, control, options, buffers_} {}
+      : in_capsule_pool_({.classes = {{kInCapsuleMax, kInCapsuleBuffers}}}),
+        in_capsule_(env, in_capsule_pool_),
+        buffers_(env, env.buffers()),
+        core_{env, registry, control, options, buffers_, in_capsule_} {}
 
   // The life of one connection.
   task::Task<void> serve(env::Connection connection) {
@@ -32,6 +35,8 @@ class Target::PerCore {
     explicit Member(TargetConnection& its) : connection(its) {}
     TargetConnection& connection;
   };
+  BufferPool in_capsule_pool_;
+  BufferQueue in_capsule_;
   BufferQueue buffers_;
   TargetCore core_;
   List<Member> members_;

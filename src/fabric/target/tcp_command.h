@@ -19,7 +19,7 @@ class TargetConnection;
 struct OutTag;
 struct FreeTag;
 
-// A slot of the connection's table; its index is the TTAG of its R2Ts. Between commands it is free.
+// A slot of the connection's table. Between commands it is free.
 class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public ListHook<FreeTag> {
  public:
   // The life of a slot.
@@ -30,16 +30,25 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
     kResponding,  // complete: its response is to be sent, or being sent
   };
 
+  // A header with its digest, padded as far as a host can ask for.
+  static constexpr size_t kPrefixMax = nvme::alignment_bytes(nvme::kDataAlignmentMax);
+
   task::Task<Result<nvme::Pieces>> to_host(size_t bytes) override;
   task::Task<Result<nvme::Pieces>> from_host(size_t bytes) override;
   void complete(const nvme::Cqe& cqe) override;
   task::CancelToken cancel_token() override { return cancel->token(); }
 
+  // Gives back the memory of its data.
+  void drop_data();
+
   TargetConnection* connection = nullptr;
-  uint16_t index = 0;
+  // Of its R2Ts; modulo the table's size, the slot's place. A command that ends before its data
+  // came leaves its tag to the data that is owed (OwedData), and the slot takes the next.
+  uint16_t ttag = 0;
   State state = State::kFree;
 
   nvme::DataPointer pointer;
+  uint32_t share = 0;             // of the connection's large data
   Buffer data;                    // what came from the host, or goes there
   MutableBytes piece;             // of `data`, in use
   bool has_output = false;        // `piece` goes to the host on success
@@ -52,11 +61,17 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
 
   nvme::Cqe cqe;
   // Headers as they are sent: an R2T or C2HData, its data digest, the response.
-  std::array<std::byte, 32> prefix;
+  std::array<std::byte, kPrefixMax> prefix;
   std::array<std::byte, 32> response;
   std::array<std::byte, nvme::kDigestSize> digest;
   uint32_t prefix_size = 0;
   uint32_t response_size = 0;
+
+ private:
+  // Waits until the connection's large data leaves room for this much more.
+  task::Task<Result<void>> take_share(size_t bytes);
+  // All of the data, by R2T after R2T.
+  task::Task<Result<void>> ask_for_all();
 };
 
 }  // namespace cairn::fabric
