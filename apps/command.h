@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ class Command {
 std::unique_ptr<Command> make_up(CLI::App& app);
 std::unique_ptr<Command> make_box(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
+std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_echo(CLI::App& app);
@@ -53,6 +55,8 @@ CLI::Option* add_number(CLI::App& app, std::string_view spec, double& into, doub
                         std::string help);
 CLI::Option* add_integer(CLI::App& app, std::string_view spec, int& into, IntegerRange range,
                          std::string help);
+// --io alone.
+void add_io(CLI::App& app, std::optional<IoChoice>& io);
 // --io, --cores, --poll, --config, --log-level.
 void add_settings(CLI::App& app, SettingsOptions& options);
 // Shown at the end of the command's help, one line each.

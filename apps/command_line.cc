@@ -33,6 +33,8 @@ class CommandLine {
     add(root_, "box", "serve drives over NVMe/TCP", make_box);
     CLI::App& bench = group("bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
+    add(bench, "fabric", "host and box against a bare exchange of the same bytes",
+        make_bench_fabric);
     CLI::App& sim = group("sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     CLI::App& config = group("config", "work with configuration files");
