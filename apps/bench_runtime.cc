@@ -4,16 +4,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "apps/backend.h"
+#include "apps/bench_options.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
-#include "apps/words.h"
 #include "apps/world.h"
 #include "bench/runtime.h"
 
@@ -28,21 +27,19 @@ class BenchRuntimeCommand final : public Command {
     add_integer(app, "--rounds N", options_.rounds, {.min = 1, .max = 1000},
                 "how often each is measured (15); medians count");
     add_number(app, "--seconds S", options_.load.seconds, 0.01, 3600, "length of one run (0.2)");
-    add_value(app, "--only NAME",
-              fmt::format("measure just this: {}", comma_list(bench::runtime_parts())),
-              [this](const std::string& name) { return take_only(name); });
-    add_value(app, "--cores SERVER,CLIENT", "the two CPUs to pin to (0,1)",
-              [this](const std::string& text) { return take_cores(text); });
+    add_only(app, options_.only, bench::runtime_parts());
+    add_core_pair(app, cores_);
     add_switch(app, "--poll", options_.poll, "let the worlds spin instead of sleep");
     set_examples(app, {"cairn bench runtime", "cairn bench runtime --rounds 9 --json",
                        "cairn bench runtime --only pingpong --poll"});
   }
 
   Attempt<int> run() override {
-    const int cores[] = {options_.load.server_cpu, options_.load.client_cpu};
-    if (const Attempt<void> checked = check_cores(cores, doctor::gather_cpu()); !checked) {
+    if (const Attempt<void> checked = check_core_pair(cores_); !checked) {
       return std::unexpected(checked.error());
     }
+    options_.load.server_cpu = cores_.server;
+    options_.load.client_cpu = cores_.client;
     options_.load.warm_up_seconds = options_.load.seconds / 5;
     if (::isatty(STDERR_FILENO) == 1) {
       options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
@@ -71,27 +68,9 @@ class BenchRuntimeCommand final : public Command {
       });
     }
   }
-  Attempt<void> take_only(const std::string& name) {
-    const std::vector<std::string>& parts = bench::runtime_parts();
-    if (std::ranges::find(parts, name) == parts.end()) {
-      return refuse(fmt::format("{} is not one of {}{}", in_quotes(name), comma_list(parts),
-                                did_you_mean(name, parts)));
-    }
-    options_.only = {name};
-    return {};
-  }
-  Attempt<void> take_cores(const std::string& text) {
-    const Attempt<std::vector<int>> cores = parse_cores(text);
-    if (!cores) return std::unexpected(cores.error());
-    if (cores->size() != 2) {
-      return refuse(fmt::format("takes two CPUs such as 0,1, not {}", in_quotes(text)));
-    }
-    options_.load.server_cpu = (*cores)[0];
-    options_.load.client_cpu = (*cores)[1];
-    return {};
-  }
 
   bench::RuntimeOptions options_;
+  CorePair cores_;
   bool json_ = false;
 };
 

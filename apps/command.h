@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ std::unique_ptr<Command> make_box_ana_set(CLI::App& app);
 std::unique_ptr<Command> make_box_status(CLI::App& app);
 std::unique_ptr<Command> make_box_stats(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
+std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_echo(CLI::App& app);
@@ -66,6 +68,8 @@ CLI::Option* add_integer(CLI::App& app, std::string_view spec, int& into, Intege
 // Bytes: "4096", "64K", "1GiB".
 Attempt<uint64_t> parse_bytes(const std::string& text);
 CLI::Option* add_size(CLI::App& app, std::string_view spec, uint64_t& into, std::string help);
+// --io alone.
+void add_io(CLI::App& app, std::optional<IoChoice>& io);
 // --io, --cores, --poll, --config, --log-level.
 void add_settings(CLI::App& app, SettingsOptions& options);
 // Shown at the end of the command's help, one line each.

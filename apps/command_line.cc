@@ -36,6 +36,8 @@ class CommandLine {
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
+    add(bench, "fabric", "host and box against a bare exchange of the same bytes",
+        make_bench_fabric);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     CLI::App& config = group(root_, "config", "work with configuration files");

@@ -115,9 +115,13 @@ CLI::Option* add_size(CLI::App& app, std::string_view spec, uint64_t& into, std:
   });
 }
 
-void add_settings(CLI::App& app, SettingsOptions& options) {
+void add_io(CLI::App& app, std::optional<IoChoice>& io) {
   add_value(app, "--io BACKEND", "uring, epoll or auto (the default): how to talk to the kernel",
-            into(options.io, &parse_io));
+            into(io, &parse_io));
+}
+
+void add_settings(CLI::App& app, SettingsOptions& options) {
+  add_io(app, options.io);
   add_value(app, "--cores LIST", "CPUs to run on, one reactor each, such as 0,1 or 2-5",
             into(options.cores, &parse_cores));
   add_switch(app, "--poll", options.poll, "spin for work: lowest latency, whole cores");

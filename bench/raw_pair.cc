@@ -5,30 +5,19 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <thread>
 
+#include "bench/process.h"
+
 namespace cairn::bench {
 
 namespace {
 
 std::unexpected<Error> fail_errno(const char* what) { return fail(Error::from_errno(errno, what)); }
-
-Result<void> pin_to(int cpu) {
-  if (cpu < 0) return {};
-  if (cpu >= CPU_SETSIZE) return fail(Errc::kInvalid, "no such CPU", cpu);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  const int err = ::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
-  if (err != 0) return fail(Error::from_errno(err, "pin a thread to a CPU"));
-  return {};
-}
 
 Result<void> set_no_delay(const Descriptor& socket) {
   const int yes = 1;

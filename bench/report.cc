@@ -54,6 +54,14 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+double paired_ratio(const Measurement& one, const Measurement& other) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < one.samples.size(); ++i) {
+    if (other.samples[i] > 0) ratios.push_back(one.samples[i] / other.samples[i]);
+  }
+  return median(ratios);
+}
+
 void Measurement::add_latency(const Histogram& latency_ns) {
   extras.emplace_back("p50_us", static_cast<double>(latency_ns.p50()) / 1e3);
   extras.emplace_back("p99_us", static_cast<double>(latency_ns.p99()) / 1e3);

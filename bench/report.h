@@ -36,6 +36,10 @@ struct Measurement {
   void add_latency(const Histogram& latency_ns);
 };
 
+// The ratio of two contestants measured in the same rounds: the median of their ratios round by
+// round. Neighbours in a round share its noise, which the ratio of their medians would keep.
+double paired_ratio(const Measurement& one, const Measurement& other);
+
 struct Machine {
   std::string kernel;
   std::string architecture;

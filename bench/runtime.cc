@@ -66,16 +66,6 @@ Measurement measurement_of(const Contestant& contestant) {
   return measurement;
 }
 
-// The ratio of two contestants: the median of their ratios round by round. Neighbours in a round
-// share its noise, which the ratio of their medians would keep.
-double paired_ratio(const Measurement& one, const Measurement& other) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < one.samples.size(); ++i) {
-    if (other.samples[i] > 0) ratios.push_back(one.samples[i] / other.samples[i]);
-  }
-  return median(ratios);
-}
-
 void add_ratios(Report& report, const RuntimeOptions& options) {
   for (const std::string load : {"stream", "pingpong"}) {
     const Measurement* blocking = report.find(load, "raw_blocking");

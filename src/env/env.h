@@ -100,6 +100,9 @@ class Env : public task::Timers {
   // other messages from this core to that one.
   virtual void post(CoreId to, Message& message) = 0;
 
+  // Calls into the kernel that this core has made to move data or to wait; 0 in a simulation.
+  virtual uint64_t system_calls() const { return 0; }
+
   // True now and then in a simulation, never in the real worlds: a place that says
   // `if (env.buggify("lane.short_batch"))` gets its rare branch exercised.
   bool buggify(const char* site) { return buggify_ != nullptr && buggify_(*this, site); }

@@ -112,6 +112,7 @@ void EpollCore::turn(Time until) {
     wait = until - now();
   }
   std::array<epoll_event, kEventsPerTurn> events;
+  count_system_call();
   const int count = wait_events(epoll_.get(), events.data(), wait);
   for (int i = 0; i < count; ++i) {
     auto* source = static_cast<Source*>(events[i].data.ptr);

@@ -64,6 +64,9 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
 
   // Nothing else is ready to run on this core.
   bool is_quiet() const { return ready_.empty(); }
+  // To be told of each call that moves data or waits.
+  void count_system_call() { ++system_calls_; }
+  uint64_t system_calls() const override { return system_calls_; }
 
   Time now() const override { return now_; }
   void arm(task::Timer& timer, Time when) override { wheel_.arm(timer, when, this); }
@@ -99,6 +102,7 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   CoreId id_;
   Neighbours& neighbours_;
   bool poll_;
+  uint64_t system_calls_ = 0;
   Mailbox mailbox_;
   task::ReadyQueue ready_;
   Time now_;

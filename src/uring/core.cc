@@ -100,7 +100,7 @@ void UringCore::turn(Time until) {
   } else if (until > now()) {
     wait = until - now();
   }
-  ring_->turn(wait);
+  if (ring_->turn(wait)) count_system_call();
 }
 
 void UringCore::drain() {

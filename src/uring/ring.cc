@@ -70,10 +70,10 @@ bool Ring::nothing_to_do() const {
          (IO_URING_READ_ONCE(*ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) == 0;
 }
 
-void Ring::turn(Duration wait) {
+bool Ring::turn(Duration wait) {
   if (wait.ns <= 0 || ::io_uring_cq_ready(&ring_) != 0) {
     // A polling core comes here all the time: no system call unless the kernel has something.
-    if (nothing_to_do()) return;
+    if (nothing_to_do()) return false;
     ::io_uring_submit_and_get_events(&ring_);
   } else {
     io_uring_cqe* first = nullptr;
@@ -86,6 +86,7 @@ void Ring::turn(Duration wait) {
     }
   }
   tell_completions();
+  return true;
 }
 
 void Ring::tell_completions() {

@@ -102,6 +102,7 @@ bool Socket::read_now(env::ReadOp& op) {
   msghdr message{};
   message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(op.pieces().data()));
   message.msg_iovlen = std::min<size_t>(op.pieces().size(), UIO_MAXIOV);
+  core_.count_system_call();
   const ssize_t got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     poll_first_ = errno == EAGAIN;
@@ -145,6 +146,7 @@ void Socket::start_write(env::WriteOp& op) {
   if (!core_.is_quiet()) return submit_write();
   // Nobody else is about to submit: a call of its own is cheaper than a turn of the ring, and the
   // bytes leave now. In company, sends go out together.
+  core_.count_system_call();
   const ssize_t sent = ::sendmsg(fd_.get(), &write_message_, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE)) return submit_write();
   on_written(sent < 0 ? -errno : static_cast<int32_t>(sent));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn bench runtime`: its options, and a run too short to mean anything but complete."""
+"""`cairn bench`: its options, and runs too short to mean anything but complete."""
 
 import json
 import os
@@ -16,6 +16,43 @@ def cores():
     """Two CPUs this test may use; a machine with one has to say so."""
     allowed = sorted(os.sched_getaffinity(0))
     return f"{allowed[0]},{allowed[1]}" if len(allowed) > 1 else None
+
+
+class Fabric(support.CliTest):
+    def bench(self, *words):
+        if cores() is None:
+            self.skipTest("needs two CPUs")
+        return json.loads(self.run_ok("bench", "fabric", "--rounds", "1", "--seconds", "0.02",
+                                      "--cores", cores(), "--json", *words))
+
+    def test_the_report_is_complete(self):
+        report = self.bench()
+        self.assertEqual(report["schema_version"], 1)
+        self.assertEqual(report["benchmark"], "fabric")
+        for name in ("read4k_qd128", "read4k_qd32", "read4k_qd1", "read128k"):
+            self.assertIn(f"{name}_vs_bare", report["ratios"])
+        measured = {(result["name"], result["variant"]) for result in report["results"]}
+        for kind in ("read4k", "write4k", "read128k", "write128k"):
+            for depth in (1, 32, 128):
+                for variant in ("bare", "cairn", "cairn_sleeping"):
+                    self.assertIn((f"{kind}_qd{depth}", variant), measured)
+        self.assertIn(("tcp_stream", "plain"), measured)
+        self.assertIn(("tcp_pingpong4k", "plain"), measured)
+        for result in report["results"]:  # a machine that is busy may get nothing done in time
+            self.assertGreaterEqual(result["value"], 0, result)
+            if "qd" in result["name"]:
+                for side in ("box", "host"):
+                    self.assertGreaterEqual(result[f"{side}_cpu_us"], 0, result)
+                    self.assertGreaterEqual(result[f"{side}_system_calls"], 0, result)
+
+    def test_one_load_alone(self):
+        report = self.bench("--only", "write4k_qd32", "--io", "epoll")
+        self.assertEqual({result["name"] for result in report["results"]}, {"write4k_qd32"})
+
+    def test_a_load_that_is_none(self):
+        result = self.run_cairn("bench", "fabric", "--only", "raed4k")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("did you mean", result.stderr)
 
 
 class Smoke(support.CliTest):

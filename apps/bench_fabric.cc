@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn bench fabric`: host and box over loopback against the bare exchange of the same bytes.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "apps/backend.h"
+#include "apps/bench_options.h"
+#include "apps/command.h"
+#include "apps/doctor/facts.h"
+#include "apps/json_text.h"
+#include "apps/output.h"
+#include "apps/world.h"
+#include "bench/fabric.h"
+
+namespace cairn::apps {
+
+namespace {
+
+class BenchFabricCommand final : public Command {
+ public:
+  explicit BenchFabricCommand(CLI::App& app) {
+    add_switch(app, "--json", json_, "print one JSON object instead of a table");
+    add_integer(app, "--rounds N", options_.rounds, {.min = 1, .max = 1000},
+                "how often each is measured (5); medians count");
+    add_number(app, "--seconds S", options_.seconds, 0.01, 3600, "length of one run (0.5)");
+    add_only(app, options_.only, bench::fabric_loads());
+    add_core_pair(app, cores_);
+    add_io(app, io_);
+    set_examples(app, {"cairn bench fabric", "cairn bench fabric --only read4k --rounds 9 --json",
+                       "cairn bench fabric --io epoll"});
+  }
+
+  Attempt<int> run() override {
+    if (const Attempt<void> checked = check_core_pair(cores_); !checked) {
+      return std::unexpected(checked.error());
+    }
+    options_.box_cpu = cores_.server;
+    options_.host_cpu = cores_.client;
+    const IoChoice io = io_.value_or(IoChoice::kAuto);
+    if (const Attempt<Backend> backend = choose_backend(io, doctor::gather_uring()); !backend) {
+      return std::unexpected(backend.error());
+    }
+    options_.world = [io](const env::WorldOptions& options) {
+      return std::move(*make_world(io, options));
+    };
+    if (::isatty(STDERR_FILENO) == 1) {
+      options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
+    }
+    const Result<bench::Report> report = bench::bench_fabric(options_);
+    if (!report) {
+      return refuse(fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says",
+                                report.error().text()));
+    }
+    say(json_ ? json_text(report->json()) : report->table());
+    return kExitOk;
+  }
+
+ private:
+  bench::FabricOptions options_;
+  CorePair cores_;
+  std::optional<IoChoice> io_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_fabric(CLI::App& app) {
+  return std::make_unique<BenchFabricCommand>(app);
+}
+
+}  // namespace cairn::apps

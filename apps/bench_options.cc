@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/bench_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "apps/backend.h"
+#include "apps/command.h"
+#include "apps/doctor/facts.h"
+#include "apps/words.h"
+
+namespace cairn::apps {
+
+void add_core_pair(CLI::App& app, CorePair& into) {
+  add_value(app, "--cores SERVER,CLIENT", "the two CPUs to pin to (0,1)",
+            [&into](const std::string& text) -> Attempt<void> {
+              const Attempt<std::vector<int>> cores = parse_cores(text);
+              if (!cores) return std::unexpected(cores.error());
+              if (cores->size() != 2) {
+                return refuse(fmt::format("takes two CPUs such as 0,1, not {}", in_quotes(text)));
+              }
+              into = {.server = (*cores)[0], .client = (*cores)[1]};
+              return {};
+            });
+}
+
+Attempt<void> check_core_pair(const CorePair& cores) {
+  const int both[] = {cores.server, cores.client};
+  return check_cores(both, doctor::gather_cpu());
+}
+
+void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices) {
+  std::string help = fmt::format("measure just this: {}", comma_list(choices));
+  add_value(app, "--only NAME", std::move(help),
+            [&into, choices = std::move(choices)](const std::string& name) -> Attempt<void> {
+              if (std::ranges::find(choices, name) == choices.end()) {
+                return refuse(fmt::format("{} is not one of {}{}", in_quotes(name),
+                                          comma_list(choices), did_you_mean(name, choices)));
+              }
+              into = {name};
+              return {};
+            });
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/process.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+namespace cairn::bench {
+
+namespace {
+
+Duration duration_of(const timeval& time) {
+  return Duration{time.tv_sec * 1'000'000'000 + time.tv_usec * 1'000};
+}
+
+}  // namespace
+
+Result<void> pin_to(int cpu) {
+  if (cpu < 0) return {};
+  if (cpu >= CPU_SETSIZE) return fail(Errc::kInvalid, "no such CPU", cpu);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  const int err = ::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
+  if (err != 0) return fail(Error::from_errno(err, "pin a thread to a CPU"));
+  return {};
+}
+
+Result<void> on_cpu(int cpu, const std::function<Result<void>()>& work) {
+  Result<void> result;
+  {
+    const std::jthread thread([&] {
+      result = pin_to(cpu);
+      if (result) result = work();
+    });
+  }
+  return result;
+}
+
+Result<SharedMemory> SharedMemory::make(size_t size) {
+  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return fail(Error::from_errno(errno, "map memory"));
+  return SharedMemory(static_cast<std::byte*>(mapped), size);
+}
+
+SharedMemory::~SharedMemory() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+Result<Process> Process::start(const std::function<Result<void>()>& body) {
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail(Error::from_errno(errno, "start a process"));
+  if (pid > 0) return Process(pid);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+  const Result<void> result = body();
+  if (!result) fmt::print(stderr, "cairn: a process of the benchmark: {}\n", result.error().text());
+  ::_exit(result ? 0 : 1);
+}
+
+Process::~Process() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  (void)wait();
+}
+
+void Process::terminate() const { ::kill(pid_, SIGTERM); }
+
+void Process::pause() const { ::kill(pid_, SIGSTOP); }
+void Process::resume() const { ::kill(pid_, SIGCONT); }
+
+Duration Process::cpu_time() const {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(pid_, &clock) == 0) ::clock_gettime(clock, &time);
+  return Duration{time.tv_sec * 1'000'000'000 + time.tv_nsec};
+}
+
+Result<Duration> Process::wait() {
+  const pid_t pid = std::exchange(pid_, -1);
+  int status = 0;
+  rusage used{};
+  while (::wait4(pid, &status, 0, &used) < 0) {
+    if (errno != EINTR) return fail(Error::from_errno(errno, "wait for a process"));
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    return fail(Errc::kIo, "a process of the benchmark failed", status);
+  }
+  return duration_of(used.ru_utime) + duration_of(used.ru_stime);
+}
+
+}  // namespace cairn::bench
