@@ -21,8 +21,8 @@ class MemoryDrives : public testing::Test {
  protected:
   void make(uint64_t size) {
     medium_ = std::move(*MemoryMedium::make(cores_[0], size, 4096));
-    here_ = std::make_unique<MemoryDrive>(*medium_);
-    there_ = std::make_unique<MemoryDrive>(*medium_);
+    here_ = std::make_unique<MemoryDrive>(cores_[0], *medium_);
+    there_ = std::make_unique<MemoryDrive>(cores_[1], *medium_);
   }
   void resize(uint64_t size) {
     for (MemoryDrive* drive : {here_.get(), there_.get()}) {
@@ -52,7 +52,7 @@ class MemoryDrives : public testing::Test {
     return block;
   }
 
-  env::TestCores cores_{1};
+  env::TestCores cores_{2};
   task::ReadyQueue::Scope scope_{cores_[0].ready()};
   std::unique_ptr<MemoryMedium> medium_;
   std::unique_ptr<MemoryDrive> here_;
