@@ -49,7 +49,7 @@ TEST(DiscoveryPage, EntriesAreGolden) {
   EXPECT_EQ(entry[0], std::byte{3});  // TRTYPE TCP
   EXPECT_EQ(entry[1], std::byte{1});  // ADRFAM IPv4
   EXPECT_EQ(entry[2], std::byte{2});  // SUBTYPE NVM
-  EXPECT_EQ(entry[3], std::byte{4});  // TREQ: secure channel not required, flow control off
+  EXPECT_EQ(entry[3], std::byte{4});  // TREQ: flow control can be switched off
   EXPECT_EQ(load<uint16_t>(entry.subspan(4)), 3u);       // PORTID
   EXPECT_EQ(load<uint16_t>(entry.subspan(6)), 0xffffu);  // CNTLID
   EXPECT_EQ(load<uint16_t>(entry.subspan(8)), 32u);      // ASQSZ

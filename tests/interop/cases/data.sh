@@ -132,11 +132,12 @@ case_compare() {
   dev=$(device 1)
   pattern 64 data
   put data "$dev" 0
-  quiet nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 64)" -z 65536 -d data
+  nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 64)" -z 65536 -d data || fail "equal data differ"
   cp data other
   printf X | dd of=other bs=1 seek=65535 conv=notrunc status=none
   refused 'Compare Failure' nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 64)" -z 65536 -d other
-  quiet nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 60)" -z 61440 -d other
+  nvme compare "$dev" -s 0 -c "$(zero_based "$dev" 60)" -z 61440 -d other ||
+    fail "data that are equal up to there differ"
 }
 
 case_copy() {
