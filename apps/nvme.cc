@@ -16,6 +16,7 @@ std::span<const NvmeVerb> nvme_verbs() {
       NvmeVerb{"read", "read a range into a file or pipe", make_nvme_read},
       NvmeVerb{"write", "write a file or pipe to a range", make_nvme_write},
       NvmeVerb{"copy", "copy a range to another place or namespace", make_nvme_copy},
+      NvmeVerb{"verify", "write patterns, read them back, check (OVERWRITES)", make_nvme_verify},
       NvmeVerb{"perf", "measure IOPS, throughput and latency", make_nvme_perf},
   };
   return verbs;
