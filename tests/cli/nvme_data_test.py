@@ -80,6 +80,21 @@ class ReadAndWrite(NvmeTest):
         self.nvme_fails(["read", self.uri(), "--json"], "name a file with --output")
 
 
+class Change(NvmeTest):
+    def test_zeroes_and_discards_clear_their_range(self):
+        data = pattern(64 * KIB)
+        for verb in ("write-zeroes", "discard"):
+            self.fill(data)
+            self.nvme_json(verb, self.uri(), "--offset", "8K", "--length", "16K")
+            self.assertEqual(self.bytes_at(0, "64K"),
+                             data[:8 * KIB] + bytes(16 * KIB) + data[24 * KIB:])
+            self.nvme_fails([verb, self.uri()], "say how much with --length")
+            self.nvme_fails([verb, self.uri(), "--length", "100"], "0 or 4096 would do")
+
+    def test_flush(self):
+        self.assertEqual(self.nvme("flush", self.uri()), "flush: done\n")
+
+
 class Copy(NvmeTest):
     def setUp(self):
         super().setUp()

@@ -8,13 +8,16 @@ import support
 from nvme_support import MIB, NQN, Box, NvmeTest
 
 # Field names of nvme-cli, which scripts rely on.
-CONTROLLER_FIELDS = """vid ssvid sn mn fr rab ieee cmic mdts cntlid ver oaes ctratt cntrltype oacs acl
-    aerl frmw lpa elpe npss kas tnvmcap sqes cqes maxcmd nn oncs fuses fna vwc awun awupf acwu sgls
-    subnqn ioccsz iorcsz icdoff fcatt msdbd psds anatt anacap anagrpmax nanagrpid""".split()
-NAMESPACE_FIELDS = """nsze ncap nuse nsfeat nlbaf flbas mc dpc dps nmic rescap fpi dlfeat nawun nawupf
-    nacwu nabsn nabo nabspf noiob nvmcap mssrl mcl msrc anagrpid nsattr nvmsetid endgid nguid eui64
+CONTROLLER_FIELDS = """
+    vid ssvid sn mn fr rab ieee cmic mdts cntlid ver oaes ctratt cntrltype oacs acl aerl frmw lpa
+    elpe npss kas tnvmcap sqes cqes maxcmd nn oncs fuses fna vwc awun awupf acwu sgls subnqn ioccsz
+    iorcsz icdoff fcatt msdbd psds anatt anacap anagrpmax nanagrpid""".split()
+NAMESPACE_FIELDS = """
+    nsze ncap nuse nsfeat nlbaf flbas mc dpc dps nmic rescap fpi dlfeat nawun nawupf nacwu nabsn
+    nabo nabspf noiob nvmcap mssrl mcl msrc anagrpid nsattr nvmsetid endgid nguid eui64
     lbafs""".split()
-HEALTH_FIELDS = """critical_warning temperature avail_spare spare_thresh percent_used data_units_read
+HEALTH_FIELDS = """
+    critical_warning temperature avail_spare spare_thresh percent_used data_units_read
     data_units_written host_read_commands host_write_commands controller_busy_time power_cycles
     power_on_hours unsafe_shutdowns media_errors num_err_log_entries warning_temp_time
     critical_comp_time""".split()
@@ -73,12 +76,67 @@ class Shows(NvmeTest):
         after = self.nvme_json("smart-log", self.uri())
         self.assertGreater(after["host_read_commands"], before["host_read_commands"])
 
+    def test_logs(self):
+        groups = self.nvme_json("log", self.uri(), "ana")["groups"]
+        self.assertEqual([(each["state"], each["nsids"]) for each in groups],
+                         [("optimized", [1, 2])])
+        self.assertEqual(self.nvme_json("log", self.uri(), "error")["errors"], [])
+        self.assertEqual(self.nvme_json("log", self.uri(), "changed-ns"),
+                         {"all": False, "nsids": []})
+        names = [each["name"] for each in self.nvme_json("log", self.uri(), "effects")["io"]]
+        self.assertLess({"read", "write", "flush"}, set(names))
+        self.assertIn("frs1", self.nvme_json("log", self.uri(), "firmware"))
+        self.assertEqual(self.nvme_json("log", self.uri(), "reservation")["type"], "none")
+        self.assertIn("I/O", self.nvme("log", self.uri(), "effects"))
+        self.expect_usage(["nvme", "log", self.uri(), "eror"], "did you mean 'error'?")
+
+    def test_features(self):
+        self.assertEqual(self.nvme_json("features", self.uri())["volatile_write_cache"], 1)
+        self.assertRegex(self.nvme("features", self.uri()), r"(?m)^volatile_write_cache +0x1 +on$")
+        self.assertIn("keep_alive", self.nvme_json("features", self.place))
+
+
+class Reservations(NvmeTest):
+    def reservations(self, *words, host="a"):
+        uri = self.uri(options=f"&hostnqn=nqn.2026-11.io.cairn:{host}")
+        return self.nvme_json("reservations", uri, *words)
+
+    def test_register_acquire_release(self):
+        self.assertEqual(self.reservations()["regctlext"], [])
+        self.reservations("--register", "0x12")
+        held = self.reservations("--key", "0x12", "--acquire", "write-exclusive")
+        self.assertEqual((held["type"], held["regctlext"][0]["rkey"]), ("write-exclusive", 0x12))
+        self.assertEqual(held["regctlext"][0]["rcsts"], 1)
+        # Another host may read and not write.
+        other = self.uri(options="&hostnqn=nqn.2026-11.io.cairn:b")
+        self.nvme("read", other, "--length", "4K", "--output", "x")
+        self.nvme_fails(["write", other, "--input", "x"], "not permitted", "reservation")
+        # Unless it takes the reservation over.
+        self.reservations("--register", "7", host="b")
+        taken = self.reservations("--key", "7", "--acquire", "exclusive-access", "--preempt",
+                                  "0x12", host="b")
+        self.assertEqual([each["rkey"] for each in taken["regctlext"]], [7])
+        self.assertEqual(self.reservations("--key", "7", "--release", "exclusive-access",
+                                           host="b")["type"], "none")
+        self.assertEqual(self.reservations("--key", "7", "--unregister", host="b")["regctl"], 0)
+
+    def test_mistakes(self):
+        self.nvme_fails(["reservations", self.uri(), "--acquire", "write-exclusive"], "--key KEY")
+        self.nvme_fails(["reservations", self.uri(), "--key", "1", "--clear", "--unregister"],
+                        "one at a time")
+        self.nvme_fails(["reservations", self.uri(), "--key", "1", "--acquire", "write-exclusive"],
+                        "reservations forbid it")
+        self.expect_usage(["nvme", "reservations", self.uri(), "--acquire", "write-exlusive"],
+                          "did you mean 'write-exclusive'?")
+        self.expect_usage(["nvme", "reservations", self.uri(), "--key", "0"], "takes a key")
+
 
 class Mistakes(NvmeTest):
-    VERBS = ("list", "id-ctrl", "id-ns", "smart-log", "read", "write", "copy", "verify", "perf")
+    VERBS = ("list", "id-ctrl", "id-ns", "smart-log", "features", "read", "write", "copy", "flush",
+             "reservations", "verify", "perf")
 
     def test_each_verb_explains_itself(self):
-        for verb in (*self.VERBS, "discover"):
+        for verb in (*self.VERBS, "discover", "log", "discard", "write-zeroes"):
             self.assertIn("Examples:", self.nvme(verb, "--help"))
         self.assertIn("OVERWRITE", self.nvme("verify", "--help"))
 
@@ -100,7 +158,7 @@ class Mistakes(NvmeTest):
                             f"cairn nvme discover {self.place}")
 
     def test_no_such_namespace(self):
-        for verb in ("id-ns", "perf", "verify"):
+        for verb in ("id-ns", "perf", "verify", "flush", "reservations"):
             self.nvme_fails([verb, self.uri(7)], "no namespace 7; it has 1, 2: write ?nsid=1")
 
     def test_a_discovery_uri_where_a_namespace_is_needed(self):
