@@ -206,11 +206,37 @@ class Perf(NvmeTest):
         self.nvme_fails(["perf", self.uri(), "--bs", "1000"], "no multiple", "4096")
         self.nvme_fails(["perf", self.uri(), "--offset", "1G"], "beyond")
 
-    def test_an_interrupt_shows_what_was_measured(self):
-        load = Process(self, ["nvme", "perf", self.uri(), "--seconds", 1000, "--warmup", 0,
-                              "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start_load(self, options=""):
+        """A long load that has begun."""
+        load = Process(self, ["nvme", "perf", self.uri(options=options), "--seconds", 1000,
+                              "--warmup", 0, "--json"],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while self.nvme_json("smart-log", self.uri())["host_read_commands"] == 0:
             pass
+        return load
+
+    def test_a_target_that_goes_away_ends_it(self):
+        load = self.start_load("&loss_timeout=0")
+        self.box.stop(signal.SIGKILL)
+        status, out, err = load.communicate()
+        self.assertEqual(status, 1)
+        self.assertIn("the target is gone", err)
+        self.assertGreater(json.loads(out)["read"]["ios"], 0)
+
+    def test_a_target_that_comes_back_is_used_again(self):
+        load = self.start_load()
+        port = self.box.port
+        self.box.stop(signal.SIGKILL)
+        self.box = Box(self, *self.drives, port=port)
+        while self.nvme_json("smart-log", self.uri())["host_read_commands"] == 0:
+            pass
+        load.send(signal.SIGINT)
+        status, out, _ = load.communicate()
+        self.assertEqual(status, 0)
+        self.assertIsNone(json.loads(out)["error"])
+
+    def test_an_interrupt_shows_what_was_measured(self):
+        load = self.start_load()
         load.send(signal.SIGINT)
         status, out, err = load.communicate()
         self.assertEqual((status, err), (0, ""))

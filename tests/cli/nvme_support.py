@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 
 import support
@@ -18,6 +19,17 @@ MIB = 1024 * KIB
 def pattern(size, salt=0):
     """Bytes that differ from block to block."""
     return bytes((i * i >> 3) + (i >> 12) * 7 + salt & 0xff for i in range(size))
+
+
+def can_listen(port):
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+            listener.listen()
+        except OSError:
+            return False
+    return True
 
 
 class Process:
@@ -65,8 +77,11 @@ class Box(Process):
         self.port = int(found.group(1))
 
     def stop(self, number=signal.SIGTERM):
+        """Ends it; its port is free then. The kernel closes what a ring held in its own time."""
         self.send(number)
         self.communicate()
+        while not can_listen(self.port):
+            pass
 
 
 class NvmeTest(support.CliTest):
