@@ -52,7 +52,9 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppF
   Rows positionals;
   for (const CLI::Option* option : app->get_options()) {
     if (option->get_positional()) {
-      positionals.emplace_back(option->get_name(true), option->get_description());
+      const std::string name = option->get_name(true);
+      positionals.emplace_back(option->get_required() ? name : fmt::format("[{}]", name),
+                               option->get_description());
     } else {
       options.emplace_back(left_column(*option), option->get_description());
     }

@@ -159,26 +159,25 @@ class Client {
         requests_(load.depth),
         since_(load.depth),
         data_(load.data_size),
-        meter_(Load{.seconds = load.seconds, .warm_up_seconds = load.warm_up_seconds}) {}
+        meter_(times(load)) {}
 
   Result<void> run() {
-    const Time end = now() + Duration::from_seconds(load_.warm_up_seconds + load_.seconds);
+    Turns turns(times(load_));
     const CpuMeter cpu;
     for (uint32_t tag = 0; tag < load_.depth; ++tag) ask(tag, now());
     uint64_t calls = 0;
     const size_t answer_size = kAnswerSize + (load_.writes ? 0 : load_.data_size);
-    Time at = now();
-    while (at < end || outstanding_ > 0) {
+    while (outstanding_ > 0) {
       if (const Result<void> sent = out_.flush(socket_, calls); !sent) return sent;
       const Result<bool> here = in_.fill(socket_, calls);
       if (!here) return fail(here.error());
       if (!*here) return fail(Errc::kClosed, "the server of the bare exchange ended early");
-      at = now();
+      const Time at = now();
       while (const std::byte* answer = in_.take(answer_size)) {
         const uint32_t tag = header_of(answer).tag;
         if (meter_.add(1, at)) figures_.latency_ns.record((at - since_[tag]).ns);
         --outstanding_;
-        if (at < end) ask(tag, at);
+        if (turns.goes_on(at)) ask(tag, at);
       }
     }
     figures_.per_second = meter_.per_second();
@@ -190,6 +189,9 @@ class Client {
   uint64_t total() const { return meter_.total(); }
 
  private:
+  static Load times(const ExchangeLoad& load) {
+    return {.seconds = load.seconds, .warm_up_seconds = load.warm_up_seconds};
+  }
   void ask(uint32_t tag, Time at) {
     const Header header{.place = rng_.below(load_.memory / load_.data_size) * load_.data_size,
                         .tag = tag};

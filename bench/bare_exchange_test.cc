@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bare_exchange.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
 
 namespace cairn::bench {
 namespace {
@@ -41,7 +45,11 @@ std::vector<ExchangeLoad> loads() {
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Loads, BareExchange, ::testing::ValuesIn(loads()));
+std::string name_of(const ::testing::TestParamInfo<ExchangeLoad>& info) {
+  return fmt::format("{}{}K{}", info.param.writes ? "Write" : "Read", info.param.data_size / 1024,
+                     info.param.batches ? "InBatches" : "OneByOne");
+}
+INSTANTIATE_TEST_SUITE_P(Loads, BareExchange, ::testing::ValuesIn(loads()), name_of);
 
 TEST(BareExchange, AskingForNoCpuIsRefused) {
   ExchangeLoad load = tiny_exchange();

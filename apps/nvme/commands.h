@@ -23,9 +23,15 @@ std::unique_ptr<Command> make_nvme_list(CLI::App& app);
 std::unique_ptr<Command> make_nvme_id_ctrl(CLI::App& app);
 std::unique_ptr<Command> make_nvme_id_ns(CLI::App& app);
 std::unique_ptr<Command> make_nvme_smart_log(CLI::App& app);
+std::unique_ptr<Command> make_nvme_log(CLI::App& app);
+std::unique_ptr<Command> make_nvme_features(CLI::App& app);
 std::unique_ptr<Command> make_nvme_read(CLI::App& app);
 std::unique_ptr<Command> make_nvme_write(CLI::App& app);
 std::unique_ptr<Command> make_nvme_copy(CLI::App& app);
+std::unique_ptr<Command> make_nvme_flush(CLI::App& app);
+std::unique_ptr<Command> make_nvme_write_zeroes(CLI::App& app);
+std::unique_ptr<Command> make_nvme_discard(CLI::App& app);
+std::unique_ptr<Command> make_nvme_reservations(CLI::App& app);
 std::unique_ptr<Command> make_nvme_verify(CLI::App& app);
 std::unique_ptr<Command> make_nvme_perf(CLI::App& app);
 

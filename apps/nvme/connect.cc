@@ -11,6 +11,7 @@
 #include "apps/words.h"
 #include "apps/world.h"
 #include "fabric/host/admin.h"
+#include "fabric/host/controller.h"
 #include "nvme/identify_format.h"
 
 namespace cairn::apps {
@@ -93,6 +94,7 @@ task::Task<Attempt<std::unique_ptr<ControllerLink>>> ControllerLink::open(env::E
   fabric::HostSession::Options options{
       .address = uri.paths[path], .nqn = uri.nqn, .host = uri.options};
   options.host.queues = 1;
+  fabric::name_host(env, options.host);
   for (;;) {
     std::unique_ptr<ControllerLink> link(new ControllerLink());
     fabric::HostSession::User& user = *link;

@@ -24,10 +24,6 @@ std::string transfer_text(uint8_t mdts, uint32_t page_size) {
   return mdts > 31 ? "more than any" : text_bytes(uint64_t{page_size} << mdts) + " in one command";
 }
 
-std::string kelvin_text(uint16_t kelvin) {
-  return kelvin == 0 ? "not reported" : fmt::format("{} C", static_cast<int>(kelvin) - 273);
-}
-
 std::string type_text(nvme::ControllerType type) {
   switch (type) {
     case nvme::ControllerType::kNotReported:
@@ -130,8 +126,8 @@ void add_admin(FieldTable& table, const nvme::IdentifyController& page) {
   table.number("npss", page.power_states, counted(page.power_states + 1u, "power state"));
   table.bits("avscc", page.admin_vendor);
   table.bits("apsta", page.autonomous_power);
-  table.number("wctemp", page.warning_kelvin, kelvin_text(page.warning_kelvin));
-  table.number("cctemp", page.critical_kelvin, kelvin_text(page.critical_kelvin));
+  table.number("wctemp", page.warning_kelvin, celsius_text(page.warning_kelvin));
+  table.number("cctemp", page.critical_kelvin, celsius_text(page.critical_kelvin));
   table.number("mtfa", page.firmware_time_100ms);
   table.number("hmpre", page.host_memory_preferred);
   table.number("hmmin", page.host_memory_min);

@@ -78,6 +78,10 @@ std::string counted(uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+std::string celsius_text(uint16_t kelvin) {
+  return kelvin == 0 ? "not reported" : fmt::format("{} C", static_cast<int>(kelvin) - 273);
+}
+
 std::string hex_text(std::span<const uint8_t> bytes) {
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }

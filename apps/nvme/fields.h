@@ -56,6 +56,8 @@ std::string bit_words(uint64_t value, std::initializer_list<BitName> names);
 
 // "1 block", "2 blocks".
 std::string counted(uint64_t count, std::string_view what);
+// "40 C"; "not reported" of 0 K.
+std::string celsius_text(uint16_t kelvin);
 // "00112233...": bytes in their order.
 std::string hex_text(std::span<const uint8_t> bytes);
 // Decimal digits of 128 bits.

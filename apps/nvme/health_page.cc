@@ -18,10 +18,6 @@ std::string units_text(const nvme::Le128& units) {
   return text_bytes(units.low * kDataUnit);
 }
 
-std::string celsius(uint16_t kelvin) {
-  return kelvin == 0 ? "not reported" : fmt::format("{} C", static_cast<int>(kelvin) - 273);
-}
-
 }  // namespace
 
 FieldTable fields_of(const nvme::HealthPage& page) {
@@ -33,7 +29,7 @@ FieldTable fields_of(const nvme::HealthPage& page) {
                                                {Warning::kReliability, "reliability"},
                                                {Warning::kReadOnly, "read only"},
                                                {Warning::kBackupFailed, "backup failed"}}));
-  table.number("temperature", page.temperature_kelvin, celsius(page.temperature_kelvin));
+  table.number("temperature", page.temperature_kelvin, celsius_text(page.temperature_kelvin));
   table.number("avail_spare", page.spare_percent, "%");
   table.number("spare_thresh", page.spare_threshold_percent, "%");
   table.number("percent_used", page.used_percent, "%");
@@ -53,7 +49,7 @@ FieldTable fields_of(const nvme::HealthPage& page) {
   for (size_t i = 0; i < page.sensor_kelvin.size(); ++i) {
     if (page.sensor_kelvin[i] == 0) continue;
     table.number(fmt::format("temperature_sensor_{}", i + 1), page.sensor_kelvin[i],
-                 celsius(page.sensor_kelvin[i]));
+                 celsius_text(page.sensor_kelvin[i]));
   }
   table.number("thm_temp1_trans_count", page.thermal1_transitions);
   table.number("thm_temp2_trans_count", page.thermal2_transitions);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/words.h"
+#include "base/units.h"
 
 namespace cairn::apps {
 
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::string_view kScheme = "nvme-tcp://";
 constexpr std::string_view kPath = "path=";
+// Somebody waits for the command: it gives up on a target that is gone sooner than a service would.
+constexpr Duration kLossTimeout = 30_s;
 
 // "box1" of "box1:4420"; empty when what stands there is an address.
 std::string_view name_in(std::string_view host) {
@@ -114,7 +117,11 @@ Attempt<void> check_place(std::string_view text, Needs needs) {
 
 Attempt<fabric::Uri> find_place(std::string_view text, Needs needs) {
   Attempt<fabric::Uri> uri = parse(text, needs, system_resolver());
-  if (uri) name_host_stably(gather_host(), uri->options);
+  if (!uri) return uri;
+  name_host_stably(gather_host(), uri->options);
+  if (text.find("loss_timeout=") == std::string_view::npos) {
+    uri->options.loss_timeout = kLossTimeout;
+  }
   return uri;
 }
 

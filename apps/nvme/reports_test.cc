@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/nvme/discovery_report.h"
+#include "apps/nvme/explain.h"
+#include "apps/nvme/perf_report.h"
+#include "apps/nvme/range.h"
+#include "apps/nvme/verify_report.h"
+
+namespace cairn::apps {
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// --- perf ----------------------------------------------------------------------------------------
+
+TEST(Pattern, NamesOrderAndShare) {
+  bench::DriveLoad load;
+  ASSERT_TRUE(parse_pattern("write", load));
+  EXPECT_EQ(load.order, bench::DriveLoad::Order::kSequential);
+  EXPECT_EQ(load.read_share, 0);
+  ASSERT_TRUE(parse_pattern("mixed:70", load));
+  EXPECT_EQ(load.order, bench::DriveLoad::Order::kRandom);
+  EXPECT_DOUBLE_EQ(load.read_share, 0.7);
+  for (const char* text : {"", "mixed:", "mixed:101", "mixed:-1", "mixed:7x", "READ"}) {
+    EXPECT_FALSE(parse_pattern(text, load)) << text;
+  }
+}
+
+TEST(PerfReport, IsReadableAndComplete) {
+  PerfReport report{.uri = "u", .pattern = "mixed:50"};
+  report.result = {.reads = 10,
+                   .writes = 10,
+                   .bytes_read = 40960,
+                   .bytes_written = 40960,
+                   .measured = 2_s,
+                   .per_second = 1234567,
+                   .unsent = 3};
+  report.result.read_latency_ns.record(50'000);
+  report.result.write_latency_ns.record(70'000);
+  const std::string text = text_of(report);
+  for (const char* part :
+       {"1,234,567", "5.057 GB/s", "read latency", "write latency", "3 requests were due"}) {
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+  }
+  const nlohmann::ordered_json json = json_of(report);
+  EXPECT_EQ(json["read"]["ios"], 10);
+  EXPECT_EQ(json["unsent"], 3);
+  EXPECT_TRUE(json["error"].is_null());
+}
+
+TEST(PerfReport, NothingMeasuredIsNoLatency) {
+  const PerfReport report;
+  EXPECT_TRUE(json_of(report)["latency_us"].is_null());
+  EXPECT_TRUE(has(text_of(report), "none"));
+}
+
+// --- verify --------------------------------------------------------------------------------------
+
+TEST(VerifyReport, AMismatchSaysWhereWhatAndWhich) {
+  VerifyReport report{.seed = 5, .block_size = 4096};
+  report.result.mismatch = bench::BlockMismatch{
+      .lba = Lba(3), .allowed = {.low = 7, .high = 7}, .found = "generation 6 of this block"};
+  const std::string text = problem_of(report).text;
+  for (const char* part :
+       {"block 3", "byte 12288", "generation 6 of this block", "generation 7", "Seed 5"}) {
+    EXPECT_TRUE(has(text, part)) << part;
+  }
+  EXPECT_EQ(json_of(report)["ok"], false);
+  EXPECT_EQ(json_of(report)["mismatch"]["byte"], 12288);
+}
+
+// --- discovery -----------------------------------------------------------------------------------
+
+TEST(DiscoveryReport, ReferralsAndOtherTransportsAreShown) {
+  const fabric::DiscoveryRecord referral{.transport = nvme::TransportType::kTcp,
+                                         .family = nvme::AddressFamily::kIp6,
+                                         .type = nvme::SubsystemType::kReferral,
+                                         .nqn = "nqn.2014-08.org.nvmexpress.discovery",
+                                         .address = "fd00::7",
+                                         .service = "8009"};
+  const fabric::DiscoveryRecord rdma{.transport = nvme::TransportType::kRdma,
+                                     .family = nvme::AddressFamily::kIp4,
+                                     .type = nvme::SubsystemType::kNvm,
+                                     .nqn = "nqn.a\x1b",
+                                     .address = "10.0.0.1",
+                                     .service = "4420"};
+  DiscoveredService service{.log = {.generation = 2, .records = {referral, rdma}}};
+  const std::string text = text_of({&service, 1});
+  EXPECT_TRUE(has(text, "discovery subsystem referral"));
+  EXPECT_TRUE(has(text, "nvme-tcp://[fd00::7]:8009\n"));
+  EXPECT_TRUE(has(text, "nqn.a\\x1b"));
+  const nlohmann::ordered_json json = json_of({&service, 1});
+  EXPECT_EQ(json["records"][0]["uri"], "nvme-tcp://[fd00::7]:8009");
+  EXPECT_FALSE(json["records"][1].contains("uri"));
+}
+
+// --- ranges and errors ---------------------------------------------------------------------------
+
+TEST(Range, IsWithinTheDriveAndOfWholeBlocks) {
+  const drive::Geometry geometry{.blocks = 100};
+  const auto text = [&](const RangeOptions& options) {
+    const Attempt<ByteRange> range = check_range(options, geometry);
+    return range ? std::to_string(range->offset) + "+" + std::to_string(range->length)
+                 : range.error().text;
+  };
+  EXPECT_EQ(text({}), "0+409600");
+  EXPECT_EQ(text({.offset = 4096}), "4096+405504");
+  EXPECT_EQ(text({.offset = 4096, .length = 8192}), "4096+8192");
+  EXPECT_TRUE(has(text({.offset = 5000}), "4096 or 8192 would do"));
+  EXPECT_TRUE(has(text({.length = 1}), "0 or 4096 would do"));
+  EXPECT_TRUE(has(text({.offset = 409600}), "behind the end"));
+  EXPECT_TRUE(has(text({.offset = 4096, .length = 409600}), "--length 405504"));
+  EXPECT_TRUE(has(text({.offset = 4096, .length = UINT64_MAX - 4095}), "would reach its end"));
+}
+
+TEST(Explain, StatusesOfATargetHaveTheirNames) {
+  const Error error(Errc::kInvalid, "NVMe status of the target", 0x80);
+  EXPECT_TRUE(has(error_words(error), "(080h)"));
+  EXPECT_TRUE(has(cannot_do("reading", error).text, "reading failed"));
+  EXPECT_FALSE(has(error_words(Error(Errc::kReset, "the connection", 104)), "068h"));
+}
+
+TEST(Explain, EveryCodeOfAConnectionHasASentence) {
+  fabric::Uri uri;
+  uri.nqn = "nqn.a";
+  const env::Address at = env::Address::loopback(4420);
+  for (int code = 1; code <= static_cast<int>(Errc::kCancelled); ++code) {
+    const Error error(static_cast<Errc>(code), "Connect");
+    EXPECT_FALSE(cannot_connect(error, uri, at).text.empty());
+    EXPECT_FALSE(cannot_do("reading", error).text.empty());
+  }
+}
+
+}  // namespace
+}  // namespace cairn::apps
