@@ -33,6 +33,7 @@ struct TargetCore {
   CoreId control;
   const TargetOptions& options;
   BufferQueue& buffers;
+  task::Event& drained;  // set when a connection has nothing in flight any more, while draining
 };
 
 // The connection's part on the control core, and touched there only.
@@ -51,10 +52,18 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
 
   // The whole life; then it can be destroyed.
   task::Task<void> run();
+  // Takes no more commands; those in flight go on.
+  void drain();
+  // Nothing is in flight but requests for events.
+  bool is_idle() const;
+  // Ends it in good order: the host reads the end after the last answer, and ends its side.
+  void finish();
   // Ends it soon: commands are cancelled, the stream is reset.
   void stop(const char* why);
 
   env::Address peer() const { return peer_; }
+  // Whether it is a controller's admin queue.
+  bool is_admin() const { return controller_ != nullptr && queue_id_ == 0; }
 
   // QueueLink, called by the registry on this core.
   void disconnect(const char* why) override { stop(why); }
@@ -125,6 +134,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   size_t greeting_size_ = 0;
   task::Event out_ready_;
   bool reading_ended_ = false;
+  bool draining_ = false;
+  bool finishing_ = false;
   task::CancelSource ending_;
   const char* why_ended_ = "the host ended it";
 };

@@ -99,6 +99,11 @@ void TargetConnection::take_ic_req(const nvme::IcReq& request) {
 
 task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
                                                         task::CancelToken token) {
+  if (draining_) {
+    // Its host sends it again, elsewhere or later: it was neither begun nor answered.
+    receiver_.take(pdu.length);
+    co_return Result<void>{};
+  }
   TcpCommand* command = take_slot();
   if (command == nullptr) co_return fault(nvme::sequence_fault(), pdu.header);
   traffic_ = true;
