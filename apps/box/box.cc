@@ -147,6 +147,13 @@ task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
 Attempt<void> Box::listen() {
   for (const BoxListener& listener : options_.listeners) {
     Result<env::Address> at = target_.listen(listener.address);
+    if (!at && at.error() == Errc::kExists && listener.or_any_port) {
+      log(LogLevel::kInfo,
+          fmt::format("{} is taken: another port is used", listener.address.text()));
+      env::Address other = listener.address;
+      other.port = 0;
+      at = target_.listen(other);
+    }
     if (!at) return std::unexpected(cannot_listen(listener.address, at.error()));
     listening_.push_back(*at);
     registry_.add_port({.port_id = static_cast<uint16_t>(listening_.size()),

@@ -20,6 +20,8 @@ struct TargetOptions {
   Duration handshake_timeout = 10_s;  // from accept to the answer of Connect
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
   uint32_t connections_max = 4096;    // of all cores together
+  bool header_digest = true;          // a host that asks for one gets it; else it is told no
+  bool data_digest = true;
 };
 
 }  // namespace cairn::fabric
