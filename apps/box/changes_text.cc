@@ -43,12 +43,18 @@ std::string toml_list(const std::vector<std::string>& texts) {
   return fmt::format("[{}]", fmt::join(all, ", "));
 }
 
+// Ids that are not given are made from the names again.
 std::string namespace_text(const nvme::NamespaceOptions& options) {
-  return fmt::format(
-      "[[subsystem.namespace]]\nnsid = {}\ndrive = {}\nuuid = \"{}\"\nnguid = \"{:02x}\"\n"
-      "ana_group = {}\nread_only = {}\n",
-      options.nsid, toml_text(options.drive.text()), fabric::uuid_text(options.uuid),
-      fmt::join(options.nguid, ""), options.ana_group, options.read_only);
+  std::string text = fmt::format("[[subsystem.namespace]]\nnsid = {}\ndrive = {}\n", options.nsid,
+                                 toml_text(options.drive.text()));
+  if (options.uuid != fabric::Uuid{}) {
+    text += fmt::format("uuid = \"{}\"\n", fabric::uuid_text(options.uuid));
+  }
+  if (options.nguid != fabric::Uuid{}) {
+    text += fmt::format("nguid = \"{:02x}\"\n", fmt::join(options.nguid, ""));
+  }
+  return text +
+         fmt::format("ana_group = {}\nread_only = {}\n", options.ana_group, options.read_only);
 }
 
 std::string subsystem_text(const std::string& nqn, const SubsystemChanges& changes) {
