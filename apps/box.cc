@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn box`: drives served over NVMe/TCP.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "apps/box/control_place.h"
 #include "apps/box/drive_option.h"
-#include "apps/box/serve.h"
+#include "apps/box_run.h"
 #include "apps/command.h"
-#include "apps/log.h"
+#include "apps/duration.h"
 #include "apps/output.h"
 #include "apps/words.h"
-#include "apps/world.h"
 
 namespace cairn::apps {
 
@@ -31,107 +31,146 @@ Attempt<void> add_address(const std::string& text, std::vector<env::Address>& to
   return {};
 }
 
+// What was said on the command line; it wins over the file.
+struct BoxWords {
+  std::vector<env::Address> listen;
+  std::vector<env::Address> advertise;
+  std::string nqn;
+  std::vector<drive::Spec> drives;
+  std::vector<std::string> hosts;
+  std::string state;
+  std::string control;
+  std::optional<Duration> drain_timeout;
+};
+
+// The subsystem that --drive and --host are about: the one named, or the only one; made if the file
+// has none.
+Attempt<BoxSubsystem*> subsystem_for(const BoxWords& words, BoxOptions& box) {
+  for (BoxSubsystem& each : box.subsystems) {
+    if (each.options.nqn == words.nqn) return &each;
+  }
+  if (words.nqn.empty() && box.subsystems.size() == 1) return &box.subsystems.front();
+  if (words.nqn.empty() && box.subsystems.size() > 1) {
+    return refuse(
+        fmt::format("the file has several subsystems: say with --nqn which one --drive "
+                    "and --host are for ({})",
+                    comma_list(nqns_of(box))));
+  }
+  BoxSubsystem& made = box.subsystems.emplace_back();
+  made.options.nqn = words.nqn.empty() ? kDefaultNqn : words.nqn;
+  return &made;
+}
+
+Attempt<void> merge_listeners(const BoxWords& words, BoxOptions& box) {
+  if (words.advertise.size() > words.listen.size()) {
+    return refuse("--advertise goes with a --listen each: give as many of both, in the same order");
+  }
+  if (!words.listen.empty()) box.listeners.clear();
+  for (size_t i = 0; i < words.listen.size(); ++i) {
+    BoxListener& listener = box.listeners.emplace_back(BoxListener{.address = words.listen[i]});
+    if (i < words.advertise.size()) listener.advertise = words.advertise[i];
+  }
+  if (box.listeners.empty()) box.listeners.push_back({.address = env::Address::loopback(4420)});
+  return {};
+}
+
+Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
+  if (Attempt<void> merged = merge_listeners(words, config.box); !merged) return merged;
+  const bool has_words = !words.drives.empty() || !words.hosts.empty() || !words.nqn.empty();
+  if (has_words || config.box.subsystems.empty()) {
+    const Attempt<BoxSubsystem*> subsystem = subsystem_for(words, config.box);
+    if (!subsystem) return std::unexpected(subsystem.error());
+    for (const drive::Spec& drive : words.drives) {
+      (*subsystem)->namespaces.push_back({.drive = drive});
+    }
+    if (!words.hosts.empty()) {
+      (*subsystem)->options.hosts = words.hosts;
+      (*subsystem)->options.allow_any_host = false;
+    }
+  }
+  if (!words.state.empty()) config.state = words.state;
+  if (!words.control.empty()) config.control = words.control;
+  if (words.drain_timeout) config.box.drain_timeout = *words.drain_timeout;
+  const bool has_drives = std::ranges::any_of(
+      config.box.subsystems, [](const BoxSubsystem& each) { return !each.namespaces.empty(); });
+  if (!has_drives && config.state.empty()) {
+    return refuse("a box needs a drive: add --drive mem:size=1G or --drive file:PATH,size=8G");
+  }
+  return {};
+}
+
 class BoxCommand final : public Command {
  public:
   explicit BoxCommand(CLI::App& app) {
-    subsystem_.options.nqn = kDefaultNqn;
     add_values(app, "--listen ADDRESS", "where hosts connect, several allowed (127.0.0.1:4420)",
-               [this](const std::string& text) { return add_address(text, listen_); });
+               [this](const std::string& text) { return add_address(text, words_.listen); });
     add_values(app, "--advertise ADDRESS", "what discovery tells hosts instead, one per --listen",
-               [this](const std::string& text) { return add_address(text, advertise_); });
-    add_value(app, "--nqn NQN", "name of the subsystem",
-              [this](const std::string& text) -> Attempt<void> {
-                subsystem_.options.nqn = text;
-                return {};
-              });
+               [this](const std::string& text) { return add_address(text, words_.advertise); });
+    add_text(app, "--nqn NQN", words_.nqn, "name of the subsystem");
     add_values(app, "--drive DRIVE", "mem:size=1G or file:PATH,size=8G; several allowed",
                [this](const std::string& text) -> Attempt<void> {
                  Attempt<drive::Spec> spec = parse_drive(text);
                  if (!spec) return std::unexpected(spec.error());
-                 subsystem_.namespaces.push_back({.drive = std::move(*spec)});
+                 words_.drives.push_back(std::move(*spec));
                  return {};
                });
     add_values(app, "--host NQN", "only these hosts may connect; several allowed",
                [this](const std::string& text) -> Attempt<void> {
-                 subsystem_.options.hosts.push_back(text);
-                 subsystem_.options.allow_any_host = false;
+                 words_.hosts.push_back(text);
                  return {};
                });
+    add_text(app, "--state DIR", words_.state, "keep live changes and reservations here");
     add_value(app, "--control PATH", "the control socket, or off (made from the first port)",
               [this](const std::string& text) -> Attempt<void> {
-                control_ = text;
-                if (text == "off") return {};
                 const Attempt<std::string> checked = check_control_path(text);
                 if (!checked) return std::unexpected(checked.error());
+                words_.control = text;
+                return {};
+              });
+    add_value(app, "--drain-timeout TIME", "at the end, for commands in flight (10s)",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<Duration> time = parse_duration(text);
+                if (!time) return std::unexpected(time.error());
+                words_.drain_timeout = *time;
                 return {};
               });
     add_settings(app, settings_);
     set_examples(app, {"cairn box --drive mem:size=1G",
-                       "cairn box --listen 0.0.0.0:4420 --drive file:/srv/d0,size=8G --cores 0,1"});
+                       "cairn box --listen 0.0.0.0:4420 --drive file:/srv/d0,size=8G --cores 0,1",
+                       "cairn box --config box.toml"});
   }
 
   Attempt<int> run() override {
-    if (subsystem_.namespaces.empty()) {
-      return refuse("a box needs a drive: add --drive mem:size=1G or --drive file:PATH,size=8G");
-    }
-    if (listen_.empty()) listen_.push_back(env::Address::loopback(4420));
-    const Attempt<Settings> settings = resolve(settings_);
+    BoxConfig config;
+    const Attempt<Settings> settings =
+        resolve(settings_, [&config](Section& root) { add_box_keys(root, config); });
     if (!settings) return std::unexpected(settings.error());
-    ServeOptions options;
-    for (size_t i = 0; i < listen_.size(); ++i) {
-      BoxListener listener{.address = listen_[i]};
-      if (i < advertise_.size()) listener.advertise = advertise_[i];
-      options.box.listeners.push_back(std::move(listener));
+    if (const Attempt<void> merged = merge(words_, config); !merged) {
+      return std::unexpected(merged.error());
     }
-    options.box.subsystems.push_back(subsystem_);
-    options.hooks.log = log_to_stderr(settings->log_level);
-    if (control_.empty()) {
-      options.control_path = make_control_path;
-    } else if (control_ != "off") {
-      options.control_path = [this](uint16_t) -> Attempt<std::string> { return control_; };
-    }
-    options.ready = [this](const Box& box, const std::string& control) { greet(box, control); };
-    return serve(*settings, options);
+    const std::vector<std::string> nqns = nqns_of(config.box);
+    return run_box(*settings, config, [&nqns](const Box& box) { greet(box, nqns); });
   }
 
  private:
-  Attempt<int> serve(const Settings& settings, const ServeOptions& options) {
-    ::umask(0077);  // drives and sockets are this user's alone
-    env::WorldOptions world_settings = world_options(settings);
-    world_settings.handle_signals = true;
-    Attempt<std::unique_ptr<env::World>> world = make_world(settings.io, world_settings);
-    if (!world) return std::unexpected(world.error());
-    Attempt<void> outcome;
-    const Result<void> ran =
-        (*world)->run([&](env::Env& env) { return serve_in(env, options, outcome); });
-    if (!socket_.empty()) ::unlink(socket_.c_str());
-    if (!ran) return refuse(ran.error().text());
-    if (!outcome) return std::unexpected(outcome.error());
-    return kExitOk;
-  }
-  static task::Task<void> serve_in(env::Env& env, const ServeOptions& options,
-                                   Attempt<void>& outcome) {
-    outcome = co_await serve_box(env, options);
+  static void add_text(CLI::App& app, std::string_view spec, std::string& into, std::string help) {
+    add_value(app, spec, std::move(help), [&into](const std::string& text) -> Attempt<void> {
+      into = text;
+      return {};
+    });
   }
 
-  void greet(const Box& box, const std::string& control) {
-    socket_ = control;
+  static void greet(const Box& box, const std::vector<std::string>& nqns) {
     for (const env::Address& at : box.listening()) {
-      say(fmt::format("serving {} at {}\n", subsystem_.options.nqn, at.text()));
-      const std::string text = at.text();
-      const size_t colon = text.rfind(':');
-      say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", text.substr(0, colon), at.port,
-                      subsystem_.options.nqn));
+      const Reach near = reach(at);
+      for (const std::string& nqn : nqns) {
+        say(fmt::format("serving {} at {}\n", nqn, at.text()));
+        say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port, nqn));
+      }
     }
-    say("Ctrl-C, or a SIGTERM, is how to stop it\n");
-    finish_output();
   }
 
-  std::vector<env::Address> listen_;
-  std::vector<env::Address> advertise_;
-  BoxSubsystem subsystem_;
-  std::string control_;
-  std::string socket_;  // made by us
+  BoxWords words_;
   SettingsOptions settings_;
 };
 

@@ -43,6 +43,16 @@ std::optional<int64_t> integer_in(const TomlValue& value, IntegerRange range, st
   return *number;
 }
 
+void take_text(const TomlValue& value, const std::string& path,
+               const std::function<Attempt<void>(const std::string&)>& take, ConfigCheck& check) {
+  const auto* text = value.get<std::string>();
+  if (text == nullptr) {
+    check.refuse(value.place, wrong_kind(path, "text in quotes", value));
+  } else if (const Attempt<void> taken = take(*text); !taken) {
+    check.refuse(value.place, fmt::format("{}: {}", path, taken.error().text));
+  }
+}
+
 std::string path_below(const std::string& table, std::string_view key) {
   return table.empty() ? std::string(key) : fmt::format("{}.{}", table, key);
 }
@@ -157,6 +167,30 @@ Section& Section::custom(std::string name, std::string example,
   });
 }
 
+Section& Section::taken(std::string name, std::function<Attempt<void>(const std::string&)> take) {
+  return add(std::move(name),
+             [take = std::move(take)](const auto& value, const auto& path, ConfigCheck& check) {
+               take_text(value, path, take, check);
+             });
+}
+
+Section& Section::taken_list(std::string name, size_t count_max, std::function<void()> begin,
+                             std::function<Attempt<void>(const std::string&)> take) {
+  return add(std::move(name), [count_max, begin = std::move(begin), take = std::move(take)](
+                                  const auto& value, const auto& path, ConfigCheck& check) {
+    const auto* list = value.template get<TomlValue::List>();
+    if (list == nullptr || list->size() > count_max) {
+      const std::string wanted = fmt::format("a list of at most {} texts in quotes", count_max);
+      check.refuse(value.place, wrong_kind(path, wanted, value));
+      return;
+    }
+    begin();
+    for (size_t i = 0; i < list->size(); ++i) {
+      take_text((*list)[i], fmt::format("{}[{}]", path, i), take, check);
+    }
+  });
+}
+
 Section& Section::table(std::string name, Section section) {
   return add(std::move(name), [section = std::move(section)](const auto& value, const auto& path,
                                                              ConfigCheck& check) {
@@ -204,6 +238,7 @@ void check_table(const Section& section, const std::string& path, const TomlValu
     check.refuse(value.place, wrong_kind(path, fmt::format("a table headed {}", title), value));
     return;
   }
+  const size_t mistakes = check.count();
   for (const TomlEntry& entry : *table) {
     const auto key = std::ranges::find(section.keys_, entry.key, &Section::Key::name);
     if (key != section.keys_.end()) {
@@ -220,6 +255,11 @@ void check_table(const Section& section, const std::string& path, const TomlValu
       continue;
     }
     check.refuse(value.place, fmt::format("{} needs the key '{}'; add it", title, key.name));
+  }
+  if (section.whole_check_ && check.count() == mistakes) {
+    if (const Attempt<void> sound = section.whole_check_(); !sound) {
+      check.refuse(value.place, fmt::format("{}: {}", title, sound.error().text));
+    }
   }
 }
 

@@ -37,6 +37,7 @@ class ConfigCheck {
   // Adds "FILE:LINE:COLUMN: text".
   void refuse(Place place, std::string_view text);
   bool ok() const { return lines_.empty(); }
+  size_t count() const { return lines_.size(); }
   // All lines; after the first 20 only how many more there are.
   Problem problem() const;
 
@@ -86,6 +87,13 @@ class Section {
                   });
   }
 
+  // Text that `take` stores, or refuses with what is wrong about it.
+  Section& taken(std::string name, std::function<Attempt<void>(const std::string&)> take);
+  // A list of such texts, at most `count_max`; `take` is told each in turn. An empty list counts
+  // as given: `begin` is called first.
+  Section& taken_list(std::string name, size_t count_max, std::function<void()> begin,
+                      std::function<Attempt<void>(const std::string&)> take);
+
   // [name] with keys of its own.
   Section& table(std::string name, Section section);
   // Any number of [[name]] up to `count_max`; `add` makes room for one more and declares its keys.
@@ -93,6 +101,11 @@ class Section {
 
   // The key that was declared last must be there.
   Section& required();
+  // Asked when all keys of the table were read without a mistake: what they say together.
+  Section& whole(std::function<Attempt<void>()> check) {
+    whole_check_ = std::move(check);
+    return *this;
+  }
 
   std::vector<std::string> names() const;
 
@@ -113,6 +126,7 @@ class Section {
                   std::function<Result<void>(std::string_view)> store);
 
   std::vector<Key> keys_;
+  std::function<Attempt<void>()> whole_check_;
 };
 
 // Checks `text` as the contents of `file`, which is only named in messages.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/box/keys.h"
 #include "apps/command.h"
 #include "apps/output.h"
 
@@ -19,7 +20,9 @@ class ConfigCheckCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<Settings> settings = resolve({.config = path_});
+    BoxConfig box;
+    const Attempt<Settings> settings =
+        resolve({.config = path_}, [&box](Section& root) { add_box_keys(root, box); });
     if (!settings) return std::unexpected(settings.error());
     say(fmt::format("{}: ok\n", path_));
     return kExitOk;

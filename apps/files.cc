@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "apps/words.h"
@@ -79,6 +80,47 @@ Attempt<std::string> read_file(const std::string& path, size_t size_max) {
       fmt::format("{} is larger than {}, more than Cairn reads: name another file, or "
                   "take out what it does not need",
                   in_quotes(path), text_bytes(size_max)));
+}
+
+namespace {
+
+Problem cannot_write(const std::string& path, int err) {
+  const char* next = "check the path and who owns it";
+  if (err == ENOSPC || err == EDQUOT) next = "free some space there";
+  if (err == EROFS) next = "name a folder on a disk that can be written";
+  return {fmt::format("{} cannot be written ({}): {}", in_quotes(path), std::strerror(err), next)};
+}
+
+Attempt<void> write_durably(const std::string& path, std::string_view text) {
+  const Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600));
+  if (file.get() < 0) return std::unexpected(cannot_write(path, errno));
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(file.get(), text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return std::unexpected(cannot_write(path, errno));
+    text.remove_prefix(static_cast<size_t>(wrote));
+  }
+  if (::fsync(file.get()) != 0) return std::unexpected(cannot_write(path, errno));
+  return {};
+}
+
+}  // namespace
+
+Attempt<void> replace_file(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  if (Attempt<void> written = write_durably(fresh, text); !written) return written;
+  if (::rename(fresh.c_str(), path.c_str()) != 0) {
+    return std::unexpected(cannot_write(path, errno));
+  }
+  // The new name is durable with the folder that has it.
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0 || ::fsync(opened.get()) != 0) {
+    return std::unexpected(cannot_write(folder, errno));
+  }
+  return {};
 }
 
 std::optional<std::string> first_line(const std::string& path) {

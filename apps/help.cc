@@ -60,12 +60,12 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppF
     }
   }
   std::ranges::rotate(options, options.begin() + 1);  // help, declared first, comes last
-  const bool has_options = options.size() > 1;
+  const bool is_root = app->get_parent() == nullptr;
+  const bool has_options = options.size() > 1 && !is_root;
   if (!commands.empty()) usage += has_options ? " [COMMAND]" : " COMMAND";
-  if (has_options && app->get_parent() != nullptr) usage += " [OPTIONS]";
+  if (has_options) usage += " [OPTIONS]";
   for (const auto& [name, help] : positionals) usage += " " + name;
 
-  const bool is_root = app->get_parent() == nullptr;
   const std::string title = is_root
                                 ? app->get_description()
                                 : fmt::format("{}: {}", full_name(*app), app->get_description());

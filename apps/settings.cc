@@ -107,10 +107,13 @@ Attempt<std::vector<int>> parse_cores(std::string_view text) {
   }
 }
 
-Attempt<Settings> resolve(const SettingsOptions& options) {
+Attempt<Settings> resolve(const SettingsOptions& options,
+                          const std::function<void(Section&)>& more) {
   Settings settings;
   if (options.config) {
-    const Attempt<void> read = read_config(*options.config, settings_keys(settings));
+    Section root = settings_keys(settings);
+    if (more) more(root);
+    const Attempt<void> read = read_config(*options.config, root);
     if (!read) return std::unexpected(read.error());
   }
   if (options.io) settings.io = *options.io;

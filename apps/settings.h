@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,8 +48,10 @@ Attempt<LogLevel> parse_log_level(std::string_view text);
 // "0,1" or "2-5,8": CPUs in the order given, none twice.
 Attempt<std::vector<int>> parse_cores(std::string_view text);
 
-// The file, if any, and over it the command line. The Problem names file, line and column.
-Attempt<Settings> resolve(const SettingsOptions& options);
+// The file, if any, and over it the command line. The Problem names file, line and column. `more`
+// declares what else the file may have.
+Attempt<Settings> resolve(const SettingsOptions& options,
+                          const std::function<void(Section&)>& more = {});
 
 // What a world is made from.
 env::WorldOptions world_options(const Settings& settings);

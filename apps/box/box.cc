@@ -10,6 +10,7 @@
 #include "apps/words.h"
 #include "nvme/limits.h"
 #include "nvme/nqn.h"
+#include "task/deadline.h"
 
 namespace cairn::apps {
 
@@ -53,7 +54,21 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       changes_(std::move(changes)),
       hooks_(std::move(hooks)),
       registry_(env),
-      target_(env, registry_, options_.target) {}
+      target_(env, registry_, options_.target) {
+  registry_.on_drive_failure([this](const nvme::DriveFailure& failure) { log_failure(failure); });
+}
+
+// One line a second for a namespace, however many requests fail.
+void Box::log_failure(const nvme::DriveFailure& failure) {
+  Time& quiet_until = quiet_until_[{failure.nqn, failure.nsid}];
+  if (env_.now() < quiet_until) return;
+  quiet_until = env_.now() + 1_s;
+  const bool full = failure.error == Errc::kNoSpace;
+  log(LogLevel::kError,
+      fmt::format("namespace {} of {} fails: {}: {}", failure.nsid, failure.nqn,
+                  failure.error.text(),
+                  full ? "free some space where its file is" : "look after its file or disk"));
+}
 
 task::Task<Attempt<void>> Box::open() {
   Attempt<void> done = add_subsystems();
@@ -132,6 +147,13 @@ task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
 Attempt<void> Box::listen() {
   for (const BoxListener& listener : options_.listeners) {
     Result<env::Address> at = target_.listen(listener.address);
+    if (!at && at.error() == Errc::kExists && listener.or_any_port) {
+      log(LogLevel::kInfo,
+          fmt::format("{} is taken: another port is used", listener.address.text()));
+      env::Address other = listener.address;
+      other.port = 0;
+      at = target_.listen(other);
+    }
     if (!at) return std::unexpected(cannot_listen(listener.address, at.error()));
     listening_.push_back(*at);
     registry_.add_port({.port_id = static_cast<uint16_t>(listening_.size()),
@@ -142,7 +164,18 @@ Attempt<void> Box::listen() {
 }
 
 task::Task<void> Box::close() {
+  const Time until = env_.now() + options_.drain_timeout;
+  co_await target_.drain(until);
+  if (const uint64_t left = target_.connections(); left > 0) {
+    log(LogLevel::kWarn,
+        fmt::format("{} connections had commands in flight after {}: they are ended", left,
+                    text(options_.drain_timeout)));
+  }
   co_await target_.close();
+  // With time of its own: what hosts were told is flushed by now, the rest is worth a moment.
+  task::Deadline deadline(env_, env_.now() + options_.drain_timeout);
+  const std::vector<nvme::DriveFailure> failed = co_await registry_.flush(deadline.token());
+  for (const nvme::DriveFailure& each : failed) log_failure(each);
   co_await registry_.close();
 }
 

@@ -73,6 +73,7 @@ class Box {
   Attempt<void> keep(std::string_view what);
   Attempt<void> set_access(const std::string& nqn, HostAccess access);
   HostAccess access_of(std::string_view nqn) const;
+  void log_failure(const nvme::DriveFailure& failure);
   void log(LogLevel level, std::string_view line) const {
     if (hooks_.log) hooks_.log(level, line);
   }
@@ -86,6 +87,7 @@ class Box {
   fabric::Target target_;
   std::vector<env::Address> listening_;
   std::map<std::string, std::set<uint32_t>, std::less<>> configured_;  // nsids, by NQN
+  std::map<std::pair<std::string, uint32_t>, Time> quiet_until_;       // of failures, by nsid
   task::Semaphore changing_{1};
 };
 

@@ -23,6 +23,7 @@ struct BoxListener {
   env::Address address;
   env::Address advertise;               // port 0: as the host reached us
   std::vector<std::string> subsystems;  // NQNs served here; none: all
+  bool or_any_port = false;             // where the port is taken, another that is free
 };
 
 struct BoxSubsystem {

@@ -3,7 +3,21 @@
 
 #include <utility>
 
+#include "env/call.h"
+
 namespace cairn::nvme {
+
+void CoreNamespace::report(const Error& error) {
+  if (env == nullptr || reporting) return;
+  reporting = true;
+  gate.spawn(tell_control(error));
+}
+
+task::Task<void> CoreNamespace::tell_control(Error error) {
+  const OnDriveFailure* tell = on_failure;
+  co_await env::call_on(*env, control, [tell, error](env::Env&) { (*tell)(error); });
+  reporting = false;
+}
 
 Result<CoreNamespace*> CoreNamespaces::add(uint32_t nsid, std::unique_ptr<drive::Drive> drive) {
   if (namespaces_.contains(nsid)) return fail(Errc::kExists, "namespace id");

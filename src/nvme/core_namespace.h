@@ -4,12 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "drive/drive.h"
+#include "env/env.h"
 #include "nvme/ana_format.h"
 #include "nvme/reservation_view.h"
 #include "task/gate.h"
@@ -33,8 +36,14 @@ struct IoCounters {
   }
 };
 
+// Hears of failures of a medium. On the control core.
+using OnDriveFailure = std::function<void(const Error&)>;
+
 // One namespace on one core. Commands enter its gate; removal closes it and waits.
 struct CoreNamespace {
+  // The medium failed a request: the control core is told, one failure at a time.
+  void report(const Error& error);
+
   uint32_t nsid = 0;
   std::unique_ptr<drive::Drive> drive;
   AnaState ana_state = AnaState::kOptimized;
@@ -43,6 +52,13 @@ struct CoreNamespace {
   IoCounters counters;
   task::Gate gate;
   bool removed = false;
+  env::Env* env = nullptr;  // of this core; null: nobody is told of failures
+  CoreId control{};
+  const OnDriveFailure* on_failure = nullptr;  // the control core's
+  bool reporting = false;
+
+ private:
+  task::Task<void> tell_control(Error error);
 };
 
 // Changed by the control core through messages, read by this core's queues.

@@ -53,7 +53,11 @@ Status data_status(const Error& error) {
 
 void count_io(CoreNamespace& space, const drive::Request& request, const Result<void>& done) {
   if (!done) {
-    if (done.error() == Errc::kIo || done.error() == Errc::kCorrupt) ++space.counters.media_errors;
+    const Errc code = done.error().code();
+    if (code == Errc::kIo || code == Errc::kCorrupt) ++space.counters.media_errors;
+    if (code == Errc::kIo || code == Errc::kCorrupt || code == Errc::kNoSpace) {
+      space.report(done.error());
+    }
     return;
   }
   if (request.kind == drive::Request::Kind::kRead ||

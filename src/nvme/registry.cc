@@ -84,6 +84,7 @@ Result<void> Registry::add_subsystem(const SubsystemOptions& options) {
     return fail(Errc::kExists, "there is a subsystem of this name");
   }
   auto subsystem = std::make_unique<Subsystem>(state_->env, options);
+  subsystem->on_drive_failure(state_->failure_hook);
   const Subsystem& added = *subsystem;
   state_->subsystems.emplace(options.nqn, std::move(subsystem));
   state_->discovery_changed(&added);
@@ -195,6 +196,20 @@ std::vector<NamespaceInfo> Registry::namespaces(std::string_view nqn) const {
                    .ana_state = subsystem->ana_state(space.options.ana_group)});
   }
   return all;
+}
+
+void Registry::on_drive_failure(DriveFailureHook hook) { state_->failure_hook = std::move(hook); }
+
+task::Task<std::vector<DriveFailure>> Registry::flush(task::CancelToken token) {
+  std::vector<DriveFailure> all;
+  Result<void> turn = co_await state_->changes.acquire(1);
+  if (!turn) co_return all;
+  for (const auto& [nqn, subsystem] : state_->subsystems) {
+    std::vector<DriveFailure> failed = co_await subsystem->flush(token);
+    all.insert(all.end(), failed.begin(), failed.end());
+  }
+  state_->changes.release(1);
+  co_return all;
 }
 
 std::vector<SubsystemOptions> Registry::subsystems() const {

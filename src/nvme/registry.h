@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -131,6 +132,14 @@ struct ControllerInfo {
   uint32_t keep_alive_ms = 0;
 };
 
+// What became of a drive's request or flush.
+struct DriveFailure {
+  std::string nqn;
+  uint32_t nsid = 0;
+  Error error;
+};
+using DriveFailureHook = std::function<void(const DriveFailure&)>;
+
 // An address that hosts are told of by discovery.
 struct PortOptions {
   uint16_t port_id = 1;
@@ -156,6 +165,12 @@ class Registry {
   task::Task<Result<void>> resize_namespace(std::string_view nqn, uint32_t nsid, uint64_t bytes);
   task::Task<Result<void>> set_ana_state(std::string_view nqn, uint32_t group, AnaState state);
   Result<void> set_hosts(std::string_view nqn, bool any, std::vector<std::string> hosts);
+  // `hook` is called here when the medium of a namespace fails, not for each request when many do.
+  // Set it before subsystems are added.
+  void on_drive_failure(DriveFailureHook hook);
+  // Everything that was written so far is durable afterwards, except where it says otherwise.
+  task::Task<std::vector<DriveFailure>> flush(task::CancelToken token);
+
   // By name, ascending.
   std::vector<SubsystemOptions> subsystems() const;
   std::vector<NamespaceInfo> namespaces(std::string_view nqn) const;

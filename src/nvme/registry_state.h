@@ -46,6 +46,7 @@ class Registry::State {
   std::vector<PortOptions> ports;
   uint64_t generation = 1;  // GENCTR
   bool loading = false;
+  DriveFailureHook failure_hook;
   task::Semaphore changes{1};  // changes of the configuration are made one at a time
 
  private:

@@ -28,6 +28,8 @@ struct OpenHow {
   AnaState ana_state;
   bool read_only;
   const ReservationView& reservation;
+  CoreId control;
+  const OnDriveFailure* on_failure;
 };
 
 Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, const OpenHow& how) {
@@ -39,7 +41,19 @@ Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, cons
   (*space)->ana_state = how.ana_state;
   (*space)->read_only = how.read_only;
   (*space)->reservation = how.reservation;
+  (*space)->control = how.control;
+  (*space)->on_failure = how.on_failure;
+  (*space)->env = &there;
   return geometry;
+}
+
+task::Task<Result<void>> flush_there(CoreNamespaces& spaces, uint32_t nsid,
+                                     task::CancelToken token) {
+  CoreNamespace* space = spaces.find(nsid);
+  if (space == nullptr || !space->gate.enter()) co_return Result<void>{};
+  Result<void> flushed = co_await space->drive->flush(token);
+  space->gate.leave();
+  co_return flushed;
 }
 
 task::Task<IoTotals> remove_there(CoreNamespaces& spaces, uint32_t nsid) {
@@ -118,7 +132,16 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   const ReservationView view = reservations.view();
   Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env_, options.drive);
   if (!source) co_return fail(source.error());
-  const OpenHow how{**source, nsid, ana_state(options.ana_group), options.read_only, view};
+  auto on_failure = std::make_unique<const OnDriveFailure>([this, nsid](const Error& error) {
+    if (failure_hook_) failure_hook_({.nqn = options_.nqn, .nsid = nsid, .error = error});
+  });
+  const OpenHow how{.source = **source,
+                    .nsid = nsid,
+                    .ana_state = ana_state(options.ana_group),
+                    .read_only = options.read_only,
+                    .reservation = view,
+                    .control = env_.core(),
+                    .on_failure = on_failure.get()};
   auto opened = co_await on_every_core(env_, [this, &how](env::Env& there) {
     return open_there(there, on_core(there.core()), how);
   });
@@ -132,7 +155,8 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   namespaces_.emplace(nsid, Namespace{.options = std::move(options),
                                       .geometry = *opened[env_.core().value()],
                                       .source = std::move(*source),
-                                      .reservations = std::move(reservations)});
+                                      .reservations = std::move(reservations),
+                                      .on_failure = std::move(on_failure)});
   tell_namespace_changed(nsid);
   co_return Result<void>{};
 }
@@ -190,6 +214,19 @@ void Subsystem::note_ana_members(uint32_t group) {
 AnaState Subsystem::ana_state(uint32_t group) const {
   const auto found = ana_groups_.find(group);
   return found == ana_groups_.end() ? AnaState::kOptimized : found->second.state;
+}
+
+// Through this core's drives: what they have in common with the other cores' is the medium, and it
+// is the medium that has a cache.
+task::Task<std::vector<DriveFailure>> Subsystem::flush(task::CancelToken token) {
+  std::vector<DriveFailure> failed;
+  std::vector<uint32_t> nsids;
+  for (const auto& [nsid, space] : namespaces_) nsids.push_back(nsid);
+  for (const uint32_t nsid : nsids) {
+    Result<void> flushed = co_await flush_there(on_core(env_.core()), nsid, token);
+    if (!flushed) failed.push_back({options_.nqn, nsid, flushed.error()});
+  }
+  co_return failed;
 }
 
 task::Task<IoTotals> Subsystem::totals(std::optional<uint32_t> nsid) {

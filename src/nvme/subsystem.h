@@ -29,6 +29,7 @@ struct Namespace {
   drive::Geometry geometry;
   std::unique_ptr<drive::Source> source;
   Reservations reservations;
+  std::unique_ptr<const OnDriveFailure> on_failure;  // in place while cores refer to it
 };
 
 struct AnaGroupState {
@@ -56,6 +57,11 @@ class Subsystem {
   const std::map<uint32_t, Namespace>& namespaces() const { return namespaces_; }
   CoreNamespaces& on_core(CoreId core) { return *cores_[core.value()]; }
   uint64_t capacity() const;  // bytes of all namespaces
+
+  // Called on the control core when a drive fails a request; set before namespaces are added.
+  void on_drive_failure(DriveFailureHook hook) { failure_hook_ = std::move(hook); }
+  // Makes everything written so far durable; gives the namespaces where that failed, and why.
+  task::Task<std::vector<DriveFailure>> flush(task::CancelToken token);
 
   // Opens it on every core and tells the controllers. `options` is complete. Errors as
   // Source::make; then nothing has changed.
@@ -109,6 +115,7 @@ class Subsystem {
   std::map<uint32_t, AnaGroupState> ana_groups_;
   uint64_t ana_changes_ = 0;
   IoTotals retired_;  // of namespaces that were removed
+  DriveFailureHook failure_hook_;
   std::map<uint16_t, std::unique_ptr<Controller>> controllers_;
   uint16_t last_controller_id_ = 0;
   bool closing_ = false;

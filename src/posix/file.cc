@@ -105,6 +105,12 @@ Result<void> check_access(const DiskFile& file, const env::DiskOp::Request& requ
   using Kind = env::DiskOp::Kind;
   const bool changes = request.kind != Kind::kRead && request.kind != Kind::kFlush;
   if (changes && file.read_only) return fail(Errc::kDenied, "change a disk opened read-only");
+  // What is written to a file without a name cannot be found after a restart: it is not durable.
+  struct stat info{};
+  if (request.kind == Kind::kFlush && !file.is_device && ::fstat(file.fd.get(), &info) == 0 &&
+      info.st_nlink == 0) {
+    return fail(Errc::kIo, "the file was deleted");
+  }
   return {};
 }
 

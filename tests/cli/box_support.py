@@ -27,7 +27,7 @@ class BoxTest(support.CliTest):
         names = ("--nqn", nqn) if nqn else ()
         return self.start(["box", *listens, *names, *words], **options)
 
-    def start(self, words, until="to stop it", **options):
+    def start(self, words, until="Ctrl-C or SIGTERM", **options):
         box = self.start_cairn(*words, until=until, **{"env": self.env, **options})
         box.port = int(re.search(r"(?m)^serving \S+ at \S+:(\d+)$", box.said).group(1))
         return box

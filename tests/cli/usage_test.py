@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands, options, help, and mistakes in them."""
 
-import re
-
 import support
 
 
@@ -15,7 +13,7 @@ class Help(support.CliTest):
 
     def test_help_lists_every_command_and_fits_a_screen(self):
         text = self.run_ok("--help")
-        for command in "up doctor bench sim config version".split():
+        for command in "up doctor box bench sim config version".split():
             self.assertRegex(text, rf"(?m)^  {command}  +\w")
         self.assertLess(text.count("\n"), 25)
         self.assertEqual(self.run_ok("-h"), text)
@@ -96,30 +94,13 @@ class Mistakes(support.CliTest):
         self.assertLess(len(result.stderr), 200)
 
     def test_of_two_values_the_last_counts(self):
-        self.run_ok("up", "--io", "auto", "--io", "epoll", "--poll", "--poll")
+        self.run_ok("sim", "echo", "--seconds", "5", "--seconds", "1")
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             for words in (["version"], ["doctor", "--json"], ["--help"]):
                 result = self.run_cairn(*words, stdout=full)
                 self.expect_sentence(result, 1, "could not be written")
-
-
-class Up(support.CliTest):
-    def test_up_says_what_doctor_says_and_which_back_end(self):
-        text = self.run_ok("up", "--io", "epoll")
-        self.assertRegex(text, r"(?m)^ok +kernel ")
-        self.assertIn("would be epoll: it was asked for", text)
-
-    def test_cpus_that_are_not_there(self):
-        result = self.run_cairn("up", "--cores", "0,1023")
-        self.expect_sentence(result, 1, "CPU 1023 is not one this process may use: choose among")
-
-    def test_the_file_is_read_and_the_command_line_wins(self):
-        self.write("c.toml", "[runtime]\nio = 'epoll'\n")
-        self.assertIn("would be epoll", self.run_ok("up", "--config", "c.toml"))
-        text = self.run_ok("up", "--config", "c.toml", "--io", "auto")
-        self.assertFalse(re.search(r"it was asked for", text), text)
 
 
 if __name__ == "__main__":

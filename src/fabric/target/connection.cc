@@ -65,6 +65,24 @@ void TargetConnection::stop(const char* why) {
   ending_.request();
 }
 
+void TargetConnection::drain() { draining_ = true; }
+
+bool TargetConnection::is_idle() const {
+  for (const auto& slot : slots_) {
+    // A request for events is answered when there is one, perhaps never.
+    const bool waits_for_event =
+        queue_id_ == 0 && slot->state == TcpCommand::State::kRunning &&
+        slot->sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest;
+    if (slot->state != TcpCommand::State::kFree && !waits_for_event) return false;
+  }
+  return true;
+}
+
+void TargetConnection::finish() {
+  finishing_ = true;
+  out_ready_.set();
+}
+
 // Commands first, since they use everything else; then the writer; then the control core's half.
 task::Task<void> TargetConnection::close_down(task::Task<void> writer) {
   reading_ended_ = true;
@@ -125,6 +143,7 @@ void TargetConnection::free_slot(TcpCommand& command) {
   if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
   command.drop_data();
   free_.push_back(command);
+  if (draining_) core_.drained.set();
 }
 
 void TargetConnection::abandon_data(TcpCommand& command) {

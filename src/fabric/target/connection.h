@@ -35,6 +35,7 @@ struct TargetCore {
   const TargetOptions& options;
   BufferQueue& buffers;     // for data that moves by data PDUs
   BufferQueue& in_capsule;  // for data that came in a capsule
+  task::Event& drained;  // set when a connection has nothing in flight any more, while draining
 };
 
 // The connection's part on the control core, and touched there only.
@@ -52,10 +53,18 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
 
   // The whole life; then it can be destroyed.
   task::Task<void> run();
+  // Takes no more commands; those in flight go on.
+  void drain();
+  // Nothing is in flight but requests for events.
+  bool is_idle() const;
+  // Ends it in good order: the host reads the end after the last answer, and ends its side.
+  void finish();
   // Ends it soon: commands are cancelled, the stream is reset.
   void stop(const char* why);
 
   env::Address peer() const { return peer_; }
+  // Whether it is a controller's admin queue.
+  bool is_admin() const { return controller_ != nullptr && queue_id_ == 0; }
 
   // QueueLink, called by the registry on this core.
   void disconnect(const char* why) override { stop(why); }
@@ -135,6 +144,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   bool has_said_farewell_ = false;
   task::Event out_ready_;
   bool reading_ended_ = false;
+  bool draining_ = false;
+  bool finishing_ = false;
   task::CancelSource ending_;                        // in both directions, at once
   task::CancelSource reading_end_{ending_.token()};  // what is to be sent still goes out
   const char* why_ended_ = "the host ended it";

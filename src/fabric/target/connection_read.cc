@@ -86,8 +86,11 @@ task::Task<Result<void>> TargetConnection::take_other(const nvme::Pdu& pdu) {
 }
 
 void TargetConnection::take_ic_req(const nvme::IcReq& request) {
-  style_ = {.header_digest = (request.digests & nvme::DigestEnable::kHeader) != 0,
-            .data_digest = (request.digests & nvme::DigestEnable::kData) != 0,
+  const TargetOptions& offered = core_.options;
+  const bool header = (request.digests & nvme::DigestEnable::kHeader) != 0;
+  const bool data = (request.digests & nvme::DigestEnable::kData) != 0;
+  style_ = {.header_digest = header && offered.header_digest,
+            .data_digest = data && offered.data_digest,
             .data_alignment = request.data_alignment};
   greeting_size_ = nvme::build_ic_resp(greeting_, {.header_digest = style_.header_digest,
                                                    .data_digest = style_.data_digest,
@@ -100,6 +103,11 @@ void TargetConnection::take_ic_req(const nvme::IcReq& request) {
 
 task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
                                                         task::CancelToken token) {
+  if (draining_) {
+    // Its host sends it again, elsewhere or later: it was neither begun nor answered.
+    receiver_.take(pdu.length);
+    co_return Result<void>{};
+  }
   TcpCommand* command = take_slot();
   if (command == nullptr) co_return fault(nvme::sequence_fault(), pdu.header);
   traffic_ = true;

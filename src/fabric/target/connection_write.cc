@@ -50,6 +50,11 @@ task::Task<void> TargetConnection::write_loop() {
       gather();
     }
     if (reading_ended_ && out_.empty()) co_return;
+    if (finishing_) {
+      const Result<void> finished = stream_->finish();
+      if (!finished) stop("the host is gone");
+      co_return;
+    }
   }
 }
 

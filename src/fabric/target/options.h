@@ -30,6 +30,8 @@ struct TargetOptions {
   Duration data_timeout = 30_s;       // nor one that does not send what it was asked for
   Duration linger_timeout = 1_s;      // after a TermReq, for the host to read it and close
   uint32_t connections_max = 4096;    // of all cores together
+  bool header_digest = true;          // a host that asks for one gets it; else it is told no
+  bool data_digest = true;
 };
 
 }  // namespace cairn::fabric

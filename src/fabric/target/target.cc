@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/target/target.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "env/call.h"
 #include "task/deadline.h"
+#include "task/when_all.h"
 
 namespace cairn::fabric {
+
+namespace {
+
+// How long a host may take to end its side of a connection that we have ended.
+constexpr Duration kFarewell = 1_s;
+
+task::Task<void> nothing() { co_return; }
+
+}  // namespace
 
 // What one core has of a target: its connections. Made and destroyed on that core.
 class Target::PerCore {
@@ -15,7 +26,7 @@ class Target::PerCore {
       : in_capsule_pool_({.classes = {{kInCapsuleMax, kInCapsuleBuffers}}}),
         in_capsule_(env, in_capsule_pool_),
         buffers_(env, env.buffers()),
-        core_{env, registry, control, options, buffers_, in_capsule_} {}
+        core_{env, registry, control, options, buffers_, in_capsule_, drained_} {}
 
   // The life of one connection.
   task::Task<void> serve(env::Connection connection) {
@@ -24,6 +35,27 @@ class Target::PerCore {
     Member member(served);
     members_.push_back(member);
     co_await served.run();
+    member.unlink();
+    drained_.set();
+  }
+  // Takes no more commands; done when those of I/O queues were answered, or `until` has passed.
+  task::Task<void> quiesce(Time until) {
+    stopping_ = true;
+    members_.for_each([](Member& member) { member.connection.drain(); });
+    const auto is_busy = [](TargetConnection& connection) {
+      return !connection.is_admin() && !connection.is_idle();
+    };
+    co_await wait_while(is_busy, until);
+  }
+  // Ends admin queues, or all others, in good order; done when they are gone or at `until`.
+  task::Task<void> finish(bool admin, Time until) {
+    members_.for_each([admin](Member& member) {
+      if (member.connection.is_admin() == admin) member.connection.finish();
+    });
+    const auto is_left = [admin](TargetConnection& connection) {
+      return connection.is_admin() == admin;
+    };
+    co_await wait_while(is_left, until);
   }
   void stop() {
     stopping_ = true;
@@ -35,9 +67,24 @@ class Target::PerCore {
     explicit Member(TargetConnection& its) : connection(its) {}
     TargetConnection& connection;
   };
+  // Until no connection is so, or `until` has passed.
+  template <class F>
+  task::Task<void> wait_while(F is_so, Time until) {
+    task::Deadline deadline(core_.env, until);
+    for (;;) {
+      bool some = false;
+      members_.for_each([&](Member& member) { some = some || is_so(member.connection); });
+      if (!some) co_return;
+      drained_.reset();
+      const Result<void> changed = co_await drained_.wait(deadline.token());
+      if (!changed) co_return;
+    }
+  }
+
   BufferPool in_capsule_pool_;
   BufferQueue in_capsule_;
   BufferQueue buffers_;
+  task::Event drained_;  // something is no longer in flight, or a member is gone
   TargetCore core_;
   List<Member> members_;
   bool stopping_ = false;
@@ -52,7 +99,7 @@ Result<env::Address> Target::listen(const env::Address& at) {
   Result<std::unique_ptr<env::Listener>> listener = env_.listen(at, {});
   if (!listener) return fail(listener.error());
   listeners_.push_back(std::move(*listener));
-  gate_.spawn(accept_loop(*listeners_.back()));
+  accepting_.spawn(accept_loop(*listeners_.back()));
   return listeners_.back()->local();
 }
 
@@ -85,8 +132,37 @@ task::Task<void> Target::serve(env::Connection connection) {
   --connections_;
 }
 
-task::Task<void> Target::close() {
+task::Task<void> Target::stop_accepting() {
+  if (stop_.requested()) co_return;
   stop_.request();
+  co_await accepting_.close();
+  listeners_.clear();
+}
+
+task::Task<void> Target::drain(Time until) {
+  co_await stop_accepting();
+  co_await on_cores([until](PerCore& core) { return core.quiesce(until); });
+  // A host gives a controller up when any of its connections ends, hence only now; and what it
+  // was not yet told when the admin queue ends, it counts as lost.
+  for (const bool admin : {false, true}) {
+    const Time farewell = std::min(until, env_.now() + kFarewell);
+    co_await on_cores([admin, farewell](PerCore& core) { return core.finish(admin, farewell); });
+  }
+}
+
+template <class F>
+task::Task<void> Target::on_cores(F function) {
+  std::vector<task::Task<void>> calls;
+  for (uint32_t core = 0; core < env_.core_count(); ++core) {
+    calls.push_back(env::call_on(env_, CoreId(core), [this, core, &function](env::Env&) {
+      return cores_[core] == nullptr ? nothing() : function(*cores_[core]);
+    }));
+  }
+  co_await task::when_all(std::move(calls));
+}
+
+task::Task<void> Target::close() {
+  co_await stop_accepting();
   for (uint32_t core = 0; core < env_.core_count(); ++core) {
     co_await env::call_on(env_, CoreId(core), [&](env::Env&) {
       if (cores_[core] != nullptr) cores_[core]->stop();
@@ -96,7 +172,6 @@ task::Task<void> Target::close() {
   for (uint32_t core = 0; core < env_.core_count(); ++core) {
     co_await env::call_on(env_, CoreId(core), [&](env::Env&) { cores_[core].reset(); });
   }
-  listeners_.clear();
 }
 
 }  // namespace cairn::fabric

@@ -28,6 +28,9 @@ class Target {
 
   // Begins to accept. Gives the address with the port that was chosen. Errors as Env::listen.
   Result<env::Address> listen(const env::Address& at);
+  // Stops accepting and takes no more commands; when those in flight were answered, ends the
+  // connections in good order. Done when they are gone or `until` has passed; close() follows.
+  task::Task<void> drain(Time until);
   // Stops accepting, ends every connection and waits for it.
   task::Task<void> close();
 
@@ -37,6 +40,10 @@ class Target {
   class PerCore;
   task::Task<void> accept_loop(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
+  task::Task<void> stop_accepting();
+  // function(PerCore&) gives a task; runs on every core that has connections.
+  template <class F>
+  task::Task<void> on_cores(F function);
 
   env::Env& env_;
   nvme::Registry& registry_;
@@ -44,7 +51,8 @@ class Target {
   std::vector<std::unique_ptr<PerCore>> cores_;
   std::vector<std::unique_ptr<env::Listener>> listeners_;
   task::CancelSource stop_;
-  task::Gate gate_;
+  task::Gate accepting_;
+  task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
   uint64_t connections_ = 0;
 };

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// A box, its control socket and a host in the simulated world.
+#include "apps/box/box.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/box/control_client.h"
+#include "apps/box/control_server.h"
+#include "fabric/host/remote_drive.h"
+#include "sim/cluster.h"
+#include "task/deadline.h"
+
+namespace cairn::apps {
+namespace {
+
+using fabric::RemoteDrive;
+using task::Task;
+
+constexpr const char* kNqn = "nqn.2026-11.io.cairn:test";
+constexpr const char* kSocket = "/control";
+
+drive::Spec spec(std::string_view text) { return *drive::Spec::parse(text); }
+
+BoxOptions serving(std::vector<std::string> drives) {
+  BoxOptions options;
+  options.listeners.push_back({.address = env::Address::ip4(0, 0, 0, 0, 4420)});
+  options.subsystems.emplace_back();
+  options.subsystems[0].options.nqn = kNqn;
+  for (const std::string& each : drives) {
+    options.subsystems[0].namespaces.push_back({.drive = spec(each)});
+  }
+  return options;
+}
+
+// One process that is box and host; its body is a function of this fixture.
+class BoxInSim : public testing::Test {
+ public:
+  using Body = Task<void> (*)(env::Env&, BoxInSim&);
+  std::string log;
+  BoxChanges kept;
+  bool keeps = true;
+  sim::Node& node() { return cluster_->node("box"); }
+
+  BoxHooks hooks() {
+    return {
+        .log = [this](LogLevel level,
+                      std::string_view line) { log += fmt::format("{}: {}\n", name(level), line); },
+        .keep = [this](const BoxChanges& changes) -> Attempt<void> {
+          if (!keeps) return refuse("the disk is full");
+          kept = changes;
+          return {};
+        }};
+  }
+  fabric::Uri uri(uint32_t nsid) {
+    fabric::Uri uri{.paths = {node().address(4420)}, .nqn = kNqn, .nsid = nsid};
+    uri.options.host_nqn = "nqn.2026-11.io.cairn:host";
+    uri.options.loss_timeout = 1_s;
+    return uri;
+  }
+
+ protected:
+  void run(Body body, uint32_t cores = 1) {
+    cluster_ = std::make_unique<sim::Cluster>();
+    cluster_->node("box", {.cores = cores}).start([this, body](env::Env& env) {
+      return body(env, *this);
+    });
+    EXPECT_TRUE(cluster_->run_until([this] { return !node().is_running(); }, 1000_s))
+        << cluster_->report();
+    cluster_.reset();
+  }
+  std::unique_ptr<sim::Cluster> cluster_;
+};
+
+Task<std::unique_ptr<RemoteDrive>> connect(env::Env& env, BoxInSim& test, uint32_t nsid) {
+  Result<std::unique_ptr<RemoteDrive>> drive = co_await RemoteDrive::open(env, test.uri(nsid));
+  EXPECT_TRUE(drive) << drive.error().text();
+  co_return drive ? std::move(*drive) : nullptr;
+}
+
+Task<Result<void>> write_block(RemoteDrive& drive, Bytes data) {
+  Result<void> written = co_await drive.write(Lba(0), data);
+  co_return written;
+}
+Task<Result<void>> read_block(RemoteDrive& drive, MutableBytes data) {
+  Result<void> read = co_await drive.read(Lba(0), data);
+  co_return read;
+}
+
+Task<void> drains(env::Env& env, BoxInSim& test) {
+  Box box(env, serving({"file:/d0,size=1M"}), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 1);
+  const std::vector<std::byte> data(4096, std::byte{7});
+  test.node().disk("/d0").stall(5_s);
+  Task<Result<void>> writing = write_block(*drive, data);
+  const Result<void> slept = co_await task::sleep_for(env, 10_ms);
+  EXPECT_TRUE(slept);
+  const Time asked = env.now();
+  co_await box.close();
+  EXPECT_LT(env.now(), asked + 6_s);
+  const Result<void> written = co_await writing;
+  EXPECT_TRUE(written) << written.error().text();
+  EXPECT_EQ(drive->counters().resent, 0u);
+  EXPECT_EQ(test.node().disk("/d0").volatile_block_count(), 0u) << "drives are flushed";
+  EXPECT_EQ(test.log, "");
+  co_await drive->close();
+}
+TEST_F(BoxInSim, ClosingAnswersWhatIsInFlightAndFlushes) {
+  for (const uint32_t cores : {1u, 2u, 3u}) {
+    SCOPED_TRACE(cores);
+    run(drains, cores);
+  }
+}
+
+Task<void> gives_up(env::Env& env, BoxInSim& test) {
+  BoxOptions options = serving({"file:/d0,size=1M"});
+  options.drain_timeout = 2_s;
+  Box box(env, std::move(options), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 1);
+  const std::vector<std::byte> data(4096, std::byte{7});
+  test.node().disk("/d0").stall(1000_s);
+  Task<Result<void>> writing = write_block(*drive, data);
+  const Result<void> slept = co_await task::sleep_for(env, 10_ms);
+  EXPECT_TRUE(slept);
+  const Time asked = env.now();
+  co_await box.close();
+  EXPECT_LT(env.now(), asked + 5_s);
+  EXPECT_NE(test.log.find("connections had commands in flight"), std::string::npos) << test.log;
+  const Result<void> written = co_await writing;
+  EXPECT_FALSE(written);
+  co_await drive->close();
+}
+TEST_F(BoxInSim, ADriveThatHangsDoesNotHoldTheEndUp) { run(gives_up); }
+
+Task<void> fails_alone(env::Env& env, BoxInSim& test) {
+  Box box(env, serving({"file:/d0,size=1M", "file:/d1,size=1M"}), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::unique_ptr<RemoteDrive> bad = co_await connect(env, test, 1);
+  std::unique_ptr<RemoteDrive> good = co_await connect(env, test, 2);
+  std::vector<std::byte> data(4096, std::byte{7});
+  test.node().disk("/d0").full();
+  Result<void> done = co_await write_block(*bad, data);
+  EXPECT_EQ(done.error(), Errc::kNoSpace);
+  done = co_await write_block(*good, data);
+  EXPECT_TRUE(done) << done.error().text();
+  EXPECT_NE(test.log.find("error: namespace 1 of nqn.2026-11.io.cairn:test fails"),
+            std::string::npos)
+      << test.log;
+  EXPECT_NE(test.log.find("free some space where its file is"), std::string::npos) << test.log;
+  test.node().disk("/d0").full(false);
+  test.node().disk("/d0").fail_reads();
+  const Result<void> slept = co_await task::sleep_for(env, 2_s);
+  EXPECT_TRUE(slept);
+  test.log.clear();
+  for (int i = 0; i < 10; ++i) {
+    done = co_await read_block(*bad, data);
+    EXPECT_EQ(done.error(), Errc::kIo);
+  }
+  EXPECT_NE(test.log.find("look after its file or disk"), std::string::npos) << test.log;
+  EXPECT_LT(std::ranges::count(test.log, '\n'), 10) << "a line a second";
+  done = co_await read_block(*good, data);
+  EXPECT_TRUE(done) << done.error().text();
+  co_await bad->close();
+  co_await good->close();
+  co_await box.close();
+}
+TEST_F(BoxInSim, ADriveThatFailsIsLoggedAndHarmsNoOther) { run(fails_alone, 2); }
+
+Task<Json> ask(env::Env& env, ControlRequest request) {
+  Attempt<Json> answer = co_await ask_box(env, kSocket, std::move(request), 10_s);
+  EXPECT_TRUE(answer) << answer.error().text;
+  co_return answer ? std::move(*answer) : Json();
+}
+
+Task<void> is_controlled(env::Env& env, BoxInSim& test) {
+  using Command = ControlRequest::Command;
+  Box box(env, serving({"file:/d0,size=1M"}), {}, test.hooks());
+  ControlServer control(env, box);
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  const env::Address at{.family = env::Address::Family::kLocal, .path = kSocket};
+  const Result<void> listening = control.listen(at);
+  EXPECT_TRUE(listening) << listening.error().text();
+  Json answer = co_await ask(env, {.command = Command::kNsAdd, .drive = "file:/d1,size=1M"});
+  EXPECT_EQ(number_at(answer, "nsid"), 2u);
+  std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 2);
+  const std::vector<std::byte> data(4096, std::byte{7});
+  const Result<void> written = co_await write_block(*drive, data);
+  EXPECT_TRUE(written);
+  answer = co_await ask(env, {.command = Command::kStats});
+  EXPECT_EQ(number_at(list_at(answer, "namespaces")[1], "bytes_written"), 4096u);
+  answer = co_await ask(env, {.command = Command::kStatus});
+  const Json controller = list_at(list_at(answer, "subsystems")[0], "controllers")[0];
+  EXPECT_EQ(text_at(controller, "host"), "nqn.2026-11.io.cairn:host");
+  EXPECT_EQ(number_at(controller, "queues"), 2u);
+  co_await drive->close();
+  answer = co_await ask(env, {.command = Command::kNsRemove, .nsid = 1});
+  answer = co_await ask(env, {.command = Command::kNsResize, .nsid = 2, .size = 2_MiB});
+  answer = co_await ask(env, {.command = Command::kHostsAllow, .host = "nqn.a"});
+  answer = co_await ask(
+      env, {.command = Command::kAnaSet, .group = 3, .state = nvme::AnaState::kInaccessible});
+  test.keeps = false;
+  Attempt<Json> unkept =
+      co_await ask_box(env, kSocket, {.command = Command::kNsRemove, .nsid = 2}, 10_s);
+  EXPECT_NE(unkept.error().text.find("will not survive a restart: the disk is full"),
+            std::string::npos)
+      << unkept.error().text;
+  co_await control.close();
+  co_await box.close();
+}
+
+Task<void> restarts(env::Env& env, BoxInSim& test) {
+  Box box(env, serving({"file:/d0,size=1M"}), test.kept, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  const std::vector<nvme::NamespaceInfo> all = box.registry().namespaces(kNqn);
+  EXPECT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].options.nsid, 2u);
+  EXPECT_EQ(all[0].geometry.bytes(), 2_MiB);
+  EXPECT_EQ(box.registry().subsystems()[0].hosts, std::vector<std::string>{"nqn.a"});
+  EXPECT_FALSE(box.registry().subsystems()[0].allow_any_host);
+  co_await box.close();
+}
+Task<void> is_controlled_and_restarts(env::Env& env, BoxInSim& test) {
+  co_await is_controlled(env, test);
+  co_await restarts(env, test);
+}
+TEST_F(BoxInSim, ChangesAreMadeAtOnceAndHoldAfterARestart) { run(is_controlled_and_restarts, 2); }
+
+Task<void> refuses(env::Env& env, BoxInSim& test) {
+  const std::pair<BoxOptions, const char*> cases[] = {
+      {serving({"file:/d0,size=1M", "file:/d0"}), "served as another namespace already"},
+      {serving({"file:/none"}), "add ,size=8G to have the file made"},
+  };
+  for (const auto& [options, part] : cases) {
+    Box box(env, options, {}, test.hooks());
+    const Attempt<void> opened = co_await box.open();
+    EXPECT_FALSE(opened);
+    EXPECT_NE(opened.error().text.find(part), std::string::npos) << opened.error().text;
+    co_await box.close();
+  }
+  Box first(env, serving({"file:/d0"}), {}, test.hooks());
+  Attempt<void> opened = co_await first.open();
+  EXPECT_TRUE(opened);
+  Box second(env, serving({"mem:size=1M"}), {}, test.hooks());
+  opened = co_await second.open();
+  EXPECT_NE(opened.error().text.find("end what listens there"), std::string::npos);
+  co_await second.close();
+  co_await first.close();
+}
+TEST_F(BoxInSim, WhatCannotBeServedIsTold) { run(refuses); }
+
+}  // namespace
+}  // namespace cairn::apps

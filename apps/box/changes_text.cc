@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/changes_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "apps/box/control_format.h"
+#include "apps/box/keys.h"
+#include "apps/config.h"
+#include "base/crc32c.h"
+#include "fabric/host/uuid.h"
+#include "nvme/limits.h"
+
+namespace cairn::apps {
+
+namespace {
+
+constexpr std::string_view kChecksumStart = "# crc32c ";
+
+// A TOML basic string.
+std::string toml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& each : texts) all.push_back(toml_text(each));
+  return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
+// Ids that are not given are made from the names again.
+std::string namespace_text(const nvme::NamespaceOptions& options) {
+  std::string text = fmt::format("[[subsystem.namespace]]\nnsid = {}\ndrive = {}\n", options.nsid,
+                                 toml_text(options.drive.text()));
+  if (options.uuid != fabric::Uuid{}) {
+    text += fmt::format("uuid = \"{}\"\n", fabric::uuid_text(options.uuid));
+  }
+  if (options.nguid != fabric::Uuid{}) {
+    text += fmt::format("nguid = \"{:02x}\"\n", fmt::join(options.nguid, ""));
+  }
+  return text +
+         fmt::format("ana_group = {}\nread_only = {}\n", options.ana_group, options.read_only);
+}
+
+std::string subsystem_text(const std::string& nqn, const SubsystemChanges& changes) {
+  std::string text = fmt::format("\n[[subsystem]]\nnqn = {}\n", toml_text(nqn));
+  if (!changes.removed.empty()) {
+    text += fmt::format("removed = [{}]\n", fmt::join(changes.removed, ", "));
+  }
+  if (changes.access) {
+    text += fmt::format("any_host = {}\nhosts = {}\n", changes.access->any,
+                        toml_list(changes.access->hosts));
+  }
+  for (const auto& [nsid, options] : changes.added) text += namespace_text(options);
+  for (const auto& [nsid, size] : changes.resized) {
+    text += fmt::format("[[subsystem.resized]]\nnsid = {}\nsize = {}\n", nsid, size);
+  }
+  for (const auto& [group, state] : changes.ana) {
+    text += fmt::format("[[subsystem.ana]]\ngroup = {}\nstate = \"{}\"\n", group, ana_word(state));
+  }
+  return text;
+}
+
+uint32_t checksum_of(std::string_view text) { return crc32c(std::as_bytes(std::span(text))); }
+
+// What stands in the first line, if it is there.
+std::optional<uint32_t> stated_checksum(std::string_view text) {
+  if (!text.starts_with(kChecksumStart)) return std::nullopt;
+  text.remove_prefix(kChecksumStart.size());
+  uint32_t checksum = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), checksum, 16);
+  // A line that is there but cannot be read is no reason to believe the rest.
+  return error == std::errc{} && end == text.data() + 8 ? checksum : ~uint32_t{0};
+}
+
+// Somewhere for keys to go until their table is whole.
+struct Resized {
+  uint32_t nsid = 0;
+  uint64_t size = 0;
+};
+
+Section resized_keys(SubsystemChanges& changes) {
+  const auto resized = std::make_shared<Resized>();
+  Section keys;
+  keys.integer("nsid", resized->nsid, {.min = 1, .max = nvme::kNamespacesMax}).required();
+  keys.integer("size", resized->size, {.min = 1}).required();
+  return std::move(keys.whole([&changes, resized]() -> Attempt<void> {
+    changes.resized[resized->nsid] = resized->size;
+    return {};
+  }));
+}
+
+Section added_keys(SubsystemChanges& changes) {
+  const auto options = std::make_shared<nvme::NamespaceOptions>();
+  return std::move(namespace_keys(*options).whole([&changes, options]() -> Attempt<void> {
+    if (options->nsid == 0) return refuse("there is no nsid");
+    if (changes.added.emplace(options->nsid, *options).second) return {};
+    return refuse(fmt::format("nsid {} is there twice", options->nsid));
+  }));
+}
+
+Section changed_ana_keys(SubsystemChanges& changes) {
+  const auto option = std::make_shared<AnaGroupOption>();
+  return std::move(ana_keys(*option).whole([&changes, option]() -> Attempt<void> {
+    changes.ana[option->group] = option->state;
+    return {};
+  }));
+}
+
+Section subsystem_keys(BoxChanges& all) {
+  struct Read {
+    std::string nqn;
+    SubsystemChanges changes;
+    std::vector<int> removed;
+    HostAccess access;
+    bool has_access = false;
+  };
+  const auto read = std::make_shared<Read>();
+  Section keys;
+  keys.text("nqn", read->nqn).required();
+  keys.integers("removed", read->removed, {.min = 1, .max = nvme::kNamespacesMax},
+                nvme::kNamespacesMax);
+  keys.boolean("any_host", read->access.any);
+  keys.taken_list(
+      "hosts", kHostsMax, [read] { read->has_access = true; },
+      [read](const std::string& text) -> Attempt<void> {
+        read->access.hosts.push_back(text);
+        return {};
+      });
+  keys.tables("namespace", nvme::kNamespacesMax, [read] { return added_keys(read->changes); });
+  keys.tables("resized", nvme::kNamespacesMax, [read] { return resized_keys(read->changes); });
+  keys.tables("ana", nvme::kAnaGroupsMax, [read] { return changed_ana_keys(read->changes); });
+  keys.whole([&all, read]() -> Attempt<void> {
+    read->changes.removed.insert(read->removed.begin(), read->removed.end());
+    if (read->has_access) read->changes.access = read->access;
+    if (all.emplace(read->nqn, read->changes).second) return {};
+    return refuse("this subsystem is there twice");
+  });
+  return keys;
+}
+
+Problem damaged(const std::string& file, std::string_view lines) {
+  return {
+      fmt::format("{}\n{}: what was changed while the box served is kept here: restore it from "
+                  "a copy, mend it, or move it away to start without those changes",
+                  lines, file)};
+}
+
+}  // namespace
+
+std::string changes_text(const BoxChanges& changes) {
+  std::string text = fmt::format("version = {}\n", kChangesVersion);
+  for (const auto& [nqn, each] : changes) {
+    if (!each.empty()) text += subsystem_text(nqn, each);
+  }
+  text += "\n[end]\n";
+  return fmt::format("{}{:08x} of all below. Remove this line when you edit the file.\n{}",
+                     kChecksumStart, checksum_of(text), text);
+}
+
+Attempt<BoxChanges> parse_changes(std::string_view text, const std::string& file) {
+  if (const std::optional<uint32_t> stated = stated_checksum(text)) {
+    const std::string_view rest = text.substr(std::min(text.find('\n'), text.size() - 1) + 1);
+    if (checksum_of(rest) != *stated) {
+      return std::unexpected(damaged(
+          file, fmt::format("{}:1:1: the checksum differs: the file is damaged, or was edited and "
+                            "this line is still there",
+                            file)));
+    }
+  }
+  BoxChanges changes;
+  int version = 0;
+  Section root;
+  root.integer("version", version, {.min = kChangesVersion, .max = kChangesVersion}).required();
+  root.tables("subsystem", kSubsystemsMax, [&changes] { return subsystem_keys(changes); });
+  root.table("end", Section()).required();
+  if (const Attempt<void> checked = check_config(text, file, root); !checked) {
+    return std::unexpected(damaged(file, checked.error().text));
+  }
+  return changes;
+}
+
+}  // namespace cairn::apps

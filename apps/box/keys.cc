@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "apps/box/control_format.h"
+#include "apps/box/control_place.h"
+#include "apps/box/drive_option.h"
+#include "apps/duration.h"
+#include "apps/words.h"
+#include "fabric/host/uuid.h"
+#include "nvme/limits.h"
+#include "nvme/nqn.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using Take = std::function<Attempt<void>(const std::string&)>;
+
+Take into(Duration& target) {
+  return [&target](const std::string& text) -> Attempt<void> {
+    const Attempt<Duration> value = parse_duration(text);
+    if (!value) return std::unexpected(value.error());
+    target = *value;
+    return {};
+  };
+}
+
+Take into(std::array<uint8_t, 16>& target) {
+  return [&target](const std::string& text) -> Attempt<void> {
+    const auto id = fabric::parse_uuid(text);
+    if (!id || *id == fabric::Uuid{}) {
+      return refuse(fmt::format("{} is not 32 hexadecimal digits, some not 0", in_quotes(text)));
+    }
+    target = *id;
+    return {};
+  };
+}
+
+// Printable ASCII, as Identify Controller has it.
+Take into(std::string& target, size_t size_max) {
+  return [&target, size_max](const std::string& text) -> Attempt<void> {
+    const bool printable = std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+    if (text.empty() || text.size() > size_max || !printable) {
+      return refuse(
+          fmt::format("{} is not 1 to {} printable ASCII characters", in_quotes(text), size_max));
+    }
+    target = text;
+    return {};
+  };
+}
+
+Attempt<void> take_address(const std::string& text, env::Address& into) {
+  Result<env::Address> address = env::Address::parse(text);
+  if (!address || address->family == env::Address::Family::kLocal) {
+    return refuse(
+        fmt::format("{} is no address: write 127.0.0.1:4420 or [::]:4420", in_quotes(text)));
+  }
+  into = std::move(*address);
+  return {};
+}
+
+Section listener_keys(BoxOptions& box) {
+  BoxListener& listener = box.listeners.emplace_back();
+  Section keys;
+  keys.taken("address",
+             [&listener](const std::string& text) { return take_address(text, listener.address); })
+      .required();
+  keys.taken("advertise", [&listener](const std::string& text) {
+    return take_address(text, listener.advertise);
+  });
+  keys.taken_list(
+      "subsystems", kSubsystemsMax, [] {},
+      [&listener](const std::string& text) -> Attempt<void> {
+        listener.subsystems.push_back(text);
+        return {};
+      });
+  return keys;
+}
+
+Attempt<void> take_nqn(const std::string& text, BoxOptions& box, BoxSubsystem& into) {
+  if (!nvme::is_nqn(text) || text == nvme::kDiscoveryNqn) {
+    return refuse(
+        fmt::format("{} is no name for a subsystem: write one like "
+                    "nqn.2026-11.io.cairn:NAME",
+                    in_quotes(text)));
+  }
+  for (const BoxSubsystem& other : box.subsystems) {
+    if (other.options.nqn == text) {
+      return refuse(
+          fmt::format("{} is there twice: give each subsystem its own name", in_quotes(text)));
+    }
+  }
+  into.options.nqn = text;
+  return {};
+}
+
+// Two of one number or on one file are told at the second.
+Section namespace_keys_of(BoxOptions& box, BoxSubsystem& subsystem) {
+  nvme::NamespaceOptions& options = subsystem.namespaces.emplace_back();
+  Section keys = namespace_keys(options);
+  keys.whole([&box, &subsystem, &options]() -> Attempt<void> {
+    for (const nvme::NamespaceOptions& other : subsystem.namespaces) {
+      if (&other != &options && other.nsid != 0 && other.nsid == options.nsid) {
+        return refuse(
+            fmt::format("nsid {} is there twice: give each namespace its own", options.nsid));
+      }
+    }
+    for (const BoxSubsystem& each : box.subsystems) {
+      for (const nvme::NamespaceOptions& other : each.namespaces) {
+        if (&other != &options && !options.drive.path.empty() &&
+            other.drive.path == options.drive.path) {
+          return refuse(fmt::format("the file {} is used twice: give each namespace its own",
+                                    in_quotes(options.drive.path)));
+        }
+      }
+    }
+    return {};
+  });
+  return keys;
+}
+
+Section subsystem_keys(BoxOptions& box) {
+  BoxSubsystem& subsystem = box.subsystems.emplace_back();
+  nvme::SubsystemOptions& options = subsystem.options;
+  Section keys;
+  keys.taken("nqn",
+             [&box, &subsystem](const std::string& text) { return take_nqn(text, box, subsystem); })
+      .required();
+  keys.taken("serial", into(options.serial, 20)).taken("model", into(options.model, 40));
+  keys.taken_list(
+      "hosts", kHostsMax, [&options] { options.allow_any_host = false; },
+      [&options](const std::string& text) -> Attempt<void> {
+        if (text.empty() || text.size() > nvme::kNqnMax) {
+          return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
+        }
+        options.hosts.push_back(text);
+        return {};
+      });
+  keys.integer("queues_max", options.queues_max, {.min = 1, .max = 1024});
+  keys.integer("queue_entries_max", options.queue_entries_max, {.min = 2, .max = 1024});
+  keys.integer("controllers_max", options.controllers_max, {.min = 1, .max = 65519});
+  keys.integer("controller_id_min", options.controller_id_min, {.min = 1, .max = 65519});
+  keys.integer("controller_id_max", options.controller_id_max, {.min = 1, .max = 65519});
+  keys.tables("namespace", nvme::kNamespacesMax,
+              [&box, &subsystem] { return namespace_keys_of(box, subsystem); });
+  keys.tables("ana", nvme::kAnaGroupsMax, [&subsystem] {
+    const auto option = std::make_shared<AnaGroupOption>();
+    Section ana = ana_keys(*option);
+    ana.whole([&subsystem, option]() -> Attempt<void> {
+      if (subsystem.ana.emplace(option->group, option->state).second) return {};
+      return refuse(fmt::format("group {} is there twice", option->group));
+    });
+    return ana;
+  });
+  return keys;
+}
+
+}  // namespace
+
+Section namespace_keys(nvme::NamespaceOptions& options) {
+  Section keys;
+  keys.taken("drive",
+             [&options](const std::string& text) -> Attempt<void> {
+               Attempt<drive::Spec> drive = parse_drive(text);
+               if (!drive) return std::unexpected(drive.error());
+               options.drive = std::move(*drive);
+               return {};
+             })
+      .required();
+  keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNamespacesMax});
+  keys.taken("uuid", into(options.uuid)).taken("nguid", into(options.nguid));
+  keys.integer("ana_group", options.ana_group, {.min = 1, .max = nvme::kAnaGroupsMax});
+  keys.boolean("read_only", options.read_only);
+  return keys;
+}
+
+Section ana_keys(AnaGroupOption& option) {
+  Section keys;
+  keys.integer("group", option.group, {.min = 1, .max = nvme::kAnaGroupsMax}).required();
+  keys.taken("state",
+             [&option](const std::string& text) -> Attempt<void> {
+               const Attempt<nvme::AnaState> state = parse_ana(text);
+               if (!state) return std::unexpected(state.error());
+               option.state = *state;
+               return {};
+             })
+      .required();
+  return keys;
+}
+
+void add_box_keys(Section& root, BoxConfig& config) {
+  BoxOptions& box = config.box;
+  Section keys;
+  keys.text("state", config.state);
+  keys.taken("control", [&config](const std::string& text) -> Attempt<void> {
+    const Attempt<std::string> path = check_control_path(text);
+    if (!path) return std::unexpected(path.error());
+    config.control = text;
+    return {};
+  });
+  keys.taken("drain_timeout", into(box.drain_timeout));
+  keys.taken("handshake_timeout", into(box.target.handshake_timeout));
+  keys.taken("write_timeout", into(box.target.write_timeout));
+  keys.integer("connections_max", box.target.connections_max, {.min = 1, .max = 1 << 20});
+  keys.boolean("header_digest", box.target.header_digest);
+  keys.boolean("data_digest", box.target.data_digest);
+  root.table("box", std::move(keys));
+  root.tables("listener", kListenersMax, [&box] { return listener_keys(box); });
+  root.tables("subsystem", kSubsystemsMax, [&box] { return subsystem_keys(box); });
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of a configuration file that are about a box: [box], [[listener]] and [[subsystem]].
+// docs/box.md explains each.
+#pragma once
+
+#include <string>
+
+#include "apps/box/options.h"
+#include "apps/config.h"
+
+namespace cairn::apps {
+
+struct BoxConfig {
+  BoxOptions box;
+  std::string state;    // folder; empty: changes are not kept
+  std::string control;  // socket, or "off"; empty: made from the first port
+};
+
+// `config` outlives the section.
+void add_box_keys(Section& root, BoxConfig& config);
+
+// The keys of a namespace and of an ANA group, as a configuration and a kept state have them.
+Section namespace_keys(nvme::NamespaceOptions& options);
+struct AnaGroupOption {
+  uint32_t group = 1;
+  nvme::AnaState state = nvme::AnaState::kOptimized;
+};
+Section ana_keys(AnaGroupOption& option);
+
+}  // namespace cairn::apps

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spans of time as users write them.
+#pragma once
+
+#include <string_view>
+
+#include "apps/problem.h"
+#include "base/units.h"
+
+namespace cairn::apps {
+
+// "500ms", "10s", "2m", "1h": from 1 ms to a day. The Problem says what is allowed.
+Attempt<Duration> parse_duration(std::string_view text);
+
+}  // namespace cairn::apps

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posix/file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace cairn::posix {
+namespace {
+
+using Kind = env::DiskOp::Kind;
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    path_ = folder_ + "/d";
+  }
+  void TearDown() override {
+    ::unlink(path_.c_str());
+    ::rmdir(folder_.c_str());
+  }
+  Result<DiskFile> open(uint64_t size) {
+    return open_disk_file({.path = path_, .size = size, .create = true, .direct = false});
+  }
+  std::string folder_ = "/tmp/cairn-file-XXXXXX";
+  std::string path_;
+};
+
+TEST_F(Files, ADeletedFileIsNotDurable) {
+  const Result<DiskFile> file = open(8192);
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(check_access(*file, {.kind = Kind::kFlush}));
+  ::unlink(path_.c_str());
+  EXPECT_EQ(check_access(*file, {.kind = Kind::kFlush}).error(), Errc::kIo);
+  EXPECT_TRUE(check_access(*file, {.kind = Kind::kRead})) << "what is there can be saved";
+}
+
+TEST_F(Files, AnotherSizeThanAskedForIsRefused) {
+  ASSERT_TRUE(open(8192));
+  EXPECT_EQ(open(16384).error(), Errc::kInvalid);
+  EXPECT_EQ(open(4096).error(), Errc::kInvalid);
+  EXPECT_EQ(open(0)->size, 8192u);
+}
+
+TEST_F(Files, OneOpenerHasItAlone) {
+  const Result<DiskFile> first = open(8192);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(open(8192).error(), Errc::kExists);
+}
+
+}  // namespace
+}  // namespace cairn::posix

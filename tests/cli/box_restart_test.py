@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a box keeps over a restart, how it ends, and what it says about trouble with files."""
+
+import signal
+import socket
+
+import support
+from box_support import NQN, BoxTest
+
+MIB = 1 << 20
+MEMORY = ("--drive", "mem:size=1M")
+
+
+class Keeping(BoxTest):
+    def start_kept(self, *words):
+        return self.start_box("--state", "s", *MEMORY, "--drive", "file:d,size=1M", *words)
+
+    def serial(self):
+        return self.ask("status")["boxes"][0]["subsystems"][0]["serial"]
+
+    def test_every_change_is_there_after_a_kill(self):
+        box = self.start_kept()
+        self.ask("ns", "add", "--drive", "file:e,size=1M", "--nsid", "7", "--ana-group", "3",
+                 "--uuid", "01234567-89ab-cdef-0123-456789abcdef")
+        self.ask("ns", "remove", "--nsid", "1")
+        self.ask("ns", "resize", "--nsid", "2", "--size", "2M")
+        self.ask("ns", "resize", "--nsid", "7", "--size", "3M")
+        self.ask("ana", "set", "--group", "3", "--state", "non-optimized")
+        self.ask("hosts", "allow", "--host", "nqn.a")
+        before = self.namespaces()
+        box.kill()
+        self.start_kept()
+        self.assertEqual(self.namespaces(), before)
+        self.assertEqual({nsid: each["size"] for nsid, each in before.items()},
+                         {2: 2 * MIB, 7: 3 * MIB})
+        self.assertEqual(before[7]["ana_state"], "non-optimized")
+        subsystem = self.ask("status")["boxes"][0]["subsystems"][0]
+        self.assertEqual((subsystem["any_host"], subsystem["hosts"]), (False, ["nqn.a"]))
+
+    def test_names_are_the_same_without_a_state_too(self):
+        box = self.start_box("--drive", "file:d,size=1M")
+        before, serial = self.namespaces(), self.serial()
+        box.kill()
+        self.start_box("--drive", "file:d")
+        after = self.namespaces()
+        self.assertEqual([(each["uuid"], each["nguid"]) for each in after.values()],
+                         [(each["uuid"], each["nguid"]) for each in before.values()])
+        self.assertEqual(self.serial(), serial)
+
+    def test_a_removed_one_can_come_back(self):
+        box = self.start_kept()
+        self.ask("ns", "remove", "--nsid", "1")
+        self.ask("ns", "add", "--nsid", "1", "--drive", "mem:size=4M")
+        box.kill()
+        self.start_kept()
+        self.assertEqual(self.namespaces()[1]["size"], 4 * MIB)
+
+    def test_damage_is_told_and_nothing_is_lost(self):
+        box = self.start_kept()
+        self.ask("ns", "remove", "--nsid", "1")
+        box.stop()
+        kept = self.folder / "s/changes.toml"
+        text = kept.read_bytes()
+        for damage in (b"", text[:-3], text[:40], text.replace(b"removed", b"remobed"),
+                       text.split(b"\n", 1)[1].replace(b"[end]", b""), b"\0" * 100):
+            kept.write_bytes(damage)
+            result = self.run_cairn("box", "--listen", "127.0.0.1:0", "--state", "s", *MEMORY)
+            self.assertEqual(result.returncode, 1, damage)
+            self.assertIn("s/changes.toml: what was changed while the box served is kept here",
+                          result.stderr)
+            self.assertIn("move it away", result.stderr)
+            self.assertEqual(kept.read_bytes(), damage)
+        kept.write_bytes(text.split(b"\n", 1)[1].replace(b"[1]", b"[2]"))  # edited by a person
+        self.start_kept()
+        self.assertEqual(sorted(self.namespaces()), [1])
+
+    def test_what_cannot_be_kept_is_told_though_it_is_done(self):
+        self.start_kept()
+        (self.folder / "s/changes.toml.new").mkdir()
+        self.refused(["ns", "remove", "--nsid", "1"],
+                     "is removed, but this will not survive a restart", "Is a directory")
+        self.assertEqual(sorted(self.namespaces()), [2])
+
+    def test_one_box_has_the_folder(self):
+        self.start_kept()
+        self.refused(["--listen", "127.0.0.1:0", "--state", "s", *MEMORY], "in use by another box")
+
+
+class Ending(BoxTest):
+    def test_both_signals_end_it_in_order(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            box = self.start_box(*MEMORY)
+            self.assertEqual(box.stop(number), 0)
+            self.assertEqual(box.log, "")
+            with socket.socket() as probe:
+                self.assertNotEqual(probe.connect_ex(("127.0.0.1", box.port)), 0)
+
+    def test_a_silent_connection_does_not_hold_it_up(self):
+        box = self.start_box(*MEMORY, "--drain-timeout", "1h")
+        with socket.create_connection(("127.0.0.1", box.port)):
+            self.assertEqual(box.stop(), 0)
+
+    def test_times(self):
+        for text in ("5", "x", "-1s", "100h"):
+            self.expect_usage(["box", *MEMORY, f"--drain-timeout={text}"], "something like 500ms")
+
+
+class Files(BoxTest):
+    def test_one_file_one_namespace(self):
+        at = ("--listen", "127.0.0.1:0")
+        self.refused([*at, "--drive", "file:d,size=1M", "--drive", "file:./d"],
+                     "served as another namespace already")
+        self.start_box("--drive", "file:d")
+        self.refused([*at, "--drive", "file:d"], "in use by another drive or process",
+                     "'cairn box status' lists the boxes")
+
+    def test_a_port_in_use(self):
+        box = self.start_box(*MEMORY)
+        self.refused(["--listen", f"127.0.0.1:{box.port}", *MEMORY],
+                     f"cannot listen at 127.0.0.1:{box.port}", "choose another port")
+        self.refused(["--listen", "192.0.2.1:4420", *MEMORY], "name an address of this machine")
+
+    def test_sizes_that_do_not_fit(self):
+        at = ("--listen", "127.0.0.1:0")
+        self.write("d", b"\0" * MIB)
+        self.refused([*at, "--drive", "file:d,size=2M"], "the file exists with another size",
+                     "leave size out")
+        self.write("odd", b"\0" * 5000)
+        self.refused([*at, "--drive", "file:odd"], "not a multiple of the block size")
+        self.write("empty", b"")
+        self.refused([*at, "--drive", "file:empty"], "not a multiple of the block size")
+        self.refused([*at, "--drive", "file:none"], "add ,size=8G to have the file made")
+        self.refused([*at, "--drive", "file:."], "drive 'file:")
+
+    def test_a_deleted_file_is_told_at_the_end(self):
+        box = self.start_box("--drive", "file:d,size=1M")
+        (self.folder / "d").unlink()
+        self.assertEqual(box.stop(), 0)
+        self.assertIn(f"namespace 1 of {NQN} fails: the file was deleted", box.log)
+
+
+if __name__ == "__main__":
+    support.main()
