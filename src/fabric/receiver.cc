@@ -4,11 +4,22 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace cairn::fabric {
 
 Receiver::Receiver(env::Stream& stream, size_t size)
     : stream_(stream), memory_(new std::byte[size]), size_(size) {}
+
+void Receiver::grow(size_t size) {
+  if (size <= size_) return;
+  std::unique_ptr<std::byte[]> larger(new std::byte[size]);
+  std::memcpy(larger.get(), memory_.get() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  memory_ = std::move(larger);
+  size_ = size;
+}
 
 MutableBytes Receiver::room() {
   if (begin_ == end_) begin_ = end_ = 0;

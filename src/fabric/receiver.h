@@ -20,6 +20,9 @@ class Receiver {
  public:
   Receiver(env::Stream& stream, size_t size);
 
+  // Makes the buffer larger.
+  void grow(size_t size);
+
   // What is here. Valid until the next call.
   Bytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
   void take(size_t count) { begin_ += count; }

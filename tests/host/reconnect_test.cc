@@ -132,6 +132,63 @@ TEST_F(Reconnect, PairsThatWereNotSentYetAreSentOnce) {
   EXPECT_EQ(target.count(IoOpcode::kCompare), 1u);
 }
 
+// A second path that never works: there are parts for more commands than the first one's queue has
+// room for, so that a pair waits in the session itself.
+Task<void> pair_behind_a_read(env::Env& env, Reconnect& test, Duration limit,
+                              Result<void>& outcome) {
+  std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+  std::vector<std::byte> back(kBlock);
+  Task<Result<void>> reading = read_at(*drive, 5, back);
+  std::vector<std::byte> zero(kBlock);
+  std::vector<std::byte> next = random_bytes(kBlock, 1);
+  const MutableBytes expected = zero;
+  const MutableBytes wanted = next;
+  const Request request{.kind = Kind::kCompareAndWrite, .lba = Lba(0), .blocks = 1};
+  {
+    task::Deadline deadline(env, env.now() + limit);
+    outcome = co_await drive->submit(request, std::span(&expected, 1), std::span(&wanted, 1),
+                                     deadline.token());
+  }
+  const Result<void> read = co_await reading;
+  EXPECT_OK(read);
+  co_await drive->close();
+}
+
+TEST_F(Reconnect, PairsThatWaitInALostSessionAreSentOnce) {
+  options.depth = 2;
+  has_other = true;
+  other.options.on_accept = [] { return false; };
+  bool dropped = false;
+  target.options.on_command = for_io([&](FakeConnection&, const Sqe& sqe) {
+    const bool is_read = sqe.io_opcode() == IoOpcode::kRead;
+    return is_read && !std::exchange(dropped, true) ? Verdict::kDrop : Verdict::kServe;
+  });
+  run([](env::Env& env, Reconnect& test) -> Task<void> {
+    Result<void> outcome;
+    co_await pair_behind_a_read(env, test, 100_s, outcome);
+    EXPECT_OK(outcome);
+  });
+  EXPECT_EQ(target.count(IoOpcode::kCompare), 1u);
+}
+
+TEST_F(Reconnect, PairsThatWaitInASessionCanBeCancelled) {
+  options.depth = 2;
+  options.io_timeout = 3_s;
+  has_other = true;
+  other.options.on_accept = [] { return false; };
+  bool ignored = false;
+  target.options.on_command = for_io([&](FakeConnection&, const Sqe& sqe) {
+    const bool is_read = sqe.io_opcode() == IoOpcode::kRead;
+    return is_read && !std::exchange(ignored, true) ? Verdict::kIgnore : Verdict::kServe;
+  });
+  run([](env::Env& env, Reconnect& test) -> Task<void> {
+    Result<void> outcome;
+    co_await pair_behind_a_read(env, test, 1_s, outcome);
+    EXPECT_TRUE(!outcome && outcome.error() == Errc::kTimedOut);
+  });
+  EXPECT_EQ(target.count(IoOpcode::kCompare), 0u);
+}
+
 TEST_F(Reconnect, RequestsFailWhenTheTargetStaysAwayTooLong) {
   options.loss_timeout = 20_s;
   options.keep_alive = 2_s;

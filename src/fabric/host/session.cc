@@ -56,13 +56,20 @@ void HostSession::lose(const Error& why) {
   closing_.request();
 }
 
+// A command that no queue has seen comes back, and the second of a pair behind its first.
+void HostSession::hand_back(HostCommand& command, const Error& why) {
+  HostCommand* second = command.second;
+  for (HostCommand* each : {&command, second}) {
+    if (each == nullptr) continue;
+    each->transport = fail(why);
+    each->sent = false;
+    each->done(*each);
+  }
+}
+
 void HostSession::hand_back_waiting() {
   for (List<HostCommand, HostCommand>* list : {&waiting_, &admin_waiting_}) {
-    while (HostCommand* command = list->pop_front()) {
-      command->transport = fail(*lost_);
-      command->sent = false;
-      command->done(*command);
-    }
+    while (HostCommand* command = list->pop_front()) hand_back(*command, *lost_);
   }
 }
 
@@ -130,9 +137,7 @@ void HostSession::submit_to(HostQueue* queue, HostCommand& command) {
 void HostSession::cancel(HostCommand& command, const Error& why) {
   if (command.queue != nullptr) return command.queue->cancel(command, why);
   command.unlink();
-  command.transport = fail(why);
-  command.sent = false;
-  command.done(command);
+  hand_back(command, why);
 }
 
 void HostSession::queue_has_room(HostQueue& queue) {

@@ -157,6 +157,7 @@ class HostSession final : private HostQueue::Owner {
 
   // Living (session.cc).
   void lose(const Error& why);
+  static void hand_back(HostCommand& command, const Error& why);
   void hand_back_waiting();
   task::Task<void> event_loop();
   task::Task<void> keep_alive_loop();

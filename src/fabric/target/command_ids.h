@@ -52,6 +52,8 @@ class CommandIds {
   }
   bool contains(uint16_t id) const { return places_[find(id)] == id; }
   size_t size() const { return count_; }
+  // Bytes that a table for so many takes besides itself.
+  static size_t memory(size_t capacity) { return std::bit_ceil(capacity * 2) * sizeof(uint32_t); }
 
  private:
   static constexpr uint32_t kEmpty = 1 << 16;

@@ -16,6 +16,8 @@ namespace {
 constexpr uint32_t kFirstSlots = 2;
 // Beyond the queue's entries: to refuse what a host sends too much of.
 constexpr uint32_t kSpareSlots = 8;
+// More than one write ever has.
+constexpr size_t kPiecesReserved = 256;
 
 // The control core's half of an admin command.
 task::Task<nvme::Cqe> admin_on_control(nvme::Registry& registry, nvme::Controller& controller,
@@ -41,13 +43,13 @@ TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
-      receiver_(*stream_, kStagingSize),
+      receiver_(*stream_, kAdminStagingSize),
+      slots_max_(kFirstSlots),
       cids_(kFirstSlots) {
   rules_ = {.receiver = nvme::End::kController,
             .h2c_data_max = kH2cDataMax,
             .in_capsule_max = nvme::kAdminInCapsuleMax};
-  make_slots(kFirstSlots);
-  pieces_.reserve(256);
+  pieces_.reserve(kPiecesReserved);
 }
 
 TargetConnection::~TargetConnection() = default;
@@ -116,19 +118,22 @@ task::Task<void> TargetConnection::linger() {
 
 // --- slots --------------------------------------------------------------------------------------
 
-void TargetConnection::make_slots(uint32_t count) {
-  while (slots_.size() < count) {
-    auto slot = std::make_unique<TcpCommand>();
-    slot->connection = this;
-    slot->ttag = static_cast<uint16_t>(slots_.size());
-    free_.push_back(*slot);
-    slots_.push_back(std::move(slot));
-  }
+size_t TargetConnection::memory_max(uint16_t queue_entries) {
+  const size_t slots = queue_entries + kSpareSlots;
+  const size_t slot = sizeof(TcpCommand) + sizeof(std::unique_ptr<TcpCommand>);
+  return sizeof(TargetConnection) + sizeof(nvme::IoQueue) + kStagingSize + slots * slot +
+         CommandIds::memory(slots) + kPiecesReserved * sizeof(Bytes);
 }
 
 TcpCommand* TargetConnection::take_slot() {
   TcpCommand* slot = free_.pop_front();
-  if (slot == nullptr) return nullptr;
+  if (slot == nullptr) {
+    if (slots_.size() == slots_max_) return nullptr;
+    slots_.push_back(std::make_unique<TcpCommand>());
+    slot = slots_.back().get();
+    slot->connection = this;
+    slot->ttag = static_cast<uint16_t>(slots_.size() - 1);
+  }
   slot->state = TcpCommand::State::kRunning;
   slot->pointer = {};
   slot->has_output = false;
@@ -149,8 +154,8 @@ void TargetConnection::free_slot(TcpCommand& command) {
 void TargetConnection::abandon_data(TcpCommand& command) {
   if (command.window.next == command.window.end) return;
   owed_.add({.ttag = command.ttag, .cid = command.sqe.cid, .window = command.window});
-  const size_t next = command.ttag + slots_.size();
-  command.ttag = static_cast<uint16_t>(next <= UINT16_MAX ? next : command.ttag % slots_.size());
+  const size_t next = command.ttag + slots_max_;
+  command.ttag = static_cast<uint16_t>(next <= UINT16_MAX ? next : command.ttag % slots_max_);
 }
 
 bool TargetConnection::abort(uint16_t cid) {
@@ -227,10 +232,12 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
     queue_id_ = reply.queue_id;
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
-    make_slots(queue_entries_ + kSpareSlots);
-    cids_.reserve(slots_.size());
+    slots_max_ = queue_entries_ + kSpareSlots;
+    slots_.reserve(slots_max_);
+    cids_.reserve(slots_max_);
     if (queue_id_ > 0) {
       rules_.in_capsule_max = kInCapsuleMax;
+      receiver_.grow(kStagingSize);
       io_queue_ =
           std::make_unique<nvme::IoQueue>(nvme::IoQueue::Context{.namespaces = *reply.namespaces,
                                                                  .buffers = core_.env.buffers(),

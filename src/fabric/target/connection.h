@@ -65,6 +65,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   env::Address peer() const { return peer_; }
   // Whether it is a controller's admin queue.
   bool is_admin() const { return controller_ != nullptr && queue_id_ == 0; }
+  // The most memory one takes with a queue of so many entries, without the stream, data in flight
+  // and the frames of its tasks.
+  static size_t memory_max(uint16_t queue_entries);
 
   // QueueLink, called by the registry on this core.
   void disconnect(const char* why) override { stop(why); }
@@ -93,7 +96,6 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<void> execute_admin(TcpCommand& command);
   void dispatch(TcpCommand& command);
   TcpCommand* take_slot();
-  void make_slots(uint32_t count);
   void free_slot(TcpCommand& command);
   // The command ends although its host was asked for data.
   void abandon_data(TcpCommand& command);
@@ -127,7 +129,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   std::unique_ptr<nvme::IoQueue> io_queue_;
   task::Gate admin_gate_;
 
-  std::vector<std::unique_ptr<TcpCommand>> slots_;
+  std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
+  size_t slots_max_;
   List<TcpCommand, FreeTag> free_;
   CommandIds cids_;                // in use
   TcpCommand* filling_ = nullptr;  // whose memory H2CData is being read into

@@ -54,7 +54,7 @@ task::Task<Result<void>> TargetConnection::take_one(task::CancelToken token) {
   }
   // A capsule is taken whole; the data of H2CData goes straight to its command.
   if (pdu->type != nvme::PduType::kH2cData && receiver_.bytes().size() < pdu->length) {
-    CHECK(pdu->length <= kStagingSize, "the rules bound every PDU but H2CData");
+    CHECK(pdu->length <= kAdminStagingSize, "the rules bound every PDU but H2CData");
     Result<void> read = co_await receiver_.at_least(pdu->length, token);
     if (!read) co_return read;
     pdu->header = receiver_.bytes().first(pdu->header.size());  // it may have moved
@@ -152,10 +152,12 @@ task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
 task::Task<Result<void>> TargetConnection::take_data(const nvme::Pdu& pdu,
                                                      task::CancelToken token) {
   const auto header = pdu.as<nvme::DataPdu>();
-  TcpCommand& command = *slots_[header.ttag % slots_.size()];
-  if (command.ttag != header.ttag || command.state != TcpCommand::State::kAsking) {
+  const size_t place = header.ttag % slots_max_;
+  if (place >= slots_.size() || slots_[place]->ttag != header.ttag ||
+      slots_[place]->state != TcpCommand::State::kAsking) {
     co_return co_await take_owed_data(pdu, token);
   }
+  TcpCommand& command = *slots_[place];
   if (auto sound = nvme::check_h2c_data(pdu, command.sqe.cid, command.window); !sound) {
     co_return fault(sound.error(), pdu.header);
   }

@@ -13,8 +13,11 @@ inline constexpr uint32_t kInCapsuleMax = 8192;
 // What one R2T asks for, and so what one H2CData may bring: hosts before Linux 5.17 send all of an
 // R2T in one PDU whatever MAXH2CDATA says.
 inline constexpr uint32_t kH2cDataMax = 128 * 1024;
-// Bytes received and not yet understood. Holds any PDU but H2CData, whose data goes elsewhere.
+// Bytes received and not yet understood. Holds any PDU but H2CData, whose data goes elsewhere. An
+// I/O queue has room for many, so that one read brings them; an admin queue needs less.
 inline constexpr uint32_t kStagingSize = 64 * 1024;
+inline constexpr uint32_t kAdminStagingSize = 16 * 1024;
+static_assert(kAdminStagingSize > UINT8_MAX + kInCapsuleMax + 4, "PDO, data and digest");
 
 // Data of up to this size goes without asking; beyond it a connection's commands share
 // kLargeDataMax, so that a host that neither reads nor sends cannot hold every buffer of its core.

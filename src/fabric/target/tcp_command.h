@@ -42,8 +42,8 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   void drop_data();
 
   TargetConnection* connection = nullptr;
-  // Of its R2Ts; modulo the table's size, the slot's place. A command that ends before its data
-  // came leaves its tag to the data that is owed (OwedData), and the slot takes the next.
+  // Of its R2Ts; modulo the most slots there can be, the slot's place. A command that ends before
+  // its data came leaves its tag to the data that is owed (OwedData), and the slot takes the next.
   uint16_t ttag = 0;
   State state = State::kFree;
 
