@@ -50,6 +50,7 @@ Attempt<int> run_box(const Settings& settings, const BoxConfig& config,
     Attempt<BoxChanges> changes = state->load();
     if (!changes) return std::unexpected(changes.error());
     options.changes = std::move(*changes);
+    options.box.reservations = state->path();
     options.hooks.keep = [&state](const BoxChanges& all) { return state->save(all); };
   }
   std::string socket;

@@ -55,6 +55,7 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       hooks_(std::move(hooks)),
       registry_(env),
       target_(env, registry_, options_.target) {
+  if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
   registry_.on_drive_failure([this](const nvme::DriveFailure& failure) { log_failure(failure); });
 }
 
@@ -88,6 +89,10 @@ Attempt<void> Box::add_subsystems() {
     if (change != changes_.end() && change->second.access) {
       options.allow_any_host = change->second.access->any;
       options.hosts = change->second.access->hosts;
+    }
+    if (reservations_) {
+      options.keep_reservations = true;
+      options.reservation_store = &*reservations_;
     }
     if (Result<void> added = registry_.add_subsystem(options); !added) {
       return std::unexpected(cannot_add_subsystem(options.nqn, added.error()));
@@ -124,10 +129,37 @@ task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
     all.push_back(std::move(each));
   }
   for (const auto& [nsid, added] : changes.added) all.push_back(added);
-  for (const nvme::NamespaceOptions& each : all) {
-    Result<uint32_t> added = co_await registry_.add_namespace(nqn, each);
-    if (!added) co_return std::unexpected(cannot_serve(each.drive, added.error()));
+  for (nvme::NamespaceOptions& each : all) {
+    Attempt<void> added = co_await add_configured(nqn, std::move(each));
+    if (!added) co_return added;
   }
+  co_return Attempt<void>{};
+}
+
+// With the reservations it had before the restart.
+task::Task<Attempt<void>> Box::add_configured(const std::string& nqn,
+                                              nvme::NamespaceOptions options) {
+  if (reservations_) {
+    Result<std::vector<std::byte>> kept = co_await reservations_->load(nqn, options.nsid);
+    if (!kept) {
+      co_return refuse(
+          fmt::format("the reservations of namespace {} of {} cannot be read from {}: {}: restore "
+                      "the file from a copy, or move it away to start without them",
+                      options.nsid, nqn, in_quotes(reservations_->path(nqn, options.nsid)),
+                      kept.error().text()));
+    }
+    options.reservations = std::move(*kept);
+  }
+  Result<uint32_t> added = co_await registry_.add_namespace(nqn, options);
+  if (!added && added.error() == Errc::kMismatch) {
+    // Another drive has the number now: what was reserved was not this one.
+    log(LogLevel::kInfo, fmt::format("namespace {} of {} is another one than before: it starts "
+                                     "without reservations",
+                                     options.nsid, nqn));
+    options.reservations.clear();
+    added = co_await registry_.add_namespace(nqn, options);
+  }
+  if (!added) co_return std::unexpected(cannot_serve(options.drive, added.error()));
   co_return Attempt<void>{};
 }
 
@@ -146,6 +178,12 @@ task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
 
 Attempt<void> Box::listen() {
   for (const BoxListener& listener : options_.listeners) {
+    for (const std::string& nqn : listener.subsystems) {
+      if (const Attempt<std::string> known = find(nqn); !known) {
+        return refuse(fmt::format("the listener at {} is for a subsystem that is not there: {}",
+                                  listener.address.text(), known.error().text));
+      }
+    }
     Result<env::Address> at = target_.listen(listener.address);
     if (!at && at.error() == Errc::kExists && listener.or_any_port) {
       log(LogLevel::kInfo,
@@ -158,7 +196,8 @@ Attempt<void> Box::listen() {
     listening_.push_back(*at);
     registry_.add_port({.port_id = static_cast<uint16_t>(listening_.size()),
                         .listen = *at,
-                        .advertise = listener.advertise});
+                        .advertise = listener.advertise,
+                        .subsystems = listener.subsystems});
   }
   return {};
 }
@@ -234,6 +273,14 @@ task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) 
   if (!turn) co_return std::unexpected(turn.error());
   Result<void> removed = co_await registry_.remove_namespace(turn->nqn, nsid);
   if (!removed) co_return std::unexpected(no_such_namespace(turn->nqn, nsid));
+  if (reservations_) {
+    Result<void> forgotten = co_await reservations_->forget(turn->nqn, nsid);
+    if (!forgotten) {
+      log(LogLevel::kWarn,
+          fmt::format("reservations stay in {}: {}", reservations_->path(turn->nqn, nsid),
+                      forgotten.error().text()));
+    }
+  }
   SubsystemChanges& changes = changes_[turn->nqn];
   const bool was_added = changes.added.erase(nsid) > 0;
   changes.resized.erase(nsid);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "apps/box/changes.h"
 #include "apps/box/options.h"
+#include "apps/box/reservation_files.h"
 #include "apps/problem.h"
 #include "apps/settings.h"
 #include "env/env.h"
@@ -67,6 +69,7 @@ class Box {
   };
   task::Task<Attempt<Turn>> take_turn(std::string nqn);
   Attempt<void> add_subsystems();
+  task::Task<Attempt<void>> add_configured(const std::string& nqn, nvme::NamespaceOptions options);
   task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
   Attempt<void> listen();
@@ -83,6 +86,7 @@ class Box {
   BoxOptions options_;
   BoxChanges changes_;
   BoxHooks hooks_;
+  std::optional<ReservationFiles> reservations_;
   nvme::Registry registry_;
   fabric::Target target_;
   std::vector<env::Address> listening_;

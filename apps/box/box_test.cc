@@ -237,6 +237,98 @@ Task<void> is_controlled_and_restarts(env::Env& env, BoxInSim& test) {
 }
 TEST_F(BoxInSim, ChangesAreMadeAtOnceAndHoldAfterARestart) { run(is_controlled_and_restarts, 2); }
 
+// Registers a key with PTPL set, acquires Write Exclusive.
+Task<void> reserve(RemoteDrive& drive) {
+  nvme::Sqe sqe = nvme::Sqe::make(nvme::IoOpcode::kReservationRegister, 1);
+  sqe.cdw10 = 0xc000'0000u;  // CPTPL: set
+  std::vector<std::byte> data(16);
+  data[8] = std::byte{5};
+  Result<nvme::Cqe> done = co_await drive.execute(sqe, data);
+  EXPECT_TRUE(done && done->get_status().ok());
+  sqe = nvme::Sqe::make(nvme::IoOpcode::kReservationAcquire, 1);
+  sqe.cdw10 = 1u << 8;  // write exclusive
+  data.assign(16, std::byte{0});
+  data[0] = std::byte{5};
+  done = co_await drive.execute(sqe, data);
+  EXPECT_TRUE(done && done->get_status().ok());
+}
+
+BoxOptions keeping(std::vector<std::string> drives) {
+  BoxOptions options = serving(std::move(drives));
+  options.reservations = "/state";
+  return options;
+}
+
+Task<void> keeps_reservations(env::Env& env, BoxInSim& test) {
+  const std::vector<std::byte> data(4096, std::byte{7});
+  {
+    Box box(env, keeping({"file:/d0,size=1M"}), {}, test.hooks());
+    const Attempt<void> opened = co_await box.open();
+    EXPECT_TRUE(opened) << opened.error().text;
+    std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 1);
+    co_await reserve(*drive);
+    co_await drive->close();
+    co_await box.close();
+  }
+  {
+    Box box(env, keeping({"file:/d0,size=1M"}), {}, test.hooks());
+    const Attempt<void> opened = co_await box.open();
+    EXPECT_TRUE(opened) << opened.error().text;
+    fabric::Uri uri = test.uri(1);
+    uri.options.host_nqn = "nqn.2026-11.io.cairn:other";
+    Result<std::unique_ptr<RemoteDrive>> other = co_await RemoteDrive::open(env, uri);
+    EXPECT_TRUE(other);
+    Result<void> written = co_await write_block(**other, data);
+    EXPECT_EQ(written.error(), Errc::kDenied) << "another host has it";
+    const Attempt<void> removed = co_await box.remove_namespace("", 1);
+    EXPECT_TRUE(removed);
+    const Attempt<uint32_t> added =
+        co_await box.add_namespace("", {.nsid = 1, .drive = spec("file:/d0")});
+    EXPECT_TRUE(added);
+    co_await (*other)->close();
+    co_await box.close();
+  }
+  Box box(env, keeping({"file:/d0,size=1M"}), {}, test.hooks());
+  Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 1);
+  Result<void> written = co_await write_block(*drive, data);
+  EXPECT_TRUE(written) << "reservations go with their namespace";
+  co_await drive->close();
+  co_await box.close();
+  // Both halves are damaged.
+  const std::string path = ReservationFiles(env, "/state").path(kNqn, 1);
+  test.node().disk(path).corrupt({.offset = 0, .length = 24});
+  test.node().disk(path).corrupt({.offset = 4096, .length = 24});
+  Box damaged(env, keeping({"file:/d0,size=1M"}), {}, test.hooks());
+  opened = co_await damaged.open();
+  EXPECT_FALSE(opened);
+  EXPECT_NE(opened.error().text.find(path), std::string::npos) << opened.error().text;
+  EXPECT_NE(opened.error().text.find("move it away"), std::string::npos);
+  co_await damaged.close();
+}
+TEST_F(BoxInSim, ReservationsThatPersistHoldAfterARestart) { run(keeps_reservations, 2); }
+
+Task<void> serves_by_listener(env::Env& env, BoxInSim& test) {
+  BoxOptions options = serving({"mem:size=1M"});
+  options.subsystems.emplace_back();
+  options.subsystems[1].options.nqn = "nqn.2026-11.io.cairn:other";
+  options.listeners[0].subsystems = {"nqn.2026-11.io.cairn:other"};
+  options.listeners.push_back({.address = env::Address::ip4(0, 0, 0, 0, 4421)});
+  Box box(env, options, {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  Result<std::unique_ptr<RemoteDrive>> here = co_await RemoteDrive::open(env, test.uri(1));
+  EXPECT_FALSE(here) << "not by this listener";
+  fabric::Uri uri = test.uri(1);
+  uri.paths = {test.node().address(4421)};
+  here = co_await RemoteDrive::open(env, uri);
+  EXPECT_TRUE(here);
+  if (here) co_await (*here)->close();
+  co_await box.close();
+}
+TEST_F(BoxInSim, AListenerCanBeForSomeSubsystemsOnly) { run(serves_by_listener); }
+
 Task<void> refuses(env::Env& env, BoxInSim& test) {
   const std::pair<BoxOptions, const char*> cases[] = {
       {serving({"file:/d0,size=1M", "file:/d0"}), "served as another namespace already"},

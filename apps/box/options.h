@@ -36,6 +36,7 @@ struct BoxOptions {
   std::vector<BoxListener> listeners;
   std::vector<BoxSubsystem> subsystems;
   fabric::TargetOptions target;
+  std::string reservations;       // a folder that keeps those with PTPL; empty: none are kept
   Duration drain_timeout = 10_s;  // how long commands in flight may take once we are to end
 };
 

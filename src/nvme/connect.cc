@@ -56,6 +56,11 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
   const Result<std::string_view> host_nqn = request.data.host_nqn.get();
   if (!host_nqn) return refuse_data(offsetof(ConnectData, host_nqn));
   Subsystem* subsystem = *nqn == kDiscoveryNqn ? &discovery : find(*nqn);
+  const PortOptions* port = find_port(request.local, ports);
+  if (subsystem != nullptr && !subsystem->is_discovery() && port != nullptr &&
+      !port->serves(*nqn)) {
+    subsystem = nullptr;  // not known here
+  }
   if (subsystem == nullptr) {
     // DNR makes hosts forget us for good; they should come again when we have read what we serve.
     if (loading) return refuse(StatusCode::kConnectControllerBusy);

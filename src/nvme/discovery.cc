@@ -19,6 +19,12 @@ bool is_wildcard(const env::Address& address) {
   return std::ranges::all_of(address.ip, [](uint8_t byte) { return byte == 0; });
 }
 
+// Whether a connection that ends at `local` came in by this port.
+bool is_by(const PortOptions& port, const env::Address& local) {
+  return port.listen.family == local.family && port.listen.port == local.port &&
+         (is_wildcard(port.listen) || port.listen.ip == local.ip);
+}
+
 // An IPv4 host that came through an IPv6 socket has reached an IPv4 address (RFC 4291, 2.5.5.2).
 env::Address plain(const env::Address& address) {
   constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -36,9 +42,8 @@ std::optional<env::Address> address_of(const PortOptions& port, const env::Addre
   if (port.advertise.port != 0) return port.advertise;
   if (port.listen.family == Family::kLocal) return std::nullopt;
   if (!is_wildcard(port.listen)) return port.listen;
-  // [::] takes IPv4 as well.
-  if (local.family != port.listen.family && port.listen.family != Family::kIp6) return std::nullopt;
-  env::Address address = local;
+  if (local.family != port.listen.family) return std::nullopt;
+  env::Address address = plain(local);
   address.port = port.listen.port;
   return address;
 }
@@ -70,31 +75,31 @@ void append(LogBytes& page, const DiscoveryEntry& entry) {
   page.insert(page.end(), bytes.begin(), bytes.end());
 }
 
-// The port a host came in by.
-uint16_t port_id_of(const env::Address& local, std::span<const PortOptions> ports) {
-  for (const PortOptions& port : ports) {
-    if (port.listen.port == local.port) return port.port_id;
-  }
-  return 0;
-}
-
 }  // namespace
+
+const PortOptions* find_port(const env::Address& local, std::span<const PortOptions> ports) {
+  const auto found =
+      std::ranges::find_if(ports, [&local](const PortOptions& port) { return is_by(port, local); });
+  return found == ports.end() ? nullptr : &*found;
+}
 
 LogBytes discovery_page(const DiscoveryFacts& facts) {
   const env::Address local = plain(facts.local);
   LogBytes page(sizeof(DiscoveryHeader));
   uint64_t records = 0;
   if (local.family != Family::kLocal) {
-    DiscoveryEntry self = make_entry(local, port_id_of(facts.local, facts.ports), kDiscoveryNqn);
+    const PortOptions* port = find_port(facts.local, facts.ports);
+    DiscoveryEntry self = make_entry(local, port == nullptr ? 0 : port->port_id, kDiscoveryNqn);
     self.subsystem = SubsystemType::kCurrentDiscovery;
     self.flags = DiscoveryFlags::kDuplicate | DiscoveryFlags::kPersistentConnection;
     append(page, self);
     ++records;
   }
   for (const PortOptions& port : facts.ports) {
-    const std::optional<env::Address> at = address_of(port, local);
+    const std::optional<env::Address> at = address_of(port, facts.local);
     if (!at) continue;
     for (const std::string_view nqn : facts.nqns) {
+      if (!port.serves(nqn)) continue;
       append(page, make_entry(*at, port.port_id, nqn));
       ++records;
     }

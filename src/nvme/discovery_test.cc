@@ -72,7 +72,7 @@ TEST(DiscoveryPage, WildcardsBecomeWhereTheHostReachedUs) {
     return all;
   };
   EXPECT_EQ(found("10.1.2.3:8009", any4), "10.1.2.3 4420");
-  EXPECT_EQ(found("10.1.2.3:8009", any6), "10.1.2.3 4421");
+  EXPECT_EQ(found("10.1.2.3:8009", any6), "") << "[::] is for IPv6 alone";
   EXPECT_EQ(found("[2001:db8::1]:8009", any6), "2001:db8::1 4421");
   EXPECT_EQ(found("[::ffff:a01:203]:8009", any6), "10.1.2.3 4421") << "a mapped address";
   EXPECT_EQ(found("[2001:db8::1]:8009", any4), "") << "our IPv4 address is not known";
@@ -81,6 +81,29 @@ TEST(DiscoveryPage, WildcardsBecomeWhereTheHostReachedUs) {
   EXPECT_EQ(found("10.1.2.3:8009", told), "203.0.113.5 9");
   const PortOptions local{.listen = *Address::parse("unix:/run/x"), .advertise = {}};
   EXPECT_EQ(found("10.1.2.3:8009", local), "");
+}
+
+TEST(DiscoveryPage, BothWildcardsOnOnePortAreOneWayEach) {
+  const PortOptions both[] = {{.port_id = 1, .listen = *Address::parse("0.0.0.0:4420")},
+                              {.port_id = 2, .listen = *Address::parse("[::]:4420")}};
+  for (const auto& [local, id, expected] :
+       {std::tuple("10.1.2.3:4420", 1, "10.1.2.3 4420"), {"[::1]:4420", 2, "::1 4420"}}) {
+    const std::vector<DiscoveryEntry> entries = entries_of(discovery_page(facts_at(local, both)));
+    ASSERT_EQ(entries.size(), 2u) << local;
+    EXPECT_EQ(entries[0].port_id, id);
+    EXPECT_EQ(entries[1].port_id, id);
+    EXPECT_EQ(where(entries[1]), expected);
+  }
+}
+
+TEST(DiscoveryPage, APortTellsOnlyOfWhatItServes) {
+  const PortOptions ports[] = {
+      {.port_id = 1, .listen = *Address::parse("192.0.2.1:1"), .subsystems = {"nqn.b"}},
+      {.port_id = 2, .listen = *Address::parse("192.0.2.1:2"), .subsystems = {"nqn.a"}}};
+  const std::vector<DiscoveryEntry> entries =
+      entries_of(discovery_page(facts_at("192.0.2.1:1", ports)));
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(where(entries[1]), "192.0.2.1 2");
 }
 
 class Discovery : public RegistryTest {};

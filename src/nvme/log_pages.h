@@ -58,5 +58,7 @@ struct DiscoveryFacts {
   std::vector<std::string_view> nqns;  // subsystems the host may connect to
 };
 LogBytes discovery_page(const DiscoveryFacts& facts);
+// The port by which a connection came in that ends at `local`; null when it is none of these.
+const PortOptions* find_port(const env::Address& local, std::span<const PortOptions> ports);
 
 }  // namespace cairn::nvme

@@ -7,6 +7,7 @@
 // changed by messages, so that an I/O command touches nothing but its own core.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -143,8 +144,13 @@ using DriveFailureHook = std::function<void(const DriveFailure&)>;
 // An address that hosts are told of by discovery.
 struct PortOptions {
   uint16_t port_id = 1;
-  env::Address listen;     // 0.0.0.0 and [::] mean: as the asking host reached us
-  env::Address advertise;  // port 0: `listen`
+  env::Address listen;                  // 0.0.0.0 and [::] mean: as the asking host reached us
+  env::Address advertise;               // port 0: `listen`
+  std::vector<std::string> subsystems;  // NQNs reached through it; none: all
+
+  bool serves(std::string_view nqn) const {
+    return subsystems.empty() || std::ranges::find(subsystems, nqn) != subsystems.end();
+  }
 };
 
 class Registry {

@@ -138,6 +138,26 @@ class Finding(BoxTest):
                      "is open to others", "chmod 700")
 
 
+class Listeners(BoxTest):
+    def test_both_families_at_once_on_one_port(self):
+        if not socket.has_ipv6:
+            self.skipTest("needs IPv6")
+        first = self.start_box("--drive", "mem:size=1M", listen=("0.0.0.0:0",))
+        port = first.port
+        first.stop()
+        box = self.start_box("--drive", "mem:size=1M", listen=(f"0.0.0.0:{port}", f"[::]:{port}"))
+        for line in (f"serving {NQN} at 0.0.0.0:{port}\n  nvme connect -t tcp -a 127.0.0.1 -s {port}",
+                     f"serving {NQN} at [::]:{port}\n  nvme connect -t tcp -a ::1 -s {port}"):
+            self.assertIn(line, box.said)
+        for address in ("127.0.0.1", "::1"):
+            socket.create_connection((address, port)).close()
+
+    def test_advertise_goes_with_listen(self):
+        self.refused(["--drive", "mem:size=1M", "--advertise", "192.0.2.1:1"],
+                     "--advertise goes with a --listen each")
+        self.expect_usage(["box", "--listen", "here"], "--listen 'here' is no address")
+
+
 class Protocol(BoxTest):
     """The control socket as any program of the user could use it."""
 
