@@ -88,9 +88,17 @@ size_t reservation_data_size(IoOpcode opcode) {
 
 task::Task<Status> refuse(StatusCode code) { co_return final(code); }
 
+// A failed flush is final: the disk may have forgotten what it was about, and a second try that
+// succeeds would not bring it back.
+Status flush_status(const Result<void>& done) {
+  if (done) return {};
+  const Status status = status_of(done.error(), true);
+  return done.error() == Errc::kIo ? status.with_do_not_retry() : status;
+}
+
 task::Task<Status> flush_one(Command& command, CoreNamespace& space) {
   Result<void> done = co_await space.drive->flush(command.cancel_token());
-  co_return done ? Status() : status_of(done.error(), true);
+  co_return flush_status(done);
 }
 
 }  // namespace
@@ -167,7 +175,8 @@ task::Task<Status> IoQueue::write_zeroes(Command& command, CoreNamespace& space)
                                .blocks = fields.blocks};
   Result<void> done = co_await space.drive->submit(request, {}, {}, command.cancel_token());
   if (done && fields.deallocate && fields.force_unit_access) {
-    done = co_await space.drive->flush(command.cancel_token());
+    status = co_await flush_one(command, space);
+    if (!status.ok()) co_return status;
   }
   count_io(space, request, done);
   co_return done ? Status() : status_of(done.error(), true);

@@ -82,6 +82,7 @@ void TargetConnection::gather() {
       gather_response(*command);
       bytes += command->piece.size();
     }
+    if (core_.env.buggify("target.short_batch")) return;
   }
 }
 

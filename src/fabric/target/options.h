@@ -25,7 +25,8 @@ inline constexpr uint32_t kSmallDataMax = 64 * 1024;
 inline constexpr uint32_t kLargeDataMax = 4 * 1024 * 1024;
 // Buffers of a core for in-capsule data. They are its own, because a connection cannot read on
 // without one: data asked for by R2T must not keep them.
-inline constexpr uint32_t kInCapsuleBuffers = 512;
+inline constexpr uint32_t kInCapsuleBuffers = 1024;      // of 4 KiB, the usual block
+inline constexpr uint32_t kInCapsuleBuffersLarge = 256;  // of kInCapsuleMax
 
 struct TargetOptions {
   Duration handshake_timeout = 10_s;  // from accept to the answer of Connect

@@ -23,7 +23,8 @@ task::Task<void> nothing() { co_return; }
 class Target::PerCore {
  public:
   PerCore(env::Env& env, nvme::Registry& registry, CoreId control, const TargetOptions& options)
-      : in_capsule_pool_({.classes = {{kInCapsuleMax, kInCapsuleBuffers}}}),
+      : in_capsule_pool_(
+            {.classes = {{4096, kInCapsuleBuffers}, {kInCapsuleMax, kInCapsuleBuffersLarge}}}),
         in_capsule_(env, in_capsule_pool_),
         buffers_(env, env.buffers()),
         core_{env, registry, control, options, buffers_, in_capsule_, drained_} {}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flush that fails is told to whoever asked for it, and not tried again behind its back.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "fabric/host/remote_drive.h"
+#include "fabric/host/uri.h"
+#include "fabric/target/target.h"
+#include "nvme/registry.h"
+#include "sim/cluster.h"
+#include "task/deadline.h"
+#include "task/sync.h"
+
+namespace cairn::fabric_tests {
+namespace {
+
+using task::Task;
+
+const std::string kFlushNqn = "nqn.2026-11.io.cairn:flush";
+
+Task<void> serve(env::Env& env, env::Address at) {
+  nvme::Registry registry(env);
+  fabric::Target target(env, registry);
+  nvme::SubsystemOptions subsystem;
+  subsystem.nqn = kFlushNqn;
+  EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
+  nvme::NamespaceOptions space;
+  space.drive = drive::Spec::parse("file:disk,size=1M").value();
+  const Result<uint32_t> added = co_await registry.add_namespace(kFlushNqn, space);
+  EXPECT_TRUE(added.has_value());
+  EXPECT_TRUE(target.listen(at).has_value());
+  task::Event never;
+  const Result<void> stopped = co_await never.wait(env.stop_token());
+  EXPECT_FALSE(stopped.has_value());
+  co_await target.close();
+  co_await registry.close();
+}
+
+Task<void> flush_twice(env::Env& env, env::Address box, sim::Cluster& cluster, bool& done) {
+  const Result<void> slept = co_await task::sleep_for(env, 1_ms);
+  EXPECT_TRUE(slept.has_value());
+  fabric::HostOptions options;
+  options.host_nqn = "nqn.2026-11.io.cairn:host";
+  const fabric::Uri uri{.paths = {box}, .nqn = kFlushNqn, .nsid = 1, .options = options};
+  Result<std::unique_ptr<fabric::RemoteDrive>> opened =
+      co_await fabric::RemoteDrive::open(env, uri);
+  EXPECT_TRUE(opened.has_value());
+  if (opened) {
+    fabric::RemoteDrive& drive = **opened;
+    cluster.node("box").disk("disk").fail_flushes();
+    const uint64_t before = drive.counters().commands;
+    const Result<void> failed = co_await drive.flush();
+    EXPECT_TRUE(!failed && failed.error() == Errc::kIo);
+    EXPECT_EQ(drive.counters().commands, before + 1);
+    cluster.node("box").disk("disk").heal();
+    const Result<void> flushed = co_await drive.flush();
+    EXPECT_TRUE(flushed.has_value());
+    co_await drive.close();
+  }
+  done = true;
+}
+
+TEST(FabricFlush, FailureIsFinal) {
+  bool done = false;
+  sim::Cluster cluster;
+  const env::Address at = cluster.node("box").address(4420);
+  cluster.node("box").start([at](env::Env& env) { return serve(env, at); });
+  cluster.node("host").start(
+      [&, at](env::Env& env) { return flush_twice(env, at, cluster, done); });
+  EXPECT_TRUE(cluster.run_until([&] { return done; }, 100_s)) << cluster.report();
+  for (sim::Node* node : cluster.nodes()) node->stop();
+  EXPECT_TRUE(cluster.run_until_idle(100_s));
+}
+
+}  // namespace
+}  // namespace cairn::fabric_tests
