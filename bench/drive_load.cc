@@ -133,7 +133,7 @@ class LoadRun {
       return stop(at);
     }
     last_ = at;
-    if (is_measured(at)) ++completed_;
+    if (is_measured(at)) ++result_.completed;
     if (is_measured(is_open() ? from : at)) count(request.writes(), at - from);
   }
   void count(bool is_write, Duration latency) {
@@ -150,9 +150,10 @@ class LoadRun {
     end_watch();
     const bool all_sent = load_.requests_max != 0 && sent_ >= load_.requests_max;
     const Time end = stopped_at_ ? *stopped_at_ : all_sent ? std::min(last_, end_) : end_;
+    result_.request_size = load_.request_size;
     result_.measured = std::max(end - begin_, 0_s);
     if (result_.measured > 0_s) {
-      result_.per_second = static_cast<double>(completed_) / result_.measured.seconds();
+      result_.per_second = static_cast<double>(result_.completed) / result_.measured.seconds();
     }
     if (!is_open() || all_sent) return;
     for (uint64_t i = sent_; due(i) < end; ++i) {
@@ -176,18 +177,12 @@ class LoadRun {
   bool has_ended_ = false;
   uint64_t sent_ = 0;
   uint64_t next_place_ = 0;
-  uint64_t completed_ = 0;  // in the measured time
-  Time last_;               // when the last one completed
+  Time last_;  // when the last one completed
   std::optional<Time> stopped_at_;
   LoadResult result_;
 };
 
 }  // namespace
-
-double LoadResult::bytes_per_second() const {
-  const uint64_t bytes = bytes_read + bytes_written;
-  return requests() == 0 ? 0 : per_second * static_cast<double>(bytes / requests());
-}
 
 Histogram LoadResult::latency_ns() const {
   Histogram all = read_latency_ns;
@@ -201,7 +196,9 @@ void LoadResult::add(const LoadResult& other) {
   bytes_read += other.bytes_read;
   bytes_written += other.bytes_written;
   measured = std::max(measured, other.measured);
+  completed += other.completed;
   per_second += other.per_second;
+  request_size = other.request_size;
   unsent += other.unsent;
   read_latency_ns.merge(other.read_latency_ns);
   write_latency_ns.merge(other.write_latency_ns);

@@ -57,7 +57,9 @@ struct LoadResult {
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   Duration measured;
-  double per_second = 0;  // requests that completed in the measured time
+  uint64_t completed = 0;  // in the measured time, whenever they were due
+  double per_second = 0;   // of these
+  uint64_t request_size = 0;
   // Open loop: due in the measured time, and never sent because `depth` others were outstanding.
   // Their latency is counted as their wait until the end, which is less than it would have been.
   uint64_t unsent = 0;
@@ -69,7 +71,7 @@ struct LoadResult {
   bool error_in_write = false;
 
   uint64_t requests() const { return reads + writes; }
-  double bytes_per_second() const;
+  double bytes_per_second() const { return per_second * static_cast<double>(request_size); }
   Histogram latency_ns() const;  // of reads and writes together
   // Another job of the same load: counts and rates add up.
   void add(const LoadResult& other);

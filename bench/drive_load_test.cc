@@ -216,6 +216,16 @@ TEST(DriveLoad, OpenLoopThatCannotKeepUpSaysSo) {
   EXPECT_EQ(trial.result.read_latency_ns.count(), trial.result.reads + trial.result.unsent);
 }
 
+// What a warm-up left behind is done in the measured time and counts as work, not as latency.
+TEST(DriveLoad, WorkDoneForAWarmUpStillCountsAsDone) {
+  Trial trial{.load = {.depth = 1, .rate = 50'000, .warm_up = 50_ms, .duration = 100_ms}};
+  run(trial);
+  EXPECT_EQ(trial.result.reads, 0U);
+  EXPECT_EQ(trial.result.unsent, 5000U);
+  EXPECT_NEAR(static_cast<double>(trial.result.completed), 1000, 10);
+  EXPECT_NEAR(trial.result.bytes_per_second(), 10'000 * 4096.0, 100 * 4096.0);
+}
+
 TEST(DriveLoad, AFailedRequestEndsItAndIsTold) {
   Trial trial{.load = {.read_share = 0, .depth = 4}, .drive = {.fails_at = 10}};
   run(trial);

@@ -92,8 +92,8 @@ class PerfCommand final : public Command {
     if (!result) co_return std::unexpected(cannot_connect(result.error(), uri, uri.paths.front()));
     report_.result = std::move(*result);
     report_.interrupted = env.stop_token().requested();
-    if (report_.result.requests() > 0) {
-      report_.cpu_us_per_io = cpu.us() / static_cast<double>(report_.result.requests());
+    if (report_.result.completed > 0) {
+      report_.cpu_us_per_io = cpu.us() / static_cast<double>(report_.result.completed);
     }
     co_return Attempt<void>{};
   }

@@ -40,6 +40,7 @@ TEST(PerfReport, IsReadableAndComplete) {
                    .bytes_written = 40960,
                    .measured = 2_s,
                    .per_second = 1234567,
+                   .request_size = 4096,
                    .unsent = 3};
   report.result.read_latency_ns.record(50'000);
   report.result.write_latency_ns.record(70'000);
