@@ -47,6 +47,9 @@ class IoQueue {
   // Takes a command; its complete() is called once, perhaps before this returns. The order of calls
   // is the order of the queue: it decides which commands fuse.
   void submit(Command& command);
+  // Completes the first of a fused pair whose second has not come. False: it is no such command,
+  // and its own token ends it.
+  bool abandon(Command& command);
   // Completes a half-finished fused pair and waits for every command. Cancel them first if they
   // should not take their time.
   task::Task<void> close();

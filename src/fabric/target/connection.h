@@ -72,6 +72,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   // QueueLink, called by the registry on this core.
   void disconnect(const char* why) override { stop(why); }
   bool abort(uint16_t cid) override;
+  task::Task<void> abort_namespace(uint32_t nsid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
   // IoControl.
   task::Task<nvme::Status> reservation(const nvme::Sqe& sqe, nvme::Pieces data) override;
@@ -97,6 +98,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void dispatch(TcpCommand& command);
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);
+  // Asks a running command to end.
+  void cancel(TcpCommand& command);
   // The command ends although its host was asked for data.
   void abandon_data(TcpCommand& command);
   task::Task<void> close_down(task::Task<void> writer);
@@ -135,6 +138,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   CommandIds cids_;                // in use
   TcpCommand* filling_ = nullptr;  // whose memory H2CData is being read into
   OwedData owed_;
+  size_t preempted_ = 0;  // commands that abort_namespace() waits for
+  task::Event preempted_ended_;
   task::Semaphore large_data_{kLargeDataMax};
 
   List<TcpCommand, OutTag> out_;      // to be sent
