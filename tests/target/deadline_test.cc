@@ -65,7 +65,7 @@ struct Crowd : BoxAndHost {
   Crowd(env::Env& env, const BoxOptions& options)
       : BoxAndHost(env, options), neighbour(env), other(env) {}
   Task<void> open_all(Scene& scene) {
-    co_await open(scene);
+    co_await BoxAndHost::open(scene);
     co_await neighbour.join(box.address, admin, 2);
     co_await other.join(box.address, admin, 3);
   }
