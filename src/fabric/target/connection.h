@@ -35,7 +35,7 @@ struct TargetCore {
   const TargetOptions& options;
   BufferQueue& buffers;     // for data that moves by data PDUs
   BufferQueue& in_capsule;  // for data that came in a capsule
-  task::Event& drained;  // set when a connection has nothing in flight any more, while draining
+  task::Event& drained;     // set when a connection has nothing in flight any more, while draining
 };
 
 // The connection's part on the control core, and touched there only.

@@ -147,7 +147,8 @@ case_errors() {
   connect
   local dev past
   dev=$(device 2)
-  past="-s $(blocks "$dev" $(($(blockdev --getsz "$dev") / 2))) -c $(zero_based "$dev" 4) -z 4096"
+  past=$(blocks "$dev" $(($(blockdev --getsz "$dev") / 2)))
+  past="-s $past -c $(zero_based "$dev" 4) -z 4096"
   if [ "$TARGET" = cairn ]; then
     refused 'LBA Out of Range' nvme read "$dev" $past -d read
   else
