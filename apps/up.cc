@@ -166,6 +166,8 @@ class UpCommand final : public Command {
   }
 
   void greet(const Box& box, const std::vector<std::string>& nqns) const {
+    const char* called_as = std::getenv("CAIRN_CALLED_AS");
+    const std::string_view cairn = called_as != nullptr ? called_as : "cairn";
     if (!folder_.empty()) say(fmt::format("Drives and state are in {}\n", folder_));
     for (const env::Address& at : box.listening()) {
       const Reach near = reach(at);
@@ -176,13 +178,14 @@ class UpCommand final : public Command {
                       near.host, near.port));
       for (const std::string& nqn : nqns) {
         say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port, nqn));
-        say(fmt::format("  cairn nvme list {}/{}\n", uri, nqn));
-        say(fmt::format("  cairn nvme perf '{}/{}?nsid=1' --rw randread --bs 4K --depth 32\n", uri,
-                        nqn));
+        say(fmt::format("  {} nvme list {}/{}\n", cairn, uri, nqn));
+        say(fmt::format("  {} nvme perf '{}/{}?nsid=1' --rw randread --bs 4K --depth 32\n", cairn,
+                        uri, nqn));
       }
     }
-    say("To change what is served:\n  cairn box ns add --drive mem:size=1G\n  cairn box "
-        "status\n\n");
+    say(fmt::format("To change what is served:\n  {0} box ns add --drive mem:size=1G\n"
+                    "  {0} box status\n\n",
+                    cairn));
     for (const env::Address& at : box.listening()) {
       for (const std::string& nqn : nqns) say(fmt::format("serving {} at {}\n", nqn, at.text()));
     }

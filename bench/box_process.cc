@@ -27,12 +27,13 @@ struct BoxProcess::Figures {
 namespace {
 
 template <class Figures>
-task::Task<void> serve(env::Env& env, uint64_t memory, Figures& figures, Result<void>& outcome) {
+task::Task<void> serve(env::Env& env, const BoxProcessOptions& options, Figures& figures,
+                       Result<void>& outcome) {
   nvme::Registry registry(env);
-  fabric::Target target(env, registry);
+  fabric::Target target(env, registry, {.doorbell = options.doorbell});
   outcome = registry.add_subsystem({.nqn = kNqn});
   if (outcome) {
-    const nvme::NamespaceOptions space{.drive = {.size = memory}};
+    const nvme::NamespaceOptions space{.drive = {.size = options.memory}};
     Result<uint32_t> added = co_await registry.add_namespace(kNqn, space);
     if (!added) outcome = fail(added.error());
   }
@@ -63,8 +64,8 @@ Result<std::unique_ptr<BoxProcess>> BoxProcess::start(const BoxProcessOptions& o
     if (!world) {
       served = fail(world.error());
     } else {
-      const Result<void> ran = (*world)->run(
-          [&](env::Env& env) { return serve(env, options.memory, *figures, served); });
+      const Result<void> ran =
+          (*world)->run([&](env::Env& env) { return serve(env, options, *figures, served); });
       if (!ran) served = ran;
     }
     figures->failed = !served;

@@ -18,6 +18,7 @@ struct BoxProcessOptions {
   WorldFactory world;
   int cpu = 0;
   bool poll = false;
+  fabric::DoorbellOptions doorbell;
   uint64_t memory = 256u << 20;
 };
 

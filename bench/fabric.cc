@@ -28,12 +28,26 @@ const LoadKind kKinds[] = {{"read4k", 4096, false},
                            {"write128k", 128 * 1024, true}};
 constexpr uint32_t kDepths[] = {1, 32, 128};
 
+// How our host and box are set up, both alike.
+struct Variant {
+  std::string name;
+  bool poll;
+  fabric::DoorbellOptions::Mode batching;
+  bool only_4k;  // the others say nothing about it
+};
+const Variant kVariants[] = {
+    {"cairn", true, fabric::DoorbellOptions::Mode::kAdaptive, false},
+    {"cairn_sleeping", false, fabric::DoorbellOptions::Mode::kAdaptive, false},
+    {"fixed_sleeping", false, fabric::DoorbellOptions::Mode::kFixed, true},
+    {"off_sleeping", false, fabric::DoorbellOptions::Mode::kOff, true},
+};
+
 // What one contestant did with one load.
 using Figures = ExchangeFigures;
 
 struct Contestant {
   std::string load_name;  // "read4k_qd32"
-  std::string variant;    // "bare", "cairn", "cairn_sleeping"
+  std::string variant;    // "bare", or of kVariants
   std::function<Result<Figures>()> run;
   std::vector<double> per_second;
   std::vector<Figures> figures;
@@ -42,11 +56,16 @@ struct Contestant {
 // A host in this process, the box in its own.
 class CairnPair {
  public:
-  static Result<std::unique_ptr<CairnPair>> start(const FabricOptions& options, bool poll) {
-    Result<std::unique_ptr<BoxProcess>> box = BoxProcess::start(
-        {.world = options.world, .cpu = options.box_cpu, .poll = poll, .memory = options.memory});
+  static Result<std::unique_ptr<CairnPair>> start(const FabricOptions& options,
+                                                  const Variant& variant) {
+    Result<std::unique_ptr<BoxProcess>> box =
+        BoxProcess::start({.world = options.world,
+                           .cpu = options.box_cpu,
+                           .poll = variant.poll,
+                           .doorbell = {.mode = variant.batching},
+                           .memory = options.memory});
     if (!box) return fail(box.error());
-    auto pair = std::unique_ptr<CairnPair>(new CairnPair(options, poll, std::move(*box)));
+    auto pair = std::unique_ptr<CairnPair>(new CairnPair(options, variant, std::move(*box)));
     // Memory that was never written is one page of zeroes to the kernel, and always cached.
     DriveLoad fill{.order = DriveLoad::Order::kSequential,
                    .read_share = 0,
@@ -78,13 +97,13 @@ class CairnPair {
     uint64_t host_calls = 0;
   };
 
-  CairnPair(const FabricOptions& options, bool poll, std::unique_ptr<BoxProcess> box)
-      : options_(options), poll_(poll), box_(std::move(box)) {}
+  CairnPair(const FabricOptions& options, const Variant& variant, std::unique_ptr<BoxProcess> box)
+      : options_(options), variant_(variant), box_(std::move(box)) {}
 
   Result<Figures> carry(const DriveLoad& load) {
     box_->resume();
     Result<std::unique_ptr<env::World>> world =
-        options_.world({.cpus = {options_.host_cpu}, .poll = poll_});
+        options_.world({.cpus = {options_.host_cpu}, .poll = variant_.poll});
     if (!world) return fail(world.error());
     Result<LoadResult> result = fail(Errc::kIo, "the load did not run");
     const Result<void> ran =
@@ -111,6 +130,7 @@ class CairnPair {
   }
   task::Task<Result<std::unique_ptr<drive::Drive>>> open(env::Env& env, uint32_t depth) {
     fabric::Uri uri = box_->uri();
+    uri.options.doorbell.mode = variant_.batching;
     uri.options.depth = static_cast<uint16_t>(std::max(depth, 16u));
     Result<std::unique_ptr<fabric::RemoteDrive>> drive =
         co_await fabric::RemoteDrive::open(env, uri);
@@ -122,7 +142,7 @@ class CairnPair {
   }
 
   const FabricOptions& options_;
-  const bool poll_;
+  const Variant& variant_;
   std::unique_ptr<BoxProcess> box_;
   Spent before_;
   Spent after_;
@@ -206,6 +226,32 @@ void add_ratios(Report& report) {
   }
 }
 
+// What batching saves at depth, and what it costs without any.
+void add_batching_ratios(const std::vector<Contestant>& contestants, Report& report) {
+  const auto median_of = [&](const std::string& load, const char* variant, auto&& value_of) {
+    std::vector<double> values;
+    for (const Contestant& each : contestants) {
+      if (each.load_name != load || each.variant != variant) continue;
+      for (const Figures& figures : each.figures) values.push_back(value_of(figures));
+    }
+    return median(std::move(values));
+  };
+  const auto cpu = [](const Figures& each) { return each.server.cpu_us + each.client.cpu_us; };
+  const auto p50 = [](const Figures& each) { return static_cast<double>(each.latency_ns.p50()); };
+  const auto add = [&](const std::string& ratio, double one, double other) {
+    if (one > 0 && other > 0) report.add_ratio(ratio, one / other);
+  };
+  for (const std::string load : {"read4k_qd128", "write4k_qd128", "read4k_qd32", "write4k_qd32"}) {
+    add(load + "_per_cpu_vs_off", median_of(load, "off_sleeping", cpu),
+        median_of(load, "cairn_sleeping", cpu));
+  }
+  for (const std::string load : {"read4k_qd1", "write4k_qd1"}) {
+    const double off = median_of(load, "off_sleeping", p50);
+    add(load + "_p50_vs_off", median_of(load, "cairn_sleeping", p50), off);
+    add(load + "_p50_fixed_vs_off", median_of(load, "fixed_sleeping", p50), off);
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& fabric_loads() {
@@ -221,10 +267,12 @@ const std::vector<std::string>& fabric_loads() {
 }
 
 Result<Report> bench_fabric(const FabricOptions& options) {
-  Result<std::unique_ptr<CairnPair>> spinning = CairnPair::start(options, true);
-  if (!spinning) return fail(spinning.error());
-  Result<std::unique_ptr<CairnPair>> sleeping = CairnPair::start(options, false);
-  if (!sleeping) return fail(sleeping.error());
+  std::vector<std::unique_ptr<CairnPair>> pairs;
+  for (const Variant& variant : kVariants) {
+    Result<std::unique_ptr<CairnPair>> pair = CairnPair::start(options, variant);
+    if (!pair) return fail(pair.error());
+    pairs.push_back(std::move(*pair));
+  }
   std::vector<Contestant> contestants;
   for (const LoadKind& kind : kKinds) {
     for (const uint32_t depth : kDepths) {
@@ -232,11 +280,12 @@ Result<Report> bench_fabric(const FabricOptions& options) {
       const std::string name = name_of(kind, depth);
       contestants.push_back(
           {name, "bare", [&options, &kind, depth] { return run_bare(options, kind, depth); }});
-      contestants.push_back(
-          {name, "cairn", [&spinning, &kind, depth] { return (*spinning)->carry(kind, depth); }});
-      contestants.push_back({name, "cairn_sleeping", [&sleeping, &kind, depth] {
-                               return (*sleeping)->carry(kind, depth);
-                             }});
+      for (size_t i = 0; i < std::size(kVariants); ++i) {
+        if (kVariants[i].only_4k && kind.request_size != 4096) continue;
+        contestants.push_back({name, kVariants[i].name, [&pair = *pairs[i], &kind, depth] {
+                                 return pair.carry(kind, depth);
+                               }});
+      }
     }
   }
   for (int round = 0; round < options.rounds; ++round) {
@@ -259,6 +308,7 @@ Result<Report> bench_fabric(const FabricOptions& options) {
     }
   }
   add_ratios(report);
+  add_batching_ratios(contestants, report);
   return report;
 }
 

@@ -161,6 +161,18 @@ Section subsystem_keys(BoxOptions& box) {
   return keys;
 }
 
+void add_doorbell_keys(Section& keys, fabric::DoorbellOptions& doorbell) {
+  keys.taken("batching", [&doorbell](const std::string& text) -> Attempt<void> {
+    const auto mode = fabric::parse_batching(text);
+    if (!mode) return refuse(fmt::format("takes off, fixed or adaptive, not {}", in_quotes(text)));
+    doorbell.mode = *mode;
+    return {};
+  });
+  keys.integer("caravan", doorbell.count, {.min = 1, .max = 1024});
+  keys.integer("caravan_bytes", doorbell.bytes, {.min = 1, .max = 1 << 20});
+  keys.taken("doorbell", into(doorbell.delay));
+}
+
 }  // namespace
 
 Section namespace_keys(nvme::NamespaceOptions& options) {
@@ -210,6 +222,7 @@ void add_box_keys(Section& root, BoxConfig& config) {
   keys.integer("connections_max", box.target.connections_max, {.min = 1, .max = 1 << 20});
   keys.boolean("header_digest", box.target.header_digest);
   keys.boolean("data_digest", box.target.data_digest);
+  add_doorbell_keys(keys, box.target.doorbell);
   root.table("box", std::move(keys));
   root.tables("listener", kListenersMax, [&box] { return listener_keys(box); });
   root.tables("subsystem", kSubsystemsMax, [&box] { return subsystem_keys(box); });

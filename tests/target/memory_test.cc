@@ -15,7 +15,7 @@ namespace {
 TEST(Memory, OfAConnectionIsBounded) {
   EXPECT_LE(fabric::TargetConnection::memory_max(128), 140'000u);
   EXPECT_LE(sizeof(fabric::TcpCommand), 480u);
-  EXPECT_LE(sizeof(fabric::TargetConnection), 1536u);
+  EXPECT_LE(sizeof(fabric::TargetConnection), 2048u);
 }
 
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)

@@ -32,6 +32,7 @@ class HostCommand : public ListHook<HostCommand> {
   HostCommand* second = nullptr;       // of a fused pair: submitted with this one, done by itself
   bool changes = false;                // what the target stores: it must not happen late
   bool never_times_out = false;        // an event may take for ever
+  bool no_delay = false;               // it does not wait for others to leave with it
 
   // --- what became of it
   // An error: nothing is known of the answer. kReset, kClosed, kTimedOut, kCorrupt, kInvalid: the

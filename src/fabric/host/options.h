@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "fabric/doorbell.h"
 
 namespace cairn::fabric {
 
@@ -24,8 +25,9 @@ struct HostOptions {
   std::array<uint8_t, 16> host_id{};  // all zero: made from host_nqn, or drawn
   bool header_digest = false;         // demanded: a target without is refused
   bool data_digest = false;
-  uint16_t queues = 1;   // I/O queues per controller; a target may grant fewer
-  uint16_t depth = 128;  // commands outstanding on each; likewise
+  uint16_t queues = 1;       // I/O queues per controller; a target may grant fewer
+  uint16_t depth = 128;      // commands outstanding on each; likewise
+  DoorbellOptions doorbell;  // of the I/O queues; an admin queue's commands never wait
 
   Duration connect_timeout = 10_s;    // of each queue: from the first SYN to Connect's answer
   Duration admin_timeout = 10_s;      // of each admin command

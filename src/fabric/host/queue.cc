@@ -28,6 +28,7 @@ HostQueue::HostQueue(env::Env& env, const Options& options, Owner& owner)
     : env_(env),
       options_(options),
       owner_(owner),
+      doorbell_(env, options.doorbell, &HostQueue::on_ring, this),
       age_timer_(&HostQueue::on_age),
       grace_timer_(&HostQueue::on_grace),
       linger_timer_(&HostQueue::on_linger) {
@@ -101,6 +102,7 @@ task::Task<void> HostQueue::close() {
 
 void HostQueue::hand_back(const Error& why) {
   current_ = nullptr;
+  doorbell_.silence();
   for (const auto& slot : slots_) {
     if (slot->state == Slot::State::kFree) continue;
     HostCommand* command = slot->command;
@@ -116,9 +118,17 @@ void HostQueue::hand_back(const Error& why) {
 
 void HostQueue::submit(HostCommand& command) {
   CHECK(room() >= (command.second != nullptr ? 2u : 1u), "whoever submits looks for room first");
-  out_.push_back(take_slot(command));
-  if (command.second != nullptr) out_.push_back(take_slot(*command.second));
-  out_ready_.set();
+  HostCommand* second = command.second;
+  const bool no_delay = command.no_delay || options_.id == 0 || second != nullptr;
+  submit_one(command, no_delay);
+  if (second != nullptr) submit_one(*second, no_delay);
+}
+
+void HostQueue::submit_one(HostCommand& command, bool no_delay) {
+  Slot& slot = take_slot(command);
+  const bool in_capsule = command.sqe.sgl1.id == nvme::SglId::kDataBlockOffset;
+  ++ready_count_;
+  enqueue(slot, sizeof(nvme::CapsuleCmd) + (in_capsule ? command.length : 0), no_delay);
 }
 
 HostQueue::Slot& HostQueue::take_slot(HostCommand& command) {
@@ -157,6 +167,7 @@ void HostQueue::free_slot(Slot& slot) {
   slot.ListHook<OutTag>::unlink();
   slot.ListHook<SendingTag>::unlink();
   slot.ListHook<AgeTag>::unlink();
+  if (slot.state == Slot::State::kReady) --ready_count_;
   if (slot.command != nullptr) slot.command->queue = nullptr;
   slot.command = nullptr;
   slot.cancelled.reset();
@@ -194,7 +205,9 @@ void HostQueue::finish(Slot& slot) {
   }
   free_slot(slot);
   if (command != nullptr) command->done(*command);
-  if (open_) owner_.queue_has_room(*this);
+  if (!open_) return;
+  owner_.queue_has_room(*this);
+  if (doorbell_.reconsider(with_target())) out_ready_.set();
 }
 
 // --- cancelling and waiting ---------------------------------------------------------------------

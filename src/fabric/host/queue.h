@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "env/env.h"
+#include "fabric/doorbell.h"
 #include "fabric/host/command.h"
 #include "fabric/host/options.h"
 #include "fabric/host/piece_cursor.h"
@@ -56,6 +57,7 @@ class HostQueue {
     Duration connect_timeout;
     Duration command_timeout;
     Duration cancel_timeout;
+    DoorbellOptions doorbell;
   };
 
   HostQueue(env::Env& env, const Options& options, Owner& owner);
@@ -78,6 +80,7 @@ class HostQueue {
   uint32_t room() const { return open_ ? free_count_ : 0; }
   uint32_t outstanding() const { return static_cast<uint32_t>(slots_.size()) - free_count_; }
   Time last_heard() const { return last_heard_; }
+  const LaneCounters& lane() const { return doorbell_.counters(); }
 
   // Takes a command; there must be room for it and its second.
   void submit(HostCommand& command);
@@ -133,6 +136,7 @@ class HostQueue {
   // Life (queue.cc).
   task::Task<void> run();
   void hand_back(const Error& why);
+  void submit_one(HostCommand& command, bool no_delay);
   Slot& take_slot(HostCommand& command);
   void free_slot(Slot& slot);
   void answered(Slot& slot);
@@ -169,6 +173,10 @@ class HostQueue {
   bool gather_data();
   void add_piece(Slot& slot, Bytes piece);
   void write_done();
+  void enqueue(Slot& slot, size_t bytes, bool no_delay);
+  // Commands that the target has.
+  size_t with_target() const { return outstanding() - ready_count_; }
+  static void on_ring(void* queue);
 
   env::Env& env_;
   const Options options_;
@@ -193,11 +201,14 @@ class HostQueue {
   bool fill_has_digest_ = false;
   bool fill_succeeds_ = false;  // it stands for the response too
 
+  Doorbell doorbell_;
+  uint32_t ready_count_ = 0;        // slots whose capsule is still to be sent
   List<Slot, OutTag> out_;          // with something to send
   List<Slot, SendingTag> sending_;  // with bytes in the write under way
   Slot* current_ = nullptr;         // whose PDU is not wholly handed over yet
   std::vector<Bytes> pieces_;       // the write under way
   size_t piece_bytes_ = 0;          // in all of them
+  size_t piece_messages_ = 0;       // PDUs in it
   std::array<std::byte, sizeof(nvme::IcReq)> greeting_;
   size_t greeting_size_ = 0;
   std::array<std::byte, nvme::kTermReqMax> farewell_;

@@ -131,8 +131,7 @@ bool HostQueue::take_r2t(const nvme::Pdu& pdu) {
   slot->ttag = request.ttag;
   slot->window_next = request.offset;
   slot->window_end = slot->next = request.offset + request.length;
-  out_.push_back(*slot);
-  out_ready_.set();
+  enqueue(*slot, request.length, true);
   return true;
 }
 

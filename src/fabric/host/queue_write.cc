@@ -13,7 +13,6 @@ namespace {
 
 // One write: bounded so that the first command in it does not wait for the copying of many.
 constexpr size_t kPiecesMax = 250;
-constexpr size_t kBytesMax = 512 * 1024;
 
 std::array<std::byte, nvme::kDigestSize> digest_of(PieceCursor cursor, uint32_t length) {
   uint32_t crc = 0;
@@ -35,6 +34,7 @@ task::Task<void> HostQueue::write_loop() {
     out_ready_.reset();
     gather();
     while (!pieces_.empty()) {
+      doorbell_.left(piece_messages_, piece_bytes_, out_.empty() && current_ == nullptr);
       const Result<void> sent = co_await stream_->write(std::span(pieces_), ending_.token());
       write_done();
       if (!sent) {
@@ -48,7 +48,7 @@ task::Task<void> HostQueue::write_loop() {
 }
 
 void HostQueue::gather() {
-  piece_bytes_ = 0;
+  piece_bytes_ = piece_messages_ = 0;
   if (greeting_size_ > 0) {
     pieces_.push_back(Bytes(greeting_).first(std::exchange(greeting_size_, 0)));
   }
@@ -59,16 +59,25 @@ void HostQueue::gather() {
     }
     return;
   }
-  while (pieces_.size() + 2 < kPiecesMax && piece_bytes_ < kBytesMax) {
+  while (pieces_.size() + 2 < kPiecesMax) {
     if (current_ == nullptr) {
+      if (!doorbell_.is_rung() || !doorbell_.takes_more(piece_messages_, piece_bytes_)) return;
       Slot* slot = out_.pop_front();
-      if (slot == nullptr) return;
+      if (slot == nullptr) return doorbell_.left(0, 0, true);
       begin_pdu(*slot);
+      ++piece_messages_;
     }
     if (!gather_data()) return;
     if (env_.buggify("host.short_batch")) return;
   }
 }
+
+void HostQueue::enqueue(Slot& slot, size_t bytes, bool no_delay) {
+  out_.push_back(slot);
+  if (doorbell_.add(bytes, no_delay, with_target())) out_ready_.set();
+}
+
+void HostQueue::on_ring(void* queue) { static_cast<HostQueue*>(queue)->out_ready_.set(); }
 
 void HostQueue::begin_pdu(Slot& slot) {
   current_ = &slot;
@@ -83,6 +92,7 @@ void HostQueue::begin_capsule(Slot& slot) {
   HostCommand& command = *slot.command;
   const bool in_capsule = command.sqe.sgl1.id == nvme::SglId::kDataBlockOffset;
   slot.state = Slot::State::kSent;
+  --ready_count_;
   slot.pdu_left = in_capsule ? command.length : 0;
   slot.pdu_has_digest = in_capsule && style_.data_digest;
   command.sent = true;
@@ -135,7 +145,8 @@ void HostQueue::write_done() {
     if (slot->answered) {
       finish(*slot);
     } else if (slot->window_next < slot->window_end && !slot->ListHook<OutTag>::is_linked()) {
-      out_.push_back(*slot);  // the next PDU of the same R2T, whose header takes the same place
+      // The next PDU of the same R2T, whose header takes the same place.
+      enqueue(*slot, slot->window_end - slot->window_next, true);
     }
   }
 }

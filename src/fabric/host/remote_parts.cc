@@ -158,6 +158,8 @@ void RemoteDrive::fill_part(Part& part, uint64_t first, uint32_t blocks) {
   const IoOpcode opcode = opcode_of(request.kind, discards_by_zeroes());
   part.sqe = nvme::Sqe::make(opcode, info_.nsid);
   part.changes = request.writes();
+  part.no_delay = request.no_delay || request.durable || opcode == IoOpcode::kFlush ||
+                  request.priority <= drive::Priority::kHigh;
   part.data = {};
   part.skip = part.length = 0;
   const Lba start(request.lba.value() + first);

@@ -77,7 +77,8 @@ std::unique_ptr<HostQueue> HostSession::make_queue(uint16_t id, uint16_t slots) 
                          .data_digest = host.data_digest,
                          .connect_timeout = host.connect_timeout,
                          .command_timeout = id == 0 ? host.admin_timeout : host.io_timeout,
-                         .cancel_timeout = host.cancel_timeout},
+                         .cancel_timeout = host.cancel_timeout,
+                         .doorbell = host.doorbell},
       owner);
 }
 

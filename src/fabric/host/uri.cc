@@ -187,12 +187,34 @@ std::expected<void, std::string> set_duration(const Option& option, const Durati
   return {};
 }
 
+std::expected<void, std::string> set_batching(const Option& option, DoorbellOptions::Mode& to) {
+  const std::optional<DoorbellOptions::Mode> mode = parse_batching(option.value);
+  if (!mode) {
+    return Problem(
+        fmt::format("batching='{}' is none of 'off', 'fixed' and 'adaptive'", option.value));
+  }
+  to = *mode;
+  return {};
+}
+
 std::expected<void, std::string> set_option(const Option& option, uint16_t port, Uri& uri) {
   HostOptions& options = uri.options;
   const std::string_view key = option.key;
   if (key == "nsid") return set_number(option, uri.nsid, 1, nvme::kBroadcastNsid - 1);
   if (key == "queues") return set_number(option, options.queues, 1, kHostQueuesMax);
   if (key == "depth") return set_number(option, options.depth, 1, kHostDepthMax);
+  if (key == "batching") return set_batching(option, options.doorbell.mode);
+  if (key == "caravan") return set_number(option, options.doorbell.count, 1, kHostDepthMax);
+  if (key == "caravan_bytes") {
+    return set_number(option, options.doorbell.bytes, 1, kHostTransferMax);
+  }
+  if (key == "doorbell") {
+    const auto delay = parse_duration(option.value);
+    if (!delay)
+      return Problem(fmt::format("doorbell='{}' is not a time such as '50us'", option.value));
+    options.doorbell.delay = *delay;
+    return {};
+  }
   if (key == "retries") return set_number(option, options.retries_max, 0, 1000);
   if (key == "hdgst") return set_switch(option, options.header_digest);
   if (key == "ddgst") return set_switch(option, options.data_digest);
@@ -279,6 +301,12 @@ std::string Uri::text() const {
   if (options.data_digest) add("ddgst", "on");
   if (options.queues != defaults.queues) add("queues", fmt::to_string(options.queues));
   if (options.depth != defaults.depth) add("depth", fmt::to_string(options.depth));
+  const DoorbellOptions& doorbell = options.doorbell;
+  const DoorbellOptions& usual = defaults.doorbell;
+  if (doorbell.mode != usual.mode) add("batching", std::string(name(doorbell.mode)));
+  if (doorbell.count != usual.count) add("caravan", fmt::to_string(doorbell.count));
+  if (doorbell.bytes != usual.bytes) add("caravan_bytes", fmt::to_string(doorbell.bytes));
+  if (doorbell.delay != usual.delay) add("doorbell", duration_text(doorbell.delay));
   if (options.retries_max != defaults.retries_max) {
     add("retries", fmt::to_string(options.retries_max));
   }

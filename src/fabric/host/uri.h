@@ -28,6 +28,7 @@ inline constexpr uint16_t kDiscoveryPort = 8009;
 //   hostnqn=NQN, hostid=UUID
 //   hdgst=on|off, ddgst=on|off
 //   queues=N, depth=N, retries=N
+//   batching=off|fixed|adaptive, caravan=N, caravan_bytes=N, doorbell=50us   see DoorbellOptions
 //   connect_timeout, admin_timeout, io_timeout, kato, reconnect_delay, reconnect_delay_max,
 //   loss_timeout, cancel_timeout, quiesce    each "500ms", "5s", "2m", "0"; loss_timeout also
 //                                            "never"

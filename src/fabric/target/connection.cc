@@ -45,7 +45,8 @@ TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream
       peer_(stream_->peer()),
       receiver_(*stream_, kAdminStagingSize),
       slots_max_(kFirstSlots),
-      cids_(kFirstSlots) {
+      cids_(kFirstSlots),
+      doorbell_(core.env, core.options.doorbell, &TargetConnection::on_ring, this) {
   rules_ = {.receiver = nvme::End::kController,
             .h2c_data_max = kH2cDataMax,
             .in_capsule_max = nvme::kAdminInCapsuleMax};
@@ -133,6 +134,7 @@ TcpCommand* TargetConnection::take_slot() {
     slot->ttag = static_cast<uint16_t>(slots_.size() - 1);
   }
   slot->state = TcpCommand::State::kRunning;
+  ++running_;
   slot->pointer = {};
   slot->has_output = false;
   slot->data_corrupt = false;
@@ -142,6 +144,7 @@ TcpCommand* TargetConnection::take_slot() {
 
 void TargetConnection::free_slot(TcpCommand& command) {
   if (std::exchange(command.owns_cid, false)) cids_.remove(command.sqe.cid);
+  if (command.is_running()) --running_;
   command.state = TcpCommand::State::kFree;
   if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
   command.drop_data();

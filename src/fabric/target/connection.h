@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "env/env.h"
 #include "fabric/buffer_queue.h"
+#include "fabric/doorbell.h"
 #include "fabric/receiver.h"
 #include "fabric/target/command_ids.h"
 #include "fabric/target/options.h"
@@ -107,6 +108,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
 
   // Writing (connection_write.cc).
   void queue_out(TcpCommand& command);
+  static void on_ring(void* connection);
   void ask_for_data(TcpCommand& command);
   task::Task<void> write_loop();
   void gather();
@@ -142,9 +144,13 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Event preempted_ended_;
   task::Semaphore large_data_{kLargeDataMax};
 
+  Doorbell doorbell_;
+  size_t running_ = 0;                // commands that are not complete
   List<TcpCommand, OutTag> out_;      // to be sent
   List<TcpCommand, OutTag> sending_;  // being sent
   std::vector<Bytes> pieces_;         // what is being sent, in order
+  size_t piece_bytes_ = 0;            // in all of them
+  size_t piece_messages_ = 0;         // PDUs in it
   std::array<std::byte, sizeof(nvme::IcResp)> greeting_;
   size_t greeting_size_ = 0;
   std::array<std::byte, nvme::kTermReqMax> farewell_;  // a TermReq: nothing is sent after it

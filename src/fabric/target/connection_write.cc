@@ -11,15 +11,30 @@ namespace {
 
 // One write: bounded so that the first response in it does not wait for the copying of many.
 constexpr size_t kPiecesMax = 250;
-constexpr size_t kBytesMax = 512 * 1024;
+
+// Whether a host waits for just this answer, as its command says.
+bool is_urgent(const nvme::Sqe& sqe) {
+  const nvme::IoOpcode opcode = sqe.io_opcode();
+  if (opcode == nvme::IoOpcode::kRead || opcode == nvme::IoOpcode::kWrite) {
+    return nvme::BlockFields::decode(sqe).force_unit_access;
+  }
+  return true;
+}
 
 }  // namespace
 
 void TargetConnection::queue_out(TcpCommand& command) {
   // A command that ends while its R2T is queued responds in its place; while the R2T is being sent,
   // after it: see sent().
+  const bool is_response = command.state == TcpCommand::State::kResponding;
   if (!command.ListHook<OutTag>::is_linked()) out_.push_back(command);
-  out_ready_.set();
+  const bool no_delay = queue_id_ == 0 || !is_response || is_urgent(command.sqe);
+  const size_t bytes = sizeof(nvme::CapsuleResp) + (is_response ? command.piece.size() : 0);
+  if (doorbell_.add(bytes, no_delay, running_)) out_ready_.set();
+}
+
+void TargetConnection::on_ring(void* connection) {
+  static_cast<TargetConnection*>(connection)->out_ready_.set();
 }
 
 void TargetConnection::ask_for_data(TcpCommand& command) {
@@ -38,6 +53,7 @@ task::Task<void> TargetConnection::write_loop() {
     out_ready_.reset();
     gather();
     while (!pieces_.empty()) {
+      doorbell_.left(piece_messages_, piece_bytes_, out_.empty());
       task::Deadline deadline(core_.env, core_.env.now() + core_.options.write_timeout,
                               ending_.token());
       const Result<void> written = co_await stream_->write(std::span(pieces_), deadline.token());
@@ -58,11 +74,14 @@ task::Task<void> TargetConnection::write_loop() {
   }
 }
 
-void TargetConnection::add_piece(Bytes piece) { pieces_.push_back(piece); }
+void TargetConnection::add_piece(Bytes piece) {
+  pieces_.push_back(piece);
+  piece_bytes_ += piece.size();
+}
 
 void TargetConnection::gather() {
   pieces_.clear();
-  size_t bytes = 0;
+  piece_bytes_ = piece_messages_ = 0;
   if (greeting_size_ > 0) {
     add_piece(Bytes(greeting_).first(std::exchange(greeting_size_, 0)));
   }
@@ -71,16 +90,17 @@ void TargetConnection::gather() {
     has_said_farewell_ = true;
   }
   if (has_said_farewell_) return drop_output();
-  while (pieces_.size() < kPiecesMax && bytes < kBytesMax) {
+  if (!doorbell_.is_rung() && !reading_ended_ && !finishing_) return;
+  while (pieces_.size() < kPiecesMax && doorbell_.takes_more(piece_messages_, piece_bytes_)) {
     TcpCommand* command = out_.pop_front();
     if (command == nullptr) return;
+    ++piece_messages_;
     sending_.push_back(*command);
     command->sending_response = command->state == TcpCommand::State::kResponding;
     if (!command->sending_response) {
       add_piece(Bytes(command->prefix).first(command->prefix_size));
     } else {
       gather_response(*command);
-      bytes += command->piece.size();
     }
     if (core_.env.buggify("target.short_batch")) return;
   }

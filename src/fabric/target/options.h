@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "fabric/doorbell.h"
 
 namespace cairn::fabric {
 
@@ -36,6 +37,7 @@ struct TargetOptions {
   uint32_t connections_max = 4096;    // of all cores together
   bool header_digest = true;          // a host that asks for one gets it; else it is told no
   bool data_digest = true;
+  DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
 };
 
 }  // namespace cairn::fabric

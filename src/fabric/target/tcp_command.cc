@@ -87,6 +87,7 @@ task::Task<Result<void>> TcpCommand::ask_for_all() {
 void TcpCommand::complete(const nvme::Cqe& completion) {
   cqe = completion;
   state = State::kResponding;
+  --connection->running_;
   if (std::exchange(preempted, false) && --connection->preempted_ == 0) {
     connection->preempted_ended_.set();
   }
