@@ -183,7 +183,8 @@ class UpCommand final : public Command {
                         uri, nqn));
       }
     }
-    say(fmt::format("To change what is served:\n  {0} box ns add --drive mem:size=1G\n"
+    say(
+        fmt::format("To change what is served:\n  {0} box ns add --drive mem:size=1G\n"
                     "  {0} box status\n\n",
                     cairn));
     for (const env::Address& at : box.listening()) {
