@@ -73,6 +73,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void disconnect(const char* why) override { stop(why); }
   bool abort(uint16_t cid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
+  void set_authenticated(bool authenticated) override {
+    if (io_queue_ != nullptr) io_queue_->set_authenticated(authenticated);
+  }
   // IoControl.
   task::Task<nvme::Status> reservation(const nvme::Sqe& sqe, nvme::Pieces data) override;
 
