@@ -96,7 +96,8 @@ class Authenticates(BoxTest):
         totals = self.totals()
         self.assertGreaterEqual(totals["succeeded"], 4)
         self.assertEqual(totals["failed"], 0)
-        self.assertRegex(self.run_ok("box", "stats"), rf"{re.escape(NQN)}: \d+ queues authenticated")
+        self.assertRegex(self.run_ok("box", "stats"),
+                         rf"{re.escape(NQN)}: \d+ queues authenticated")
 
     def test_other_keys_do_not_and_the_box_notes_it(self):
         self.serve()
