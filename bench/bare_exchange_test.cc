@@ -24,7 +24,6 @@ TEST_P(BareExchange, AnswersEveryRequest) {
   const Result<ExchangeFigures> figures = bare_exchange(GetParam());
   ASSERT_TRUE(figures.has_value()) << figures.error().text();
   EXPECT_GT(figures->per_second, 0);
-  EXPECT_GT(figures->latency_ns.count(), 0U);
   EXPECT_GT(figures->client.cpu_us, 0);
   EXPECT_GT(figures->server.system_calls, 0);
 }

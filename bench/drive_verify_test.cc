@@ -123,8 +123,8 @@ TEST(BlockOracle, BytesThatAreNoOracleAreRefused) {
 class FaultyDrive final : public drive::Drive {
  public:
   enum class Fault : uint8_t { kNone, kLost, kMisdirected, kTorn, kZeroed, kError };
-  FaultyDrive(drive::MemoryMedium& medium, Fault fault, uint64_t at)
-      : inner_(medium), fault_(fault), at_(at) {}
+  FaultyDrive(env::Env& env, drive::MemoryMedium& medium, Fault fault, uint64_t at)
+      : inner_(env, medium), fault_(fault), at_(at) {}
   const drive::Geometry& geometry() const override { return inner_.geometry(); }
   task::Task<void> close() override { return gate_.close(); }
 
@@ -167,7 +167,7 @@ struct Trial {
 
 task::Task<void> try_verify(env::Env& env, Trial& trial) {
   auto medium = drive::MemoryMedium::make(env, kBlocks * 4096, 4096);
-  FaultyDrive drive(**medium, trial.fault, 1000);
+  FaultyDrive drive(env, **medium, trial.fault, 1000);
   BlockOracle oracle(kSeed, Lba(1), kBlocks - 2);
   Result<VerifyResult> result =
       co_await verify_drive(env, drive, trial.options, oracle, env.stop_token());

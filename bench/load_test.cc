@@ -48,6 +48,16 @@ TEST(Meter, CountsFromTheFirstEventWhenTheWarmUpTookTheRest) {
   EXPECT_DOUBLE_EQ(meter.per_second(), 30);
 }
 
+TEST(Meter, OneBurstAfterTheWarmUpCountsFromTheFirstEvent) {
+  Load load;
+  load.warm_up_seconds = 1;
+  Meter meter(load);
+  const Time start{1'000'000'000};
+  meter.add(10, start);
+  for (int i = 0; i < 3; ++i) meter.add(10, start + 2_s);
+  EXPECT_DOUBLE_EQ(meter.per_second(), 15);
+}
+
 TEST(Turns, HaveAMinimumOnAMachineTooBusyForThem) {
   Turns turns(Load{});
   const Time late = now() + 1000_s;

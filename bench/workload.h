@@ -53,7 +53,7 @@ struct Sample {
 };
 
 // Counts from the first event after the warm-up to the last event; when the warm-up swallowed all
-// but one of them, from the very first.
+// but those of one moment, from the very first.
 class Meter {
  public:
   explicit Meter(const Load& load) : warm_up_(Duration::from_seconds(load.warm_up_seconds)) {}
@@ -75,7 +75,7 @@ class Meter {
   }
   uint64_t total() const { return total_; }
   double per_second() const {
-    if (measured_ > 0) return rate(measured_, last_ - begin_);
+    if (measured_ > 0 && last_ > begin_) return rate(measured_, last_ - begin_);
     return rate(total_ - first_, last_ - started_);
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/box/advice.h"
+#include "apps/box/patience.h"
 #include "apps/words.h"
 #include "nvme/limits.h"
 #include "nvme/nqn.h"
@@ -114,7 +115,7 @@ task::Task<Attempt<void>> Box::open() {
     if (done) done = co_await add_namespaces(subsystem);
     if (done) done = co_await set_ana_states(subsystem);
   }
-  if (done) done = listen();
+  if (done) done = co_await listen();
   co_return done;
 }
 
@@ -188,7 +189,12 @@ task::Task<Attempt<void>> Box::add_configured(const std::string& nqn,
     }
     options.reservations = std::move(*kept);
   }
-  Result<uint32_t> added = co_await registry_.add_namespace(nqn, options);
+  Result<uint32_t> added = 0;
+  Patience patience(env_);
+  for (bool again = true; again;) {
+    added = co_await registry_.add_namespace(nqn, options);
+    again = co_await patience.after(added);
+  }
   if (!added && added.error() == Errc::kMismatch) {
     // Another drive has the number now: what was reserved was not this one.
     log(LogLevel::kInfo, fmt::format("namespace {} of {} is another one than before: it starts "
@@ -214,15 +220,20 @@ task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
   co_return Attempt<void>{};
 }
 
-Attempt<void> Box::listen() {
+task::Task<Attempt<void>> Box::listen() {
   for (const BoxListener& listener : options_.listeners) {
     for (const std::string& nqn : listener.subsystems) {
       if (const Attempt<std::string> known = find(nqn); !known) {
-        return refuse(fmt::format("the listener at {} is for a subsystem that is not there: {}",
-                                  listener.address.text(), known.error().text));
+        co_return refuse(fmt::format("the listener at {} is for a subsystem that is not there: {}",
+                                     listener.address.text(), known.error().text));
       }
     }
-    Result<env::Address> at = target_.listen(listener.address);
+    Result<env::Address> at = listener.address;
+    Patience patience(env_);
+    for (bool again = true; again;) {
+      at = target_.listen(listener.address);
+      again = co_await patience.after(at);
+    }
     if (!at && at.error() == Errc::kExists && listener.or_any_port) {
       log(LogLevel::kInfo,
           fmt::format("{} is taken: another port is used", listener.address.text()));
@@ -230,14 +241,14 @@ Attempt<void> Box::listen() {
       other.port = 0;
       at = target_.listen(other);
     }
-    if (!at) return std::unexpected(cannot_listen(listener.address, at.error()));
+    if (!at) co_return std::unexpected(cannot_listen(listener.address, at.error()));
     listening_.push_back(*at);
     registry_.add_port({.port_id = static_cast<uint16_t>(listening_.size()),
                         .listen = *at,
                         .advertise = listener.advertise,
                         .subsystems = listener.subsystems});
   }
-  return {};
+  co_return Attempt<void>{};
 }
 
 task::Task<void> Box::close() {

@@ -75,7 +75,7 @@ class Box {
   task::Task<Attempt<void>> add_configured(const std::string& nqn, nvme::NamespaceOptions options);
   task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
-  Attempt<void> listen();
+  task::Task<Attempt<void>> listen();
   Attempt<void> keep(std::string_view what);
   Attempt<void> set_access(const std::string& nqn, HostAccess access);
   HostAccess access_of(std::string_view nqn) const;

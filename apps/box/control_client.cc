@@ -35,6 +35,8 @@ Problem no_answer(const std::string& path, const Error& error) {
   const std::string socket = in_quotes(path);
   switch (error.code()) {
     case Errc::kUnreachable:
+    case Errc::kReset:
+    case Errc::kClosed:
       return {
           fmt::format("no box listens at {}: start one with 'cairn box', or name its socket "
                       "with --control PATH",
@@ -50,6 +52,11 @@ Problem no_answer(const std::string& path, const Error& error) {
       return {fmt::format("the box at {} cannot be asked: {}: look whether it still runs", socket,
                           error.text())};
   }
+}
+
+// Nobody listens there, or who did is just ending.
+bool is_gone(const Error& error) {
+  return error == Errc::kUnreachable || error == Errc::kReset || error == Errc::kClosed;
 }
 
 bool serves(const Json& status, const std::string& nqn) {
@@ -73,7 +80,7 @@ task::Task<Attempt<std::vector<std::string>>> find_boxes(env::Env& env,
   const std::string question = encode_request({}) + "\n";
   for (const std::string& path : paths) {
     Result<std::string> reply = co_await exchange(env, path, question, timeout);
-    if (!reply && reply.error() == Errc::kUnreachable) continue;
+    if (!reply && is_gone(reply.error())) continue;
     if (!reply) co_return std::unexpected(no_answer(path, reply.error()));
     const Attempt<Json> status = decode_reply(*reply);
     if (!status) co_return refuse(fmt::format("{}: {}", in_quotes(path), status.error().text));

@@ -18,15 +18,14 @@ namespace cairn::apps {
 
 namespace {
 
-std::string shared_folder() { return fmt::format("/tmp/cairn-{}", ::getuid()); }
-
-// The best first.
-std::vector<std::string> folders() {
-  std::vector<std::string> all;
+// The same for boxes and for those who ask them.
+std::string control_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/') all.push_back(fmt::format("{}/cairn", runtime));
-  all.push_back(shared_folder());
-  return all;
+  std::error_code error;
+  if (runtime != nullptr && runtime[0] == '/' && std::filesystem::is_directory(runtime, error)) {
+    return fmt::format("{}/cairn", runtime);
+  }
+  return fmt::format("/tmp/cairn-{}", ::getuid());
 }
 
 // Anybody may have made a folder in /tmp before us.
@@ -55,11 +54,8 @@ Attempt<void> check_folder(const std::string& folder) {
 }  // namespace
 
 Attempt<std::string> make_control_path(uint16_t port) {
-  std::string folder;
-  for (const std::string& each : folders()) {
-    folder = each;
-    if (::mkdir(each.c_str(), 0700) == 0 || errno == EEXIST) break;
-  }
+  const std::string folder = control_folder();
+  (void)::mkdir(folder.c_str(), 0700);  // why it could not be made, check_folder finds out
   if (const Attempt<void> checked = check_folder(folder); !checked) {
     return std::unexpected(checked.error());
   }
@@ -68,14 +64,12 @@ Attempt<std::string> make_control_path(uint16_t port) {
 
 std::vector<std::string> control_paths() {
   std::vector<std::string> paths;
-  for (const std::string& folder : folders()) {
-    if (!check_folder(folder)) continue;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("box-") && name.ends_with(".sock"))
-        paths.push_back(entry.path().string());
-    }
+  const std::string folder = control_folder();
+  if (!check_folder(folder)) return paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("box-") && name.ends_with(".sock")) paths.push_back(entry.path().string());
   }
   std::ranges::sort(paths);
   return paths;

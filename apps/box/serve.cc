@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/box/control_server.h"
+#include "apps/box/patience.h"
 #include "apps/words.h"
 #include "task/sync.h"
 
@@ -25,16 +26,20 @@ Problem cannot_control(const std::string& path, const Error& error) {
 }
 
 // The control socket's path; empty when there is to be none.
-Attempt<std::string> listen_for_control(ControlServer& control, const Box& box,
-                                        const ServeOptions& options) {
-  if (!options.control_path) return std::string();
+task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer& control,
+                                                    const Box& box, const ServeOptions& options) {
+  if (!options.control_path) co_return std::string();
   Attempt<std::string> path = options.control_path(box.listening().front().port);
-  if (!path) return path;
+  if (!path) co_return path;
   const env::Address at{.family = env::Address::Family::kLocal, .path = *path};
-  if (Result<void> listening = control.listen(at); !listening) {
-    return std::unexpected(cannot_control(*path, listening.error()));
+  Result<void> listening;
+  Patience patience(env);
+  for (bool again = true; again;) {
+    listening = control.listen(at);
+    again = co_await patience.after(listening);
   }
-  return path;
+  if (!listening) co_return std::unexpected(cannot_control(*path, listening.error()));
+  co_return path;
 }
 
 }  // namespace
@@ -44,7 +49,8 @@ task::Task<Attempt<void>> serve_box(env::Env& env, const ServeOptions& options) 
   ControlServer control(env, box);
   Attempt<void> outcome = co_await box.open();
   if (outcome) {
-    if (const Attempt<std::string> path = listen_for_control(control, box, options); path) {
+    const Attempt<std::string> path = co_await listen_for_control(env, control, box, options);
+    if (path) {
       if (options.ready) options.ready(box, *path);
       task::Event never;
       const Result<void> stopped = co_await never.wait(env.stop_token());

@@ -46,10 +46,10 @@ TEST(DiscoveryPage, EntriesAreGolden) {
   EXPECT_EQ(where(self), "192.0.2.9 8009");
   EXPECT_EQ(self.subsystem_nqn.get().value_or(""), kDiscoveryNqn);
   const Bytes entry = Bytes(page).subspan(2048, 1024);
-  EXPECT_EQ(entry[0], std::byte{3});  // TRTYPE TCP
-  EXPECT_EQ(entry[1], std::byte{1});  // ADRFAM IPv4
-  EXPECT_EQ(entry[2], std::byte{2});  // SUBTYPE NVM
-  EXPECT_EQ(entry[3], std::byte{4});  // TREQ: flow control can be switched off
+  EXPECT_EQ(entry[0], std::byte{3});                     // TRTYPE TCP
+  EXPECT_EQ(entry[1], std::byte{1});                     // ADRFAM IPv4
+  EXPECT_EQ(entry[2], std::byte{2});                     // SUBTYPE NVM
+  EXPECT_EQ(entry[3], std::byte{4});                     // TREQ: flow control can be switched off
   EXPECT_EQ(load<uint16_t>(entry.subspan(4)), 3u);       // PORTID
   EXPECT_EQ(load<uint16_t>(entry.subspan(6)), 0xffffu);  // CNTLID
   EXPECT_EQ(load<uint16_t>(entry.subspan(8)), 32u);      // ASQSZ

@@ -38,11 +38,6 @@ bool writes(const Sqe& sqe) {
   }
 }
 
-bool is_reservation(IoOpcode opcode) {
-  return opcode == IoOpcode::kReservationRegister || opcode == IoOpcode::kReservationReport ||
-         opcode == IoOpcode::kReservationAcquire || opcode == IoOpcode::kReservationRelease;
-}
-
 }  // namespace
 
 void IoQueue::submit(Command& command) {
@@ -69,6 +64,12 @@ void IoQueue::submit(Command& command) {
 void IoQueue::abandon_first(StatusCode code) {
   Command& command = *std::exchange(first_, nullptr);
   command.complete(make_cqe(command.sqe, Status(code)));
+}
+
+bool IoQueue::abandon(Command& command) {
+  if (first_ != &command) return false;
+  abandon_first(StatusCode::kAbortRequested);
+  return true;
 }
 
 task::Task<void> IoQueue::close() {

@@ -165,8 +165,8 @@ LogBytes ana_page(const Subsystem& subsystem, bool groups_only) {
     for (const Le32& nsid : members) append(page, nsid);
   }
   // Hosts compute its size from Identify Controller and read all of it, in pieces.
-  constexpr size_t kSizeMax = sizeof(AnaHeader) + kAnaGroupsMax * sizeof(AnaGroup) +
-                              kNamespacesMax * sizeof(Le32);
+  constexpr size_t kSizeMax =
+      sizeof(AnaHeader) + kAnaGroupsMax * sizeof(AnaGroup) + kNamespacesMax * sizeof(Le32);
   page.resize(kSizeMax);
   return page;
 }

@@ -60,6 +60,11 @@ enum class IoOpcode : uint8_t {
   kFabrics = 0x7f,
 };
 
+constexpr bool is_reservation(IoOpcode opcode) {
+  return opcode == IoOpcode::kReservationRegister || opcode == IoOpcode::kReservationReport ||
+         opcode == IoOpcode::kReservationAcquire || opcode == IoOpcode::kReservationRelease;
+}
+
 // The opcode of every Fabrics command, on any queue; byte 4 (FCTYPE) says which.
 inline constexpr uint8_t kFabricsOpcode = 0x7f;
 

@@ -146,9 +146,9 @@ class Listeners(BoxTest):
         port = first.port
         first.stop()
         box = self.start_box("--drive", "mem:size=1M", listen=(f"0.0.0.0:{port}", f"[::]:{port}"))
-        for line in (f"serving {NQN} at 0.0.0.0:{port}\n  nvme connect -t tcp -a 127.0.0.1 -s {port}",
-                     f"serving {NQN} at [::]:{port}\n  nvme connect -t tcp -a ::1 -s {port}"):
-            self.assertIn(line, box.said)
+        for at, reached in (("0.0.0.0", "127.0.0.1"), ("[::]", "::1")):
+            self.assertIn(f"serving {NQN} at {at}:{port}\n"
+                          f"  nvme connect -t tcp -a {reached} -s {port} ", box.said)
         for address in ("127.0.0.1", "::1"):
             socket.create_connection((address, port)).close()
 

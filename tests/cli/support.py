@@ -27,15 +27,19 @@ class CliTest(unittest.TestCase):
 
     def run_cairn(self, *words, denied=None, **options):
         """Runs cairn; denied=("EPERM", "io_uring_setup") makes that system call fail."""
-        command = [*filter(None, _options.emulator.split(";")), _options.cairn, *words]
-        if denied:
-            if self.is_emulated:
-                self.skipTest("an emulated program has no seccomp filter of its own")
-            command = [_options.deny_calls, *denied, *command]
+        command = self.command(words, denied)
         options.setdefault("cwd", self.folder)
         options.setdefault("stdout", subprocess.PIPE)
         return subprocess.run(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                               errors="backslashreplace", timeout=60, check=False, **options)
+
+    def command(self, words, denied=None):
+        command = [*filter(None, _options.emulator.split(";")), _options.cairn, *map(str, words)]
+        if denied:
+            if self.is_emulated:
+                self.skipTest("an emulated program has no seccomp filter of its own")
+            command = [_options.deny_calls, *denied, *command]
+        return command
 
     def run_ok(self, *words, **options):
         """Runs cairn, which must end well and say nothing on stderr; returns its stdout."""
@@ -71,13 +75,12 @@ class CliTest(unittest.TestCase):
 class Running:
     """A cairn that serves. It is killed when its test ends, unless it has ended before."""
 
-    def __init__(self, test, words, until, **options):
-        command = [*filter(None, _options.emulator.split(";")), _options.cairn, *words]
+    def __init__(self, test, words, until, denied=None, **options):
         options.setdefault("cwd", test.folder)
         self._log = tempfile.TemporaryFile("w+", errors="backslashreplace")
         test.addCleanup(self._log.close)
         self._process = subprocess.Popen(
-            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            test.command(words, denied), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=self._log, text=True, errors="backslashreplace", **options)
         test.addCleanup(self._process.stdout.close)
         test.addCleanup(self.kill)

@@ -47,16 +47,12 @@ class Up(BoxTest):
         self.assertEqual(serving.findall(again.said), serving.findall(up.said))
 
     def test_another_port_when_it_is_taken(self):
-        with socket.socket() as taken:
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                taken.bind(("127.0.0.1", 4420))
-                taken.listen()
-            except OSError:
-                pass  # by somebody else, who will do as well
-            up = self.up()
-            self.assertNotEqual(up.port, 4420)
-            self.assertIn("127.0.0.1:4420 is taken: another port is used", up.log)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            self.write("c.toml", f"[[listener]]\naddress = '127.0.0.1:{port}'\n")
+            up = self.up("--config", "c.toml")
+            self.assertNotEqual(up.port, port)
+            self.assertIn(f"127.0.0.1:{port} is taken: another port is used", up.log)
 
     def test_a_folder_of_its_own_which_one_at_a_time_may_use(self):
         self.up("--data", "d")

@@ -16,24 +16,6 @@ WORLD_TEST_SUITE(Commands);
 
 using nvme::SglDescriptor;
 
-// An admin queue and one I/O queue.
-struct Pair {
-  explicit Pair(env::Env& env) : box(env), admin(env), queue(env) {}
-  Task<void> open(Scene& scene) {
-    co_await box.open(scene.any_port());
-    co_await admin.arrive(box.address);
-    co_await queue.join(box.address, admin, 1);
-  }
-  Task<void> close() {
-    admin.stream.reset();
-    queue.stream.reset();
-    co_await box.close();
-  }
-  Box box;
-  RawHost admin;
-  RawHost queue;
-};
-
 struct Wrong {
   const char* name;
   Sqe sqe;
@@ -42,7 +24,7 @@ struct Wrong {
 };
 
 WORLD_TEST(Commands, WrongOnesGetTheirStatus) {
-  Pair pair(env);
+  BoxAndHost pair(env);
   co_await pair.open(scene);
   RawHost& host = pair.queue;
   const auto io = [&](IoOpcode opcode, uint64_t lba, uint32_t blocks, SglDescriptor sgl,
@@ -111,7 +93,7 @@ WORLD_TEST(Commands, WrongOnesGetTheirStatus) {
 }
 
 WORLD_TEST(Commands, UnknownOpcodesAreRefusedOnBothQueues) {
-  Pair pair(env);
+  BoxAndHost pair(env);
   co_await pair.open(scene);
   const std::set<uint8_t> known = {0x00, 0x01, 0x02, 0x05, 0x08, 0x09,
                                    0x0d, 0x0e, 0x11, 0x15, 0x19, 0x7f};
@@ -132,7 +114,7 @@ WORLD_TEST(Commands, UnknownOpcodesAreRefusedOnBothQueues) {
 
 // The first with an id goes on; the second is refused.
 WORLD_TEST(Commands, AnIdInUseIsAConflict) {
-  Pair pair(env);
+  BoxAndHost pair(env);
   co_await pair.open(scene);
   RawHost& host = pair.queue;
   const std::vector<std::byte> data = pattern(kBlock, 5);
@@ -160,7 +142,7 @@ WORLD_TEST(Commands, AnIdInUseIsAConflict) {
 
 // Many more commands than the queue has entries, none of which can end by itself.
 WORLD_TEST(Commands, MoreThanTheQueueHoldsEndTheConnection) {
-  Pair pair(env);
+  BoxAndHost pair(env);
   co_await pair.open(scene);
   RawHost& host = pair.queue;
   std::vector<std::byte> all;
@@ -177,7 +159,7 @@ WORLD_TEST(Commands, MoreThanTheQueueHoldsEndTheConnection) {
 }
 
 WORLD_TEST(Commands, ManyInOneSegmentAreAllAnswered) {
-  Pair pair(env);
+  BoxAndHost pair(env);
   co_await pair.open(scene);
   RawHost& host = pair.queue;
   std::vector<std::byte> all;
@@ -204,7 +186,7 @@ WORLD_TEST(Commands, ManyInOneSegmentAreAllAnswered) {
 }
 
 WORLD_TEST(Commands, ByteAfterByteIsAsGoodAsAllAtOnce) {
-  Pair pair(env);
+  BoxAndHost pair(env);
   co_await pair.open(scene);
   RawHost& host = pair.queue;
   Sqe write = host.io(IoOpcode::kWrite, 3, 1);

@@ -16,18 +16,8 @@ WORLD_TEST_SUITE(Data);
 using nvme::DataPiece;
 using nvme::SglDescriptor;
 
-struct Pair {
-  explicit Pair(env::Env& env) : box(env), admin(env), queue(env) {}
-  Task<void> open(Scene& scene, nvme::IcReqOptions options = {}) {
-    co_await box.open(scene.any_port());
-    co_await admin.arrive(box.address, options);
-    co_await queue.join(box.address, admin, 1, options);
-  }
-  Task<void> close() {
-    admin.stream.reset();
-    queue.stream.reset();
-    co_await box.close();
-  }
+struct Pair : BoxAndHost {
+  using BoxAndHost::BoxAndHost;
   // A write of `blocks` that waits for its data, and the R2T it waits with.
   Task<nvme::R2t> begin_write(Sqe& sqe, uint32_t blocks) {
     sqe = queue.io(IoOpcode::kWrite, 0, blocks);
@@ -44,9 +34,6 @@ struct Pair {
     const nvme::Cqe cqe = co_await admin.ask(sqe);
     EXPECT_EQ(cqe.dw0 & 1, 0u) << "it was there to be aborted";
   }
-  Box box;
-  RawHost admin;
-  RawHost queue;
 };
 
 // Digests and alignment as a host may ask for them.

@@ -59,64 +59,61 @@ WORLD_TEST(Deadlines, WhoNeverConnectsIsDropped) {
   co_await box.close();
 }
 
-// Reads of 31 MiB that nobody takes: the connection ends, and the other host never waits for it.
+// A host that asks for more than a box has buffers for and then does nothing, and two others, one
+// of them on its core.
+struct Crowd : BoxAndHost {
+  Crowd(env::Env& env, const BoxOptions& options)
+      : BoxAndHost(env, options), neighbour(env), other(env) {}
+  Task<void> open_all(Scene& scene) {
+    co_await BoxAndHost::open(scene);
+    co_await neighbour.join(box.address, admin, 2);
+    co_await other.join(box.address, admin, 3);
+  }
+  Task<void> send_much(IoOpcode opcode) {
+    for (int i = 0; i < 31; ++i) {
+      Sqe sqe = queue.io(opcode, 0, 256);
+      sqe.sgl1 = SglDescriptor::transport(256 * kBlock);
+      co_await queue.deliver(queue.capsule(sqe));
+    }
+  }
+  Task<void> expect_others_served(env::Env& env, int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      co_await expect_served(env, neighbour, "next to a host that does nothing");
+      co_await expect_served(env, other, "on another core");
+      const Result<void> slept = co_await task::sleep_for(env, 1_s);
+      EXPECT_TRUE(slept.has_value());
+    }
+  }
+  Task<void> close_all() {
+    neighbour.stream.reset();
+    other.stream.reset();
+    co_await close();
+  }
+  RawHost neighbour;
+  RawHost other;
+};
+
 WORLD_TEST(Deadlines, WhoStopsReadingIsDropped) {
   BoxOptions options;
   options.target.write_timeout = 10_s;
-  Box box(env, options);
-  co_await box.open(scene.any_port());
-  RawHost admin(env);
-  co_await admin.arrive(box.address);
-  RawHost dead(env);
-  co_await dead.join(box.address, admin, 1);
-  RawHost neighbour(env);
-  co_await neighbour.join(box.address, admin, 2);
-  RawHost other(env);
-  co_await other.join(box.address, admin, 3);
-  for (int i = 0; i < 31; ++i) {
-    Sqe read = dead.io(IoOpcode::kRead, 0, 256);
-    read.sgl1 = SglDescriptor::transport(256 * kBlock);
-    co_await dead.deliver(dead.capsule(read));
-  }
-  for (int second = 0; second < 15; ++second) {
-    co_await expect_served(env, neighbour, "while a host does not read");
-    co_await expect_served(env, other, "while a host does not read");
-    const Result<void> slept = co_await task::sleep_for(env, 1_s);
-    EXPECT_TRUE(slept.has_value());
-  }
-  EXPECT_EQ(box.target().connections(), 3u) << "the dead one is gone";
-  for (RawHost* host : {&admin, &dead, &neighbour, &other}) host->stream.reset();
-  co_await box.close();
+  Crowd crowd(env, options);
+  co_await crowd.open_all(scene);
+  co_await crowd.send_much(IoOpcode::kRead);
+  co_await crowd.expect_others_served(env, 15);
+  EXPECT_EQ(crowd.box.target().connections(), 3u) << "the dead one is gone";
+  co_await crowd.close_all();
 }
 
 WORLD_TEST(Deadlines, WhoDoesNotSendItsDataIsDropped) {
   BoxOptions options;
   options.target.data_timeout = 10_s;
-  Box box(env, options);
-  co_await box.open(scene.any_port());
-  RawHost admin(env);
-  co_await admin.arrive(box.address);
-  RawHost dead(env);
-  co_await dead.join(box.address, admin, 1);
-  RawHost neighbour(env);
-  co_await neighbour.join(box.address, admin, 2);
-  RawHost other(env);
-  co_await other.join(box.address, admin, 3);
-  for (int i = 0; i < 31; ++i) {
-    Sqe write = dead.io(IoOpcode::kWrite, 0, 256);
-    write.sgl1 = SglDescriptor::transport(256 * kBlock);
-    co_await dead.deliver(dead.capsule(write));
-  }
-  for (int second = 0; second < 9; ++second) {
-    co_await expect_served(env, neighbour, "while a host does not send");
-    co_await expect_served(env, other, "while a host does not send");
-    const Result<void> slept = co_await task::sleep_for(env, 1_s);
-    EXPECT_TRUE(slept.has_value());
-  }
-  const Duration rest = co_await time_to_end(env, dead);
+  Crowd crowd(env, options);
+  co_await crowd.open_all(scene);
+  co_await crowd.send_much(IoOpcode::kWrite);
+  co_await crowd.expect_others_served(env, 9);
+  const Duration rest = co_await time_to_end(env, crowd.queue);
   EXPECT_LE(rest, 2_s);
-  for (RawHost* host : {&admin, &neighbour, &other}) host->stream.reset();
-  co_await box.close();
+  co_await crowd.close_all();
 }
 
 WORLD_TEST(Deadlines, WhoSendsNoKeepAliveIsDropped) {

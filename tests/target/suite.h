@@ -21,6 +21,25 @@ using nvme::Sqe;
 using nvme::StatusCode;
 using task::Task;
 
+// A box and one host of it, with an admin queue and an I/O queue.
+struct BoxAndHost {
+  explicit BoxAndHost(env::Env& env, const BoxOptions& options = {})
+      : box(env, options), admin(env), queue(env) {}
+  Task<void> open(Scene& scene, nvme::IcReqOptions options = {}) {
+    co_await box.open(scene.any_port());
+    co_await admin.arrive(box.address, options);
+    co_await queue.join(box.address, admin, 1, options);
+  }
+  Task<void> close() {
+    admin.stream.reset();
+    queue.stream.reset();
+    co_await box.close();
+  }
+  Box box;
+  RawHost admin;
+  RawHost queue;
+};
+
 using Simulator = testing::Types<conformance::Sim>;
 
 // Facts that take virtual time.

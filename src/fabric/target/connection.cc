@@ -89,9 +89,7 @@ void TargetConnection::finish() {
 task::Task<void> TargetConnection::close_down(task::Task<void> writer) {
   reading_ended_ = true;
   for (const auto& slot : slots_) {
-    const bool running =
-        slot->state == TcpCommand::State::kRunning || slot->state == TcpCommand::State::kAsking;
-    if (running) slot->cancel->request();
+    if (slot->is_running()) slot->cancel->request();
   }
   if (io_queue_ != nullptr) co_await io_queue_->close();
   co_await env::call_on(core_.env, core_.control, [this](env::Env&) {
@@ -158,16 +156,35 @@ void TargetConnection::abandon_data(TcpCommand& command) {
   command.ttag = static_cast<uint16_t>(next <= UINT16_MAX ? next : command.ttag % slots_max_);
 }
 
+void TargetConnection::cancel(TcpCommand& command) {
+  if (io_queue_ != nullptr && io_queue_->abandon(command)) return;
+  command.cancel->request();
+}
+
 bool TargetConnection::abort(uint16_t cid) {
   for (const auto& slot : slots_) {
-    const bool running =
-        slot->state == TcpCommand::State::kRunning || slot->state == TcpCommand::State::kAsking;
-    if (running && slot->sqe.cid == cid) {
-      slot->cancel->request();
-      return true;
-    }
+    if (!slot->is_running() || slot->sqe.cid != cid) continue;
+    cancel(*slot);
+    return true;
   }
   return false;
+}
+
+// Reservation commands stay: they wait for the one that preempts, and change nothing they may not.
+task::Task<void> TargetConnection::abort_namespace(uint32_t nsid) {
+  for (const auto& slot : slots_) {
+    const bool is_meant = slot->is_running() && slot->sqe.nsid == nsid && !slot->sqe.is_fabrics() &&
+                          !nvme::is_reservation(slot->sqe.io_opcode());
+    if (!is_meant) continue;
+    preempted_ += slot->preempted ? 0 : 1;
+    slot->preempted = true;
+    cancel(*slot);
+  }
+  while (preempted_ > 0) {
+    preempted_ended_.reset();
+    const Result<void> ended = co_await preempted_ended_.wait();
+    CHECK(ended.has_value(), "nobody cancels this wait");
+  }
 }
 
 // --- commands -----------------------------------------------------------------------------------

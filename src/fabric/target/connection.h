@@ -35,7 +35,7 @@ struct TargetCore {
   const TargetOptions& options;
   BufferQueue& buffers;     // for data that moves by data PDUs
   BufferQueue& in_capsule;  // for data that came in a capsule
-  task::Event& drained;  // set when a connection has nothing in flight any more, while draining
+  task::Event& drained;     // set when a connection has nothing in flight any more, while draining
 };
 
 // The connection's part on the control core, and touched there only.
@@ -72,6 +72,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   // QueueLink, called by the registry on this core.
   void disconnect(const char* why) override { stop(why); }
   bool abort(uint16_t cid) override;
+  task::Task<void> abort_namespace(uint32_t nsid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
   void set_authenticated(bool authenticated) override {
     if (io_queue_ != nullptr) io_queue_->set_authenticated(authenticated);
@@ -100,6 +101,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void dispatch(TcpCommand& command);
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);
+  // Asks a running command to end.
+  void cancel(TcpCommand& command);
   // The command ends although its host was asked for data.
   void abandon_data(TcpCommand& command);
   task::Task<void> close_down(task::Task<void> writer);
@@ -138,6 +141,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   CommandIds cids_;                // in use
   TcpCommand* filling_ = nullptr;  // whose memory H2CData is being read into
   OwedData owed_;
+  size_t preempted_ = 0;  // commands that abort_namespace() waits for
+  task::Event preempted_ended_;
   task::Semaphore large_data_{kLargeDataMax};
 
   List<TcpCommand, OutTag> out_;      // to be sent

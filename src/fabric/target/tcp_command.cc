@@ -87,6 +87,9 @@ task::Task<Result<void>> TcpCommand::ask_for_all() {
 void TcpCommand::complete(const nvme::Cqe& completion) {
   cqe = completion;
   state = State::kResponding;
+  if (std::exchange(preempted, false) && --connection->preempted_ == 0) {
+    connection->preempted_ended_.set();
+  }
   // Memory that does not go to the host is free at once, unless it is still being filled.
   if (!has_output && connection->filling_ != this) drop_data();
   connection->queue_out(*this);

@@ -38,6 +38,8 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   void complete(const nvme::Cqe& cqe) override;
   task::CancelToken cancel_token() override { return cancel->token(); }
 
+  // Whether the engine has it.
+  bool is_running() const { return state == State::kRunning || state == State::kAsking; }
   // Gives back the memory of its data.
   void drop_data();
 
@@ -46,6 +48,7 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   // its data came leaves its tag to the data that is owed (OwedData), and the slot takes the next.
   uint16_t ttag = 0;
   State state = State::kFree;
+  bool preempted = false;  // abort_namespace() waits for its end
 
   nvme::DataPointer pointer;
   uint32_t share = 0;             // of the connection's large data

@@ -189,9 +189,10 @@ end_load() {
 
 # --- running
 
-# kernel_errors: what the kernel's NVMe driver complained about during this case.
+# kernel_errors: what the kernel's NVMe driver complained about during this case. A UUID may have a
+# bad word in it by chance.
 kernel_errors() {
-  dmesg | grep -E \
+  dmesg | sed 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}//g' | grep -E \
     'nvme.*(error|fail|invalid|timeout|mismatch|unexpected|bad|warn)|WARNING:|BUG:|I/O error'
 }
 no_complaints() {

@@ -147,7 +147,8 @@ case_errors() {
   connect
   local dev past
   dev=$(device 2)
-  past="-s $(blocks "$dev" $(($(blockdev --getsz "$dev") / 2))) -c $(zero_based "$dev" 4) -z 4096"
+  past=$(blocks "$dev" $(($(blockdev --getsz "$dev") / 2)))
+  past="-s $past -c $(zero_based "$dev" 4) -z 4096"
   if [ "$TARGET" = cairn ]; then
     refused 'LBA Out of Range' nvme read "$dev" $past -d read
   else
@@ -156,7 +157,8 @@ case_errors() {
   refused 'Invalid Command Opcode' nvme io-passthru "$dev" --opcode=0xc0 -n 2
   refused 'Invalid Command Opcode' nvme admin-passthru "/dev/$(controller)" --opcode=0xc0
   # The kernel's target calls it a field, the specification a page.
-  refused 'Invalid \(Field\|Log Page\)' nvme get-log "/dev/$(controller)" --log-id=0xbf --log-len=512
+  refused 'Invalid \(Field\|Log Page\)' \
+    nvme get-log "/dev/$(controller)" --log-id=0xbf --log-len=512
   quiet nvme error-log "/dev/$(controller)" -e 4
   verified_io after "$dev" --size=1M --bs=4k
   state_is live || fail "the controller is not live any more"
