@@ -14,6 +14,7 @@
 #include "apps/box/serve.h"
 #include "apps/box/state_folder.h"
 #include "apps/doctor/facts.h"
+#include "apps/key_file.h"
 #include "apps/log.h"
 #include "apps/output.h"
 #include "apps/world.h"
@@ -43,6 +44,7 @@ Attempt<int> run_box(const Settings& settings, const BoxConfig& config,
   std::optional<StateFolder> state;
   ServeOptions options{.box = config.box};
   options.hooks.log = log_to_stderr(settings.log_level);
+  options.hooks.read_key = read_key_file;
   if (!config.state.empty()) {
     Attempt<StateFolder> opened = StateFolder::open(config.state);
     if (!opened) return std::unexpected(opened.error());

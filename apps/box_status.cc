@@ -77,7 +77,15 @@ std::string stats_text(const Json& answer) {
                     text_bytes(number("bytes_read")), text_bytes(number("bytes_written")),
                     fmt::format("{}", number("media_errors"))});
   }
-  return table_text(rows);
+  std::string text = table_text(rows);
+  for (const Json& each : list_at(answer, "authentication")) {
+    const uint64_t succeeded = number_at(each, "succeeded");
+    const uint64_t failed = number_at(each, "failed");
+    if (succeeded + failed == 0) continue;
+    text += fmt::format("{}: {} queues authenticated, {} failed to\n", text_at(each, "nqn"),
+                        succeeded, failed);
+  }
+  return text;
 }
 
 class StatsCommand final : public Command {

@@ -22,6 +22,7 @@ std::span<const NvmeVerb> nvme_verbs() {
       NvmeVerb{"write-zeroes", "write zeroes to a range", make_nvme_write_zeroes},
       NvmeVerb{"discard", "give up what a range holds", make_nvme_discard},
       NvmeVerb{"reservations", "who has reserved a namespace; reserve it", make_nvme_reservations},
+      NvmeVerb{"gen-key", "make a key for authentication", make_nvme_gen_key},
       NvmeVerb{"verify", "write patterns, read them back, check (OVERWRITES)", make_nvme_verify},
       NvmeVerb{"perf", "measure IOPS, throughput and latency", make_nvme_perf},
   };

@@ -58,6 +58,8 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       target_(env, registry_, options_.target) {
   if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
   registry_.on_drive_failure([this](const nvme::DriveFailure& failure) { log_failure(failure); });
+  registry_.on_authentication(
+      [this](const nvme::AuthenticationFailure& failure) { log_stranger(failure); });
 }
 
 // One line a second for a namespace, however many requests fail.
@@ -70,6 +72,41 @@ void Box::log_failure(const nvme::DriveFailure& failure) {
       fmt::format("namespace {} of {} fails: {}: {}", failure.nsid, failure.nqn,
                   failure.error.text(),
                   full ? "free some space where its file is" : "look after its file or disk"));
+}
+
+// A line a second, however many try; all are counted.
+void Box::log_stranger(const nvme::AuthenticationFailure& failure) {
+  if (env_.now() < strangers_quiet_until_) {
+    ++strangers_unsaid_;
+    return;
+  }
+  strangers_quiet_until_ = env_.now() + 1_s;
+  const uint64_t unsaid = std::exchange(strangers_unsaid_, 0);
+  log(LogLevel::kWarn, fmt::format("{} at {} could not authenticate for {}: {}{}", failure.host_nqn,
+                                   failure.peer.text(), failure.nqn, failure.why,
+                                   unsaid > 0 ? fmt::format(" (and {} more before)", unsaid) : ""));
+}
+
+Attempt<void> Box::demand_authentication(const BoxSubsystem& subsystem) {
+  if (subsystem.hosts.empty()) return {};
+  nvme::AuthPolicy policy;
+  policy.means = subsystem.means;
+  policy.timeout = subsystem.authentication_timeout;
+  for (const BoxHost& host : subsystem.hosts) {
+    if (!hooks_.read_key) return refuse("keys are configured, and there is no way to read them");
+    Attempt<nvme::AuthSecret> key = hooks_.read_key(host.key);
+    if (!key) return std::unexpected(key.error());
+    nvme::AuthKeys keys{.host = std::move(*key), .controller = {}};
+    if (!host.controller_key.empty()) {
+      Attempt<nvme::AuthSecret> controller = hooks_.read_key(host.controller_key);
+      if (!controller) return std::unexpected(controller.error());
+      keys.controller = std::move(*controller);
+    }
+    policy.hosts.emplace(host.nqn, std::move(keys));
+  }
+  Result<void> set = registry_.set_authentication(subsystem.options.nqn, std::move(policy));
+  if (!set) return refuse(fmt::format("{}: {}", subsystem.options.nqn, set.error().text()));
+  return {};
 }
 
 task::Task<Attempt<void>> Box::open() {
@@ -98,6 +135,7 @@ Attempt<void> Box::add_subsystems() {
     if (Result<void> added = registry_.add_subsystem(options); !added) {
       return std::unexpected(cannot_add_subsystem(options.nqn, added.error()));
     }
+    if (Attempt<void> done = demand_authentication(subsystem); !done) return done;
   }
   for (const auto& [nqn, change] : changes_) {
     const bool known = std::ranges::any_of(

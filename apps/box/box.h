@@ -30,6 +30,8 @@ struct BoxHooks {
   std::function<void(LogLevel, std::string_view)> log;
   // Keeps all changes there are; durable when it returns.
   std::function<Attempt<void>(const BoxChanges&)> keep;
+  // The key in a file.
+  std::function<Attempt<nvme::AuthSecret>(const std::string& path)> read_key;
 };
 
 class Box {
@@ -69,6 +71,7 @@ class Box {
   };
   task::Task<Attempt<Turn>> take_turn(std::string nqn);
   Attempt<void> add_subsystems();
+  Attempt<void> demand_authentication(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> add_configured(const std::string& nqn, nvme::NamespaceOptions options);
   task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
@@ -77,6 +80,7 @@ class Box {
   Attempt<void> set_access(const std::string& nqn, HostAccess access);
   HostAccess access_of(std::string_view nqn) const;
   void log_failure(const nvme::DriveFailure& failure);
+  void log_stranger(const nvme::AuthenticationFailure& failure);
   void log(LogLevel level, std::string_view line) const {
     if (hooks_.log) hooks_.log(level, line);
   }
@@ -92,6 +96,8 @@ class Box {
   std::vector<env::Address> listening_;
   std::map<std::string, std::set<uint32_t>, std::less<>> configured_;  // nsids, by NQN
   std::map<std::pair<std::string, uint32_t>, Time> quiet_until_;       // of failures, by nsid
+  Time strangers_quiet_until_;
+  uint64_t strangers_unsaid_ = 0;
   task::Semaphore changing_{1};
 };
 

@@ -116,7 +116,15 @@ task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
                      {"media_errors", totals->media_errors}});
     }
   }
-  co_return listed("namespaces", std::move(all));
+  Json json = listed("namespaces", std::move(all));
+  std::vector<Json> authentication;
+  for (const SubsystemOptions& subsystem : *subsystems) {
+    const nvme::AuthTotals totals = box.registry().authentication_totals(subsystem.nqn);
+    authentication.push_back(
+        {{"nqn", subsystem.nqn}, {"succeeded", totals.succeeded}, {"failed", totals.failed}});
+  }
+  json.update(listed("authentication", std::move(authentication)));
+  co_return json;
 }
 
 Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {

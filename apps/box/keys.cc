@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "apps/box/control_format.h"
@@ -13,6 +14,7 @@
 #include "apps/duration.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
+#include "nvme/auth_message.h"
 #include "nvme/limits.h"
 #include "nvme/nqn.h"
 
@@ -125,6 +127,49 @@ Section namespace_keys_of(BoxOptions& box, BoxSubsystem& subsystem) {
   return keys;
 }
 
+Attempt<void> take_host_nqn(const std::string& text, std::vector<std::string>& into) {
+  if (text.empty() || text.size() > nvme::kNqnMax) {
+    return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
+  }
+  into.push_back(text);
+  return {};
+}
+
+// A host with a key: on the list of those that may connect, and it has to prove itself.
+Section host_keys(BoxSubsystem& subsystem) {
+  const auto host = std::make_shared<BoxHost>();
+  Section keys;
+  keys.text("nqn", host->nqn).required();
+  keys.text("key", host->key).required();
+  keys.text("controller_key", host->controller_key);
+  keys.whole([&subsystem, host]() -> Attempt<void> {
+    const auto same = [&host](const BoxHost& other) { return other.nqn == host->nqn; };
+    if (std::ranges::any_of(subsystem.hosts, same)) {
+      return refuse(fmt::format("{} is there twice: give each host one key", in_quotes(host->nqn)));
+    }
+    if (host->key.empty()) return refuse("key is empty: name the file with the host's key");
+    subsystem.options.allow_any_host = false;
+    Attempt<void> taken = take_host_nqn(host->nqn, subsystem.options.hosts);
+    if (taken) subsystem.hosts.push_back(*host);
+    return taken;
+  });
+  return keys;
+}
+
+// A list of names that replaces the usual one.
+template <class T>
+void add_means(Section& keys, const char* name, std::vector<T>& into,
+               std::optional<T> (*parse)(std::string_view), const char* words) {
+  keys.taken_list(
+      name, 16, [&into] { into.clear(); },
+      [&into, parse, words](const std::string& text) -> Attempt<void> {
+        const std::optional<T> value = parse(text);
+        if (!value) return refuse(fmt::format("{} is not one of {}", in_quotes(text), words));
+        into.push_back(*value);
+        return {};
+      });
+}
+
 Section subsystem_keys(BoxOptions& box) {
   BoxSubsystem& subsystem = box.subsystems.emplace_back();
   nvme::SubsystemOptions& options = subsystem.options;
@@ -135,13 +180,17 @@ Section subsystem_keys(BoxOptions& box) {
   keys.taken("serial", into(options.serial, 20)).taken("model", into(options.model, 40));
   keys.taken_list(
       "hosts", kHostsMax, [&options] { options.allow_any_host = false; },
-      [&options](const std::string& text) -> Attempt<void> {
-        if (text.empty() || text.size() > nvme::kNqnMax) {
-          return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
-        }
-        options.hosts.push_back(text);
-        return {};
-      });
+      [&options](const std::string& text) { return take_host_nqn(text, options.hosts); });
+  keys.tables("host", kHostsMax, [&subsystem] { return host_keys(subsystem); });
+  add_means(keys, "hashes", subsystem.means.hashes, nvme::parse_auth_hash,
+            "sha256, sha384, sha512");
+  add_means(keys, "dh_groups", subsystem.means.groups, nvme::parse_auth_group,
+            "null, ffdhe2048, ffdhe3072, ffdhe4096, ffdhe6144, ffdhe8192");
+  keys.taken("authentication_timeout", into(subsystem.authentication_timeout));
+  keys.whole([&subsystem]() -> Attempt<void> {
+    if (!subsystem.means.hashes.empty() && !subsystem.means.groups.empty()) return {};
+    return refuse("hashes and dh_groups need at least one name each");
+  });
   keys.integer("queues_max", options.queues_max, {.min = 1, .max = 1024});
   keys.integer("queue_entries_max", options.queue_entries_max, {.min = 2, .max = 1024});
   keys.integer("controllers_max", options.controllers_max, {.min = 1, .max = 65519});

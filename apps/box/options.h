@@ -26,8 +26,18 @@ struct BoxListener {
   bool or_any_port = false;             // where the port is taken, another that is free
 };
 
+// A host that has to authenticate. Its keys are in files, which are read when the box starts.
+struct BoxHost {
+  std::string nqn;
+  std::string key;
+  std::string controller_key;  // empty: the box cannot prove itself to this host
+};
+
 struct BoxSubsystem {
   nvme::SubsystemOptions options;
+  std::vector<BoxHost> hosts;
+  nvme::AuthMeans means;
+  Duration authentication_timeout = 30_s;
   std::vector<nvme::NamespaceOptions> namespaces;
   std::map<uint32_t, nvme::AnaState> ana;  // of groups that are not optimized
 };

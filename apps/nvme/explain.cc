@@ -10,6 +10,13 @@
 
 namespace cairn::apps {
 
+namespace {
+
+// The first NVMe status of a refused Connect; reasons of failed authentication are below it.
+constexpr int32_t kStatusMin = static_cast<int32_t>(nvme::StatusCode::kConnectIncompatibleFormat);
+
+}  // namespace
+
 std::string error_words(const Error& error) {
   // error_of() of the host makes these, with the status as their detail.
   const bool is_status =
@@ -33,6 +40,14 @@ Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Ad
                       "way, or wait longer with connect_timeout=60s in the URI",
                       where)};
     case Errc::kDenied:
+      // Connect's own refusals have an NVMe status as their detail.
+      if (error.detail() < kStatusMin) {
+        return {
+            fmt::format("{} at {} and this host, which is {}, do not trust each other ({}): "
+                        "compare the files of dhchap_key and dhchap_ctrl_key in the URI with "
+                        "the keys that the target has for this host",
+                        in_quotes(uri.nqn), where, uri.options.host_nqn, error.what())};
+      }
       return {
           fmt::format("{} at {} does not let this host in, which is {}: allow it there ('cairn "
                       "box --host NQN'), or be another with hostnqn=NQN in the URI",

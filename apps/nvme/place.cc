@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/key_file.h"
 #include "apps/words.h"
 #include "base/units.h"
 
@@ -121,6 +122,9 @@ Attempt<fabric::Uri> find_place(std::string_view text, Needs needs) {
   name_host_stably(gather_host(), uri->options);
   if (text.find("loss_timeout=") == std::string_view::npos) {
     uri->options.loss_timeout = kLossTimeout;
+  }
+  if (Attempt<void> loaded = load_credentials(uri->options); !loaded) {
+    return std::unexpected(loaded.error());
   }
   return uri;
 }

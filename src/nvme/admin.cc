@@ -44,6 +44,11 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
                                             task::CancelToken token) {
   controller.note_traffic();
   if (sqe.fuse() != Fuse::kNone) co_return refused(StatusCode::kInvalidField);
+  if (sqe.is_fabrics() && (sqe.fabrics_type() == FabricsType::kAuthenticationSend ||
+                           sqe.fabrics_type() == FabricsType::kAuthenticationReceive)) {
+    co_return co_await authenticate(controller, queue_id, sqe, data, token);
+  }
+  if (!controller.is_open(queue_id)) co_return refused(StatusCode::kAuthenticationRequired);
   if (queue_id != 0) co_return execute_fabrics_of_io(controller, queue_id, sqe);
   if (sqe.is_fabrics()) co_return execute_fabrics(controller, sqe);
   if (!is_served(sqe.admin_opcode())) co_return refused(StatusCode::kInvalidOpcode);

@@ -30,12 +30,16 @@ bool is_size_valid(const ConnectCommand& command, uint16_t entries_max) {
   return command.queue_size != 0 && command.queue_size < entries_max;
 }
 
-ConnectReply accept(const ConnectRequest& request, Controller& controller) {
+}  // namespace
+
+ConnectReply Registry::State::accept(const ConnectRequest& request, Controller& controller) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   const bool alone = (command.attributes & ConnectAttributes::kDeleteIoQueues) != 0;
   controller.add_queue(command.queue_id, request.core, *request.link, alone);
   ConnectReply reply;
-  reply.dw0 = ConnectResult{.controller_id = controller.id()}.encode();
+  reply.authenticated = !demand_authentication(controller, command.queue_id, request.peer);
+  reply.dw0 = ConnectResult{.controller_id = controller.id(), .authenticate = !reply.authenticated}
+                  .encode();
   reply.controller = &controller;
   reply.queue_id = command.queue_id;
   reply.queue_entries = static_cast<uint16_t>(command.queue_size + 1);
@@ -43,8 +47,6 @@ ConnectReply accept(const ConnectRequest& request, Controller& controller) {
   reply.host = controller.host();
   return reply;
 }
-
-}  // namespace
 
 ConnectReply Registry::State::connect(const ConnectRequest& request) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);

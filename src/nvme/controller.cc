@@ -48,11 +48,38 @@ task::Task<bool> Controller::remove_queue(uint16_t id, QueueLink& link) {
   if (found == queues_.end() || &found->second->link != &link) co_return false;
   const std::unique_ptr<Queue> queue = std::move(found->second);
   queues_.erase(found);
+  if (queue->auth != nullptr) queue->auth->finished();
   if (id == 0) end("the admin queue is gone");
   ++leaving_;
   co_await queue->uses.close();
   --leaving_;
   co_return ending_&& queues_.empty() && leaving_ == 0;
+}
+
+bool Controller::is_open(uint16_t id) const {
+  const auto found = queues_.find(id);
+  return found == queues_.end() || found->second->auth == nullptr || found->second->auth->is_open;
+}
+
+void Controller::set_auth(uint16_t id, std::unique_ptr<QueueAuth> auth) {
+  queues_.at(id)->auth = std::move(auth);
+}
+
+Controller::Queue* Controller::hold(uint16_t id) {
+  const auto found = queues_.find(id);
+  if (found == queues_.end() || !found->second->uses.enter()) return nullptr;
+  return found->second.get();
+}
+
+task::Task<void> Controller::open_queue(Queue& queue, bool open) {
+  co_await env::call_on(env_, queue.core,
+                        [&queue, open](env::Env&) { queue.link.set_authenticated(open); });
+}
+
+void Controller::disconnect_queue(const QueueAuth& auth, const char* why) {
+  for (const auto& [id, queue] : queues_) {
+    if (queue->auth.get() == &auth) gate.spawn(disconnect(*queue, why));
+  }
 }
 
 task::Task<bool> Controller::abort(uint16_t queue_id, uint16_t cid) {

@@ -15,6 +15,7 @@
 #include "nvme/features.h"
 #include "nvme/limits.h"
 #include "nvme/properties.h"
+#include "nvme/queue_auth.h"
 #include "nvme/registry.h"
 #include "nvme/reservation_notices.h"
 #include "task/gate.h"
@@ -37,6 +38,14 @@ class Controller {
     uint32_t keep_alive_ms = 0;
     uint16_t queues_max = 1;
     uint16_t queue_entries_max = 128;
+  };
+  struct Queue {
+    Queue(CoreId on, QueueLink& to, bool alone) : core(on), link(to), may_disconnect(alone) {}
+    CoreId core;
+    QueueLink& link;
+    bool may_disconnect;
+    std::unique_ptr<QueueAuth> auth;  // null: it need not authenticate
+    task::Gate uses;                  // calls on the link
   };
   Controller(env::Env& env, Subsystem& subsystem, const Options& options);
   Controller(const Controller&) = delete;
@@ -71,6 +80,16 @@ class Controller {
   // Takes the queue out and waits until nobody uses its link. True: it was the controller's last,
   // and the caller ends the controller.
   task::Task<bool> remove_queue(uint16_t id, QueueLink& link);
+  // Whether commands of this queue are executed: it has authenticated, or need not.
+  bool is_open(uint16_t id) const;
+  void set_auth(uint16_t id, std::unique_ptr<QueueAuth> auth);
+  // While held, a queue that leaves waits, and stays as it is. Null: it is not there, or leaving.
+  Queue* hold(uint16_t id);
+  static void release(Queue& queue) { queue.uses.leave(); }
+  // Lets the core of a held queue know whether its commands may be executed.
+  task::Task<void> open_queue(Queue& queue, bool open);
+  // Ends the connection of the queue with this authentication soon, if it is still there.
+  void disconnect_queue(const QueueAuth& auth, const char* why);
   // Asks the queue's transport to stop a command. False: there is no such queue or command.
   task::Task<bool> abort(uint16_t queue_id, uint16_t cid);
 
@@ -94,13 +113,6 @@ class Controller {
   task::Gate gate;
 
  private:
-  struct Queue {
-    Queue(CoreId on, QueueLink& to, bool alone) : core(on), link(to), may_disconnect(alone) {}
-    CoreId core;
-    QueueLink& link;
-    bool may_disconnect;
-    task::Gate uses;  // calls on the link
-  };
   struct KeepAliveTimer : task::Timer {
     using Timer::Timer;
     Controller* self = nullptr;

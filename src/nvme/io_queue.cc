@@ -41,6 +41,9 @@ bool writes(const Sqe& sqe) {
 }  // namespace
 
 void IoQueue::submit(Command& command) {
+  if (!context_.authenticated) [[unlikely]] {
+    return command.complete(make_cqe(command.sqe, final(StatusCode::kAuthenticationRequired)));
+  }
   const Fuse fuse = command.sqe.fuse();
   if (first_ != nullptr && fuse != Fuse::kSecond) abandon_first(StatusCode::kAbortedMissingFused);
   switch (fuse) {

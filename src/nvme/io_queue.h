@@ -41,12 +41,14 @@ class IoQueue {
     IoControl& control;
     HostId host{};
     IoLimits limits;
+    bool authenticated = true;  // false: every command is refused until set_authenticated()
   };
   explicit IoQueue(const Context& context) : context_(context) {}
 
   // Takes a command; its complete() is called once, perhaps before this returns. The order of calls
   // is the order of the queue: it decides which commands fuse.
   void submit(Command& command);
+  void set_authenticated(bool authenticated) { context_.authenticated = authenticated; }
   // Completes the first of a fused pair whose second has not come. False: it is no such command,
   // and its own token ends it.
   bool abandon(Command& command);

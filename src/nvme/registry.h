@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "drive/source.h"
 #include "env/env.h"
+#include "nvme/auth_policy.h"
 #include "nvme/command_format.h"
 #include "nvme/core_namespace.h"
 #include "nvme/fabrics_format.h"
@@ -42,6 +43,8 @@ class QueueLink {
   // Asks every command on this namespace to stop; done when those that were in flight have ended
   // (Preempt and Abort). A transport that leaves it out lets them finish in their own time.
   virtual task::Task<void> abort_namespace(uint32_t /*nsid*/) { co_return; }
+  // Whether commands of an I/O queue may be executed: it has authenticated, or has failed to.
+  virtual void set_authenticated(bool /*authenticated*/) {}
 
  protected:
   ~QueueLink() = default;
@@ -69,10 +72,7 @@ struct ConnectReply {
   CoreNamespaces* namespaces = nullptr;
   HostId host{};
   IoLimits limits;
-};
-
-struct HostEntry {
-  std::string nqn;
+  bool authenticated = true;  // false: nothing but authentication until set_authenticated()
 };
 
 // Where reservations are kept that survive a restart (PTPL). Implemented by whoever has a place.
@@ -141,6 +141,22 @@ struct DriveFailure {
 };
 using DriveFailureHook = std::function<void(const DriveFailure&)>;
 
+// A host that failed to authenticate. What is known of it is for our own log: `why` says more than
+// the host is told.
+struct AuthenticationFailure {
+  std::string nqn;
+  std::string host_nqn;  // as it calls itself
+  env::Address peer;
+  const char* why = "";
+};
+using AuthenticationHook = std::function<void(const AuthenticationFailure&)>;
+
+// Transactions of a subsystem's queues, by how they ended.
+struct AuthTotals {
+  uint64_t succeeded = 0;
+  uint64_t failed = 0;
+};
+
 // An address that hosts are told of by discovery.
 struct PortOptions {
   uint16_t port_id = 1;
@@ -171,6 +187,12 @@ class Registry {
   task::Task<Result<void>> resize_namespace(std::string_view nqn, uint32_t nsid, uint64_t bytes);
   task::Task<Result<void>> set_ana_state(std::string_view nqn, uint32_t group, AnaState state);
   Result<void> set_hosts(std::string_view nqn, bool any, std::vector<std::string> hosts);
+  // Hosts that the policy names authenticate each of their queues from now on; queues that are
+  // connected stay as they are until their host authenticates again. kNotFound, kInvalid.
+  Result<void> set_authentication(std::string_view nqn, AuthPolicy policy);
+  // `hook` is called here for each transaction that fails; how often is limited by address.
+  void on_authentication(AuthenticationHook hook);
+  AuthTotals authentication_totals(std::string_view nqn) const;
   // `hook` is called here when the medium of a namespace fails, not for each request when many do.
   // Set it before subsystems are added.
   void on_drive_failure(DriveFailureHook hook);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nvme/answer.h"
+#include "nvme/auth_limiter.h"
 #include "nvme/controller.h"
 #include "nvme/log_pages.h"
 #include "nvme/registry.h"
@@ -39,6 +40,9 @@ class Registry::State {
   task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
                              MutableBytes data, task::CancelToken token);
 
+  // authentication.cc
+  bool demand_authentication(Controller& controller, uint16_t queue_id, const env::Address& peer);
+
   env::Env& env;
   Time started;
   std::map<std::string, std::unique_ptr<Subsystem>, std::less<>> subsystems;
@@ -47,13 +51,22 @@ class Registry::State {
   uint64_t generation = 1;  // GENCTR
   bool loading = false;
   DriveFailureHook failure_hook;
+  AuthenticationHook authentication_hook;
+  AuthLimiter limiter;
   task::Semaphore changes{1};  // changes of the configuration are made one at a time
 
  private:
+  ConnectReply accept(const ConnectRequest& request, Controller& controller);
   ConnectReply connect_admin(const ConnectRequest& request, Subsystem& subsystem,
                              std::string_view host_nqn);
   ConnectReply connect_io(const ConnectRequest& request, Subsystem& subsystem,
                           std::string_view host_nqn);
+  task::Task<Answer> authenticate(Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                                  MutableBytes data, task::CancelToken token);
+  task::Task<Answer> take_authentication(Controller& controller, Controller::Queue& queue,
+                                         Bytes message, task::CancelToken token);
+  task::Task<void> settle(Controller& controller, Controller::Queue& queue);
+  void note_failure(Controller& controller, QueueAuth& auth, const char* why);
   Answer execute_fabrics(Controller& controller, const Sqe& sqe);
   Answer execute_fabrics_of_io(const Controller& controller, uint16_t queue_id, const Sqe& sqe);
   Answer identify(Controller& controller, const Sqe& sqe, MutableBytes data);

@@ -33,7 +33,9 @@ struct TestLink final : QueueLink {
     return cid == abortable;
   }
   bool take_traffic() override { return std::exchange(traffic, false); }
+  void set_authenticated(bool is_so) override { authenticated = is_so; }
 
+  bool authenticated = false;
   std::string disconnected_why;
   std::vector<uint16_t> aborted;
   uint16_t abortable = 0xffff;

@@ -52,6 +52,9 @@ class Subsystem {
   bool allows(std::string_view host_nqn) const;
   void set_hosts(bool any, std::vector<std::string> hosts);
 
+  std::shared_ptr<const AuthPolicy> authentication;  // null: nobody has to
+  AuthTotals authenticated;
+
   // Null: no such namespace.
   Namespace* find(uint32_t nsid);
   const std::map<uint32_t, Namespace>& namespaces() const { return namespaces_; }

@@ -7,6 +7,7 @@ import re
 import time
 import unittest
 
+import keys_for_tests
 from linux_guest import STATUS_CANNOT, Guest, GuestError, Setup
 from target import CairnBox, KernelTarget, MIB, TargetError
 
@@ -20,7 +21,7 @@ LONG_CASES = {"header_digest", "data_digest", "short_queues", "link_flaps", "tar
 
 def case_names():
     """In the order in which they are written."""
-    for file in ("identify", "data", "change", "link"):
+    for file in ("identify", "data", "change", "link", "auth"):
         text = (CASES / f"{file}.sh").read_text()
         yield from re.findall(r"^case_(\w+)\(\)", text, re.MULTILINE)
 
@@ -89,8 +90,10 @@ class KernelHost(unittest.TestCase):
         if reason:
             return STATUS_CANNOT, reason
         kind = "cairn" if isinstance(self.target, CairnBox) else "kernel"
+        keys = f"HOST_KEY={keys_for_tests.HOST} BOX_KEY={keys_for_tests.CONTROLLER}" \
+               f" OTHER_KEY={keys_for_tests.OTHER}"
         command = (f"ADDR={self.target.address_for_guests} PORT={self.target.port}"
-                   f" NQN={self.target.nqn} TARGET={kind}; run_case {case}")
+                   f" NQN={self.target.nqn} TARGET={kind} {keys}; run_case {case}")
         try:
             status, reason = self.guest.run(command, CASE_LIMIT_S, self.answer)
         except GuestError as error:

@@ -5,9 +5,11 @@ import itertools
 import pathlib
 import socket
 import struct
+import subprocess
 import time
 import unittest
 
+import keys_for_tests
 from cairn_host import run_cairn_host_cases
 from kernel_host import at_end, report
 from target import AnaTarget, why_no_command
@@ -53,6 +55,36 @@ class CairnHost(unittest.TestCase):
         for state in ("inaccessible", "optimized"):
             self.target.set_ana_state(1, 1, state)
         self.assertIsNone(self.target.trouble())
+
+    def test_cairn_nvme_authenticates(self):
+        if self.kernel == "6.1":
+            self.skipTest("this kernel is built without authentication")
+        files = keys_for_tests.write_files(self.folder)
+        # The target keeps a controller key for good: one-way comes first.
+        for mutual, (hash_name, group) in itertools.product((False, True), keys_for_tests.MEANS):
+            with self.subTest(hash=hash_name, group=group, mutual=mutual):
+                nqn = self.target.demand_keys(hash_name, group, mutual)
+                self.expect_let_in(nqn, files["host"], files["controller"] if mutual else None)
+        self.expect_kept_out(nqn, "is its key the right one", files["other"])
+        self.expect_kept_out(nqn, "impostor", files["host"], files["other"])
+        self.assertIsNone(self.target.trouble())
+
+    def id_ns(self, nqn, key, controller_key=None):
+        uri = (f"nvme-tcp://{self.target.address}:{self.target.port}/{nqn}"
+               f"?hostnqn={keys_for_tests.HOST_NQN}&queues=2&dhchap_key={key}")
+        if controller_key:
+            uri += f"&dhchap_ctrl_key={controller_key}"
+        return subprocess.run([self.program, "nvme", "id-ns", uri], capture_output=True, text=True,
+                              timeout=ANSWER_LIMIT_S)
+
+    def expect_let_in(self, *words):
+        result = self.id_ns(*words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def expect_kept_out(self, nqn, reason, *keys):
+        result = self.id_ns(nqn, *keys)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(reason, result.stderr)
 
     def test_cairn_nvme(self):
         reason = why_no_command(self.program, "nvme")

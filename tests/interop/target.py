@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 
+import keys_for_tests
 from linux_guest import HOST_SEEN_FROM_GUEST, SCRIPTS, Guest, Setup, wait_until
 
 NQN = "nqn.2026-11.io.cairn:interop"
@@ -179,11 +180,23 @@ class AnaTarget(KernelTarget):
         self._do("subsystem", self.nqn)
         for nsid, group in {1: 1, 2: 1, 3: 2}.items():
             self._do("namespace", self.nqn, nsid, f"ns{nsid}", group)
+        if self._kernel != "6.1":
+            for hash_name, group in keys_for_tests.MEANS:
+                self._do("subsystem", f"{self.nqn}-{hash_name}-{group}")
+                self._do("namespace", f"{self.nqn}-{hash_name}-{group}", 1, "ns1")
         for number, port in enumerate((self.port, self.second_port), 1):
             self._do("port", number, self.address, port, self._in_capsule_bytes, self.nqn)
             for group in (1, 2):
                 state = "optimized" if group == number else "non-optimized"
                 self.set_ana_state(number, group, state)
+
+    def demand_keys(self, hash_name, group, mutual):
+        """Serves a subsystem, whose name is returned, to the host that has the key."""
+        nqn = f"{self.nqn}-{hash_name}-{group}"
+        controller_key = keys_for_tests.CONTROLLER if mutual else "none"
+        self._do("host", nqn, keys_for_tests.HOST_NQN, hash_name, group, keys_for_tests.HOST,
+                 controller_key)
+        return nqn
 
     def set_ana_state(self, port_number, group, state):
         """The hosts are told. `state` is a word of nvmet: optimized, inaccessible, ..."""
@@ -211,7 +224,10 @@ class CairnBox(Target):
     def command(self):
         folder = self._folder.resolve()
         drives = [self._drive(folder, nsid, size) for nsid, size in NAMESPACES.items()]
-        words = [self._program, "box", "--listen", f"{self.address}:{self.port}", "--nqn", self.nqn,
+        config = folder / "box.toml"
+        config.write_text(keys_for_tests.box_config(self.nqn, folder))
+        words = [self._program, "box", "--config", config, "--nqn", self.nqn,
+                 "--listen", f"{self.address}:{self.port}",
                  "--advertise", f"{self.address_for_guests}:{self.port}"]
         for drive in drives:
             words += ["--drive", drive]

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/units.h"
 #include "fabric/doorbell.h"
+#include "fabric/host/credentials.h"
 
 namespace cairn::fabric {
 
@@ -29,9 +31,17 @@ struct HostOptions {
   uint16_t depth = 128;      // commands outstanding on each; likewise
   DoorbellOptions doorbell;  // of the I/O queues; an admin queue's commands never wait
 
-  Duration connect_timeout = 10_s;    // of each queue: from the first SYN to Connect's answer
-  Duration admin_timeout = 10_s;      // of each admin command
-  Duration io_timeout = 30_s;         // of each I/O command; then the connection is given up
+  // Files of DH-HMAC-CHAP secrets, this host's and the controller's. Whoever may read files turns
+  // them into `credentials`; a session that is given names only refuses to open.
+  std::string key_file;
+  std::string controller_key_file;
+  std::shared_ptr<const HostCredentials> credentials;  // null: none
+
+  Duration authenticate_timeout = 30_s;  // of each queue's transaction
+  Duration reauthenticate = 0_s;         // the admin queue's, so often while it lives; 0: never
+  Duration connect_timeout = 10_s;       // of each queue: from the first SYN to Connect's answer
+  Duration admin_timeout = 10_s;         // of each admin command
+  Duration io_timeout = 30_s;            // of each I/O command; then the connection is given up
   Duration keep_alive = 5_s;          // KATO; 0: none, and a silent target is noticed by I/O only
   Duration reconnect_delay = 100_ms;  // before the first try; doubles with each, half is chance
   Duration reconnect_delay_max = 10_s;

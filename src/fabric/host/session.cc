@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "fabric/host/authenticate.h"
 #include "nvme/command_format.h"
 #include "nvme/property_format.h"
 #include "task/deadline.h"
@@ -169,6 +170,20 @@ task::Task<void> HostSession::keep_alive_loop() {
     lose(answer ? Error(Errc::kReset, "the target refuses to be kept alive",
                         answer->status.value() >> 1)
                 : answer.error());
+  }
+}
+
+// Commands in flight go on meanwhile.
+task::Task<void> HostSession::reauthenticate_loop() {
+  while (!lost_) {
+    const Duration pause = options_.host.reauthenticate;
+    const Result<void> slept = co_await task::sleep_for(env_, pause, closing_.token());
+    if (!slept || lost_) co_return;
+    task::Deadline deadline(env_, env_.now() + options_.host.authenticate_timeout,
+                            closing_.token());
+    const Result<void> done = co_await authenticate(*this, *admin_, deadline.token());
+    env_.trace().record("host.reauthenticated", done ? 1 : 0);
+    if (!done && !closing_.requested()) lose(done.error());
   }
 }
 

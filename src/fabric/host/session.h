@@ -17,6 +17,7 @@
 #include "fabric/host/options.h"
 #include "fabric/host/queue.h"
 #include "nvme/event_format.h"
+#include "nvme/fabrics_format.h"
 #include "nvme/identify_controller_format.h"
 #include "nvme/property_format.h"
 #include "task/cancel.h"
@@ -91,7 +92,8 @@ class HostSession final : private HostQueue::Owner {
 
   // Connects the admin queue, enables the controller, learns what it can do, connects its I/O
   // queues and asks for events. Errors of HostQueue::open, and: kDenied (this host may not),
-  // kNotFound (no such subsystem), kLimit (busy: try later), kUnsupported, kInvalid, kIo. Once.
+  // kDenied, kUnsupported (authentication: authenticate.h), kNotFound (no such subsystem), kLimit
+  // (busy: try later), kUnsupported, kInvalid, kIo. Once.
   task::Task<Result<void>> open(task::CancelToken token);
   // Shuts the controller down if it still answers, ends every connection and waits for all that
   // uses the session.
@@ -100,6 +102,7 @@ class HostSession final : private HostQueue::Owner {
 
   env::Env& env() { return env_; }
   const HostOptions& options() const { return options_.host; }
+  const std::string& nqn() const { return options_.nqn; }
   // Why it can no longer be used; none while it can.
   const std::optional<Error>& lost() const { return lost_; }
   // After open() failed: the target says that trying again is pointless.
@@ -147,7 +150,10 @@ class HostSession final : private HostQueue::Owner {
   task::Task<Result<void>> wait_until_ready(task::CancelToken token);
   task::Task<Result<void>> identify(task::CancelToken token);
   task::Task<Result<void>> connect_io(task::CancelToken token);
-  task::Task<Result<void>> connect_queue(HostQueue& queue, uint16_t size, task::CancelToken token);
+  task::Task<Result<nvme::ConnectResult>> connect_queue(HostQueue& queue, uint16_t size,
+                                                        task::CancelToken token);
+  task::Task<Result<void>> authenticate_queue(HostQueue& queue, nvme::ConnectResult connected,
+                                              task::CancelToken token);
   Error connect_error(const nvme::Cqe& cqe);
   task::Task<Result<void>> ask_for_events(task::CancelToken token);
   task::Task<Result<uint64_t>> get_property(nvme::PropertyOffset offset, task::CancelToken token);
@@ -161,6 +167,7 @@ class HostSession final : private HostQueue::Owner {
   void hand_back_waiting();
   task::Task<void> event_loop();
   task::Task<void> keep_alive_loop();
+  task::Task<void> reauthenticate_loop();
   task::Task<void> shut_down();
   task::Task<void> send_abort(uint16_t queue_id, uint16_t command_id);
   HostQueue* pick(const HostCommand& command);

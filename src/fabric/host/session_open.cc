@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fabric/host/admin.h"
+#include "fabric/host/authenticate.h"
 #include "fabric/host/session.h"
 #include "fabric/host/status_error.h"
 #include "nvme/fabrics_format.h"
@@ -51,6 +52,10 @@ uint32_t in_capsule_limit(const nvme::IdentifyController& identity) {
 }  // namespace
 
 task::Task<Result<void>> HostSession::open(task::CancelToken token) {
+  if (!options_.host.key_file.empty() && options_.host.credentials == nullptr) {
+    refused_ = true;
+    co_return fail(Errc::kInvalid, "the file of the host's key was not read");
+  }
   Result<void> done = co_await connect_admin(token);
   if (done) done = co_await enable(token);
   if (done) done = co_await identify(token);
@@ -60,6 +65,9 @@ task::Task<Result<void>> HostSession::open(task::CancelToken token) {
   if (!done) co_return done;
   is_open_ = true;
   if (options_.host.keep_alive > 0_s) gate_.spawn(keep_alive_loop());
+  if (options_.host.reauthenticate > 0_s && options_.host.credentials != nullptr) {
+    gate_.spawn(reauthenticate_loop());
+  }
   gate_.spawn(event_loop());
   env_.trace().record("host.session_open", controller_id_, io_.size());
   co_return Result<void>{};
@@ -84,16 +92,20 @@ std::unique_ptr<HostQueue> HostSession::make_queue(uint16_t id, uint16_t slots) 
 
 task::Task<Result<void>> HostSession::connect_admin(task::CancelToken token) {
   admin_ = make_queue(0, kAdminEntries - 1);
-  Result<void> connected = co_await connect_queue(*admin_, kAdminEntries - 1, token);
-  co_return connected;
+  const Result<nvme::ConnectResult> connected =
+      co_await connect_queue(*admin_, kAdminEntries - 1, token);
+  if (!connected) co_return fail(connected.error());
+  controller_id_ = connected->controller_id;
+  Result<void> authenticated = co_await authenticate_queue(*admin_, *connected, token);
+  co_return authenticated;
 }
 
 // `size` is zero-based, as SQSIZE is.
-task::Task<Result<void>> HostSession::connect_queue(HostQueue& queue, uint16_t size,
-                                                    task::CancelToken token) {
+task::Task<Result<nvme::ConnectResult>> HostSession::connect_queue(HostQueue& queue, uint16_t size,
+                                                                   task::CancelToken token) {
   task::Deadline deadline(env_, env_.now() + options_.host.connect_timeout, token);
   Result<void> opened = co_await queue.open(deadline.token());
-  if (!opened) co_return opened;
+  if (!opened) co_return fail(opened.error());
   if (lost_) co_return fail(*lost_);
 
   nvme::ConnectCommand command;
@@ -115,13 +127,33 @@ task::Task<Result<void>> HostSession::connect_queue(HostQueue& queue, uint16_t s
   const Result<nvme::Cqe> answer = co_await connect;
   if (!answer) co_return fail(answer.error());
   if (!answer->get_status().ok()) co_return fail(connect_error(*answer));
-  const nvme::ConnectResult result = nvme::ConnectResult::decode(answer->dw0);
-  if (result.authenticate || result.authenticate_and_tls) {
+  co_return nvme::ConnectResult::decode(answer->dw0);
+}
+
+// When the target demands it, and also when it has to prove itself: an impostor would not ask.
+task::Task<Result<void>> HostSession::authenticate_queue(HostQueue& queue,
+                                                         nvme::ConnectResult connected,
+                                                         task::CancelToken token) {
+  const std::shared_ptr<const HostCredentials>& credentials = options_.host.credentials;
+  const bool wants_proof =
+      credentials != nullptr && credentials->keys.controller && options_.nqn != nvme::kDiscoveryNqn;
+  if (connected.authenticate_and_tls) {
     refused_ = true;
-    co_return fail(Errc::kUnsupported, "the target demands authentication");
+    co_return fail(Errc::kUnsupported, "the target demands a secure channel after authentication");
   }
-  if (queue.id() == 0) controller_id_ = result.controller_id;
-  co_return Result<void>{};
+  if (!connected.authenticate && !wants_proof) co_return Result<void>{};
+  if (credentials == nullptr) {
+    refused_ = true;
+    co_return fail(Errc::kDenied, "the target demands authentication, and there is no key for it");
+  }
+  task::Deadline deadline(env_, env_.now() + options_.host.authenticate_timeout, token);
+  Result<void> done = co_await authenticate(*this, queue, deadline.token());
+  env_.trace().record("host.authenticated", queue.id(), done ? 1 : 0);
+  // With the same keys the next attempt would end as this one.
+  if (!done && (done.error() == Errc::kDenied || done.error() == Errc::kUnsupported)) {
+    refused_ = true;
+  }
+  co_return done;
 }
 
 Error HostSession::connect_error(const nvme::Cqe& cqe) {
@@ -239,9 +271,11 @@ task::Task<Result<void>> HostSession::connect_io(task::CancelToken token) {
   for (uint16_t id = 1; id <= queues + 1; ++id) {
     io_.push_back(make_queue(id, slots));
     HostQueue& queue = *io_.back();
-    Result<void> connected = co_await connect_queue(queue, size, token);
-    if (!connected) co_return connected;
+    const Result<nvme::ConnectResult> connected = co_await connect_queue(queue, size, token);
+    if (!connected) co_return fail(connected.error());
     queue.set_in_capsule_max(in_capsule_limit(*identity_));
+    Result<void> authenticated = co_await authenticate_queue(queue, *connected, token);
+    if (!authenticated) co_return authenticated;
   }
   co_return Result<void>{};
 }

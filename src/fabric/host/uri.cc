@@ -68,6 +68,8 @@ struct DurationOption {
   bool may_be_never = false;
 };
 constexpr std::array kDurations = {
+    DurationOption{"dhchap_timeout", &HostOptions::authenticate_timeout},
+    DurationOption{"dhchap_again", &HostOptions::reauthenticate, true},
     DurationOption{"connect_timeout", &HostOptions::connect_timeout},
     DurationOption{"admin_timeout", &HostOptions::admin_timeout},
     DurationOption{"io_timeout", &HostOptions::io_timeout},
@@ -172,6 +174,22 @@ std::expected<void, std::string> set_switch(const Option& option, bool& to) {
   return {};
 }
 
+std::expected<void, std::string> set_file(const Option& option, std::string& to) {
+  std::optional<std::string> name = decode(option.value);
+  if (!name || name->empty() || name->find('\0') != std::string::npos) {
+    return Problem(fmt::format("{}='{}' is not the name of a file", option.key, option.value));
+  }
+  // A key in the URI would be seen by everybody who lists processes.
+  if (name->starts_with("DHHC-1:")) {
+    return Problem(
+        fmt::format("{} takes the name of a file with the key, not the key itself: put "
+                    "the key into a file, and make another, for this one is known now",
+                    option.key));
+  }
+  to = std::move(*name);
+  return {};
+}
+
 std::expected<void, std::string> set_duration(const Option& option, const DurationOption& which,
                                               HostOptions& options) {
   if (which.may_be_never && option.value == "never") {
@@ -224,6 +242,8 @@ std::expected<void, std::string> set_option(const Option& option, uint16_t port,
     options.host_nqn = std::move(*nqn);
     return {};
   }
+  if (key == "dhchap_key") return set_file(option, options.key_file);
+  if (key == "dhchap_ctrl_key") return set_file(option, options.controller_key_file);
   if (key == "hostid") {
     const auto id = parse_uuid(option.value);
     if (!id) return Problem(fmt::format("hostid='{}' is not a UUID", option.value));
@@ -284,6 +304,10 @@ std::expected<Uri, std::string> Uri::parse(std::string_view text) {
     const Option option{.key = pair.substr(0, equals), .value = pair.substr(equals + 1)};
     if (auto set = set_option(option, port, uri); !set) return Problem(set.error());
   }
+  if (!uri.options.controller_key_file.empty() && uri.options.key_file.empty()) {
+    return Problem(
+        "dhchap_ctrl_key needs dhchap_key too: a target proves itself to a host that does");
+  }
   return uri;
 }
 
@@ -297,6 +321,10 @@ std::string Uri::text() const {
   for (size_t i = 1; i < paths.size(); ++i) add("path", paths[i].text());
   if (!options.host_nqn.empty()) add("hostnqn", encode(options.host_nqn));
   if (options.host_id != defaults.host_id) add("hostid", uuid_text(options.host_id));
+  if (!options.key_file.empty()) add("dhchap_key", encode(options.key_file));
+  if (!options.controller_key_file.empty()) {
+    add("dhchap_ctrl_key", encode(options.controller_key_file));
+  }
   if (options.header_digest) add("hdgst", "on");
   if (options.data_digest) add("ddgst", "on");
   if (options.queues != defaults.queues) add("queues", fmt::to_string(options.queues));

@@ -26,6 +26,8 @@ inline constexpr uint16_t kDiscoveryPort = 8009;
 //   nsid=N              1 to 4294967294, default 1
 //   path=HOST[:PORT]    another way to the same subsystem; several times, 16 ways at most
 //   hostnqn=NQN, hostid=UUID
+//   dhchap_key=FILE, dhchap_ctrl_key=FILE    keys: names of files, which others read
+//   dhchap_timeout, dhchap_again             as the times below
 //   hdgst=on|off, ddgst=on|off
 //   queues=N, depth=N, retries=N
 //   batching=off|fixed|adaptive, caravan=N, caravan_bytes=N, doorbell=50us   see DoorbellOptions

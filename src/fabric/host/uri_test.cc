@@ -39,6 +39,16 @@ TEST(Uri, FillsInWhatIsLeftOut) {
   EXPECT_EQ(discovery->text(), "nvme-tcp://[::1]:8009");
 }
 
+TEST(Uri, NamesKeyFiles) {
+  const std::string text =
+      "nvme-tcp://1.2.3.4:4420/x?nsid=1&dhchap_key=keys%2Fhost&dhchap_ctrl_key=k";
+  const auto uri = Uri::parse(text);
+  ASSERT_TRUE(uri) << uri.error();
+  EXPECT_EQ(uri->options.key_file, "keys/host");
+  EXPECT_EQ(uri->options.controller_key_file, "k");
+  EXPECT_EQ(uri->text(), text);
+}
+
 TEST(Uri, SaysWhatIsWrongAndWhere) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "does not begin with"},
@@ -67,6 +77,9 @@ TEST(Uri, SaysWhatIsWrongAndWhere) {
       {"nvme-tcp://1.2.3.4/x?kato=99999999999999999999s", "is not a time"},
       {"nvme-tcp://1.2.3.4/x?hostid=12", "is not a UUID"},
       {"nvme-tcp://1.2.3.4/x?hostnqn=", "is no host NQN"},
+      {"nvme-tcp://1.2.3.4/x?dhchap_key=", "is not the name of a file"},
+      {"nvme-tcp://1.2.3.4/x?dhchap_key=DHHC-1:00:AAAA:", "not the key itself"},
+      {"nvme-tcp://1.2.3.4/x?dhchap_ctrl_key=k", "needs dhchap_key too"},
       {"nvme-tcp://1.2.3.4/x?path=nowhere", "'nowhere' is not HOST"},
   };
   for (const auto& [text, part] : cases) {

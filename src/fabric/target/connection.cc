@@ -258,12 +258,13 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
     if (queue_id_ > 0) {
       rules_.in_capsule_max = kInCapsuleMax;
       receiver_.grow(kStagingSize);
-      io_queue_ =
-          std::make_unique<nvme::IoQueue>(nvme::IoQueue::Context{.namespaces = *reply.namespaces,
-                                                                 .buffers = core_.env.buffers(),
-                                                                 .control = *this,
-                                                                 .host = reply.host,
-                                                                 .limits = reply.limits});
+      io_queue_ = std::make_unique<nvme::IoQueue>(
+          nvme::IoQueue::Context{.namespaces = *reply.namespaces,
+                                 .buffers = core_.env.buffers(),
+                                 .control = *this,
+                                 .host = reply.host,
+                                 .limits = reply.limits,
+                                 .authenticated = reply.authenticated});
     }
     sq_head_ = 1 % queue_entries_;
   }

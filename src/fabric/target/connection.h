@@ -75,6 +75,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   bool abort(uint16_t cid) override;
   task::Task<void> abort_namespace(uint32_t nsid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
+  void set_authenticated(bool authenticated) override {
+    if (io_queue_ != nullptr) io_queue_->set_authenticated(authenticated);
+  }
   // IoControl.
   task::Task<nvme::Status> reservation(const nvme::Sqe& sqe, nvme::Pieces data) override;
 

@@ -70,6 +70,22 @@ nvmet_port() {
   for nqn; do ln -s "$nvmet/subsystems/$nqn" "$folder/subsystems/$nqn"; done
 }
 
+# nvmet_host NQN HOST HASH GROUP KEY CONTROLLER_KEY: only this host may use the subsystem, with this
+# key. CONTROLLER_KEY `none`: the target has none. The first port serves it.
+nvmet_host() {
+  local folder=$nvmet/hosts/$2 subsystem=$nvmet/subsystems/$1
+  [ -d "$folder" ] || mkdir "$folder"
+  [ -e "$nvmet/ports/1/subsystems/$1" ] || ln -s "$subsystem" "$nvmet/ports/1/subsystems/$1"
+  if [ ! -e "$subsystem/allowed_hosts/$2" ]; then
+    echo 0 >"$subsystem/attr_allow_any_host"
+    ln -s "$folder" "$subsystem/allowed_hosts/$2"
+  fi
+  echo "hmac($3)" >"$folder/dhchap_hash"
+  echo "$4" >"$folder/dhchap_dhgroup"
+  echo -n "$5" >"$folder/dhchap_key"
+  [ "$6" = none ] || echo -n "$6" >"$folder/dhchap_ctrl_key"
+}
+
 # nvmet_ana PORT GROUP STATE: optimized, non-optimized, inaccessible, persistent-loss or change.
 nvmet_ana() {
   local folder=$nvmet/ports/$1/ana_groups/$2

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that hold one DH-HMAC-CHAP secret, and are nobody's business but their owner's.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "apps/problem.h"
+#include "fabric/host/options.h"
+#include "nvme/auth_secret.h"
+
+namespace cairn::apps {
+
+// The secret in a file that only its owner may read, this user or root. The Problem names the file
+// and what to do, and shows none of what is in it.
+Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
+
+// Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
+// is.
+Attempt<void> write_key_file(const std::string& path, std::string_view text);
+
+// Reads the key files that the options name, if any, into their credentials.
+Attempt<void> load_credentials(fabric::HostOptions& options);
+
+}  // namespace cairn::apps

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn nvme gen-key`: a new DH-HMAC-CHAP secret.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <utility>
+
+#include "apps/key_file.h"
+#include "apps/nvme/commands.h"
+#include "apps/nvme/connect.h"
+#include "apps/output.h"
+#include "apps/words.h"
+#include "crypto/secret.h"
+#include "nvme/auth_message.h"
+#include "nvme/auth_secret.h"
+#include "nvme/nqn.h"
+
+namespace cairn::apps {
+
+namespace {
+
+class GenKeyCommand final : public Command {
+ public:
+  explicit GenKeyCommand(CLI::App& app) {
+    add_value(
+        app, "--hmac HASH",
+        "bind the key to its owner's NQN with sha256, sha384 or sha512, whose length it gets",
+        [this](const std::string& text) -> Attempt<void> {
+          hash_ = nvme::parse_auth_hash(text);
+          if (hash_) return {};
+          return refuse(fmt::format("{} is not one of sha256, sha384, sha512", in_quotes(text)));
+        });
+    add_value(app, "--nqn NQN", "mix the owner's name into the new key",
+              [this](const std::string& text) -> Attempt<void> {
+                if (text.empty() || text.size() > nvme::kNqnMax) {
+                  return refuse(fmt::format("{} is no NQN", in_quotes(text)));
+                }
+                nqn_ = text;
+                return {};
+              });
+    add_value(app, "--output FILE", "write it to a new file of mode 0600 instead of printing it",
+              [this](const std::string& text) -> Attempt<void> {
+                output_ = text;
+                return {};
+              });
+    add_settings(app, options_.settings);
+    set_examples(app, {"cairn nvme gen-key --output host.key",
+                       "cairn nvme gen-key --hmac sha512 --output controller.key"});
+  }
+
+  Attempt<int> run() override {
+    std::string text;
+    const Attempt<void> ran =
+        run_in_world(options_, [&](env::Env& env) { return make(env, text); });
+    if (!ran) return std::unexpected(ran.error());
+    Attempt<void> kept;
+    if (output_.empty()) {
+      say(text);
+    } else {
+      kept = write_key_file(output_, text);
+    }
+    crypto::wipe(std::as_writable_bytes(std::span(text)));
+    if (!kept) return std::unexpected(kept.error());
+    if (!output_.empty()) say(fmt::format("{}: a new key, for its owner's eyes only\n", output_));
+    return kExitOk;
+  }
+
+ private:
+  task::Task<Attempt<void>> make(env::Env& env, std::string& text) {
+    const nvme::AuthHash hash = hash_.value_or(nvme::AuthHash::kSha256);
+    crypto::Digest key(nvme::size_of(hash));
+    env.fill_secret(key.mutable_bytes());
+    if (!nqn_.empty()) key = nvme::bind_to_name(hash, key.bytes(), nqn_);
+    text = nvme::AuthSecret::make(hash_, key.bytes()).text() + "\n";
+    co_return Attempt<void>{};
+  }
+
+  NvmeOptions options_;
+  std::optional<nvme::AuthHash> hash_;
+  std::string nqn_;
+  std::string output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_nvme_gen_key(CLI::App& app) {
+  return std::make_unique<GenKeyCommand>(app);
+}
+
+}  // namespace cairn::apps
