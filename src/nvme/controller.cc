@@ -58,7 +58,8 @@ task::Task<bool> Controller::remove_queue(uint16_t id, QueueLink& link) {
 
 bool Controller::is_open(uint16_t id) const {
   const auto found = queues_.find(id);
-  return found == queues_.end() || found->second->auth == nullptr || found->second->auth->is_open;
+  if (found == queues_.end()) return false;
+  return found->second->auth == nullptr || found->second->auth->is_open;
 }
 
 void Controller::set_auth(uint16_t id, std::unique_ptr<QueueAuth> auth) {

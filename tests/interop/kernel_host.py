@@ -91,7 +91,7 @@ class KernelHost(unittest.TestCase):
             return STATUS_CANNOT, reason
         kind = "cairn" if isinstance(self.target, CairnBox) else "kernel"
         keys = f"HOST_KEY={keys_for_tests.HOST} BOX_KEY={keys_for_tests.CONTROLLER}" \
-               f" OTHER_KEY={keys_for_tests.OTHER}"
+               f" OTHER_KEY={keys_for_tests.OTHER} KEY_HOST_ID={keys_for_tests.HOST_ID}"
         command = (f"ADDR={self.target.address_for_guests} PORT={self.target.port}"
                    f" NQN={self.target.nqn} TARGET={kind} {keys}; run_case {case}")
         try:

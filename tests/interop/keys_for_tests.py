@@ -17,8 +17,9 @@ def secret(fill, hash_id=0, size=32):
 HOST = secret(0x11, 1)
 CONTROLLER = secret(0x22, 2, 48)
 OTHER = secret(0x33)
-# As guests have it.
-HOST_NQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
+# Not the usual name of guests: what asks for a key stays out of the sight of other cases.
+HOST_ID = "22222222-2222-3333-4444-555555555555"
+HOST_NQN = f"nqn.2014-08.org.nvmexpress:uuid:{HOST_ID}"
 
 # Hash and DH group of a subsystem each.
 MEANS = (("sha256", "null"), ("sha256", "ffdhe2048"), ("sha384", "ffdhe2048"),

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cases: DH-HMAC-CHAP with a box that demands it. It has a subsystem $NQN-HASH-GROUP for each choice
-# of means, and for the guest's host the keys HOST_KEY and BOX_KEY; OTHER_KEY is nobody's.
+# of means, and for the host KEY_HOST_ID the keys HOST_KEY and BOX_KEY; OTHER_KEY is nobody's.
+
+as_host() { # COMMAND...
+  "$@" "--hostnqn=nqn.2014-08.org.nvmexpress:uuid:$KEY_HOST_ID" "--hostid=$KEY_HOST_ID"
+}
 
 # authenticated HASH GROUP OPTIONS...: connects and reads; the kernel says which means it used.
 authenticated() {
   local hash=$1 group=$2 NQN=$NQN-$1-$2
   shift 2
   dmesg -c >/dev/null
-  connect --nr-io-queues=2 "$@"
+  as_host connect --nr-io-queues=2 "$@"
   pattern 64 data
   put data "$(device 1)" 0
   same_as data 0 "$(device 1)" 0 64 || fail "what was written is not read back"
@@ -20,7 +24,7 @@ authenticated() {
 
 # stays_out OPTIONS...
 stays_out() {
-  ! nvme connect -t tcp -a "$ADDR" -s "$PORT" -n "$NQN-sha256-null" --reconnect-delay=1 \
+  ! as_host nvme connect -t tcp -a "$ADDR" -s "$PORT" -n "$NQN-sha256-null" --reconnect-delay=1 \
     --ctrl-loss-tmo=0 "$@" >/tmp/case/out 2>&1 || fail "connected with $*"
   expect "no controller with $*" no_controllers
 }
@@ -56,7 +60,7 @@ again() { (($(dmesg | grep -c 'authenticated with hash') > 1)); }
 case_authentication_again() {
   only_with_keys
   local NQN=$NQN-sha256-ffdhe2048
-  connect "--dhchap-secret=$HOST_KEY"
+  as_host connect "--dhchap-secret=$HOST_KEY"
   begin_load 1
   echo "$HOST_KEY" >"/sys/class/nvme/$(controller)/dhchap_secret"
   expect "authenticated again" again
