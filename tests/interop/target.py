@@ -16,6 +16,7 @@ from linux_guest import HOST_SEEN_FROM_GUEST, SCRIPTS, Guest, Setup, wait_until
 
 NQN = "nqn.2026-11.io.cairn:interop"
 MIB = 1024 * 1024
+CONTROL = "box.sock"  # in the folder of its box: others may serve the same name meanwhile
 # Namespaces at the start. The first is large enough for mkfs.xfs, which wants 300 MiB.
 NAMESPACES = {1: 512 * MIB, 2: 64 * MIB}
 # Those that cases add and remove.
@@ -227,7 +228,7 @@ class CairnBox(Target):
         config = folder / "box.toml"
         config.write_text(keys_for_tests.box_config(self.nqn, folder))
         words = [self._program, "box", "--config", config, "--nqn", self.nqn,
-                 "--listen", f"{self.address}:{self.port}",
+                 "--control", CONTROL, "--listen", f"{self.address}:{self.port}",
                  "--advertise", f"{self.address_for_guests}:{self.port}"]
         for drive in drives:
             words += ["--drive", drive]
@@ -279,7 +280,8 @@ class CairnBox(Target):
         self._ns("resize", "--nsid", nsid, "--size", size)
 
     def _ns(self, verb, *words):
-        command = [self._program, "box", "ns", verb, "--nqn", self.nqn, *words]
+        command = [self._program, "box", "ns", verb, "--control", CONTROL, "--nqn", self.nqn,
+                   *words]
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                                 cwd=self._folder, timeout=START_LIMIT_S)
         if result.returncode:
