@@ -53,7 +53,6 @@ Doorbell::Doorbell(env::Env& env, const DoorbellOptions& options, Ring ring, voi
     : env_(env),
       options_(options),
       count_max_(options.mode == DoorbellOptions::Mode::kOff ? 1 : options.count),
-      bytes_max_(options.bytes),
       ring_(ring),
       owner_(owner),
       timer_(&Doorbell::on_delay) {
@@ -70,7 +69,7 @@ bool Doorbell::add(size_t bytes, bool no_delay, size_t others) {
   if (options_.mode == DoorbellOptions::Mode::kOff) return ring(RingCause::kAlone);
   if (no_delay) return ring(RingCause::kNoDelay);
   if (waiting_ >= count_max_) return ring(RingCause::kCount);
-  if (waiting_bytes_ >= bytes_max_) return ring(RingCause::kBytes);
+  if (waiting_bytes_ >= options_.bytes) return ring(RingCause::kBytes);
   if (waiting_ > patience(others)) return ring(RingCause::kIdle);
   if (!timer_.is_armed()) env_.arm(timer_, env_.now() + options_.delay);
   return false;

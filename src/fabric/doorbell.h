@@ -26,7 +26,7 @@ struct DoorbellOptions {
   };
   Mode mode = Mode::kAdaptive;
   uint16_t count = 16;         // messages of one caravan
-  uint32_t bytes = 64 * 1024;  // of one caravan; a single message may be larger
+  uint32_t bytes = 64 * 1024;  // that are worth a send; what waits beyond them goes along
   Duration delay = 50_us;      // the longest a message waits for others
 };
 
@@ -77,9 +77,10 @@ class Doorbell {
   // Whether what waits may leave. Stays so until all of it has left.
   bool is_rung() const { return rung_; }
 
-  // What one send may take.
+  // What one send may take. Large messages share one: the kernel is entered once for them too, but
+  // the first of them must not wait for the copying of many.
   bool takes_more(size_t messages, size_t bytes) const {
-    return messages == 0 || (messages < count_max_ && bytes < bytes_max_);
+    return messages == 0 || (messages < count_max_ && bytes < kSendMax);
   }
   // So much left in one send, and with it all that waited, or not.
   void left(size_t messages, size_t bytes, bool all);
@@ -89,6 +90,7 @@ class Doorbell {
   const LaneCounters& counters() const { return counters_; }
 
  private:
+  static constexpr size_t kSendMax = 512 * 1024;
   struct DelayTimer : task::Timer {
     using Timer::Timer;
     Doorbell* bell = nullptr;
@@ -100,7 +102,6 @@ class Doorbell {
   env::Env& env_;
   const DoorbellOptions options_;
   const size_t count_max_;
-  const size_t bytes_max_;
   Ring ring_;
   void* owner_;
   size_t waiting_ = 0;
