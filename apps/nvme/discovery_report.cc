@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/nvme/fields.h"
+#include "apps/table.h"
 #include "apps/words.h"
 #include "fabric/host/uri.h"
 
@@ -165,7 +166,7 @@ std::string text_of(std::span<const DiscoveredService> services) {
                       escaped(record.address), escaped(record.service),
                       uri.empty() ? escaped(record.nqn) : uri});
     }
-    out += aligned(rows);
+    out += table_text(rows);
   }
   return out;
 }

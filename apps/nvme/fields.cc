@@ -98,20 +98,4 @@ std::string decimal_text(const nvme::Le128& value) {
   return digits;
 }
 
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out;
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      const bool is_last = i + 1 == row.size();
-      out += is_last ? row[i] + "\n" : fmt::format("{:<{}}  ", row[i], widths[i]);
-    }
-  }
-  return out;
-}
-
 }  // namespace cairn::apps

@@ -62,8 +62,5 @@ std::string celsius_text(uint16_t kelvin);
 std::string hex_text(std::span<const uint8_t> bytes);
 // Decimal digits of 128 bits.
 std::string decimal_text(const nvme::Le128& value);
-// Rows of columns, each as wide as its widest; the first row is a heading. The last column is not
-// filled up.
-std::string aligned(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace cairn::apps

@@ -11,6 +11,7 @@
 #include "apps/json_text.h"
 #include "apps/nvme/logs.h"
 #include "apps/nvme/pages.h"
+#include "apps/table.h"
 #include "base/rng.h"
 #include "nvme/ana_format.h"
 
@@ -53,7 +54,7 @@ TEST(BitWords, NamesWhatIsSet) {
 }
 
 TEST(Aligned, ColumnsAreAsWideAsTheirWidest) {
-  EXPECT_EQ(aligned({{"A", "B"}, {"long", "x"}, {"y"}}), "A     B\nlong  x\ny\n");
+  EXPECT_EQ(table_text({{"A", "B"}, {"long", "x"}, {"y"}}), "A     B\nlong  x\ny\n");
 }
 
 // --- pages ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
 #include "apps/output.h"
+#include "apps/table.h"
 #include "apps/words.h"
 #include "fabric/host/ana.h"
 #include "fabric/host/namespace_info.h"
@@ -159,7 +160,7 @@ class ListCommand final : public Command {
     std::vector<std::vector<std::string>> rows = {{"NSID", "SIZE", "BLOCK", "ID"}};
     for (const ListedPath& path : paths_) rows[0].push_back("VIA " + path.address.text());
     for (const auto& [nsid, listed] : found_) rows.push_back(row(nsid, listed));
-    return out + aligned(rows);
+    return out + table_text(rows);
   }
 
   std::vector<std::string> row(uint32_t nsid, const Listed& listed) const {

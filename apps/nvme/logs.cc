@@ -8,6 +8,7 @@
 
 #include "apps/nvme/ana_words.h"
 #include "apps/nvme/fields.h"
+#include "apps/table.h"
 #include "apps/words.h"
 #include "nvme/ana_format.h"
 #include "nvme/opcode_format.h"
@@ -22,7 +23,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 // Rows under a heading, or a sentence when there are none.
 std::string table_or(const Rows& rows, const char* nothing) {
-  return rows.size() > 1 ? aligned(rows) : fmt::format("{}\n", nothing);
+  return rows.size() > 1 ? table_text(rows) : fmt::format("{}\n", nothing);
 }
 
 std::string effect_words(uint32_t effects) {

@@ -16,6 +16,7 @@
 #include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
 #include "apps/output.h"
+#include "apps/table.h"
 #include "apps/words.h"
 #include "fabric/host/status_error.h"
 #include "fabric/host/uuid.h"
@@ -239,7 +240,7 @@ class ReservationsCommand final : public Command {
                       is_away ? "-" : fmt::to_string(each.controller_id.value()),
                       (each.status & nvme::kHoldsReservation) != 0 ? "yes" : "no"});
     }
-    return out + aligned(rows);
+    return out + table_text(rows);
   }
 
   NvmeOptions options_;
