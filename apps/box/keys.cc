@@ -268,6 +268,8 @@ void add_box_keys(Section& root, BoxConfig& config) {
   keys.taken("drain_timeout", into(box.drain_timeout));
   keys.taken("handshake_timeout", into(box.target.handshake_timeout));
   keys.taken("write_timeout", into(box.target.write_timeout));
+  keys.taken("data_timeout", into(box.target.data_timeout));
+  keys.taken("linger_timeout", into(box.target.linger_timeout));
   keys.integer("connections_max", box.target.connections_max, {.min = 1, .max = 1 << 20});
   keys.boolean("header_digest", box.target.header_digest);
   keys.boolean("data_digest", box.target.data_digest);

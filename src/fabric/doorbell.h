@@ -40,9 +40,8 @@ enum class RingCause : uint8_t {
   kNoDelay,  // somebody waits for just this message
   kIdle,     // the peer has too little other work to wait for more (adaptive)
   kAlone,    // batching is off
-  kCauses_,
 };
-inline constexpr size_t kRingCauses = static_cast<size_t>(RingCause::kCauses_);
+inline constexpr size_t kRingCauses = static_cast<size_t>(RingCause::kAlone) + 1;
 std::string_view name(RingCause cause);
 
 // What a lane has done so far. A caravan's size is the number of messages in one send.

@@ -25,6 +25,9 @@ namespace {
 constexpr uint16_t kPort = 4420;
 const std::string kNqn = "nqn.2026-11.io.cairn:oracle";
 
+using Batching = fabric::DoorbellOptions::Mode;
+constexpr Batching kBatching[] = {Batching::kFixed, Batching::kAdaptive, Batching::kOff};
+
 fabric::HostOptions host_options(const HostKind& kind, size_t index) {
   fabric::HostOptions options;
   options.host_nqn = fmt::format("nqn.2026-11.io.cairn:{}", kind.name);
@@ -32,6 +35,8 @@ fabric::HostOptions host_options(const HostKind& kind, size_t index) {
   options.header_digest = options.data_digest = kind.digests;
   options.queues = kind.queues;
   options.depth = 16;
+  // Hosts differ in how their commands wait for each other, a target from seed to seed.
+  options.doorbell.mode = kBatching[index % std::size(kBatching)];
   options.connect_timeout = 2_s;
   options.admin_timeout = 3_s;
   options.io_timeout = 4_s;
@@ -97,6 +102,7 @@ Task<void> FabricWorkload::run_box(env::Env& env, std::vector<env::Address> list
   options.handshake_timeout = 3_s;
   options.write_timeout = 3_s;
   options.data_timeout = 3_s;
+  options.doorbell.mode = kBatching[env.rng().below(std::size(kBatching))];
   fabric::Target target(env, registry, options);
   bool ready = co_await fill_registry(env, registry, disk_size(hosts_.size()));
   for (const env::Address& at : listen) ready = ready && target.listen(at).has_value();

@@ -2,6 +2,7 @@
 """The kernel's target in a guest serves our host, `cairn nvme`, at 127.0.0.1."""
 
 import itertools
+import os
 import pathlib
 import socket
 import struct
@@ -12,6 +13,7 @@ import unittest
 import keys_for_tests
 from cairn_host import run_cairn_host_cases
 from kernel_host import at_end, report
+from linux_guest import wait_until
 from target import AnaTarget, why_no_command
 
 ANSWER_LIMIT_S = 60
@@ -20,6 +22,12 @@ ANSWER_LIMIT_S = 60
 def icreq(digests):
     """An ICReq PDU; bit 0 of `digests` asks for header digests, bit 1 for data digests."""
     return struct.pack("<BBBBIHBBI112x", 0x00, 0, 128, 0, 128, 0, 0, digests, 0)
+
+
+def processor_s(pid):
+    """Processor time that a process has used, in seconds."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class CairnHost(unittest.TestCase):
@@ -51,10 +59,39 @@ class CairnHost(unittest.TestCase):
                 kind, length, granted = answer[0], answer[2], answer[11]
                 self.assertEqual((kind, length, granted), (0x01, 128, digests))
 
-    def test_groups_change_state_while_it_serves(self):
-        for state in ("inaccessible", "optimized"):
-            self.target.set_ana_state(1, 1, state)
+    def test_cairn_nvme_follows_groups_from_path_to_path(self):
+        """Each port loses the namespace in turn while it is verified over both."""
+        uri = (f"nvme-tcp://{self.target.address}:{self.target.port}/{self.target.nqn}"
+               f"?nsid=1&path={self.target.address}:{self.target.second_port}")
+        verify = self.begin_verify(uri)
+        turns = 0
+        while verify.poll() is None:
+            port = turns % 2 + 1
+            self.target.set_ana_state(port, 1, "inaccessible")
+            self.target.set_ana_state(port, 1, "optimized" if port == 1 else "non-optimized")
+            turns += 1
+        self.expect_verified(verify)
+        self.assertGreater(turns, 1)
         self.assertIsNone(self.target.trouble())
+
+    def test_cairn_nvme_outlives_a_target_that_is_killed(self):
+        uri = f"nvme-tcp://{self.target.address}:{self.target.port}/{self.target.nqn}?nsid=2"
+        verify = self.begin_verify(uri)
+        wait_until(lambda: processor_s(verify.pid) > 0.1, ANSWER_LIMIT_S, "I/O under way")
+        self.target.kill()
+        self.target.start()
+        self.expect_verified(verify)
+
+    def begin_verify(self, uri):
+        words = [self.program, "nvme", "verify", uri, "--seconds", "5", "--size", "4M", "--json"]
+        verify = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(verify.kill)
+        return verify
+
+    def expect_verified(self, verify):
+        out, err = verify.communicate(timeout=ANSWER_LIMIT_S)
+        self.assertEqual(verify.returncode, 0, out + err)
 
     def test_cairn_nvme_authenticates(self):
         if self.kernel == "6.1":
