@@ -116,6 +116,10 @@ class FabricAuth : public testing::Test {
     cluster.node("box").start([this, at](env::Env& env) { return serve(env, at); });
     cluster.run_for(1_ms);
     cluster.node("host").start([this, at](env::Env& env) { return use(env, at); });
+    if (hangs_up) {
+      EXPECT_TRUE(cluster.run_until([this] { return !failures.empty(); }, 10_s));
+      cluster.node("box").kill();
+    }
     EXPECT_TRUE(cluster.run_until([this] { return done; }, 2000_s)) << cluster.report();
     for (sim::Node* node : cluster.nodes()) node->stop();
     EXPECT_TRUE(cluster.run_until_idle(100_s));
@@ -129,6 +133,7 @@ class FabricAuth : public testing::Test {
   fabric::HostOptions options;
   sim::ClusterOptions world;
   Duration lasts = 1_ms;
+  bool hangs_up = false;       // the box dies when it has found the host's proof wrong
   bool is_persistent = false;  // the host tries to open until it is denied
 
   std::vector<nvme::AuthenticationFailure> failures;
@@ -158,6 +163,16 @@ TEST_F(FabricAuth, WrongKeyIsDeniedAndNoted) {
   ASSERT_FALSE(failures.empty());
   EXPECT_EQ(failures[0].host_nqn, kAuthHost);
   EXPECT_NE(failures[0].peer.port, 0);
+}
+
+TEST_F(FabricAuth, ABoxThatHangsUpOnAWrongKeyIsExplained) {
+  host_keys->host = 9;
+  hangs_up = true;
+  const auto error = run();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(*error, Errc::kClosed) << "it may have crashed: another attempt is worth it";
+  EXPECT_NE(std::string(error->what()).find("is its key the right one"), std::string::npos)
+      << error->text();
 }
 
 TEST_F(FabricAuth, NoKeyIsDenied) {

@@ -48,6 +48,14 @@ task::Task<Result<void>> receive(HostSession& session, HostQueue& queue, Mutable
   return carry(session, queue, nvme::FabricsType::kAuthenticationReceive, room, token);
 }
 
+// A target that has seen the host's proof may hang up before its verdict is read: Linux does so at
+// times. The code stays, because a target that crashed looks the same and is worth another attempt.
+Error after_proof(const Error& error) {
+  if (error != Errc::kClosed && error != Errc::kReset) return error;
+  return {error.code(), "it hung up on this host's proof: is its key the right one?",
+          error.detail()};
+}
+
 }  // namespace
 
 task::Task<Result<void>> authenticate(HostSession& session, HostQueue& queue,
@@ -71,7 +79,7 @@ task::Task<Result<void>> authenticate(HostSession& session, HostQueue& queue,
     done = co_await send(session, queue, out.first(*next), token);
     rooms->in.fill(std::byte{0});
     if (done) done = co_await receive(session, queue, rooms->in, token);
-    if (!done) co_return done;
+    if (!done) co_return fail(after_proof(done.error()));
     next = initiator.finish(rooms->in, out);
   }
   if (!next) {
