@@ -24,9 +24,9 @@ namespace {
 
 using Take = std::function<Attempt<void>(const std::string&)>;
 
-Take into(Duration& target) {
-  return [&target](const std::string& text) -> Attempt<void> {
-    const Attempt<Duration> value = parse_duration(text);
+Take into(Duration& target, Attempt<Duration> (*parse)(std::string_view) = &parse_duration) {
+  return [&target, parse](const std::string& text) -> Attempt<void> {
+    const Attempt<Duration> value = parse(text);
     if (!value) return std::unexpected(value.error());
     target = *value;
     return {};
@@ -219,7 +219,7 @@ void add_doorbell_keys(Section& keys, fabric::DoorbellOptions& doorbell) {
   });
   keys.integer("caravan", doorbell.count, {.min = 1, .max = 1024});
   keys.integer("caravan_bytes", doorbell.bytes, {.min = 1, .max = 1 << 20});
-  keys.taken("doorbell", into(doorbell.delay));
+  keys.taken("doorbell", into(doorbell.delay, &parse_short_duration));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/bytes.h"
@@ -121,6 +122,14 @@ class Drive {
     return {*this, request, data, second, token};
   }
 
+  // For drives that keep their blocks in memory. Both do all or nothing, before they return.
+  //
+  // A read, a write or a compare that needs no waiting. None: submit() it.
+  std::optional<Result<void>> try_now(const Request& request, std::span<const MutableBytes> data);
+  // Where the blocks of a read lie. Whoever borrows them sees later writes too; they stay there
+  // until the drive is closed, or made smaller. Empty: submit() it.
+  Bytes lend(Lba lba, uint64_t blocks) const;
+
   // Changes the number of blocks. kUnsupported by default.
   virtual task::Task<Result<void>> resize(uint64_t blocks);
   // Ends what the drive does by itself; then it can be destroyed. Once, with nothing in flight.
@@ -131,6 +140,10 @@ class Drive {
   // For drives: requests that arrive here passed check(). Each is completed once.
   virtual void start(DriveOp& op) = 0;
   virtual void cancel(DriveOp& op) = 0;
+  // See try_now() and lend(); the request passed check().
+  virtual bool run_now(const Request& request, std::span<const MutableBytes> data,
+                       Result<void>& done);
+  virtual Bytes lend_now(Lba lba, uint64_t blocks) const;
 
  private:
   static MutableBytes writable(Bytes bytes) {
@@ -138,7 +151,8 @@ class Drive {
   }
   // A size that is no multiple of the block makes a request that check() refuses.
   Request range(Request::Kind kind, Lba lba, size_t bytes) const;
-  Result<void> check(const DriveOp& op) const;
+  Result<void> check(const Request& request, std::span<const MutableBytes> data,
+                     std::span<const MutableBytes> second) const;
 };
 
 }  // namespace cairn::drive

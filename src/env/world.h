@@ -14,8 +14,12 @@ namespace cairn::env {
 struct WorldOptions {
   // One reactor per entry, pinned to that CPU; -1 leaves it unpinned.
   std::vector<int> cpus = {-1};
-  // Spin for work instead of sleeping: the lowest latency, a whole core each.
+  // Never sleep: the lowest latency, a whole core each.
   bool poll = false;
+  // The same, on some of the CPUs only.
+  std::vector<int> poll_cpus;
+  // How long the others look for more work before they sleep; shorter while that finds none.
+  Duration spin{0};
   // Turn SIGINT and SIGTERM into a stop request.
   bool handle_signals = false;
   // Keep the last events of each core.

@@ -157,12 +157,32 @@ void EpollStream::cancel_receive(env::ReceiveOp& op) {
   op.complete(op.cancelled());
 }
 
-void EpollStream::start_write(env::WriteOp& op) {
+Result<void> EpollStream::can_write() const {
   CHECK(write_ == nullptr, "one write at a time");
-  if (!watched_) return op.complete(fail(watched_.error()));
-  if (was_reset_) return op.complete(fail(Errc::kReset, "write"));
-  if (finished_) return op.complete(fail(Errc::kClosed, "write after finish"));
-  if (write_broken_) return op.complete(fail(Errc::kReset, "write after a failed write"));
+  if (!watched_) return watched_;
+  if (was_reset_) return fail(Errc::kReset, "write");
+  if (finished_) return fail(Errc::kClosed, "write after finish");
+  if (write_broken_) return fail(Errc::kReset, "write after a failed write");
+  return {};
+}
+
+Result<size_t> EpollStream::write_now(std::span<const Bytes> from) {
+  if (Result<void> can = can_write(); !can) return fail(can.error());
+  if (!writable_) return 0;
+  core_.count_system_call();
+  const ssize_t sent = posix::send_now(fd_.get(), from);
+  if (sent >= 0) return static_cast<size_t>(sent);
+  if (errno == EINTR) return 0;
+  if (errno == EAGAIN) {
+    writable_ = false;
+    return 0;
+  }
+  write_broken_ = true;
+  return fail(loss_.note(errno, "write"));
+}
+
+void EpollStream::start_write(env::WriteOp& op) {
+  if (Result<void> can = can_write(); !can) return op.complete(can);
   write_ = &op;
   written_pieces_ = 0;
   written_bytes_ = 0;

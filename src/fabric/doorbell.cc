@@ -12,6 +12,20 @@ namespace {
 
 // With so many of ours at the peer for each message that waits, the peer stays busy meanwhile.
 constexpr size_t kOthersPerWaiting = 8;
+// A core that is busy when the bell rings lets more gather: so many times the count leave at once.
+constexpr size_t kCountsPerSend = 4;
+
+size_t send_max(const DoorbellOptions& options) {
+  switch (options.mode) {
+    case DoorbellOptions::Mode::kOff:
+      return 1;
+    case DoorbellOptions::Mode::kFixed:
+      return options.count;
+    case DoorbellOptions::Mode::kAdaptive:
+      break;
+  }
+  return kCountsPerSend * options.count;
+}
 
 }  // namespace
 
@@ -53,6 +67,7 @@ Doorbell::Doorbell(env::Env& env, const DoorbellOptions& options, Ring ring, voi
     : env_(env),
       options_(options),
       count_max_(options.mode == DoorbellOptions::Mode::kOff ? 1 : options.count),
+      send_max_(send_max(options)),
       ring_(ring),
       owner_(owner),
       timer_(&Doorbell::on_delay) {

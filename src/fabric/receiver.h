@@ -23,8 +23,8 @@ class Receiver {
   // Makes the buffer larger.
   void grow(size_t size);
 
-  // What is here. Valid until the next call.
-  Bytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
+  // What is here. Valid until the next call that waits.
+  MutableBytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
   void take(size_t count) { begin_ += count; }
 
   // Waits for more: at least one byte. kClosed: the peer has finished.

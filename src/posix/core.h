@@ -13,6 +13,7 @@
 #include "env/world.h"
 #include "posix/fd.h"
 #include "posix/mailbox.h"
+#include "posix/spin.h"
 #include "task/cancel.h"
 #include "task/ready.h"
 #include "task/timer.h"
@@ -94,6 +95,8 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   // Readable when another thread has something; the back end watches it and then takes it.
   int signal_fd() const { return neighbours_.signals[id_.value()].get(); }
   void take_signal();
+  // Whether a core without work ever looks for some instead of sleeping.
+  bool spins() const { return spin_.is_on(); }
 
  private:
   void run_messages();
@@ -101,7 +104,7 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
 
   CoreId id_;
   Neighbours& neighbours_;
-  bool poll_;
+  Spin spin_;
   uint64_t system_calls_ = 0;
   Mailbox mailbox_;
   task::ReadyQueue ready_;

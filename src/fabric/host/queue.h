@@ -166,6 +166,7 @@ class HostQueue {
 
   // Writing (queue_write.cc).
   task::Task<void> write_loop();
+  Result<void> send_now();
   void gather();
   void begin_pdu(Slot& slot);
   void begin_capsule(Slot& slot);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -85,16 +86,30 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   friend class TcpCommand;
 
   // Reading (connection_read.cc). An error ends the connection.
+  enum class Step : uint8_t {
+    kTaken,     // on to the next PDU
+    kReadMore,  // what is here is no whole PDU
+    kWait,      // front_ cannot be taken without waiting
+    kFailed,    // with failure_
+  };
   task::Task<Result<void>> read_pdus();
-  task::Task<Result<void>> take_one(task::CancelToken token);
-  task::Task<Result<void>> take_pdu(const nvme::Pdu& pdu, task::CancelToken token);
-  task::Task<Result<void>> take_other(const nvme::Pdu& pdu);
+  // Takes all that is here, then waits for what that needs: bytes, a buffer, an answer.
+  task::Task<Result<void>> take_some(task::CancelToken token);
+  Step take_what_is_here();
+  Step take_pdu(const nvme::Pdu& pdu);
   void take_ic_req(const nvme::IcReq& request);
-  task::Task<Result<void>> take_capsule(const nvme::Pdu& pdu, task::CancelToken token);
+  Step take_capsule(const nvme::Pdu& pdu);
+  // False: it was refused, and answered.
+  bool begin_command(TcpCommand& command, const nvme::Pdu& pdu);
+  // Puts in-capsule data where they stay when the staging is used again.
+  void keep_data(TcpCommand& command, const nvme::Pdu& pdu, Buffer buffer);
+  task::Task<Result<void>> take_waiting_capsule(task::CancelToken token);
   task::Task<Result<void>> take_data(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> take_owed_data(const nvme::Pdu& pdu, task::CancelToken token);
+  task::Task<Result<void>> failed();
   // Notes the fault to be reported with the header that had it, and gives the error to end with.
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
+  Step fail_with(std::unexpected<Error> error);
 
   // Commands (connection.cc).
   task::Task<Result<void>> connect(TcpCommand& command);
@@ -117,8 +132,17 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void gather();
   void gather_response(TcpCommand& command);
   void add_piece(Bytes piece);
+  // Hands over what the stream takes without waiting; the rest stays in pieces_, in memory that
+  // nobody else waits for.
+  Result<void> send_now();
+  void keep_rest(size_t sent);
   void sent();
   void drop_output();
+  // Not while the stream waits for the host. Nor when other cores may write between the digest and
+  // the sending.
+  bool can_borrow() const {
+    return !writing_ && !(style_.data_digest && core_.env.core_count() > 1);
+  }
 
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
@@ -137,6 +161,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   std::unique_ptr<nvme::IoQueue> io_queue_;
   task::Gate admin_gate_;
 
+  nvme::Pdu front_;                       // being taken
+  TcpCommand* begun_ = nullptr;           // of front_, waits for a buffer
+  std::optional<Error> failure_;          // of reading
   std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
   size_t slots_max_;
   List<TcpCommand, FreeTag> free_;
@@ -160,6 +187,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   size_t farewell_size_ = 0;
   bool has_said_farewell_ = false;
   task::Event out_ready_;
+  bool writing_ = false;  // the stream has pieces_ and waits for the host
   bool reading_ended_ = false;
   bool draining_ = false;
   bool finishing_ = false;
