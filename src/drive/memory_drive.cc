@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy.h"
 
 namespace cairn::drive {
 
@@ -152,7 +153,9 @@ Bytes MemoryDrive::lend_now(Lba lba, uint64_t blocks) const {
   if (ranges_.has_exclusive()) return {};
   const Bytes stored = at(lba.value() * geometry_.block_size);
   const uint64_t length = blocks * geometry_.block_size;
-  return stored.size() < length ? Bytes() : stored.first(length);
+  if (stored.size() < length) return {};
+  fetch_soon(stored.first(length));
+  return stored.first(length);
 }
 
 Result<void> MemoryDrive::run(const Request& request, std::span<const MutableBytes> data,
@@ -170,9 +173,7 @@ Result<void> MemoryDrive::run(const Request& request, std::span<const MutableByt
       [[fallthrough]];
     case Kind::kWrite:
       visit(offset, request.kind == Kind::kWrite ? data : second,
-            [](MutableBytes stored, MutableBytes piece) {
-              std::memcpy(stored.data(), piece.data(), piece.size());
-            });
+            [](MutableBytes stored, MutableBytes piece) { copy_past_cache(stored, piece); });
       break;
     case Kind::kCompare:
       return compare(offset, data);

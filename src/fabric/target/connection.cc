@@ -148,7 +148,7 @@ void TargetConnection::free_slot(TcpCommand& command) {
   command.state = TcpCommand::State::kFree;
   if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
   command.drop_data();
-  free_.push_back(command);
+  free_.push_front(command);  // it is in the cache
   if (draining_) core_.drained.set();
 }
 
