@@ -18,6 +18,8 @@ struct WorldOptions {
   bool poll = false;
   // Turn SIGINT and SIGTERM into a stop request.
   bool handle_signals = false;
+  // Read the clock around each call that sends or receives, for KernelCalls.
+  bool time_calls = false;
   // Keep the last events of each core.
   bool trace = false;
   BufferPoolOptions buffers;

@@ -77,7 +77,7 @@ void EpollStream::try_read() {
   ssize_t got = 0;
   size_t asked = 0;
   do {
-    core_.count_system_call();
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
     if (pieces.size() == 1) {
       asked = pieces[0].size();
       got = ::recv(fd_.get(), pieces[0].data(), asked, 0);
@@ -123,7 +123,7 @@ void EpollStream::try_receive() {
   if (!buffer) return core_.add_starved(*this);
   ssize_t got = 0;
   do {
-    core_.count_system_call();
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
     got = ::recv(fd_.get(), buffer->data(), buffer->size(), 0);
   } while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -185,7 +185,7 @@ void EpollStream::try_write() {
     message.msg_iovlen = count;
     ssize_t sent = 0;
     do {
-      core_.count_system_call();
+      const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
       sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {
