@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <fstream>  // lint: allow(golden files)
 #include <limits>
 #include <sstream>
 
@@ -17,7 +17,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string golden(const std::string& name) {
-  std::ifstream file(std::string(CAIRN_GOLDEN_FOLDER) + "/" + name);
+  const std::string path = std::string(CAIRN_GOLDEN_FOLDER) + "/" + name;
+  std::ifstream file(path);  // lint: allow(golden files)
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
