@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "bench/bare_exchange.h"
 #include "bench/contest.h"
-#include "bench/fabric_pair.h"
+#include "bench/fabric_boxes.h"
 #include "bench/fabric_ratios.h"
 #include "bench/raw_sockets.h"
 
@@ -60,10 +59,18 @@ std::string name_of(const LoadKind& kind, uint32_t depth) {
   return fmt::format("{}_qd{}", kind.name, depth);
 }
 
-// The boxes of one benchmark, started when somebody needs them, and the contest between them.
+BoxKind kind_of(const Variant& variant) {
+  return {.poll = variant.poll, .doorbell = {.mode = variant.batching}};
+}
+
 class FabricBench {
  public:
-  explicit FabricBench(const FabricOptions& options) : options_(options) {}
+  explicit FabricBench(const FabricOptions& options)
+      : options_(options),
+        boxes_({.world = options.world,
+                .box_cpu = options.box_cpu,
+                .host_cpu = options.host_cpu,
+                .memory = options.memory}) {}
 
   Result<Report> run() {
     for (const LoadKind& kind : kKinds) {
@@ -88,33 +95,8 @@ class FabricBench {
   }
 
  private:
-  struct Box {
-    bool poll;
-    Batching batching;
-    uint32_t targets;
-    std::unique_ptr<FabricPair> pair;
-  };
-
   bool wants(const std::string& name) const {
     return options_.only.empty() || std::ranges::find(options_.only, name) != options_.only.end();
-  }
-
-  Result<FabricPair*> pair(bool poll, Batching batching, uint32_t targets = 1) {
-    for (const Box& box : boxes_) {
-      if (box.poll == poll && box.batching == batching && box.targets == targets) {
-        return box.pair.get();
-      }
-    }
-    Result<std::unique_ptr<FabricPair>> started = FabricPair::start({.world = options_.world,
-                                                                     .cpu = options_.box_cpu,
-                                                                     .poll = poll,
-                                                                     .doorbell = {.mode = batching},
-                                                                     .memory = options_.memory,
-                                                                     .targets = targets},
-                                                                    options_.host_cpu);
-    if (!started) return fail(started.error());
-    boxes_.push_back({poll, batching, targets, std::move(*started)});
-    return boxes_.back().pair.get();
   }
 
   DriveLoad load(const LoadKind& kind, uint32_t depth) const {
@@ -144,7 +126,7 @@ class FabricBench {
     });
     for (const Variant& variant : kVariants) {
       if (variant.only_4k && kind.request_size != 4096) continue;
-      Result<FabricPair*> by = pair(variant.poll, variant.batching);
+      Result<FabricPair*> by = boxes_.get(kind_of(variant));
       if (!by) return fail(by.error());
       HostSetup host{.poll = variant.poll, .doorbell = {.mode = variant.batching}};
       add(name, variant.name, *by, load(kind, depth), host);
@@ -160,7 +142,7 @@ class FabricBench {
     paced.rate = kPacedRate;
     for (const Variant& variant : kVariants) {
       if (variant.poll) continue;
-      Result<FabricPair*> by = pair(variant.poll, variant.batching);
+      Result<FabricPair*> by = boxes_.get(kind_of(variant));
       if (!by) return fail(by.error());
       add(kPaced, variant.name, *by, paced, {.doorbell = {.mode = variant.batching}});
     }
@@ -171,7 +153,7 @@ class FabricBench {
     const DriveLoad all = load(kKinds[0], kConnectionsDepth);
     for (const Batching batching : {Batching::kAdaptive, Batching::kOff}) {
       const bool is_off = batching == Batching::kOff;
-      Result<FabricPair*> by = pair(false, batching);
+      Result<FabricPair*> by = boxes_.get({.doorbell = {.mode = batching}});
       if (!by) return fail(by.error());
       HostSetup host{.doorbell = {.mode = batching}};
       add(kConnections, is_off ? kOneConnectionOff : kOneConnection, *by, all, host);
@@ -183,9 +165,9 @@ class FabricBench {
   }
 
   Result<void> add_targets() {
-    Result<FabricPair*> one = pair(false, Batching::kAdaptive);
+    Result<FabricPair*> one = boxes_.get({});
     if (!one) return fail(one.error());
-    Result<FabricPair*> many = pair(false, Batching::kAdaptive, kTargetsCount);
+    Result<FabricPair*> many = boxes_.get({.targets = kTargetsCount});
     if (!many) return fail(many.error());
     for (const LoadKind& kind : {kKinds[0], kKinds[1]}) {
       const std::string_view name = kind.writes ? kTargetsWrite : kTargetsRead;
@@ -196,7 +178,7 @@ class FabricBench {
   }
 
   const FabricOptions& options_;
-  std::vector<Box> boxes_;
+  FabricBoxes boxes_;
   Contest contest_;
 };
 
