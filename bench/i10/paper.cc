@@ -38,8 +38,9 @@ report::Page first_part() {
       "one core (the paper: up to 24), and drives are memory. The baseline called off is plain "
       "NVMe/TCP by the same program, a send for each message. So compare ratios, not figures.");
   const Machine machine = this_machine();
-  page.paragraph(fmt::format("Commit {}, on {} CPUs of {}, kernel {}.", build_info().commit,
-                             machine.cpus_online, machine.cpu, machine.kernel));
+  page.paragraph(fmt::format("Commit {}, on {} CPUs of {}, kernel {}.",
+                             build_info().commit.substr(0, 12), machine.cpus_online, machine.cpu,
+                             machine.kernel));
   return page;
 }
 

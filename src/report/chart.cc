@@ -98,9 +98,11 @@ class Bars {
     const Spot size{std::max(other.x - one.x - gap, 1.0), std::max(height, 0.0)};
     frame_.svg().rectangle(one, size, style, hint_of(series.name, chart_.groups[group], value));
     ++drawn_;
-    if (!chart_.stacked && width * frame_.width() >= 24) {
-      frame_.svg().text({(one.x + other.x - gap) / 2, one.y - 4}, "value", Svg::Anchor::kMiddle,
-                        short_text(value, 3));
+    const std::string text = short_text(value, 3);
+    const bool has_room = width * frame_.width() >= 6.5 * static_cast<double>(text.size());
+    if (!chart_.stacked && has_room) {
+      const Spot above{(one.x + other.x - gap) / 2, one.y - 4};
+      frame_.svg().text(above, "value", Svg::Anchor::kMiddle, text);
     }
   }
 

@@ -18,7 +18,7 @@ color:var(--ink);font:16px/1.55 system-ui,sans-serif}
 h1{font-size:1.7rem;line-height:1.2;margin:0 0 .5rem}
 h2{font-size:1.2rem;margin:2.5rem 0 .5rem}
 p{max-width:44rem;margin:.5rem 0}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));
 gap:1rem;margin:1rem 0}
 figure{margin:0}
 figure svg{display:block;width:100%;height:auto;border:1px solid var(--line);border-radius:6px;
