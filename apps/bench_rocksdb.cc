@@ -24,7 +24,7 @@ class BenchRocksdbCommand final : public Command {
     add_integer(app, "--keys N", options_.keys, {.min = 100, .max = 100'000'000},
                 "keys put into each database (200000)");
     add_integer(app, "--reads N", options_.reads, {.min = 100, .max = 1'000'000'000},
-                "reads of each reading phase (100000)");
+                "reads of each reading phase (50000)");
     add_integer(app, "--threads N", options_.threads, {.min = 1, .max = 100},
                 "threads that read (16)");
     add_integer(app, "--value-size N", options_.value_size, {.min = 1, .max = 65536},

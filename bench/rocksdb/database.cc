@@ -22,6 +22,7 @@ namespace cairn::bench {
 namespace {
 
 constexpr const char* kPath = "/db";
+constexpr size_t kTogether = 16;
 
 // What RocksDB logs would be files among the measured ones.
 class Silence final : public rocksdb::Logger {
@@ -83,19 +84,8 @@ class Database::Impl {
     return result_of(db_->Flush(rocksdb::FlushOptions()));
   }
 
-  Result<void> read_random() {
-    std::vector<Result<void>> results(load_.threads);
-    {
-      std::vector<std::jthread> threads;
-      for (uint32_t i = 0; i < load_.threads; ++i) {
-        threads.emplace_back([this, i, &result = results[i]] { result = read_some(i); });
-      }
-    }
-    for (const Result<void>& result : results) {
-      if (!result) return result;
-    }
-    return {};
-  }
+  Result<void> read_random() { return in_threads(&Impl::read_some); }
+  Result<void> multi_read_random() { return in_threads(&Impl::read_some_together); }
 
   Result<void> read_while_writing() {
     std::atomic<bool> is_over = false;
@@ -124,19 +114,60 @@ class Database::Impl {
         db_->Put(rocksdb::WriteOptions(), key_of(number), value_of(number, load_.value_size)));
   }
 
-  // One thread's part.
+  // One thread's part of the reads.
+  using Part = Result<void> (Impl::*)(uint32_t thread);
+  Result<void> in_threads(Part part) {
+    std::vector<Result<void>> results(load_.threads);
+    {
+      std::vector<std::jthread> threads;
+      for (uint32_t i = 0; i < load_.threads; ++i) {
+        threads.emplace_back([this, part, i, &result = results[i]] { result = (this->*part)(i); });
+      }
+    }
+    for (const Result<void>& result : results) {
+      if (!result) return result;
+    }
+    return {};
+  }
+
   Result<void> read_some(uint32_t thread) {
     Rng rng(1000 + thread);
-    const uint64_t count = load_.reads / load_.threads;
     std::string value;
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = 0; i < load_.reads / load_.threads; ++i) {
       const uint64_t number = rng.below(load_.keys);
       const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), key_of(number), &value);
-      if (status.IsNotFound()) continue;  // never drawn by fill_random
-      if (Result<void> got = result_of(status); !got) return got;
-      if (value != value_of(number, load_.value_size)) {
-        return fail(Errc::kCorrupt, "RocksDB gave another value than was put");
+      if (Result<void> right = check(number, status, value); !right) return right;
+    }
+    return {};
+  }
+
+  Result<void> read_some_together(uint32_t thread) {
+    Rng rng(1000 + thread);
+    for (uint64_t i = 0; i < load_.reads / load_.threads; i += kTogether) {
+      std::vector<uint64_t> numbers(kTogether);
+      std::vector<std::string> keys;
+      for (uint64_t& number : numbers) {
+        number = rng.below(load_.keys);
+        keys.push_back(key_of(number));
       }
+      const std::vector<rocksdb::Slice> slices(keys.begin(), keys.end());
+      std::vector<rocksdb::PinnableSlice> values(kTogether);
+      std::vector<rocksdb::Status> statuses(kTogether);
+      db_->MultiGet(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), kTogether, slices.data(),
+                    values.data(), statuses.data());
+      for (size_t k = 0; k < kTogether; ++k) {
+        const Result<void> right = check(numbers[k], statuses[k], values[k].ToStringView());
+        if (!right) return right;
+      }
+    }
+    return {};
+  }
+
+  Result<void> check(uint64_t number, const rocksdb::Status& status, std::string_view value) {
+    if (status.IsNotFound()) return {};  // fill_random never drew it
+    if (Result<void> got = result_of(status); !got) return got;
+    if (value != value_of(number, load_.value_size)) {
+      return fail(Errc::kCorrupt, "RocksDB gave another value than was put");
     }
     return {};
   }
@@ -157,6 +188,7 @@ Result<std::unique_ptr<Database>> Database::open(FlatFiles& files, const Databas
 
 Result<void> Database::fill_random() { return impl_->fill_random(); }
 Result<void> Database::read_random() { return impl_->read_random(); }
+Result<void> Database::multi_read_random() { return impl_->multi_read_random(); }
 Result<void> Database::read_while_writing() { return impl_->read_while_writing(); }
 Result<void> Database::compact() { return impl_->compact(); }
 

@@ -31,7 +31,9 @@ class Database {
   Result<void> fill_random();
   // `reads` gets of random keys by `threads` threads.
   Result<void> read_random();
-  // The same while one more thread puts.
+  // The same, sixteen keys with each call.
+  Result<void> multi_read_random();
+  // As read_random while one more thread puts.
   Result<void> read_while_writing();
   // Tables of the same shape whoever filled them.
   Result<void> compact();

@@ -3,46 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "base/check.h"
 #include "base/rng.h"
+#include "bench/rocksdb/memory_store_testing.h"
 
 namespace cairn::bench {
 namespace {
-
-// A drive in memory that can be told to fail.
-class MemoryStore final : public BlockStore {
- public:
-  explicit MemoryStore(uint64_t size) : bytes_(size) {}
-  uint32_t block_size() const override { return 4096; }
-  uint64_t blocks() const override { return bytes_.size() / 4096; }
-  uint32_t transfer_max() const override { return 64 * 1024; }
-  Result<void> transfer(std::span<const Transfer> transfers) override {
-    for (const Transfer& each : transfers) {
-      CHECK(!each.bytes.empty() && each.bytes.size() % 4096 == 0);
-      CHECK(each.bytes.size() <= transfer_max());
-      CHECK(each.block + each.bytes.size() / 4096 <= blocks());
-      if (fails) return fail(Errc::kIo, "told to fail");
-      std::byte* place = bytes_.data() + each.block * 4096;
-      if (each.writes) {
-        std::memcpy(place, each.bytes.data(), each.bytes.size());
-      } else {
-        std::memcpy(each.bytes.data(), place, each.bytes.size());
-      }
-    }
-    return {};
-  }
-  Result<void> flush() override {
-    ++flushes;
-    return {};
-  }
-  bool fails = false;
-  int flushes = 0;
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 std::vector<std::byte> random_bytes(Rng& rng, size_t size) {
   std::vector<std::byte> bytes(size);

@@ -28,6 +28,7 @@ struct Phase {
 };
 constexpr Phase kPhases[] = {{"fillrandom", &Database::fill_random, true},
                              {"readrandom", &Database::read_random, false},
+                             {"multireadrandom", &Database::multi_read_random, false},
                              {"readwhilewriting", &Database::read_while_writing, false}};
 
 // What one mode did in one phase, round after round.

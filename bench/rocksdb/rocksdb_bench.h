@@ -17,9 +17,9 @@ namespace cairn::bench {
 struct RocksdbOptions {
   WorldFactory world;  // of host and box
   int rounds = 3;
-  int keys = 200'000;   // put by fillrandom, in random order, some twice
-  int reads = 100'000;  // of each reading phase, all threads together
-  int threads = 16;     // that read
+  int keys = 200'000;  // put by fillrandom, in random order, some twice
+  int reads = 50'000;  // of each reading phase, all threads together
+  int threads = 16;    // that read
   int value_size = 400;
   int box_cpu = 0;
   int host_cpu = 1;            // of RocksDB's threads and of our host's

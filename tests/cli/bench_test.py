@@ -3,7 +3,6 @@
 """`cairn bench`: its options, and runs too short to mean anything but complete."""
 
 import json
-import os
 
 import support
 
@@ -17,18 +16,12 @@ FABRIC_RATIOS = ["read4k_qd128_per_cpu_vs_off", "write4k_qd128_per_cpu_vs_off",
                  "digest_cost_read4k", "targets48_vs_1"]
 
 
-def cores():
-    """Two CPUs this test may use; a machine with one has to say so."""
-    allowed = sorted(os.sched_getaffinity(0))
-    return f"{allowed[0]},{allowed[1]}" if len(allowed) > 1 else None
-
-
 class Fabric(support.CliTest):
     def bench(self, *words):
-        if cores() is None:
+        if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
         return json.loads(self.run_ok("bench", "fabric", "--rounds", "1", "--seconds", "0.02",
-                                      "--cores", cores(), "--json", *words))
+                                      "--cores", support.two_cpus(), "--json", *words))
 
     def test_the_report_is_complete(self):
         report = self.bench()
@@ -62,51 +55,12 @@ class Fabric(support.CliTest):
         self.assertIn("did you mean", result.stderr)
 
 
-class PaperI10(support.CliTest):
-    def bench(self, *words):
-        if cores() is None:
-            self.skipTest("needs two CPUs")
-        return json.loads(self.run_ok("bench", "paper", "i10", "--rounds", "1", "--seconds", "0.02",
-                                      "--cores", cores(), "--json", *words))
-
-    def test_the_page_and_the_report_are_complete(self):
-        report = self.bench("--out", "i10.html", "--svg", "plots")
-        page = (self.folder / "i10.html").read_text(encoding="utf-8")
-        plots = [path.name for path in (self.folder / "plots").iterdir()]
-        self.assertEqual(report["benchmark"], "paper_i10")
-        for name, value in report["ratios"].items():
-            self.assertIsInstance(value, float, name)
-        measured = {(result["name"], result["variant"]) for result in report["results"]}
-        for expected in (("ablation_read4k", "caravans"), ("components_read4k", "application"),
-                         ("mix_read25", "adaptive"), ("targets48_write4k", "off"),
-                         ("size_512", "adaptive"), ("load_20k", "fixed"),
-                         ("depth1_read4k", "adaptive, polling")):
-            self.assertIn(expected, measured)
-        self.assertEqual(page.count("<svg"), len(plots))
-        self.assertEqual(page.count("<h2>"), 7)
-        for stranger in ("src=", "href=", "<script", "http"):
-            self.assertNotIn(stranger, page.replace("http://www.w3.org/2000/svg", ""))
-        self.assertIn("i10-load-p99.svg", plots)
-
-    def test_one_experiment_alone(self):
-        report = self.bench("--only", "depth1")
-        self.assertEqual({result["name"] for result in report["results"]},
-                         {"depth1_read4k", "depth1_write4k"})
-
-    def test_a_file_that_cannot_be_written(self):
-        if cores() is None:
-            self.skipTest("needs two CPUs")
-        result = self.run_cairn("bench", "paper", "i10", "--rounds", "1", "--seconds", "0.02",
-                                "--only", "depth1", "--cores", cores(), "--out", "/proc/i10.html")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("/proc/i10.html", result.stderr)
-
-
 class Smoke(support.CliTest):
     def bench(self, *words, **options):
-        if cores() is None:
+        if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
-        return json.loads(self.run_ok(*TINY, "--cores", cores(), "--json", *words, **options))
+        return json.loads(self.run_ok(*TINY, "--cores", support.two_cpus(), "--json", *words,
+                                      **options))
 
     def test_the_report_is_complete(self):
         report = self.bench()
@@ -145,9 +99,9 @@ class Smoke(support.CliTest):
                          ["epoll_stream_receive_vs_raw", "epoll_stream_vs_raw"])
 
     def test_people_get_a_table(self):
-        if cores() is None:
+        if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
-        text = self.run_ok(*TINY, "--cores", cores(), "--only", "pingpong")
+        text = self.run_ok(*TINY, "--cores", support.two_cpus(), "--only", "pingpong")
         self.assertRegex(text, r"(?m)^pingpong +raw_blocking +[\d.]+ (k )?round trips/s +p50_us ")
         self.assertRegex(text, r"(?m)^epoll_pingpong_vs_raw \d+\.\d{3}$")
 
