@@ -44,14 +44,14 @@ class LoadLatency final : public Experiment {
     showing.page().heading("Latency and load (Figure 6)");
     showing.page().paragraph(
         "4 KiB random reads, due at even distances whatever the box does; latency counts from "
-        "when a read was due. Both ends sleep when they have nothing to do. A curve ends at the "
-        "last load that was kept.");
+        "when a read was due. Both ends sleep when they have nothing to do. A curve ends "
+        "before the first load that was not kept.");
     showing.chart("i10-load-p50", svg(plot("Median latency", p50_us, contest)), "");
     showing.chart("i10-load-p99", svg(plot("99th percentile", p99_us, contest)), "");
     showing.chart("i10-load-cores", svg(cores(contest)), "Host and box together");
     std::vector<std::vector<std::string>> rows;
     for (const int rate_k : kRatesK) {
-      if (!kept_rate(contest, rate_k, kOff.name)) continue;
+      if (!kept_rate(contest, rate_k, kOff.name)) break;
       const std::string load = load_name(rate_k);
       std::vector<std::string> row = {fmt::format("{},000 IO/s", rate_k)};
       for (const Batching& batching : {kFixed, kAdaptive}) {
@@ -107,7 +107,7 @@ class LoadLatency final : public Experiment {
     for (const Batching& batching : kBatchings) {
       report::Series series{.name = std::string(batching.name), .points = {}};
       for (const int rate_k : kRatesK) {
-        if (!kept_rate(contest, rate_k, batching.name)) continue;
+        if (!kept_rate(contest, rate_k, batching.name)) break;
         const auto here = contest.median_of(load_name(rate_k), batching.name, value);
         series.points.push_back({rate_k * 1000.0, here.value_or(NAN)});
       }
@@ -118,7 +118,8 @@ class LoadLatency final : public Experiment {
   static std::optional<double> highest(const Contest& contest, std::string_view variant) {
     std::optional<double> rate;
     for (const int rate_k : kRatesK) {
-      if (kept_rate(contest, rate_k, variant)) rate = rate_k * 1000.0;
+      if (!kept_rate(contest, rate_k, variant)) break;
+      rate = rate_k * 1000.0;
     }
     return rate;
   }
