@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kTicksWanted = 5;
 constexpr int kTicksMax = 12;
+// Far beyond any quantity, and far enough from the end of double to divide and subtract.
+constexpr double kValueMax = 1e100;
 
 double nearest_power(double value) { return std::pow(10, std::floor(std::log10(value))); }
 
@@ -39,7 +41,8 @@ std::string short_text(double value, int digits) {
 }
 
 bool has_place(Scale scale, double value) {
-  return std::isfinite(value) && (scale == Scale::kLinear || value > 0);
+  const bool is_drawable = std::abs(value) <= kValueMax;  // false for what is no number
+  return is_drawable && (scale == Scale::kLinear || value >= 1 / kValueMax);
 }
 
 PlacedAxis::PlacedAxis(const Axis& axis, std::span<const double> values) : scale_(axis.scale) {
@@ -84,7 +87,7 @@ void PlacedAxis::make_linear_ticks(const Axis& axis) {
 
 void PlacedAxis::make_logarithmic_ticks(const Axis& axis) {
   // Few decades have room for 2 and 5 between their powers.
-  const double decades = std::log10(high_ / low_);
+  const double decades = std::log10(high_) - std::log10(low_);
   const std::array<double, 3> parts = {1, 2, 5};
   const size_t used = decades <= 3 ? parts.size() : 1;
   std::vector<double> all;
@@ -107,7 +110,7 @@ void PlacedAxis::make_logarithmic_ticks(const Axis& axis) {
 
 double PlacedAxis::place(double value) const {
   if (scale_ == Scale::kLinear) return (value - low_) / (high_ - low_);
-  return std::log(value / low_) / std::log(high_ / low_);
+  return (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_));
 }
 
 }  // namespace cairn::report

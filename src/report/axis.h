@@ -30,7 +30,8 @@ struct Axis {
 // "0", "0.25", "20", "12k", "1.5M": with so many digits at most, and exact for round numbers.
 std::string short_text(double value, int digits = 4);
 
-// Whether a value has a place on such an axis.
+// Whether a value has a place on such an axis: a number, above 0 where it is logarithmic, and no
+// larger than 1e100.
 bool has_place(Scale scale, double value);
 
 // An axis with its values known. Ends at ticks unless min or max say otherwise.

@@ -99,7 +99,7 @@ class Bars {
     frame_.svg().rectangle(one, size, style, hint_of(series.name, chart_.groups[group], value));
     ++drawn_;
     const std::string text = short_text(value, 3);
-    const bool has_room = width * frame_.width() >= 6.5 * static_cast<double>(text.size());
+    const bool has_room = width * frame_.width() >= 7.0 * static_cast<double>(text.size());
     if (!chart_.stacked && has_room) {
       const Spot above{(one.x + other.x - gap) / 2, one.y - 4};
       frame_.svg().text(above, "value", Svg::Anchor::kMiddle, text);

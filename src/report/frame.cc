@@ -14,7 +14,8 @@ constexpr double kLineHeight = 18;
 constexpr double kKeyWidth = 26;
 
 // Nobody can measure text here; letters of the usual fonts are about so wide.
-double width_of(std::string_view text) { return 6.6 * static_cast<double>(text.size()); }
+constexpr double kLetter = 7.1;
+double width_of(std::string_view text) { return kLetter * static_cast<double>(text.size()); }
 
 }  // namespace
 
@@ -66,7 +67,7 @@ void Frame::draw_legend(const Labels& labels) {
 void Frame::draw_y(const PlacedAxis& y) {
   size_t longest = 1;
   for (const Tick& tick : y.ticks()) longest = std::max(longest, tick.text.size());
-  left_ = kMargin + 8 + 6.6 * static_cast<double>(longest);
+  left_ = kMargin + 8 + kLetter * static_cast<double>(longest);
   for (const Tick& tick : y.ticks()) {
     const Spot from = at(0, y.place(tick.value));
     svg_.line(from, {right_, from.y}, "grid");

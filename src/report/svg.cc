@@ -56,10 +56,10 @@ std::string_view style_sheet() {
 @media (prefers-color-scheme:dark){.chart{--surface:#1a1a19;--ink:#f3f2ee;--soft:#b6b5ae;
 --grid:#33322f;--axis:#77766f;--c1:#5598e7;--c2:#ec835a;--c3:#35b888;--c4:#d9a02f;--c5:#a58fe8;
 --c6:#9a9992}}
-.chart text{font-family:system-ui,sans-serif;font-size:12px;fill:var(--soft)}
-.chart .title{font-size:14px;font-weight:600;fill:var(--ink)}
+.chart text{font-family:system-ui,sans-serif;font-size:13px;fill:var(--soft)}
+.chart .title{font-size:15px;font-weight:600;fill:var(--ink)}
 .chart .legend,.chart .value{fill:var(--ink)}
-.chart .value{font-size:11px}
+.chart .value{font-size:12px}
 .chart .surface{fill:var(--surface)}
 .chart .grid{stroke:var(--grid);stroke-width:1}
 .chart .axis{stroke:var(--axis);stroke-width:1}
