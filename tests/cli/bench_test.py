@@ -3,6 +3,7 @@
 """`cairn bench`: its options, and runs too short to mean anything but complete."""
 
 import json
+import os
 
 import support
 
