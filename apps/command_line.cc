@@ -38,6 +38,10 @@ class CommandLine {
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
+    add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
+        make_bench_rocksdb);
+    CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");
+    add(paper, "i10", "figures of i10 as one page, next to the paper's", make_bench_paper_i10);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     CLI::App& config = group(root_, "config", "work with configuration files");

@@ -22,6 +22,8 @@ struct WorldOptions {
   Duration spin{0};
   // Turn SIGINT and SIGTERM into a stop request.
   bool handle_signals = false;
+  // Read the clock around each call that sends or receives, for KernelCalls.
+  bool time_calls = false;
   // Keep the last events of each core.
   bool trace = false;
   BufferPoolOptions buffers;

@@ -77,7 +77,7 @@ void EpollStream::try_read() {
   ssize_t got = 0;
   size_t asked = 0;
   do {
-    core_.count_system_call();
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
     if (pieces.size() == 1) {
       asked = pieces[0].size();
       got = ::recv(fd_.get(), pieces[0].data(), asked, 0);
@@ -123,7 +123,7 @@ void EpollStream::try_receive() {
   if (!buffer) return core_.add_starved(*this);
   ssize_t got = 0;
   do {
-    core_.count_system_call();
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
     got = ::recv(fd_.get(), buffer->data(), buffer->size(), 0);
   } while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -169,8 +169,11 @@ Result<void> EpollStream::can_write() const {
 Result<size_t> EpollStream::write_now(std::span<const Bytes> from) {
   if (Result<void> can = can_write(); !can) return fail(can.error());
   if (!writable_) return 0;
-  core_.count_system_call();
-  const ssize_t sent = posix::send_now(fd_.get(), from);
+  ssize_t sent = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
+    sent = posix::send_now(fd_.get(), from);
+  }
   if (sent >= 0) return static_cast<size_t>(sent);
   if (errno == EINTR) return 0;
   if (errno == EAGAIN) {
@@ -205,7 +208,7 @@ void EpollStream::try_write() {
     message.msg_iovlen = count;
     ssize_t sent = 0;
     do {
-      core_.count_system_call();
+      const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
       sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {

@@ -98,6 +98,7 @@ CoreEnv::CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& opt
     : id_(id),
       neighbours_(neighbours),
       spin_(spin_limit(id, options)),
+      time_calls_(options.time_calls),
       now_(read_clock()),
       wheel_(now_),
       rng_(random_seed()),
@@ -187,6 +188,18 @@ void CoreEnv::run(const env::Program* program) {
     }
   }
   drain();
+}
+
+StreamCall::StreamCall(CoreEnv& core, Kind kind) : core_(core), kind_(kind) {
+  core_.count_system_call();
+  if (kind == Kind::kSend) core_.count_send();
+  if (core_.time_calls_) begin_ = read_clock();
+}
+
+StreamCall::~StreamCall() {
+  if (!core_.time_calls_) return;
+  env::KernelCalls& calls = core_.kernel_calls_;
+  (kind_ == Kind::kSend ? calls.sending : calls.receiving) += read_clock() - begin_;
 }
 
 }  // namespace cairn::posix

@@ -127,8 +127,11 @@ bool Socket::read_now(env::ReadOp& op) {
   msghdr message{};
   message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(op.pieces().data()));
   message.msg_iovlen = std::min<size_t>(op.pieces().size(), UIO_MAXIOV);
-  core_.count_system_call();
-  const ssize_t got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+  ssize_t got = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
+    got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+  }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     poll_first_ = errno == EAGAIN;
     return false;
@@ -166,8 +169,11 @@ Result<void> Socket::can_write() const {
 
 Result<size_t> Socket::write_now(std::span<const Bytes> from) {
   if (Result<void> can = can_write(); !can) return fail(can.error());
-  core_.count_system_call();
-  const ssize_t sent = posix::send_now(fd_.get(), from);
+  ssize_t sent = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
+    sent = posix::send_now(fd_.get(), from);
+  }
   if (sent >= 0) {
     send_was_short_ = send_was_short_ || static_cast<size_t>(sent) < total_size(from);
     return static_cast<size_t>(sent);
@@ -189,8 +195,11 @@ void Socket::start_write(env::WriteOp& op) {
   if (!core_.is_quiet()) return submit_write();
   // Nobody else is about to submit: a call of its own is cheaper than a turn of the ring, and the
   // bytes leave now. In company, sends go out together.
-  core_.count_system_call();
-  const ssize_t sent = ::sendmsg(fd_.get(), &write_message_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ssize_t sent = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
+    sent = ::sendmsg(fd_.get(), &write_message_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   if (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE)) return submit_write();
   on_written(sent < 0 ? -errno : static_cast<int32_t>(sent));
 }
@@ -198,6 +207,7 @@ void Socket::start_write(env::WriteOp& op) {
 void Socket::submit_write() {
   // MSG_WAITALL: the kernel goes on after a short send by itself (5.19; before, we do).
   constexpr int kFlags = MSG_NOSIGNAL | MSG_WAITALL;
+  core_.count_send();
   core_.ring().request(&writer_, [&](io_uring_sqe* sqe) {
     if (write_message_.msg_iovlen == 1) {
       const iovec& only = *write_message_.msg_iov;
