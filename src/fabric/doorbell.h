@@ -28,6 +28,8 @@ struct DoorbellOptions {
   uint16_t count = 16;         // messages of one caravan
   uint32_t bytes = 64 * 1024;  // that are worth a send; what waits beyond them goes along
   Duration delay = 50_us;      // the longest a message waits for others
+
+  bool operator==(const DoorbellOptions&) const = default;
 };
 
 std::string_view name(DoorbellOptions::Mode mode);

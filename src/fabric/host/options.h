@@ -51,6 +51,9 @@ struct HostOptions {
   // after silence the keep-alive time as well), because the target may still be executing it.
   Duration quiesce = 1_s;
   uint32_t retries_max = 5;  // of a command that failed and may be tried again
+
+  // Credentials are the same when they are one object.
+  bool operator==(const HostOptions&) const = default;
 };
 
 }  // namespace cairn::fabric

@@ -18,8 +18,8 @@ constexpr size_t kPartsMax = 16384;
 
 }  // namespace
 
-RemoteDrive::RemoteDrive(env::Env& env, const Uri& uri)
-    : env_(env),
+RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri)
+    : env_(pool.env()),
       options_(uri.options),
       delay_timer_(&RemoteDrive::on_delay),
       loss_timer_(&RemoteDrive::on_loss) {
@@ -27,7 +27,7 @@ RemoteDrive::RemoteDrive(env::Env& env, const Uri& uri)
   for (const env::Address& address : uri.paths) {
     const HostSession::Options options{.address = address, .nqn = uri.nqn, .host = uri.options};
     Path::User& user = *this;
-    paths_.push_back(std::make_unique<Path>(env, options, uri.nsid, user));
+    paths_.push_back(std::make_unique<Path>(pool, options, uri.nsid, user));
   }
   // A pair needs two.
   const size_t wanted = uri.paths.size() * uri.options.queues * uri.options.depth;
@@ -44,11 +44,26 @@ RemoteDrive::~RemoteDrive() {
 
 task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(env::Env& env, Uri uri,
                                                                    task::CancelToken token) {
+  auto own = std::make_unique<HostPool>(env);
+  HostPool& pool = *own;
+  return open_in(pool, std::move(own), std::move(uri), token);
+}
+
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(HostPool& pool, Uri uri,
+                                                                   task::CancelToken token) {
+  return open_in(pool, nullptr, std::move(uri), token);
+}
+
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open_in(HostPool& pool,
+                                                                      std::unique_ptr<HostPool> own,
+                                                                      Uri uri,
+                                                                      task::CancelToken token) {
   if (uri.is_discovery() || uri.paths.empty()) {
     co_return fail(Errc::kInvalid, "the URI names no subsystem");
   }
-  name_host(env, uri.options);
-  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(env, uri));
+  pool.name(uri.options);
+  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(pool, uri));
+  drive->own_pool_ = std::move(own);
   for (const auto& path : drive->paths_) path->start();
   for (const auto& path : drive->paths_) drive->gate_.spawn(drive->note_attempt(*path));
   Result<void> settled = co_await drive->settled_.wait(token);

@@ -16,6 +16,7 @@
 #include "drive/drive.h"
 #include "env/env.h"
 #include "fabric/host/command.h"
+#include "fabric/host/host_pool.h"
 #include "fabric/host/namespace_info.h"
 #include "fabric/host/options.h"
 #include "fabric/host/path.h"
@@ -45,6 +46,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   // themselves. Errors of the first path when none works: those of HostSession::open, kNotFound
   // (no such namespace), kUnsupported (a format that no Drive has). kInvalid: a discovery URI.
   static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(env::Env& env, Uri uri,
+                                                               task::CancelToken token = {});
+  // The same, over controllers that it shares with the pool's other drives. The pool outlives it.
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(HostPool& pool, Uri uri,
                                                                task::CancelToken token = {});
   ~RemoteDrive() override;
 
@@ -105,7 +109,10 @@ class RemoteDrive final : public drive::Drive, private Path::User {
     RemoteDrive* drive = nullptr;
   };
 
-  RemoteDrive(env::Env& env, const Uri& uri);
+  RemoteDrive(HostPool& pool, const Uri& uri);
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open_in(HostPool& pool,
+                                                                  std::unique_ptr<HostPool> own,
+                                                                  Uri uri, task::CancelToken token);
   task::Task<void> note_attempt(Path& path);
 
   // Drive (remote_drive.cc).
@@ -144,6 +151,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   static void on_loss(task::Timer& timer);
   static Progress& progress(drive::DriveOp& op) { return *reinterpret_cast<Progress*>(op.scratch); }
 
+  std::unique_ptr<HostPool> own_pool_;  // of a drive that shares with nobody
   env::Env& env_;
   const HostOptions options_;
   std::vector<std::unique_ptr<Path>> paths_;
