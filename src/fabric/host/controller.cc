@@ -84,8 +84,18 @@ task::Task<Result<void>> HostController::one_session() {
     if (!try_at_once_) users_.for_each([&why](User& each) { each.controller_failed(why); });
   }
   co_await session_->close();
+  past_ = traffic();
   session_.reset();
   co_return fail(why);
+}
+
+LaneTraffic HostController::traffic() const {
+  LaneTraffic all = past_;
+  if (session_ == nullptr) return all;
+  for (const HostLane& lane : session_->lanes()) {
+    if (lane.queue_id != 0) all.add(lane.traffic);
+  }
+  return all;
 }
 
 void HostController::session_lost(const Error&) {

@@ -59,6 +59,8 @@ class HostController final : private HostSession::User {
   const std::optional<Error>& last_error() const { return last_error_; }
   // Sessions that became live.
   uint64_t sessions() const { return sessions_; }
+  // What the I/O queues of all sessions have moved, those that ended included.
+  LaneTraffic traffic() const;
   const env::Address& address() const { return options_.address; }
   const HostSession::Options& options() const { return options_; }
 
@@ -79,6 +81,7 @@ class HostController final : private HostSession::User {
   bool refused_ = false;
   bool try_at_once_ = false;  // in another way
   uint64_t sessions_ = 0;
+  LaneTraffic past_;  // of sessions that ended
   std::optional<Error> last_error_;
   task::Event lost_;
   task::Event hurry_;  // the pause before the next attempt ends

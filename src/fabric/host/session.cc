@@ -111,6 +111,13 @@ uint32_t HostSession::capacity() const {
   return total;
 }
 
+std::vector<HostLane> HostSession::lanes() const {
+  std::vector<HostLane> lanes;
+  if (admin_ != nullptr) lanes.push_back(admin_->lane());
+  for (const auto& queue : io_) lanes.push_back(queue->lane());
+  return lanes;
+}
+
 HostQueue* HostSession::pick(const HostCommand& command) {
   const uint32_t needed = command.second != nullptr ? 2 : 1;
   for (size_t i = 0; i < io_.size(); ++i) {

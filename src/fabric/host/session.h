@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "env/env.h"
 #include "fabric/host/command.h"
+#include "fabric/host/lane.h"
 #include "fabric/host/options.h"
 #include "fabric/host/queue.h"
 #include "nvme/event_format.h"
@@ -124,6 +125,8 @@ class HostSession final : private HostQueue::Owner {
   // Commands that can be outstanding on all I/O queues together.
   uint32_t capacity() const;
   size_t io_queues() const { return io_.size(); }
+  // The admin queue, then the others.
+  std::vector<HostLane> lanes() const;
 
   // A command for an I/O queue; while all are full it waits in line. Not after lost().
   void submit(HostCommand& command);

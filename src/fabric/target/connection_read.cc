@@ -52,6 +52,7 @@ task::Task<Result<void>> TargetConnection::take_one(task::CancelToken token) {
     const size_t length = std::min<size_t>(receiver_.bytes().size(), common.header_length);
     co_return fault(pdu.error(), receiver_.bytes().first(length));
   }
+  receiver_.note_pdu();
   // A capsule is taken whole; the data of H2CData goes straight to its command.
   if (pdu->type != nvme::PduType::kH2cData && receiver_.bytes().size() < pdu->length) {
     CHECK(pdu->length <= kAdminStagingSize, "the rules bound every PDU but H2CData");
@@ -111,6 +112,7 @@ task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
   TcpCommand* command = take_slot();
   if (command == nullptr) co_return fault(nvme::sequence_fault(), pdu.header);
   traffic_ = true;
+  ++commands_;
   command->sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
   if (queue_entries_ > 0) sq_head_ = static_cast<uint16_t>((sq_head_ + 1) % queue_entries_);
   if (pdu.data_length > 0) {
