@@ -52,6 +52,7 @@ struct LaneCounters {
   uint64_t sends = 0;
   uint64_t messages = 0;
   uint64_t bytes = 0;
+  uint64_t timers = 0;  // times that a message had to wait for others and for the clock
   std::array<uint64_t, kRingCauses> rings{};
   std::array<uint64_t, kSizes> sizes{};
 

@@ -24,7 +24,6 @@ task::Task<void> SimBox::serve(env::Env& env, env::Address at) {
     CHECK(added.has_value());
   }
   CHECK(target.listen(at).has_value());
-  env_ = &env;
   registry_ = &registry;
   target_ = &target;
   task::Event never;
@@ -32,6 +31,11 @@ task::Task<void> SimBox::serve(env::Env& env, env::Address at) {
   CHECK(!stopped);
   target_ = nullptr;
   registry_ = nullptr;
+  co_await target.drain(env.now() + 1_s);
+  const fabric::TargetReport report = co_await target.report(0);
+  for (const auto& [key, totals] : report.totals) {
+    if (!key.admin && !key.nqn.empty()) io_totals_.add(totals);
+  }
   co_await target.close();
   co_await registry.close();
 }

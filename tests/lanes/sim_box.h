@@ -34,17 +34,18 @@ class SimBox {
   // While it runs.
   fabric::Target& target() { return *target_; }
   nvme::Registry& registry() { return *registry_; }
-  // Of the node's first core.
-  env::Env& env() { return *env_; }
   bool is_serving() const { return target_ != nullptr; }
+
+  // After it was stopped: what all its I/O queues have done.
+  const fabric::LaneTotals& io_totals() const { return io_totals_; }
 
  private:
   task::Task<void> serve(env::Env& env, env::Address at);
 
   SimBoxOptions options_;
-  env::Env* env_ = nullptr;
   fabric::Target* target_ = nullptr;
   nvme::Registry* registry_ = nullptr;
+  fabric::LaneTotals io_totals_;
 };
 
 }  // namespace cairn::lane_tests

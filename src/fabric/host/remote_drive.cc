@@ -16,6 +16,15 @@ namespace {
 // Records are cheap, but not for every combination of options.
 constexpr size_t kPartsMax = 16384;
 
+// Parts for what fits into the lanes that are kept for urgent requests, but never so many that
+// others could not go on.
+size_t kept_for_urgent(const HostOptions& options, size_t parts) {
+  size_t lanes = 0;
+  for (uint16_t id = 1; id <= options.queues; ++id) lanes += options.is_urgent(id) ? 1 : 0;
+  if (lanes == options.queues) return 0;
+  return std::min(lanes * options.depth, parts - 2);
+}
+
 }  // namespace
 
 RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri)
@@ -36,10 +45,12 @@ RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri)
     free_.push_back(*parts_.back());
   }
   free_count_ = parts_.size();
+  kept_parts_ = kept_for_urgent(uri.options, parts_.size());
 }
 
 RemoteDrive::~RemoteDrive() {
-  CHECK(free_count_ == parts_.size() && waiting_.empty(), "nothing is in flight when a drive goes");
+  CHECK(free_count_ == parts_.size() && waiting_.empty() && urgent_.empty(),
+        "nothing is in flight when a drive goes");
 }
 
 task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(env::Env& env, Uri uri,
@@ -81,7 +92,8 @@ task::Task<void> RemoteDrive::note_attempt(Path& path) {
 }
 
 task::Task<void> RemoteDrive::close() {
-  CHECK(waiting_.empty() && free_count_ == parts_.size(), "a drive is closed when it is idle");
+  CHECK(waiting_.empty() && urgent_.empty() && free_count_ == parts_.size(),
+        "a drive is closed when it is idle");
   is_closing_ = true;
   std::vector<task::Task<void>> closing;
   closing.reserve(paths_.size());
@@ -101,7 +113,8 @@ void RemoteDrive::start(drive::DriveOp& op) {
   }
   if (is_failing_) return op.complete(fail(Errc::kUnreachable, "no path to the namespace"));
   new (op.scratch) Progress();
-  waiting_.push_back(op);
+  const bool overtakes = kept_parts_ > 0 && op.request.is_urgent();
+  (overtakes ? urgent_ : waiting_).push_back(op);
   issue();
 }
 

@@ -124,6 +124,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
 
   // Making commands (remote_parts.cc).
   void issue();
+  void issue_from(List<drive::DriveOp, drive::DriveOp>& waiting, size_t kept);
   void issue_part(drive::DriveOp& op);
   void issue_pair(drive::DriveOp& op);
   Part& take_part(drive::DriveOp& op);
@@ -170,7 +171,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   size_t free_count_ = 0;
   List<Part, QueueTag> ready_;
   List<Part, QueueTag> delayed_;
+  size_t kept_parts_ = 0;                         // for urgent requests
   List<drive::DriveOp, drive::DriveOp> waiting_;  // not wholly issued
+  List<drive::DriveOp, drive::DriveOp> urgent_;   // the same, where some parts are kept for them
   bool is_failing_ = false;                       // no path for too long
   DriveTimer delay_timer_;
   DriveTimer loss_timer_;

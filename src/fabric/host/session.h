@@ -174,6 +174,9 @@ class HostSession final : private HostQueue::Owner {
   task::Task<void> shut_down();
   task::Task<void> send_abort(uint16_t queue_id, uint16_t command_id);
   HostQueue* pick(const HostCommand& command);
+  HostQueue* pick_among(bool urgent, uint32_t room);
+  bool is_urgent(const HostQueue& queue) const { return options_.host.is_urgent(queue.id()); }
+  void serve(List<HostCommand, HostCommand>& waiting, HostQueue& queue);
   void submit_to(HostQueue* queue, HostCommand& command);
 
   env::Env& env_;
@@ -181,9 +184,11 @@ class HostSession final : private HostQueue::Owner {
   User& user_;
   std::unique_ptr<HostQueue> admin_;
   std::vector<std::unique_ptr<HostQueue>> io_;
+  size_t urgent_queues_ = 0;  // of io_
   size_t next_queue_ = 0;
-  List<HostCommand, HostCommand> waiting_;        // for room on an I/O queue
-  List<HostCommand, HostCommand> admin_waiting_;  // for room on the admin queue
+  List<HostCommand, HostCommand> waiting_;         // for room on an I/O queue
+  List<HostCommand, HostCommand> urgent_waiting_;  // the same, where some queues are kept for them
+  List<HostCommand, HostCommand> admin_waiting_;   // for room on the admin queue
 
   uint16_t controller_id_ = 0;
   nvme::Capabilities capabilities_;
