@@ -107,6 +107,7 @@ WORLD_TEST(LaneReport, ConnectionsThatEndedStayInTheTotals) {
   EXPECT_EQ(io.work.commands, kHosts * (kDepth * kRounds + 1));
   EXPECT_EQ(totals_of(report, true).opened, kHosts);
   EXPECT_LE(totals_of(report, false, "").opened, 1u);
+  EXPECT_EQ(totals_of(report, false, "").open, 0u);
   co_await box.close();
 }
 

@@ -147,6 +147,17 @@ task::Task<Result<nvme::Cqe>> RemoteDrive::execute(nvme::Sqe sqe, MutableBytes d
   co_return answer;
 }
 
+std::vector<HostLane> RemoteDrive::lanes() const {
+  std::vector<HostLane> all;
+  for (const auto& path : paths_) {
+    const HostSession* session = path->controller().session();
+    if (session == nullptr) continue;
+    const std::vector<HostLane> its = session->lanes();
+    all.insert(all.end(), its.begin(), its.end());
+  }
+  return all;
+}
+
 // --- paths --------------------------------------------------------------------------------------
 
 Result<void> RemoteDrive::path_described(Path&, const NamespaceInfo& info) {

@@ -17,6 +17,7 @@
 #include "env/env.h"
 #include "fabric/host/command.h"
 #include "fabric/host/host_pool.h"
+#include "fabric/host/lane.h"
 #include "fabric/host/namespace_info.h"
 #include "fabric/host/options.h"
 #include "fabric/host/path.h"
@@ -62,6 +63,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
 
   const NamespaceInfo& info() const { return info_; }
   std::span<const std::unique_ptr<Path>> paths() const { return paths_; }
+  // Of the paths that are connected, as they are now; of a pool's drives, all see the same.
+  std::vector<HostLane> lanes() const;
 
   struct Counters {
     uint64_t commands = 0;  // sent

@@ -45,7 +45,7 @@ TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream
       stream_(std::move(stream)),
       peer_(stream_->peer()),
       receiver_(*stream_, kAdminStagingSize),
-      account_(&core.lanes.open({.listener = listener, .nqn = {}, .admin = false})),
+      account_(&core.lanes.begin(listener)),
       slots_max_(kFirstSlots),
       cids_(kFirstSlots),
       doorbell_(core.env, core.options.doorbell, &TargetConnection::on_ring, this) {
@@ -55,7 +55,7 @@ TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream
   pieces_.reserve(kPiecesReserved);
 }
 
-TargetConnection::~TargetConnection() { core_.lanes.close(*account_, lane().work); }
+TargetConnection::~TargetConnection() { core_.lanes.end(*account_, lane().work); }
 
 TargetLane TargetConnection::lane() const {
   return {.core = core_.env.core(),
@@ -266,10 +266,10 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
     controller_ = reply.controller;
     queue_id_ = reply.queue_id;
     controller_id_ = nvme::ConnectResult::decode(reply.dw0).controller_id;
-    account_ = &core_.lanes.move(*account_,
-                                 {.listener = account_->first.listener,
-                                  .nqn = std::string(request.data.subsystem_nqn.get().value_or("")),
-                                  .admin = queue_id_ == 0});
+    account_ = &core_.lanes.connect(
+        *account_, {.listener = account_->first.listener,
+                    .nqn = std::string(request.data.subsystem_nqn.get().value_or("")),
+                    .admin = queue_id_ == 0});
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
     slots_max_ = queue_entries_ + kSpareSlots;

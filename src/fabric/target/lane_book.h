@@ -19,6 +19,7 @@ struct LaneKey {
   uint32_t listener = 0;  // in the order of Target::listen
   std::string nqn;        // of the subsystem; empty while, or if, no Connect has succeeded
   bool admin = false;
+  bool is_connected() const { return !nqn.empty(); }
   auto operator<=>(const LaneKey&) const = default;
 };
 
@@ -47,7 +48,7 @@ struct TargetLane {
 };
 
 struct LaneTotals {
-  uint64_t opened = 0;  // connections so far
+  uint64_t opened = 0;  // connections so far; without a subsystem those that ended
   uint64_t open = 0;    // of them, there now
   LaneWork work;
 
@@ -64,20 +65,23 @@ class LaneBook {
   using Accounts = std::map<LaneKey, LaneTotals>;
   using Account = Accounts::value_type;  // its work is that of connections that ended
 
-  // A connection begins, becomes another kind, ends. Accounts live as long as the book.
-  Account& open(const LaneKey& key) {
-    Account& account = *accounts_.try_emplace(key).first;
-    ++account.second.opened;
+  // A connection begins, is connected to a subsystem, ends. It counts as opened when it is known
+  // for what, so that no figure but `open` ever falls. Accounts live as long as the book.
+  Account& begin(uint32_t listener) {
+    Account& account = *accounts_.try_emplace(LaneKey{.listener = listener}).first;
     ++account.second.open;
     return account;
   }
-  Account& move(Account& from, const LaneKey& to) {
-    --from.second.opened;
+  Account& connect(Account& from, const LaneKey& to) {
     --from.second.open;
-    return open(to);
+    Account& account = *accounts_.try_emplace(to).first;
+    ++account.second.open;
+    ++account.second.opened;
+    return account;
   }
-  void close(Account& account, const LaneWork& work) {
+  void end(Account& account, const LaneWork& work) {
     --account.second.open;
+    if (!account.first.is_connected()) ++account.second.opened;
     account.second.work.add(work);
   }
   const Accounts& accounts() const { return accounts_; }

@@ -71,8 +71,9 @@ class Target::PerCore {
   void report(TargetReport& into, size_t lanes_max) {
     for (const auto& [key, totals] : lanes_.accounts()) into.totals[key].add(totals);
     members_.for_each([&](Member& member) {
-      into.lanes.push_back(member.connection.lane());
-      into.totals[into.lanes.back().key].work.add(into.lanes.back().work);
+      const TargetLane& lane = into.lanes.emplace_back(member.connection.lane());
+      // What others do counts when it is known for which subsystem.
+      if (lane.key.is_connected()) into.totals[lane.key].work.add(lane.work);
     });
     keep_busiest(into.lanes, lanes_max);
   }
