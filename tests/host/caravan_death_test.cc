@@ -22,6 +22,13 @@ constexpr uint64_t kRegisterAt = 0;  // it names no block
 constexpr size_t kCommands = kReads + kWrites + 1 + 2;
 constexpr size_t kRepeatable = kReads + kWrites;
 
+// Sanitizers make each run many times slower; they look at some of the bytes.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr uint64_t kStep = 31;
+#else
+constexpr uint64_t kStep = 1;
+#endif
+
 // What a lane's connecting takes, with digests.
 constexpr uint64_t kGreetings = sizeof(nvme::IcReq) + sizeof(nvme::CapsuleCmd) +
                                 sizeof(nvme::ConnectData) + 2 * nvme::kDigestSize;
@@ -152,7 +159,7 @@ void expect_nothing_twice(CaravanDeath& test, uint64_t position) {
 TEST_F(CaravanDeath, AfterAnyByteOfTheCommands) {
   size_t arrived = 0;
   uint64_t position = kGreetings + 1;
-  for (; !HasFailure() && die_at(true, position); ++position) {
+  for (; !HasFailure() && die_at(true, position); position += kStep) {
     expect_nothing_twice(*this, position);
     EXPECT_EQ(seen[2].size(), kRepeatable) << position;
     EXPECT_GE(seen[1].size(), arrived) << position;
@@ -161,21 +168,21 @@ TEST_F(CaravanDeath, AfterAnyByteOfTheCommands) {
     EXPECT_FALSE(register_result.has_value()) << position;
   }
   EXPECT_FALSE(HasFailure()) << "at byte " << position;
-  EXPECT_EQ(arrived, kCommands) << "the last cuts were behind the whole caravan";
+  if (kStep == 1) EXPECT_EQ(arrived, kCommands) << "the last cut is behind the whole caravan";
 }
 
 // All were executed, and some answers came: the others are sent again.
 TEST_F(CaravanDeath, AfterAnyByteOfTheAnswers) {
   size_t again = kRepeatable;
   uint64_t position = kWelcomes + 1;
-  for (; !HasFailure() && die_at(false, position); ++position) {
+  for (; !HasFailure() && die_at(false, position); position += kStep) {
     EXPECT_EQ(seen[1].size(), kCommands) << position;
     expect_nothing_twice(*this, position);
     EXPECT_LE(seen[2].size(), again) << position;
     again = seen[2].size();
   }
   EXPECT_FALSE(HasFailure()) << "at byte " << position;
-  EXPECT_EQ(again, 0u) << "the last cuts were behind all answers";
+  if (kStep == 1) EXPECT_EQ(again, 0u) << "the last cut is behind all answers";
   EXPECT_GT(position, kWelcomes + kReads * kBlock);
 }
 
