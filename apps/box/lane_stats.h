@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "apps/box/box.h"
 #include "apps/box/control_format.h"
