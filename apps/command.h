@@ -43,6 +43,7 @@ std::unique_ptr<Command> make_box_hosts_deny(CLI::App& app);
 std::unique_ptr<Command> make_box_ana_set(CLI::App& app);
 std::unique_ptr<Command> make_box_status(CLI::App& app);
 std::unique_ptr<Command> make_box_stats(CLI::App& app);
+std::unique_ptr<Command> make_box_metrics(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_i10(CLI::App& app);

@@ -102,7 +102,8 @@ class CommandLine {
     CLI::App& ana = group(box, "ana", "how well namespaces are reached through a running box");
     add(ana, "set", "set the state of an ANA group", make_box_ana_set);
     add(box, "status", "what runs, and which hosts are connected", make_box_status);
-    add(box, "stats", "what was read and written", make_box_stats);
+    add(box, "stats", "what was read and written, and what connections do", make_box_stats);
+    add(box, "metrics", "all counters, for Prometheus", make_box_metrics);
   }
 
   CLI::App root_;

@@ -25,6 +25,7 @@ std::span<const NvmeVerb> nvme_verbs() {
       NvmeVerb{"gen-key", "make a key for authentication", make_nvme_gen_key},
       NvmeVerb{"verify", "write patterns, read them back, check (OVERWRITES)", make_nvme_verify},
       NvmeVerb{"perf", "measure IOPS, throughput and latency", make_nvme_perf},
+      NvmeVerb{"lanes", "connections under a load: caravans, doorbells", make_nvme_lanes},
   };
   return verbs;
 }

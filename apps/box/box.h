@@ -47,6 +47,7 @@ class Box {
 
   const std::vector<env::Address>& listening() const { return listening_; }
   nvme::Registry& registry() { return registry_; }
+  fabric::Target& target() { return target_; }
   Duration uptime() const { return env_.now() - started_; }
 
   // Changes while serving. Hosts see them at once; they are kept before the call is done. When they

@@ -35,5 +35,6 @@ std::unique_ptr<Command> make_nvme_reservations(CLI::App& app);
 std::unique_ptr<Command> make_nvme_gen_key(CLI::App& app);
 std::unique_ptr<Command> make_nvme_verify(CLI::App& app);
 std::unique_ptr<Command> make_nvme_perf(CLI::App& app);
+std::unique_ptr<Command> make_nvme_lanes(CLI::App& app);
 
 }  // namespace cairn::apps

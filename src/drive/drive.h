@@ -49,11 +49,16 @@ struct Request {
   Kind kind = Kind::kRead;
   bool durable = false;   // kWrite, kWriteZeroes, kCompareAndWrite: survives a crash when complete
   bool no_delay = false;  // somebody waits for just this: send it on at once
+  bool metadata = false;  // others wait for what it tells (an index, a journal): likewise
   bool keep_space = false;  // kWriteZeroes: the blocks stay allocated
   Priority priority = Priority::kNormal;
   Lba lba{};
   uint64_t blocks = 0;
 
+  // Whether somebody waits for just this request, so that nothing should hold it back to batch it.
+  bool is_urgent() const {
+    return no_delay || metadata || durable || kind == Kind::kFlush || priority <= Priority::kHigh;
+  }
   bool writes() const {
     return kind != Kind::kRead && kind != Kind::kCompare && kind != Kind::kFlush;
   }

@@ -59,6 +59,7 @@ void LaneCounters::add(const LaneCounters& other) {
   sends += other.sends;
   messages += other.messages;
   bytes += other.bytes;
+  timers += other.timers;
   for (size_t i = 0; i < rings.size(); ++i) rings[i] += other.rings[i];
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i] += other.sizes[i];
 }
@@ -86,7 +87,10 @@ bool Doorbell::add(size_t bytes, bool no_delay, size_t others) {
   if (waiting_ >= count_max_) return ring(RingCause::kCount);
   if (waiting_bytes_ >= options_.bytes) return ring(RingCause::kBytes);
   if (waiting_ > patience(others)) return ring(RingCause::kIdle);
-  if (!timer_.is_armed()) env_.arm(timer_, env_.now() + options_.delay);
+  if (!timer_.is_armed()) {
+    ++counters_.timers;
+    env_.arm(timer_, env_.now() + options_.delay);
+  }
   return false;
 }
 

@@ -29,6 +29,8 @@ struct DoorbellOptions {
   uint16_t count = 16;         // messages of one caravan; adaptive: that are worth a send
   uint32_t bytes = 64 * 1024;  // that are worth a send; what waits beyond them goes along
   Duration delay = 50_us;      // the longest a message waits for others
+
+  bool operator==(const DoorbellOptions&) const = default;
 };
 
 std::string_view name(DoorbellOptions::Mode mode);
@@ -51,6 +53,7 @@ struct LaneCounters {
   uint64_t sends = 0;
   uint64_t messages = 0;
   uint64_t bytes = 0;
+  uint64_t timers = 0;  // times that a message had to wait for others and for the clock
   std::array<uint64_t, kRingCauses> rings{};
   std::array<uint64_t, kSizes> sizes{};
 

@@ -114,6 +114,18 @@ void HostQueue::hand_back(const Error& why) {
   }
 }
 
+HostLane HostQueue::lane() const {
+  LaneTraffic traffic{.out = doorbell_.counters(), .in = {}};
+  if (receiver_) traffic.in = receiver_->counters();
+  return {.core = env_.core(),
+          .address = options_.address,
+          .queue_id = options_.id,
+          .depth = options_.slots,
+          .in_flight = outstanding(),
+          .doorbell = options_.doorbell,
+          .traffic = traffic};
+}
+
 // --- slots --------------------------------------------------------------------------------------
 
 void HostQueue::submit(HostCommand& command) {

@@ -15,6 +15,7 @@
 #include "env/env.h"
 #include "fabric/doorbell.h"
 #include "fabric/host/command.h"
+#include "fabric/host/lane.h"
 #include "fabric/host/options.h"
 #include "fabric/host/piece_cursor.h"
 #include "fabric/receiver.h"
@@ -80,7 +81,8 @@ class HostQueue {
   uint32_t room() const { return open_ ? free_count_ : 0; }
   uint32_t outstanding() const { return static_cast<uint32_t>(slots_.size()) - free_count_; }
   Time last_heard() const { return last_heard_; }
-  const LaneCounters& lane() const { return doorbell_.counters(); }
+  // As it is now; also after it has ended.
+  HostLane lane() const;
 
   // Takes a command; there must be room for it and its second.
   void submit(HostCommand& command);

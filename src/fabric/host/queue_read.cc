@@ -54,6 +54,7 @@ HostQueue::Step HostQueue::take_what_is_here() {
       refuse(pdu.error(), here.first(std::min<size_t>(here.size(), common.header_length)));
       return Step::kEnd;
     }
+    receiver_->note_pdu();
     Step step = Step::kMore;
     if (!take_pdu(*pdu, step)) return Step::kEnd;
     if (step == Step::kFill) return step;

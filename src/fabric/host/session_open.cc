@@ -86,7 +86,7 @@ std::unique_ptr<HostQueue> HostSession::make_queue(uint16_t id, uint16_t slots) 
                          .connect_timeout = host.connect_timeout,
                          .command_timeout = id == 0 ? host.admin_timeout : host.io_timeout,
                          .cancel_timeout = host.cancel_timeout,
-                         .doorbell = host.doorbell},
+                         .doorbell = id == 0 ? host.doorbell : host.doorbell_of(id)},
       owner);
 }
 
@@ -270,6 +270,7 @@ task::Task<Result<void>> HostSession::connect_io(task::CancelToken token) {
   if (slots == 0) co_return fail(Errc::kInvalid, "the controller has queues of one entry");
   for (uint16_t id = 1; id <= queues + 1; ++id) {
     io_.push_back(make_queue(id, slots));
+    if (is_urgent(*io_.back())) ++urgent_queues_;
     HostQueue& queue = *io_.back();
     const Result<nvme::ConnectResult> connected = co_await connect_queue(queue, size, token);
     if (!connected) co_return fail(connected.error());

@@ -16,6 +16,7 @@
 #include "fabric/doorbell.h"
 #include "fabric/receiver.h"
 #include "fabric/target/command_ids.h"
+#include "fabric/target/lane_book.h"
 #include "fabric/target/options.h"
 #include "fabric/target/owed_data.h"
 #include "fabric/target/tcp_command.h"
@@ -38,6 +39,7 @@ struct TargetCore {
   BufferQueue& buffers;     // for data that moves by data PDUs
   BufferQueue& in_capsule;  // for data that came in a capsule
   task::Event& drained;     // set when a connection has nothing in flight any more, while draining
+  LaneBook& lanes;
 };
 
 // The connection's part on the control core, and touched there only.
@@ -50,7 +52,8 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream);
+  // `listener` is the number of the one that accepted it.
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -65,6 +68,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void stop(const char* why);
 
   env::Address peer() const { return peer_; }
+  // As it is now.
+  TargetLane lane() const;
   // Whether it is a controller's admin queue.
   bool is_admin() const { return controller_ != nullptr && queue_id_ == 0; }
   // The most memory one takes with a queue of so many entries, without the stream, data in flight
@@ -152,7 +157,11 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   nvme::PduStyle style_;
 
   nvme::Controller* controller_ = nullptr;  // on the control core
+  LaneBook::Account* account_;
+  uint64_t commands_ = 0;
+  uint64_t failures_ = 0;  // answered with anything but success
   ControlSide control_side_;
+  uint16_t controller_id_ = 0;
   uint16_t queue_id_ = 0;
   uint16_t queue_entries_ = 0;
   uint16_t sq_head_ = 0;

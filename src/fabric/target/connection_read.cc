@@ -72,9 +72,13 @@ TargetConnection::Step TargetConnection::take_what_is_here() {
     }
     front_ = *pdu;
     // A capsule is taken whole; the data of H2CData goes straight to its command.
-    if (pdu->type == nvme::PduType::kH2cData) return Step::kWait;
+    if (pdu->type == nvme::PduType::kH2cData) {
+      receiver_.note_pdu();
+      return Step::kWait;
+    }
     CHECK(pdu->length <= kAdminStagingSize, "the rules bound every PDU but H2CData");
     if (here.size() < pdu->length) return Step::kReadMore;
+    receiver_.note_pdu();
     if (const Step step = take_pdu(front_); step != Step::kTaken) return step;
   }
 }
@@ -136,6 +140,7 @@ TargetConnection::Step TargetConnection::take_capsule(const nvme::Pdu& pdu) {
 
 bool TargetConnection::begin_command(TcpCommand& command, const nvme::Pdu& pdu) {
   traffic_ = true;
+  ++commands_;
   command.sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
   if (queue_entries_ > 0 && ++sq_head_ == queue_entries_) sq_head_ = 0;
   command.owns_cid = cids_.add(command.sqe.cid);

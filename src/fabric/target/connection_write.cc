@@ -148,6 +148,7 @@ void TargetConnection::gather() {
 
 void TargetConnection::gather_response(TcpCommand& command) {
   const nvme::Status status = command.cqe.get_status();
+  if (!status.ok()) ++failures_;
   command.cqe.sqhd = flow_control_ ? sq_head_ : nvme::kNoSqHead;
   bool capsule = true;
   if (command.has_output && status.ok() && !command.piece.empty()) {

@@ -2,6 +2,7 @@
 #include "fabric/target/target.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "env/call.h"
@@ -17,6 +18,14 @@ constexpr Duration kFarewell = 1_s;
 
 task::Task<void> nothing() { co_return; }
 
+void keep_busiest(std::vector<TargetLane>& lanes, size_t most) {
+  const auto rank = [](const TargetLane& lane) {
+    return std::tuple(UINT64_MAX - lane.work.traffic.out.messages, lane.peer.text());
+  };
+  std::ranges::sort(lanes, {}, rank);
+  if (lanes.size() > most) lanes.resize(most);
+}
+
 }  // namespace
 
 // What one core has of a target: its connections. Made and destroyed on that core.
@@ -27,12 +36,12 @@ class Target::PerCore {
             {.classes = {{4096, kInCapsuleBuffers}, {kInCapsuleMax, kInCapsuleBuffersLarge}}}),
         in_capsule_(env, in_capsule_pool_),
         buffers_(env, env.buffers()),
-        core_{env, registry, control, options, buffers_, in_capsule_, drained_} {}
+        core_{env, registry, control, options, buffers_, in_capsule_, drained_, lanes_} {}
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection) {
+  task::Task<void> serve(env::Connection connection, uint32_t listener) {
     if (stopping_) co_return;
-    TargetConnection served(core_, core_.env.open(std::move(connection)));
+    TargetConnection served(core_, core_.env.open(std::move(connection)), listener);
     Member member(served);
     members_.push_back(member);
     co_await served.run();
@@ -57,6 +66,16 @@ class Target::PerCore {
       return connection.is_admin() == admin;
     };
     co_await wait_while(is_left, until);
+  }
+  // Adds what is here; keeps the busiest lanes only.
+  void report(TargetReport& into, size_t lanes_max) {
+    for (const auto& [key, totals] : lanes_.accounts()) into.totals[key].add(totals);
+    members_.for_each([&](Member& member) {
+      const TargetLane& lane = into.lanes.emplace_back(member.connection.lane());
+      // What others do counts when it is known for which subsystem.
+      if (lane.key.is_connected()) into.totals[lane.key].work.add(lane.work);
+    });
+    keep_busiest(into.lanes, lanes_max);
   }
   void stop() {
     stopping_ = true;
@@ -86,6 +105,7 @@ class Target::PerCore {
   BufferQueue in_capsule_;
   BufferQueue buffers_;
   task::Event drained_;  // something is no longer in flight, or a member is gone
+  LaneBook lanes_;
   TargetCore core_;
   List<Member> members_;
   bool stopping_ = false;
@@ -99,17 +119,23 @@ Target::~Target() = default;
 Result<env::Address> Target::listen(const env::Address& at) {
   Result<std::unique_ptr<env::Listener>> listener = env_.listen(at, {});
   if (!listener) return fail(listener.error());
+  const env::Address local = (*listener)->local();
+  const auto number = static_cast<uint32_t>(addresses_.size());
+  addresses_.push_back(local);
   listeners_.push_back(std::move(*listener));
-  accepting_.spawn(accept_loop(*listeners_.back()));
-  return listeners_.back()->local();
+  accepting_.spawn(accept_loop(*listeners_.back(), number));
+  return local;
 }
 
-task::Task<void> Target::accept_loop(env::Listener& listener) {
+task::Task<void> Target::accept_loop(env::Listener& listener, uint32_t number) {
   while (!stop_.requested()) {
     Result<env::Connection> connection = co_await listener.accept(stop_.token());
     if (connection) {
-      if (connections_ >= options_.connections_max) continue;  // dropped, which its host sees
-      gate_.spawn(serve(std::move(*connection)));
+      if (connections_ >= options_.connections_max) {
+        ++refused_;  // dropped, which its host sees
+        continue;
+      }
+      gate_.spawn(serve(std::move(*connection), number));
     } else if (connection.error() == Errc::kLimit) {
       // Out of descriptors: connections wait in the backlog until some are free.
       const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
@@ -120,7 +146,7 @@ task::Task<void> Target::accept_loop(env::Listener& listener) {
   }
 }
 
-task::Task<void> Target::serve(env::Connection connection) {
+task::Task<void> Target::serve(env::Connection connection, uint32_t listener) {
   const uint32_t core = next_core_++ % env_.core_count();
   ++connections_;
   co_await env::call_on(env_, CoreId(core), [&](env::Env& there) {
@@ -128,7 +154,7 @@ task::Task<void> Target::serve(env::Connection connection) {
     if (mine == nullptr) {
       mine = std::make_unique<PerCore>(there, registry_, env_.core(), options_);
     }
-    return mine->serve(std::move(connection));
+    return mine->serve(std::move(connection), listener);
   });
   --connections_;
 }
@@ -160,6 +186,16 @@ task::Task<void> Target::on_cores(F function) {
     }));
   }
   co_await task::when_all(std::move(calls));
+}
+
+task::Task<TargetReport> Target::report(size_t lanes_max) {
+  TargetReport report{.listeners = addresses_, .open = connections_, .refused = refused_};
+  for (uint32_t core = 0; core < env_.core_count(); ++core) {
+    co_await env::call_on(env_, CoreId(core), [&](env::Env&) {
+      if (cores_[core] != nullptr) cores_[core]->report(report, lanes_max);
+    });
+  }
+  co_return report;
 }
 
 task::Task<void> Target::close() {

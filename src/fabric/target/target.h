@@ -2,6 +2,7 @@
 // Target: NVMe/TCP listeners and the connections they brought, over all cores of a world.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "env/env.h"
 #include "fabric/target/connection.h"
 #include "fabric/target/options.h"
+#include "fabric/target/report.h"
 #include "nvme/registry.h"
 #include "task/gate.h"
 #include "task/task.h"
@@ -35,11 +37,13 @@ class Target {
   task::Task<void> close();
 
   uint64_t connections() const { return connections_; }
+  // What they have done so far, with at most so many of them one by one.
+  task::Task<TargetReport> report(size_t lanes_max);
 
  private:
   class PerCore;
-  task::Task<void> accept_loop(env::Listener& listener);
-  task::Task<void> serve(env::Connection connection);
+  task::Task<void> accept_loop(env::Listener& listener, uint32_t number);
+  task::Task<void> serve(env::Connection connection, uint32_t listener);
   task::Task<void> stop_accepting();
   // function(PerCore&) gives a task; runs on every core that has connections.
   template <class F>
@@ -50,11 +54,13 @@ class Target {
   TargetOptions options_;
   std::vector<std::unique_ptr<PerCore>> cores_;
   std::vector<std::unique_ptr<env::Listener>> listeners_;
+  std::vector<env::Address> addresses_;  // of all listeners, by number
   task::CancelSource stop_;
   task::Gate accepting_;
   task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
   uint64_t connections_ = 0;
+  uint64_t refused_ = 0;
 };
 
 }  // namespace cairn::fabric
