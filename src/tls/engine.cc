@@ -79,8 +79,8 @@ struct Engine::Callbacks {
   static int client_hello(SSL* ssl, int* alert, void*) {
     Engine& engine = engine_of(ssl);
     if (engine.refusal_) {
-      *alert = static_cast<int>(*engine.refusal_ == Errc::kLimit ? Alert::kInternalError
-                                                                 : Alert::kUnknownPskIdentity);
+      *alert = static_cast<int>(*engine.refusal_ == Errc::kDenied ? Alert::kUnknownPskIdentity
+                                                                  : Alert::kInternalError);
       return SSL_CLIENT_HELLO_ERROR;
     }
     if (engine.has_choice_) {

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "fabric/doorbell.h"
 #include "fabric/host/credentials.h"
+#include "nvme/tls_key.h"
 
 namespace cairn::fabric {
 
@@ -36,6 +37,12 @@ struct HostOptions {
   std::string key_file;
   std::string controller_key_file;
   std::shared_ptr<const HostCredentials> credentials;  // null: none
+
+  // TLS: demanded, with this host's key for the target. The file is turned into `tls_key` as above.
+  bool tls = false;
+  std::string tls_key_file;
+  std::shared_ptr<const nvme::TlsKey> tls_key;
+  nvme::TlsIdentityVersion tls_identity = nvme::TlsIdentityVersion::k1;
 
   Duration authenticate_timeout = 30_s;  // of each queue's transaction
   Duration reauthenticate = 0_s;         // the admin queue's, so often while it lives; 0: never

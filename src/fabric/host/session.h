@@ -24,6 +24,7 @@
 #include "task/gate.h"
 #include "task/operation.h"
 #include "task/task.h"
+#include "tls/context.h"
 
 namespace cairn::fabric {
 
@@ -181,6 +182,8 @@ class HostSession final : private HostQueue::Owner {
   size_t next_queue_ = 0;
   List<HostCommand, HostCommand> waiting_;        // for room on an I/O queue
   List<HostCommand, HostCommand> admin_waiting_;  // for room on the admin queue
+
+  std::shared_ptr<const tls::Context> tls_;  // of all queues, if they need it
 
   uint16_t controller_id_ = 0;
   nvme::Capabilities capabilities_;

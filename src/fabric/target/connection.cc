@@ -39,10 +39,12 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 
 }  // namespace
 
-TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream)
+TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
+                                   std::optional<nvme::TlsIdentity> tls)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
+      tls_(std::move(tls)),
       receiver_(*stream_, kAdminStagingSize),
       slots_max_(kFirstSlots),
       cids_(kFirstSlots),
@@ -244,7 +246,8 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                      .local = stream_->local(),
                                      .peer = peer_,
                                      .core = core_.env.core(),
-                                     .link = this};
+                                     .link = this,
+                                     .tls = tls_};
   nvme::ConnectReply reply = co_await env::call_on(
       core_.env, core_.control, [&](env::Env&) { return core_.registry.connect(request); });
   if (reply.status.ok()) {

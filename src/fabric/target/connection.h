@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,9 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream);
+  // `tls`: who the stream's key was for; none: it is plain.
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
+                   std::optional<nvme::TlsIdentity> tls = std::nullopt);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -93,6 +96,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<Result<void>> take_capsule(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> take_data(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> take_owed_data(const nvme::Pdu& pdu, task::CancelToken token);
+  task::Task<void> note_client_hello();
   // Notes the fault to be reported with the header that had it, and gives the error to end with.
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
 
@@ -123,6 +127,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
+  std::optional<nvme::TlsIdentity> tls_;
   Receiver receiver_;
   nvme::PduRules rules_;
   nvme::PduStyle style_;

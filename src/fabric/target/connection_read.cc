@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "env/call.h"
 #include "fabric/target/connection.h"
+#include "fabric/target/tls_entrance.h"
 #include "nvme/io_commands.h"
 #include "task/deadline.h"
 
@@ -41,6 +43,9 @@ task::Task<Result<void>> TargetConnection::take_one(task::CancelToken token) {
   const auto common = load<nvme::CommonHeader>(receiver_.bytes());
   const nvme::PduResult<uint32_t> header_size = nvme::check_common_header(common, rules_);
   if (!header_size) {
+    if (!rules_.established && looks_like_client_hello(receiver_.bytes())) {
+      co_await note_client_hello();
+    }
     co_return fault(header_size.error(), receiver_.bytes().first(sizeof(nvme::CommonHeader)));
   }
   if (receiver_.bytes().size() < *header_size) {
@@ -60,6 +65,13 @@ task::Task<Result<void>> TargetConnection::take_one(task::CancelToken token) {
     pdu->header = receiver_.bytes().first(pdu->header.size());  // it may have moved
   }
   co_return co_await take_pdu(*pdu, token);
+}
+
+// The host is told in our own language, a TermReq; why is for the log.
+task::Task<void> TargetConnection::note_client_hello() {
+  const nvme::TlsFailure failure{.peer = peer_, .why = "it speaks TLS, and this listener does not"};
+  co_await env::call_on(core_.env, core_.control,
+                        [&](env::Env&) { core_.registry.tls_failed(failure); });
 }
 
 task::Task<Result<void>> TargetConnection::take_pdu(const nvme::Pdu& pdu, task::CancelToken token) {

@@ -2,11 +2,14 @@
 #include "fabric/target/target.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "env/call.h"
+#include "fabric/target/tls_entrance.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "tls/context.h"
 
 namespace cairn::fabric {
 
@@ -30,18 +33,26 @@ class Target::PerCore {
         core_{env, registry, control, options, buffers_, in_capsule_, drained_} {}
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection) {
-    if (stopping_) co_return;
-    TargetConnection served(core_, core_.env.open(std::move(connection)));
-    Member member(served);
-    members_.push_back(member);
-    co_await served.run();
-    member.unlink();
-    drained_.set();
+  task::Task<void> serve(env::Connection connection, Channel channel) {
+    if (stopping_.requested()) co_return;
+    std::unique_ptr<env::Stream> stream = core_.env.open(std::move(connection));
+    if (channel == Channel::kPlain) {
+      co_await serve_stream(std::move(stream), std::nullopt);
+      co_return;
+    }
+    if (tls_ == nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
+    task::Gate lingering;
+    TlsEntrance entrance(core_, *tls_, stopping_.token());
+    std::optional<SecureStream> secure = co_await entrance.admit(std::move(stream), lingering);
+    if (secure && !stopping_.requested()) {
+      co_await serve_stream(std::move(secure->stream), std::move(secure->identity));
+    }
+    secure.reset();
+    co_await lingering.close();
   }
   // Takes no more commands; done when those of I/O queues were answered, or `until` has passed.
   task::Task<void> quiesce(Time until) {
-    stopping_ = true;
+    stopping_.request();
     members_.for_each([](Member& member) { member.connection.drain(); });
     const auto is_busy = [](TargetConnection& connection) {
       return !connection.is_admin() && !connection.is_idle();
@@ -59,7 +70,7 @@ class Target::PerCore {
     co_await wait_while(is_left, until);
   }
   void stop() {
-    stopping_ = true;
+    stopping_.request();
     members_.for_each([](Member& member) { member.connection.stop("the target is closing"); });
   }
 
@@ -68,6 +79,15 @@ class Target::PerCore {
     explicit Member(TargetConnection& its) : connection(its) {}
     TargetConnection& connection;
   };
+  task::Task<void> serve_stream(std::unique_ptr<env::Stream> stream,
+                                std::optional<nvme::TlsIdentity> identity) {
+    TargetConnection served(core_, std::move(stream), std::move(identity));
+    Member member(served);
+    members_.push_back(member);
+    co_await served.run();
+    member.unlink();
+    drained_.set();
+  }
   // Until no connection is so, or `until` has passed.
   template <class F>
   task::Task<void> wait_while(F is_so, Time until) {
@@ -88,7 +108,8 @@ class Target::PerCore {
   task::Event drained_;  // something is no longer in flight, or a member is gone
   TargetCore core_;
   List<Member> members_;
-  bool stopping_ = false;
+  std::unique_ptr<tls::Context> tls_;  // made when it is needed first
+  task::CancelSource stopping_;
 };
 
 Target::Target(env::Env& env, nvme::Registry& registry, const TargetOptions& options)
@@ -96,20 +117,20 @@ Target::Target(env::Env& env, nvme::Registry& registry, const TargetOptions& opt
 
 Target::~Target() = default;
 
-Result<env::Address> Target::listen(const env::Address& at) {
+Result<env::Address> Target::listen(const env::Address& at, Channel channel) {
   Result<std::unique_ptr<env::Listener>> listener = env_.listen(at, {});
   if (!listener) return fail(listener.error());
   listeners_.push_back(std::move(*listener));
-  accepting_.spawn(accept_loop(*listeners_.back()));
+  accepting_.spawn(accept_loop(*listeners_.back(), channel));
   return listeners_.back()->local();
 }
 
-task::Task<void> Target::accept_loop(env::Listener& listener) {
+task::Task<void> Target::accept_loop(env::Listener& listener, Channel channel) {
   while (!stop_.requested()) {
     Result<env::Connection> connection = co_await listener.accept(stop_.token());
     if (connection) {
       if (connections_ >= options_.connections_max) continue;  // dropped, which its host sees
-      gate_.spawn(serve(std::move(*connection)));
+      gate_.spawn(serve(std::move(*connection), channel));
     } else if (connection.error() == Errc::kLimit) {
       // Out of descriptors: connections wait in the backlog until some are free.
       const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
@@ -120,7 +141,7 @@ task::Task<void> Target::accept_loop(env::Listener& listener) {
   }
 }
 
-task::Task<void> Target::serve(env::Connection connection) {
+task::Task<void> Target::serve(env::Connection connection, Channel channel) {
   const uint32_t core = next_core_++ % env_.core_count();
   ++connections_;
   co_await env::call_on(env_, CoreId(core), [&](env::Env& there) {
@@ -128,7 +149,7 @@ task::Task<void> Target::serve(env::Connection connection) {
     if (mine == nullptr) {
       mine = std::make_unique<PerCore>(there, registry_, env_.core(), options_);
     }
-    return mine->serve(std::move(connection));
+    return mine->serve(std::move(connection), channel);
   });
   --connections_;
 }
