@@ -124,6 +124,8 @@ task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
         {{"nqn", subsystem.nqn}, {"succeeded", totals.succeeded}, {"failed", totals.failed}});
   }
   json.update(listed("authentication", std::move(authentication)));
+  const nvme::AuthTotals tls = box.registry().tls_totals();
+  json["tls"] = {{"succeeded", tls.succeeded}, {"failed", tls.failed}};
   co_return json;
 }
 

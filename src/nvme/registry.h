@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +58,7 @@ struct ConnectRequest {
   env::Address peer;
   CoreId core;
   QueueLink* link = nullptr;
-  std::optional<TlsIdentity> tls;  // proven by the connection; none: it is plain
+  const TlsIdentity* tls = nullptr;  // proven by the connection; null: it is plain
 };
 
 class Controller;

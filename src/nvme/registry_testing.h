@@ -68,7 +68,7 @@ class TestHost {
     request.data = data;
     request.local = local;
     request.core = core;
-    request.tls = tls;
+    request.tls = tls ? &*tls : nullptr;
     if (links.size() <= id) links.resize(id + 1u);
     if (links[id] == nullptr) links[id] = std::make_unique<TestLink>();
     request.link = links[id].get();

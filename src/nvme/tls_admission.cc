@@ -104,7 +104,7 @@ void Registry::tls_succeeded(const env::Address& peer) {
 // A host that has proven who it is may not go on as somebody else, nor elsewhere.
 bool Registry::State::agrees_with_tls(const ConnectRequest& request, std::string_view nqn,
                                       std::string_view host_nqn) {
-  if (!request.tls) return true;
+  if (request.tls == nullptr) return true;
   if (request.tls->host_nqn == host_nqn && request.tls->nqn == nqn) return true;
   if (authentication_hook) {
     authentication_hook({.nqn = std::string(nqn),

@@ -40,7 +40,7 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 }  // namespace
 
 TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
-                                   std::optional<nvme::TlsIdentity> tls)
+                                   std::unique_ptr<const nvme::TlsIdentity> tls)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
@@ -247,7 +247,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                      .peer = peer_,
                                      .core = core_.env.core(),
                                      .link = this,
-                                     .tls = tls_};
+                                     .tls = tls_.get()};
   nvme::ConnectReply reply = co_await env::call_on(
       core_.env, core_.control, [&](env::Env&) { return core_.registry.connect(request); });
   if (reply.status.ok()) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,7 +51,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
   // `tls`: who the stream's key was for; none: it is plain.
   TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
-                   std::optional<nvme::TlsIdentity> tls = std::nullopt);
+                   std::unique_ptr<const nvme::TlsIdentity> tls = nullptr);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -127,7 +126,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
-  std::optional<nvme::TlsIdentity> tls_;
+  std::unique_ptr<const nvme::TlsIdentity> tls_;
   Receiver receiver_;
   nvme::PduRules rules_;
   nvme::PduStyle style_;

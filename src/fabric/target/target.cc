@@ -37,7 +37,7 @@ class Target::PerCore {
     if (stopping_.requested()) co_return;
     std::unique_ptr<env::Stream> stream = core_.env.open(std::move(connection));
     if (channel == Channel::kPlain) {
-      co_await serve_stream(std::move(stream), std::nullopt);
+      co_await serve_stream(std::move(stream), nullptr);
       co_return;
     }
     if (tls_ == nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
@@ -80,7 +80,7 @@ class Target::PerCore {
     TargetConnection& connection;
   };
   task::Task<void> serve_stream(std::unique_ptr<env::Stream> stream,
-                                std::optional<nvme::TlsIdentity> identity) {
+                                std::unique_ptr<const nvme::TlsIdentity> identity) {
     TargetConnection served(core_, std::move(stream), std::move(identity));
     Member member(served);
     members_.push_back(member);

@@ -51,7 +51,9 @@ task::Task<std::optional<SecureStream>> TlsEntrance::admit(std::unique_ptr<env::
   }
   co_await env::call_on(core_.env, core_.control,
                         [this](env::Env&) { core_.registry.tls_succeeded(peer_); });
-  co_return SecureStream{.stream = std::move(stream), .identity = std::move(*identity_)};
+  co_return SecureStream{
+      .stream = std::move(stream),
+      .identity = std::make_unique<const nvme::TlsIdentity>(std::move(*identity_))};
 }
 
 task::Task<Result<tls::Psk>> TlsEntrance::choose(std::vector<std::string> identities) {

@@ -22,7 +22,7 @@ namespace cairn::fabric {
 // What an encrypted connection is, and who is at its other end.
 struct SecureStream {
   std::unique_ptr<env::Stream> stream;
-  nvme::TlsIdentity identity;
+  std::unique_ptr<const nvme::TlsIdentity> identity;
 };
 
 // One per connection, on its core; the keys stay on the control core.
