@@ -44,6 +44,7 @@ std::unique_ptr<Command> make_box_ana_set(CLI::App& app);
 std::unique_ptr<Command> make_box_status(CLI::App& app);
 std::unique_ptr<Command> make_box_stats(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
+std::unique_ptr<Command> make_doctor_tls(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);

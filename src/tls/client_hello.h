@@ -19,4 +19,7 @@ inline constexpr size_t kIdentityMax = 1024;
 // kInvalid: it breaks off.
 Result<std::vector<std::string>> offered_identities(Bytes extension);
 
+// Whether TLS 1.3 is among those in the extension supported_versions (RFC 8446, 4.2.1).
+bool offers_tls13(Bytes extension);
+
 }  // namespace cairn::tls

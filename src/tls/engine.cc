@@ -41,6 +41,20 @@ SSL_SESSION* session_of(SSL* ssl, const Psk& psk) {
   return nullptr;
 }
 
+// Of the ClientHello being looked at; empty when it has none of this type.
+Bytes extension_of(SSL* ssl, unsigned int type) {
+  const unsigned char* bytes = nullptr;
+  size_t size = 0;
+  if (SSL_client_hello_get0_ext(ssl, type, &bytes, &size) != 1) return {};
+  return std::as_bytes(std::span(bytes, size));
+}
+
+// How a client is told that it is refused.
+Alert alert_for(const Error& refusal) {
+  if (refusal == Errc::kDenied) return Alert::kUnknownPskIdentity;
+  return refusal == Errc::kUnsupported ? Alert::kProtocolVersion : Alert::kInternalError;
+}
+
 }  // namespace
 
 struct Engine::Handle {
@@ -78,9 +92,12 @@ struct Engine::Callbacks {
   // The key decides which cipher suite it is, hence it is chosen before anything else.
   static int client_hello(SSL* ssl, int* alert, void*) {
     Engine& engine = engine_of(ssl);
+    const Bytes versions = extension_of(ssl, TLSEXT_TYPE_supported_versions);
+    if (!engine.refusal_ && !offers_tls13(versions)) {
+      engine.refusal_ = Error(Errc::kUnsupported, "the peer does not speak TLS 1.3");
+    }
     if (engine.refusal_) {
-      *alert = static_cast<int>(*engine.refusal_ == Errc::kDenied ? Alert::kUnknownPskIdentity
-                                                                  : Alert::kInternalError);
+      *alert = static_cast<int>(alert_for(*engine.refusal_));
       return SSL_CLIENT_HELLO_ERROR;
     }
     if (engine.has_choice_) {
@@ -89,13 +106,9 @@ struct Engine::Callbacks {
       *alert = static_cast<int>(Alert::kInternalError);
       return SSL_CLIENT_HELLO_ERROR;
     }
-    const unsigned char* extension = nullptr;
-    size_t size = 0;
     engine.offered_.clear();
-    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_psk, &extension, &size) == 1) {
-      auto identities = offered_identities(std::as_bytes(std::span(extension, size)));
-      if (identities) engine.offered_ = std::move(*identities);
-    }
+    auto identities = offered_identities(extension_of(ssl, TLSEXT_TYPE_psk));
+    if (identities) engine.offered_ = std::move(*identities);
     return SSL_CLIENT_HELLO_RETRY;
   }
 

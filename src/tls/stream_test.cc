@@ -401,6 +401,14 @@ TEST(ClientHello, NamesItsKeysInOrder) {
   EXPECT_TRUE(offered_identities(bytes_of({0, 0}))->empty());
 }
 
+TEST(ClientHello, NamesItsVersions) {
+  EXPECT_TRUE(offers_tls13(bytes_of({4, 3, 3, 3, 4})));
+  EXPECT_FALSE(offers_tls13(bytes_of({2, 3, 3, 3, 4})));
+  EXPECT_FALSE(offers_tls13(bytes_of({4, 3, 3, 3})));
+  EXPECT_FALSE(offers_tls13(bytes_of({255, 3})));
+  EXPECT_FALSE(offers_tls13({}));
+}
+
 TEST(ClientHello, ListsThatBreakOffAreRefused) {
   for (const auto& bytes : {bytes_of({}), bytes_of({0}), bytes_of({0, 1}), bytes_of({0, 1, 0}),
                             bytes_of({0, 3, 0, 9, 'a'}), bytes_of({0, 5, 0, 1, 'a', 0, 0})}) {
