@@ -35,7 +35,7 @@ inline constexpr size_t kChunksMax = 8;
 // The contract is that of every Stream (docs/env.md), with three additions: shake_hands() comes
 // first; an end without close_notify is kReset, for somebody may have cut the stream short; and a
 // stream that goes leaves its close_notify behind in `lingering`, whose owner closes that gate
-// afterwards. Memory: kBufferSize each way, touched as used, and about 60 KiB of OpenSSL's.
+// afterwards. Memory: kBufferSize each way, touched as used, and what OpenSSL keeps.
 class TlsStream final : public env::Stream, public env::Chunk::Owner {
  public:
   // A client's end, with its key.
