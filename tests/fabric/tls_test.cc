@@ -10,23 +10,14 @@
 #include <vector>
 
 #include "fabric/host/discovery.h"
-#include "fabric/host/remote_drive.h"
 #include "fabric/host/tls.h"
-#include "fabric/host/uri.h"
-#include "fabric/target/target.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
-#include "task/deadline.h"
-#include "task/sync.h"
+#include "fabric/one_box.h"
 
 namespace cairn::fabric_tests {
 namespace {
 
 using fabric::Channel;
 using task::Task;
-
-const std::string kTlsNqn = "nqn.2026-11.io.cairn:tls";
-const std::string kTlsHost = "nqn.2026-11.io.cairn:host";
 
 nvme::TlsKey key_of(uint8_t fill, crypto::Hash hash = crypto::Hash::kSha256) {
   const std::vector<std::byte> key(crypto::digest_size(hash), std::byte{fill});
@@ -38,97 +29,38 @@ nvme::AuthSecret secret_of(uint8_t fill) {
   return nvme::AuthSecret::make(nvme::AuthHash::kSha256, key);
 }
 
-class FabricTls : public testing::Test {
+class FabricTls : public OneBox {
  public:
-  Task<void> serve(env::Env& env, env::Address at) {
-    nvme::Registry registry(env);
-    fabric::Target target(env, registry);
-    nvme::SubsystemOptions subsystem;
-    subsystem.nqn = kTlsNqn;
-    EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
-    nvme::NamespaceOptions space;
-    space.drive = drive::Spec::parse("mem:size=1M,block=512").value();
-    const Result<uint32_t> added = co_await registry.add_namespace(kTlsNqn, space);
-    EXPECT_TRUE(added.has_value());
-    registry.on_authentication(
-        [this](const nvme::AuthenticationFailure& failure) { failures.push_back(failure); });
+  FabricTls() {
+    channel = Channel::kTls;
+    options.tls = true;
+  }
+  void prepare_box(nvme::Registry& registry) override {
     nvme::TlsKeys keys;
-    keys.emplace(kTlsHost, key_of(box_key, hash));
-    EXPECT_TRUE(registry.set_tls(kTlsNqn, std::move(keys)).has_value());
-    if (box_secret != 0) {
-      nvme::AuthPolicy policy;
-      policy.hosts.emplace(kTlsHost, nvme::AuthKeys{.host = secret_of(box_secret)});
-      policy.means.groups = {nvme::AuthGroup::kNull};
-      EXPECT_TRUE(registry.set_authentication(kTlsNqn, std::move(policy)).has_value());
-    }
-    EXPECT_TRUE(target.listen(at, channel).has_value());
-    registry.add_port({.listen = at, .tls = channel == Channel::kTls});
-    task::Event never;
-    const Result<void> stopped = co_await never.wait(env.stop_token());
-    EXPECT_FALSE(stopped.has_value());
+    keys.emplace(kHostNqn, key_of(box_key, hash));
+    EXPECT_TRUE(registry.set_tls(kBoxNqn, std::move(keys)).has_value());
+    if (box_secret == 0) return;
+    nvme::AuthPolicy policy;
+    policy.hosts.emplace(kHostNqn, nvme::AuthKeys{.host = secret_of(box_secret)});
+    policy.means.groups = {nvme::AuthGroup::kNull};
+    EXPECT_TRUE(registry.set_authentication(kBoxNqn, std::move(policy)).has_value());
+  }
+  void note_totals(const nvme::Registry& registry) override {
     totals = registry.tls_totals();
-    authenticated = registry.authentication_totals(kTlsNqn);
-    co_await target.close();
-    co_await registry.close();
+    authenticated = registry.authentication_totals(kBoxNqn);
   }
-
-  // Opens the drive, writes and reads it for as long as the test says.
-  Task<void> use(env::Env& env, env::Address box) {
-    if (options.host_nqn.empty()) options.host_nqn = kTlsHost;
-    if (options.tls) {
-      options.tls_key = std::make_shared<nvme::TlsKey>(key_of(host_key, hash));
-    }
-    if (host_secret != 0) {
-      nvme::AuthKeys keys{.host = secret_of(host_secret), .controller = {}};
-      options.credentials = std::make_shared<fabric::HostCredentials>(std::move(keys));
-    }
-    if (discovers) {
-      log = co_await fabric::discover(env, box, options, env.stop_token());
-      done = true;
-      co_return;
-    }
-    const fabric::Uri uri{.paths = {box}, .nqn = kTlsNqn, .nsid = 1, .options = options};
-    auto opened = co_await fabric::RemoteDrive::open(env, uri);
-    while (is_persistent && !opened) opened = co_await fabric::RemoteDrive::open(env, uri);
-    outcome = Result<void>();
-    if (!opened) outcome = fail(opened.error());
-    if (opened) {
-      co_await work(env, **opened);
-      co_await (*opened)->close();
-    }
+  void prepare_host() override {
+    if (options.tls) options.tls_key = std::make_shared<nvme::TlsKey>(key_of(host_key, hash));
+    if (host_secret == 0) return;
+    nvme::AuthKeys keys{.host = secret_of(host_secret), .controller = {}};
+    options.credentials = std::make_shared<fabric::HostCredentials>(std::move(keys));
+  }
+  Task<void> use(env::Env& env, env::Address box) override {
+    return discovers ? discover(env, box) : OneBox::use(env, box);
+  }
+  Task<void> discover(env::Env& env, env::Address box) {
+    log = co_await fabric::discover(env, box, options, env.stop_token());
     done = true;
-  }
-  Task<void> work(env::Env& env, fabric::RemoteDrive& drive) {
-    const Time until = env.now() + lasts;
-    uint64_t round = 0;
-    do {
-      std::vector<std::byte> data(size);
-      for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(i * 31 + ++round);
-      const Lba lba(round * 8 % 1000);
-      const Result<void> written = co_await drive.write(lba, data);
-      EXPECT_TRUE(written.has_value()) << written.error().text();
-      std::vector<std::byte> back(data.size());
-      const Result<void> read = co_await drive.read(lba, back);
-      EXPECT_TRUE(read.has_value() && back == data);
-      if (!written || !read) co_return;
-      const Result<void> slept = co_await task::sleep_for(env, lasts / 200);
-      EXPECT_TRUE(slept.has_value());
-    } while (env.now() < until);
-    sessions = drive.paths()[0]->controller().sessions();
-  }
-
-  // The error that opening ended with; none: it was used.
-  std::optional<Error> run() {
-    sim::Cluster cluster(world);
-    const env::Address at = cluster.node("box", {.cores = 2}).address(4420);
-    cluster.node("box").start([this, at](env::Env& env) { return serve(env, at); });
-    cluster.run_for(1_ms);
-    cluster.node("host").start([this, at](env::Env& env) { return use(env, at); });
-    EXPECT_TRUE(cluster.run_until([this] { return done; }, 2000_s)) << cluster.report();
-    for (sim::Node* node : cluster.nodes()) node->stop();
-    EXPECT_TRUE(cluster.run_until_idle(100_s));
-    trace_hash = cluster.trace_hash();
-    return outcome ? std::nullopt : std::optional(outcome.error());
   }
   void expect_denied(const std::string& at_host, const std::string& at_box) {
     const auto error = run();
@@ -140,27 +72,16 @@ class FabricTls : public testing::Test {
     EXPECT_NE(failures[0].peer.port, 0);
   }
 
-  Channel channel = Channel::kTls;
   crypto::Hash hash = crypto::Hash::kSha256;
   uint8_t box_key = 1;
   uint8_t host_key = 1;
   uint8_t box_secret = 0;  // of DH-HMAC-CHAP; 0: none
   uint8_t host_secret = 0;
-  fabric::HostOptions options = {.tls = true};
-  sim::ClusterOptions world;
-  Duration lasts = 1_ms;
-  size_t size = 4096;
   bool discovers = false;
-  bool is_persistent = false;  // the host tries to open until it succeeds
 
-  std::vector<nvme::AuthenticationFailure> failures;
   nvme::AuthTotals totals;
   nvme::AuthTotals authenticated;
   Result<fabric::DiscoveryLog> log = fail(Errc::kInvalid, "never");
-  Result<void> outcome;
-  uint64_t sessions = 0;
-  uint64_t trace_hash = 0;
-  bool done = false;
 };
 
 TEST_F(FabricTls, EachQueueShakesHands) {
@@ -190,15 +111,15 @@ TEST_F(FabricTls, AnotherKeyIsUnknownByItsDigest) {
   host_key = 2;
   expect_denied("the peer sent the TLS alert unknown_psk_identity",
                 "the host has another TLS key: the digest in its identity differs");
-  EXPECT_EQ(failures[0].host_nqn, kTlsHost);
-  EXPECT_EQ(failures[0].nqn, kTlsNqn);
+  EXPECT_EQ(failures[0].host_nqn, kHostNqn);
+  EXPECT_EQ(failures[0].nqn, kBoxNqn);
 }
 
 TEST_F(FabricTls, AnotherKeyOfVersion0ProvesWrong) {
   host_key = 2;
   options.tls_identity = nvme::TlsIdentityVersion::k0;
   expect_denied("the peer sent the TLS alert illegal_parameter", "the peer has another TLS key");
-  EXPECT_EQ(failures[0].host_nqn, kTlsHost);
+  EXPECT_EQ(failures[0].host_nqn, kHostNqn);
 }
 
 TEST_F(FabricTls, AnotherHostIsUnknown) {
