@@ -276,6 +276,26 @@ class WithOpenssl(BoxTest):
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn(b"alert protocol version", refused.stderr)
 
+    def test_its_client_may_ask_for_new_keys(self):
+        box = self.start_box("--drive", "mem:size=1M", "--tls", "required", "--tls-key",
+                             f"{HOST}={self.folder}/host.key")
+        talk = subprocess.Popen(
+            [OPENSSL, "s_client", "-tls1_3", "-connect", f"127.0.0.1:{box.port}", "-psk_identity",
+             self.identity, "-psk", self.psk], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, bufsize=0)
+        self.addCleanup(talk.communicate)
+        self.addCleanup(talk.kill)
+        for _ in range(3):
+            talk.stdin.write(b"K\n")
+            while b"KEYUPDATE" not in talk.stderr.readline():
+                self.assertIsNone(talk.poll())
+        talk.stdin.write(ic_pdu(0))
+        heard = b""
+        while not heard.endswith(ic_pdu(1)[:8]):
+            more = talk.stdout.read(1)
+            self.assertEqual(len(more), 1, "it ended before ICResp")
+            heard += more
+
     def answer_greetings(self, server):
         """ICResp for each ICReq among what the server says; kills it when a Connect comes."""
         heard = b""
