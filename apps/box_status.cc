@@ -132,6 +132,13 @@ std::string stats_text(const Json& answer) {
     text += fmt::format("{}: {} queues authenticated, {} failed to\n", text_at(each, "nqn"),
                         succeeded, failed);
   }
+  if (const auto tls = answer.find("tls"); tls != answer.end()) {
+    const uint64_t succeeded = number_at(*tls, "succeeded");
+    const uint64_t failed = number_at(*tls, "failed");
+    if (succeeded + failed > 0) {
+      text += fmt::format("TLS: {} connections encrypted, {} refused\n", succeeded, failed);
+    }
+  }
   return text + lanes_text(answer);
 }
 

@@ -30,7 +30,9 @@ class CommandLine {
     prepare(root_);
     root_.set_version_flag("--version", "", "same as 'cairn version'");
     add(root_, "up", "run Cairn on this machine", make_up);
-    add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
+    CLI::App& doctor =
+        add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
+    add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);

@@ -126,6 +126,8 @@ task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
         {{"nqn", subsystem.nqn}, {"succeeded", totals.succeeded}, {"failed", totals.failed}});
   }
   json.update(listed("authentication", std::move(authentication)));
+  const nvme::AuthTotals tls = box.registry().tls_totals();
+  json["tls"] = {{"succeeded", tls.succeeded}, {"failed", tls.failed}};
   const fabric::TargetReport report = co_await box.target().report(kLanesListed);
   json.update(lane_stats(box, report, request.nqn.empty() ? "" : subsystems->front().nqn));
   co_return json;

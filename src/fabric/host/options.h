@@ -11,6 +11,7 @@
 #include "fabric/doorbell.h"
 #include "fabric/host/credentials.h"
 #include "fabric/host/lane_options.h"
+#include "nvme/tls_key.h"
 
 namespace cairn::fabric {
 
@@ -38,6 +39,12 @@ struct HostOptions {
   std::string key_file;
   std::string controller_key_file;
   std::shared_ptr<const HostCredentials> credentials;  // null: none
+
+  // TLS: demanded, with this host's key for the target. The file is turned into `tls_key` as above.
+  bool tls = false;
+  std::string tls_key_file;
+  std::shared_ptr<const nvme::TlsKey> tls_key;
+  nvme::TlsIdentityVersion tls_identity = nvme::TlsIdentityVersion::k1;
 
   Duration authenticate_timeout = 30_s;  // of each queue's transaction
   Duration reauthenticate = 0_s;         // the admin queue's, so often while it lives; 0: never

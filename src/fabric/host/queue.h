@@ -18,6 +18,7 @@
 #include "fabric/host/lane.h"
 #include "fabric/host/options.h"
 #include "fabric/host/piece_cursor.h"
+#include "fabric/host/tls.h"
 #include "fabric/receiver.h"
 #include "nvme/pdu.h"
 #include "nvme/pdu_build.h"
@@ -59,6 +60,7 @@ class HostQueue {
     Duration command_timeout;
     Duration cancel_timeout;
     DoorbellOptions doorbell;
+    std::optional<HostTls> tls;  // none: the connection is plain
   };
 
   HostQueue(env::Env& env, const Options& options, Owner& owner);
@@ -67,7 +69,8 @@ class HostQueue {
   HostQueue& operator=(const HostQueue&) = delete;
 
   // Connects and exchanges ICReq and ICResp. kUnreachable, kReset, kClosed, kTimedOut, kCancelled,
-  // kInvalid (what came is no NVMe/TCP). Commands may be submitted afterwards. Once.
+  // kInvalid (what came is no NVMe/TCP), kDenied, kUnsupported (TLS: tls.h). Commands may be
+  // submitted afterwards. Once.
   task::Task<Result<void>> open(task::CancelToken token);
   // Ends the connection soon; commands then come back with `why`.
   void stop(const Error& why);
@@ -136,6 +139,7 @@ class HostQueue {
   };
 
   // Life (queue.cc).
+  task::Task<Result<void>> connect(task::CancelToken token);
   task::Task<void> run();
   void hand_back(const Error& why);
   void submit_one(HostCommand& command, bool no_delay);
@@ -226,6 +230,7 @@ class HostQueue {
   task::CancelSource ending_;
   std::optional<Error> why_;
   task::Gate gate_;
+  task::Gate lingering_;  // what the stream leaves behind
   QueueTimer age_timer_;
   QueueTimer grace_timer_;
   QueueTimer linger_timer_;

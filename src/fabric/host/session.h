@@ -25,6 +25,7 @@
 #include "task/gate.h"
 #include "task/operation.h"
 #include "task/task.h"
+#include "tls/context.h"
 
 namespace cairn::fabric {
 
@@ -189,6 +190,8 @@ class HostSession final : private HostQueue::Owner {
   List<HostCommand, HostCommand> waiting_;         // for room on an I/O queue
   List<HostCommand, HostCommand> urgent_waiting_;  // the same, where some queues are kept for them
   List<HostCommand, HostCommand> admin_waiting_;   // for room on the admin queue
+
+  std::shared_ptr<const tls::Context> tls_;  // of all queues, if they need it
 
   uint16_t controller_id_ = 0;
   nvme::Capabilities capabilities_;

@@ -183,13 +183,21 @@ std::expected<void, std::string> set_file(const Option& option, std::string& to)
     return Problem(fmt::format("{}='{}' is not the name of a file", option.key, option.value));
   }
   // A key in the URI would be seen by everybody who lists processes.
-  if (name->starts_with("DHHC-1:")) {
+  if (name->starts_with("DHHC-1:") || name->starts_with("NVMeTLSkey-1:")) {
     return Problem(
         fmt::format("{} takes the name of a file with the key, not the key itself: put "
                     "the key into a file, and make another, for this one is known now",
                     option.key));
   }
   to = std::move(*name);
+  return {};
+}
+
+std::expected<void, std::string> set_tls(const Option& option, bool& to) {
+  if (option.value != "required" && option.value != "refused") {
+    return Problem(fmt::format("tls='{}' is neither 'required' nor 'refused'", option.value));
+  }
+  to = option.value == "required";
   return {};
 }
 
@@ -272,6 +280,9 @@ std::expected<void, std::string> set_option(const Option& option, uint16_t port,
     options.host_nqn = std::move(*nqn);
     return {};
   }
+  if (key == "tls") return set_tls(option, options.tls);
+  if (key == "tls_key") return set_file(option, options.tls_key_file);
+  if (key == "tls_identity") return set_number(option, options.tls_identity, 0, 1);
   if (key == "dhchap_key") return set_file(option, options.key_file);
   if (key == "dhchap_ctrl_key") return set_file(option, options.controller_key_file);
   if (key == "hostid") {
@@ -343,6 +354,11 @@ std::expected<Uri, std::string> Uri::parse(std::string_view text) {
                                uri.options.lanes.rbegin()->first, uri.options.queues,
                                uri.options.lanes.rbegin()->first));
   }
+  if (uri.options.tls != !uri.options.tls_key_file.empty()) {
+    return Problem(uri.options.tls
+                       ? "tls=required needs tls_key=FILE too: 'cairn nvme gen-tls-key' makes one"
+                       : "tls_key is used with tls=required alone: add it, or leave the key out");
+  }
   return uri;
 }
 
@@ -359,6 +375,11 @@ std::string Uri::text() const {
   if (!options.key_file.empty()) add("dhchap_key", encode(options.key_file));
   if (!options.controller_key_file.empty()) {
     add("dhchap_ctrl_key", encode(options.controller_key_file));
+  }
+  if (options.tls) add("tls", "required");
+  if (!options.tls_key_file.empty()) add("tls_key", encode(options.tls_key_file));
+  if (options.tls_identity != defaults.tls_identity) {
+    add("tls_identity", fmt::to_string(static_cast<int>(options.tls_identity)));
   }
   if (options.header_digest) add("hdgst", "on");
   if (options.data_digest) add("ddgst", "on");

@@ -40,10 +40,12 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 }  // namespace
 
 TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
-                                   uint32_t listener)
+                                   uint32_t listener,
+                                   std::unique_ptr<const nvme::TlsIdentity> tls)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
+      tls_(std::move(tls)),
       receiver_(*stream_, kAdminStagingSize),
       account_(&core.lanes.begin(listener)),
       slots_max_(kFirstSlots),
@@ -259,7 +261,8 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                      .local = stream_->local(),
                                      .peer = peer_,
                                      .core = core_.env.core(),
-                                     .link = this};
+                                     .link = this,
+                                     .tls = tls_.get()};
   nvme::ConnectReply reply = co_await env::call_on(
       core_.env, core_.control, [&](env::Env&) { return core_.registry.connect(request); });
   if (reply.status.ok()) {

@@ -52,8 +52,10 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  // `listener` is the number of the one that accepted it.
-  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener);
+  // `listener` is the number of the one that accepted it. `tls`: who the stream's key was for; none:
+  // it is plain.
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener,
+                   std::unique_ptr<const nvme::TlsIdentity> tls = nullptr);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -112,6 +114,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<Result<void>> take_data(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> take_owed_data(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> failed();
+  task::Task<void> note_client_hello();
   // Notes the fault to be reported with the header that had it, and gives the error to end with.
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
   Step fail_with(std::unexpected<Error> error);
@@ -152,6 +155,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
+  std::unique_ptr<const nvme::TlsIdentity> tls_;
   Receiver receiver_;
   nvme::PduRules rules_;
   nvme::PduStyle style_;
@@ -173,6 +177,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   nvme::Pdu front_;                       // being taken
   TcpCommand* begun_ = nullptr;           // of front_, waits for a buffer
   std::optional<Error> failure_;          // of reading
+  bool spoke_tls_ = false;                // the host did, to a listener that does not
   std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
   size_t slots_max_;
   List<TcpCommand, FreeTag> free_;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "env/call.h"
 #include "fabric/target/connection.h"
+#include "fabric/target/tls_entrance.h"
 #include "nvme/io_commands.h"
 #include "task/deadline.h"
 
@@ -39,7 +41,17 @@ TargetConnection::Step TargetConnection::fail_with(std::unexpected<Error> error)
   return Step::kFailed;
 }
 
-task::Task<Result<void>> TargetConnection::failed() { co_return fail(*failure_); }
+task::Task<Result<void>> TargetConnection::failed() {
+  if (spoke_tls_) co_await note_client_hello();
+  co_return fail(*failure_);
+}
+
+// The host is told in our own language, a TermReq; why is for the log.
+task::Task<void> TargetConnection::note_client_hello() {
+  const nvme::TlsFailure failure{.peer = peer_, .why = "it speaks TLS, and this listener does not"};
+  co_await env::call_on(core_.env, core_.control,
+                        [&](env::Env&) { core_.registry.tls_failed(failure); });
+}
 
 task::Task<Result<void>> TargetConnection::take_some(task::CancelToken token) {
   switch (take_what_is_here()) {
@@ -62,6 +74,7 @@ TargetConnection::Step TargetConnection::take_what_is_here() {
     const auto common = load<nvme::CommonHeader>(here);
     const nvme::PduResult<uint32_t> header_size = nvme::check_common_header(common, rules_);
     if (!header_size) {
+      spoke_tls_ = !rules_.established && looks_like_client_hello(here);
       return fail_with(fault(header_size.error(), here.first(sizeof(nvme::CommonHeader))));
     }
     if (here.size() < *header_size) return Step::kReadMore;

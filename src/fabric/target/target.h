@@ -19,6 +19,12 @@
 
 namespace cairn::fabric {
 
+// How hosts speak to a listener.
+enum class Channel : uint8_t {
+  kPlain,
+  kTls,  // TLS 1.3 with a key that the registry has for them; nobody is heard without
+};
+
 // Made and used on the control core, where its registry lives. A connection is accepted here and
 // opened on one of the cores, in turn. Close it before the registry.
 class Target {
@@ -29,7 +35,7 @@ class Target {
   Target& operator=(const Target&) = delete;
 
   // Begins to accept. Gives the address with the port that was chosen. Errors as Env::listen.
-  Result<env::Address> listen(const env::Address& at);
+  Result<env::Address> listen(const env::Address& at, Channel channel = Channel::kPlain);
   // Stops accepting and takes no more commands; when those in flight were answered, ends the
   // connections in good order. Done when they are gone or `until` has passed; close() follows.
   task::Task<void> drain(Time until);
@@ -42,8 +48,13 @@ class Target {
 
  private:
   class PerCore;
-  task::Task<void> accept_loop(env::Listener& listener, uint32_t number);
-  task::Task<void> serve(env::Connection connection, uint32_t listener);
+  // How a connection came.
+  struct Arrival {
+    uint32_t listener;  // its number
+    Channel channel;
+  };
+  task::Task<void> accept_loop(env::Listener& listener, Arrival arrival);
+  task::Task<void> serve(env::Connection connection, Arrival arrival);
   task::Task<void> stop_accepting();
   // function(PerCore&) gives a task; runs on every core that has connections.
   template <class F>
