@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 namespace cairn {
 

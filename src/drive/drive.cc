@@ -39,8 +39,8 @@ Result<void> Drive::check(const Request& request, std::span<const MutableBytes> 
 std::optional<Result<void>> Drive::try_now(const Request& request,
                                            std::span<const MutableBytes> data) {
   using Kind = Request::Kind;
-  const bool moves_data = request.kind == Kind::kRead || request.kind == Kind::kWrite ||
-                          request.kind == Kind::kCompare;
+  const bool moves_data =
+      request.kind == Kind::kRead || request.kind == Kind::kWrite || request.kind == Kind::kCompare;
   if (!moves_data || request.blocks == 0) return std::nullopt;
   if (Result<void> checked = check(request, data, {}); !checked) return checked;
   Result<void> done;

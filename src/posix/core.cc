@@ -41,8 +41,8 @@ void raise(int event_fd) {
 
 Duration spin_limit(CoreId id, const env::WorldOptions& options) {
   const bool polls =
-      options.poll || std::ranges::find(options.poll_cpus, options.cpus[id.value()]) !=
-                          options.poll_cpus.end();
+      options.poll ||
+      std::ranges::find(options.poll_cpus, options.cpus[id.value()]) != options.poll_cpus.end();
   return polls ? Duration::max() : options.spin;
 }
 

@@ -40,8 +40,7 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 }  // namespace
 
 TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
-                                   uint32_t listener,
-                                   std::unique_ptr<const nvme::TlsIdentity> tls)
+                                   uint32_t listener, std::unique_ptr<const nvme::TlsIdentity> tls)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),

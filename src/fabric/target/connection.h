@@ -52,8 +52,8 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  // `listener` is the number of the one that accepted it. `tls`: who the stream's key was for; none:
-  // it is plain.
+  // `listener` is the number of the one that accepted it. `tls`: who the stream's key was for;
+  // none: it is plain.
   TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener,
                    std::unique_ptr<const nvme::TlsIdentity> tls = nullptr);
   ~TargetConnection();
@@ -174,10 +174,10 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   std::unique_ptr<nvme::IoQueue> io_queue_;
   task::Gate admin_gate_;
 
-  nvme::Pdu front_;                       // being taken
-  TcpCommand* begun_ = nullptr;           // of front_, waits for a buffer
-  std::optional<Error> failure_;          // of reading
-  bool spoke_tls_ = false;                // the host did, to a listener that does not
+  nvme::Pdu front_;                                 // being taken
+  TcpCommand* begun_ = nullptr;                     // of front_, waits for a buffer
+  std::optional<Error> failure_;                    // of reading
+  bool spoke_tls_ = false;                          // the host did, to a listener that does not
   std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
   size_t slots_max_;
   List<TcpCommand, FreeTag> free_;
@@ -201,6 +201,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   size_t farewell_size_ = 0;
   bool has_said_farewell_ = false;
   task::Event out_ready_;
+  task::Event sent_all_;  // of a write: its slots are free again
   bool writing_ = false;  // the stream has pieces_ and waits for the host
   bool reading_ended_ = false;
   bool draining_ = false;

@@ -131,7 +131,11 @@ TargetConnection::Step TargetConnection::take_capsule(const nvme::Pdu& pdu) {
     return Step::kTaken;
   }
   TcpCommand* command = take_slot();
-  if (command == nullptr) return fail_with(fault(nvme::sequence_fault(), pdu.header));
+  if (command == nullptr) {
+    // The first answers of a write may have arrived, and made room at the host, before the last.
+    if (!sending_.empty()) return Step::kWait;
+    return fail_with(fault(nvme::sequence_fault(), pdu.header));
+  }
   if (!begin_command(*command, pdu)) {
     receiver_.take(pdu.length);
     return Step::kTaken;
@@ -187,8 +191,13 @@ void TargetConnection::keep_data(TcpCommand& command, const nvme::Pdu& pdu, Buff
   if (pointer.in_capsule) command.piece = command.data.subspan(pointer.offset, pointer.length);
 }
 
-// It needs a buffer that is not free now, or it is Connect and all else waits for its answer.
+// It needs a slot or a buffer that is not free now, or it is Connect and all else waits for its
+// answer.
 task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToken token) {
+  if (begun_ == nullptr) {
+    sent_all_.reset();
+    co_return co_await sent_all_.wait(token);
+  }
   TcpCommand& command = *std::exchange(begun_, nullptr);
   if (front_.data_length > 0) {
     Result<Buffer> buffer = co_await core_.in_capsule.allocate(front_.data_length, token);

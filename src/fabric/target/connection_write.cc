@@ -147,6 +147,8 @@ void TargetConnection::gather() {
 }
 
 void TargetConnection::gather_response(TcpCommand& command) {
+  // The host may use the id again once it has read this, which can be before the write is done.
+  if (std::exchange(command.owns_cid, false)) cids_.remove(command.sqe.cid);
   const nvme::Status status = command.cqe.get_status();
   if (!status.ok()) ++failures_;
   command.cqe.sqhd = flow_control_ ? sq_head_ : nvme::kNoSqHead;
@@ -176,6 +178,7 @@ void TargetConnection::gather_response(TcpCommand& command) {
 // What was being sent is: responses end their commands, R2Ts leave theirs waiting for data.
 void TargetConnection::sent() {
   pieces_.clear();
+  sent_all_.set();
   while (TcpCommand* command = sending_.pop_front()) {
     if (command->sending_response) {
       free_slot(*command);
