@@ -11,6 +11,22 @@ namespace cairn::fabric {
 Receiver::Receiver(env::Stream& stream, size_t size)
     : stream_(stream), memory_(new std::byte[size]), size_(size) {}
 
+Receiver::~Receiver() {
+  if (reserve_ != nullptr) *reserve_ += borrowed_;
+}
+
+void Receiver::let_grow(size_t most, size_t& reserve) {
+  most_ = most;
+  reserve_ = &reserve;
+}
+
+void Receiver::grow_if_full() {
+  if (end_ < size_ || size_ >= most_ || *reserve_ < most_ - size_) return;
+  borrowed_ = most_ - size_;
+  *reserve_ -= borrowed_;
+  grow(most_);
+}
+
 void Receiver::grow(size_t size) {
   if (size <= size_) return;
   std::unique_ptr<std::byte[]> larger(new std::byte[size]);
@@ -38,6 +54,7 @@ task::Task<Result<void>> Receiver::more(task::CancelToken token) {
   if (*got == 0) co_return fail(Errc::kClosed, "the peer ended the stream");
   note_read(*got);
   end_ += *got;
+  grow_if_full();
   co_return Result<void>{};
 }
 

@@ -33,9 +33,15 @@ struct ReceiveCounters {
 class Receiver {
  public:
   Receiver(env::Stream& stream, size_t size);
+  ~Receiver();
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
 
   // Makes the buffer larger.
   void grow(size_t size);
+  // Once a read fills the buffer it grows to `most`, if `reserve` has the bytes; they go back there
+  // at the end.
+  void let_grow(size_t most, size_t& reserve);
 
   // What is here. Valid until the next call that waits.
   MutableBytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
@@ -59,10 +65,14 @@ class Receiver {
     ++counters_.reads;
     counters_.bytes += bytes;
   }
+  void grow_if_full();
 
   env::Stream& stream_;
   std::unique_ptr<std::byte[]> memory_;
   size_t size_;
+  size_t most_ = 0;      // see let_grow()
+  size_t borrowed_ = 0;  // from the reserve
+  size_t* reserve_ = nullptr;
   size_t begin_ = 0;
   size_t end_ = 0;
   ReceiveCounters counters_;

@@ -280,6 +280,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
     if (queue_id_ > 0) {
       rules_.in_capsule_max = kInCapsuleMax;
       receiver_.grow(kStagingSize);
+      receiver_.let_grow(kStagingMax, core_.staging_reserve);
       io_queue_ = std::make_unique<nvme::IoQueue>(
           nvme::IoQueue::Context{.namespaces = *reply.namespaces,
                                  .buffers = core_.env.buffers(),

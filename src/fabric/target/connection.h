@@ -40,6 +40,7 @@ struct TargetCore {
   BufferQueue& in_capsule;  // for data that came in a capsule
   task::Event& drained;     // set when a connection has nothing in flight any more, while draining
   LaneBook& lanes;
+  size_t staging_reserve = kStagingReserve;
 };
 
 // The connection's part on the control core, and touched there only.

@@ -18,6 +18,10 @@ inline constexpr uint32_t kH2cDataMax = 128 * 1024;
 // I/O queue has room for many, so that one read brings them; an admin queue needs less.
 inline constexpr uint32_t kStagingSize = 64 * 1024;
 inline constexpr uint32_t kAdminStagingSize = 16 * 1024;
+// What an I/O queue that is sent more than that at once gets, and how much more than kStagingSize
+// all queues of a core may have together.
+inline constexpr uint32_t kStagingMax = 256 * 1024;
+inline constexpr size_t kStagingReserve = 16 * 1024 * 1024;
 static_assert(kAdminStagingSize > UINT8_MAX + kInCapsuleMax + 4, "PDO, data and digest");
 
 // Data of up to this size goes without asking; beyond it a connection's commands share
