@@ -12,20 +12,9 @@ namespace {
 
 // With so many of ours at the peer for each message that waits, the peer stays busy meanwhile.
 constexpr size_t kOthersPerWaiting = 8;
-// A core that is busy when the bell rings lets more gather: so many times the count leave at once.
+// A core that is busy when the bell rings lets more gather: so many times the count may leave at
+// once, but not more than half of all, so that both ends have work at the same time.
 constexpr size_t kCountsPerSend = 4;
-
-size_t send_max(const DoorbellOptions& options) {
-  switch (options.mode) {
-    case DoorbellOptions::Mode::kOff:
-      return 1;
-    case DoorbellOptions::Mode::kFixed:
-      return options.count;
-    case DoorbellOptions::Mode::kAdaptive:
-      break;
-  }
-  return kCountsPerSend * options.count;
-}
 
 }  // namespace
 
@@ -68,7 +57,6 @@ Doorbell::Doorbell(env::Env& env, const DoorbellOptions& options, Ring ring, voi
     : env_(env),
       options_(options),
       count_max_(options.mode == DoorbellOptions::Mode::kOff ? 1 : options.count),
-      send_max_(send_max(options)),
       ring_(ring),
       owner_(owner),
       timer_(&Doorbell::on_delay) {
@@ -81,6 +69,7 @@ Doorbell::~Doorbell() { silence(); }
 bool Doorbell::add(size_t bytes, bool no_delay, size_t others) {
   ++waiting_;
   waiting_bytes_ += bytes;
+  in_flight_ = waiting_ + others;
   if (rung_) return true;
   if (options_.mode == DoorbellOptions::Mode::kOff) return ring(RingCause::kAlone);
   if (no_delay) return ring(RingCause::kNoDelay);
@@ -103,6 +92,11 @@ bool Doorbell::reconsider(size_t others) {
 size_t Doorbell::patience(size_t others) const {
   if (options_.mode == DoorbellOptions::Mode::kFixed) return SIZE_MAX;
   return others / kOthersPerWaiting;
+}
+
+size_t Doorbell::send_max() const {
+  if (options_.mode != DoorbellOptions::Mode::kAdaptive) return count_max_;
+  return std::clamp(in_flight_ / 2, count_max_, kCountsPerSend * count_max_);
 }
 
 bool Doorbell::ring(RingCause cause) {

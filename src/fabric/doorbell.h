@@ -83,7 +83,7 @@ class Doorbell {
   // What one send may take. Large messages share one: the kernel is entered once for them too, but
   // the first of them must not wait for the copying of many.
   bool takes_more(size_t messages, size_t bytes) const {
-    return messages == 0 || (messages < send_max_ && bytes < kSendMax);
+    return messages == 0 || (messages < send_max() && bytes < kSendMax);
   }
   // So much left in one send, and with it all that waited, or not.
   void left(size_t messages, size_t bytes, bool all);
@@ -101,15 +101,16 @@ class Doorbell {
   static void on_delay(task::Timer& timer);
   bool ring(RingCause cause);
   size_t patience(size_t others) const;
+  size_t send_max() const;
 
   env::Env& env_;
   const DoorbellOptions options_;
-  const size_t count_max_;  // that ring
-  const size_t send_max_;   // that leave in one send
+  const size_t count_max_;
   Ring ring_;
   void* owner_;
   size_t waiting_ = 0;
   size_t waiting_bytes_ = 0;
+  size_t in_flight_ = 0;  // that wait, and others that are with the peer, when last told
   bool rung_ = false;
   DelayTimer timer_;
   LaneCounters counters_;

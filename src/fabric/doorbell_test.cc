@@ -97,6 +97,20 @@ TEST_F(DoorbellTest, AdaptiveGrowsCaravansWithWhatIsInFlight) {
   EXPECT_EQ(waiting, 16u);
 }
 
+TEST_F(DoorbellTest, AdaptiveSendsTakeAlongWhatGatheredButNotMoreThanHalf) {
+  hang({.mode = Mode::kAdaptive, .count = 16});
+  while (!add(16)) {
+  }
+  EXPECT_TRUE(bell->takes_more(15, 0));
+  EXPECT_FALSE(bell->takes_more(16, 0)) << "with so little in flight, a caravan";
+  bell->left(3, 0, true);
+  for (int i = 0; i < 60; ++i) add(20);
+  EXPECT_TRUE(bell->takes_more(39, 0));
+  EXPECT_FALSE(bell->takes_more(40, 0)) << "half of 80";
+  for (int i = 0; i < 100; ++i) add(20);
+  EXPECT_FALSE(bell->takes_more(64, 0)) << "four caravans";
+}
+
 TEST_F(DoorbellTest, AdaptiveRingsWhenThePeerRunsOutOfWork) {
   hang({.mode = Mode::kAdaptive});
   EXPECT_FALSE(add(16));
