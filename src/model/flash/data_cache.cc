@@ -54,11 +54,8 @@ DataCache::Slot DataCache::evict() {
 
 bool DataCache::evict_dirty(Slot& evicted) {
   if (dirty_ == 0) return false;
-  uint32_t index = oldest_;
-  while (slots_[index].status != Status::kDirty) index = slots_[index].newer;
-  evicted = slots_[index];
-  remove(index);
-  return true;
+  evicted = evict();
+  return evicted.status == Status::kDirty;
 }
 
 void DataCache::unlink(uint32_t index) {

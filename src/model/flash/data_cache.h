@@ -38,7 +38,8 @@ class DataCache {
   void remove(uint32_t slot);
   // Takes out the least recently used page; the cache must not be empty.
   Slot evict();
-  // The same for the least recently used dirty page; false when there is none.
+  // While some page is dirty, takes out the least recently used one. False when what was taken out
+  // is not dirty: whoever wanted room has to come again.
   bool evict_dirty(Slot& evicted);
 
  private:

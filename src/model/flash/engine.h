@@ -257,7 +257,7 @@ class Engine {
   bool has_work(uint32_t chip) const;
 
   // --- bus and dies (engine_bus.cc) ---
-  void send(const Command& command, bool suspend);
+  void send_command(const Command& command, bool suspend);
   void transfer_done(uint32_t channel);
   void die_done(uint32_t die);
   void start_data_out(uint32_t channel, uint32_t transaction);

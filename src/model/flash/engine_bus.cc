@@ -5,7 +5,7 @@
 
 namespace cairn::flash {
 
-void Engine::send(const Command& command, bool suspend) {
+void Engine::send_command(const Command& command, bool suspend) {
   const Transaction& first = transactions_[command.transactions[0]];
   const uint32_t index = geometry_.die_of_plane(first.plane);
   const uint32_t chip = geometry_.chip_of_die(index);

@@ -300,7 +300,7 @@ bool Engine::issue(uint32_t chip, uint32_t queue, uint32_t second, uint64_t plan
   }
   if (command.count == 0) return mqsim_;
   command.kind = transactions_[command.transactions[0]].kind;
-  send(command, suspend);
+  send_command(command, suspend);
   return true;
 }
 
@@ -421,7 +421,7 @@ bool Engine::erase(uint32_t chip, uint64_t planes) {
     i = next;
   }
   if (command.count == 0) return false;
-  send(command, false);
+  send_command(command, false);
   return true;
 }
 

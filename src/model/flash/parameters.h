@@ -56,7 +56,8 @@ struct Parameters {
   Nanos dram_trp_ns = 13;
   // Pages per plane that may be on their way from the cache to flash.
   uint32_t write_back_pages = 1;
-  // A full cache makes a write wait rather than give up a clean page or one being written back.
+  // A full cache makes a write wait rather than give up a clean page or one being written back, as
+  // the authors of SNIS changed the reference.
   bool cache_evicts_dirty_only = false;
 
   // Mapping.
