@@ -37,6 +37,7 @@ Engine::Engine(const Parameters& p)
       geometry_(p),
       timing_(p),
       rng_(p.seed),
+      reference_rng_(static_cast<uint32_t>(p.seed) + 1),
       mapping_entry_bytes_(entry_bytes(p, 1)),
       entries_per_translation_(p.page_bytes / mapping_entry_bytes_),
       domains_(partition(p, entries_per_translation_)),

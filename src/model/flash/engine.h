@@ -15,6 +15,7 @@
 #include "model/flash/data_cache.h"
 #include "model/flash/event_queue.h"
 #include "model/flash/geometry.h"
+#include "model/flash/mrg32k3a.h"
 #include "model/flash/page_table.h"
 #include "model/flash/timing.h"
 #include "model/flash/transaction.h"
@@ -39,6 +40,11 @@ class Engine {
   Nanos next_event() const;
   void advance(Nanos until, CompletionSink& sink);
   void submit(const Request& request, Nanos now);
+  // Puts the mapping entry of a written page into the cache. Preconditioning only.
+  void warm_mapping(uint32_t lpa, uint32_t stream) {
+    if (mapping_cache_.find(lpa) != kNone || mapping_cache_.full()) return;
+    mapping_cache_.insert(lpa, translation_page_of(lpa, stream), false);
+  }
 
   const Parameters& parameters() const { return parameters_; }
   const Geometry& geometry() const { return geometry_; }
@@ -281,6 +287,10 @@ class Engine {
   Timing timing_;
   Counters counters_;
   Rng rng_;
+  Mrg32k3a reference_rng_;
+  uint64_t draw(uint64_t bound) {
+    return mqsim_ ? reference_rng_.between(0, bound - 1) : rng_.below(bound);
+  }
   uint32_t mapping_entry_bytes_;      // in a translation page
   uint32_t entries_per_translation_;  // logical pages per translation page
   std::vector<Domain> domains_;

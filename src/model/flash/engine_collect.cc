@@ -79,7 +79,7 @@ uint32_t Engine::choose_among_random(uint32_t plane) {
   std::vector<uint32_t> drawn;
   for (uint32_t tries = 0; drawn.size() < rga_choices_ && tries < 64 * geometry_.blocks();
        ++tries) {
-    const uint32_t block = first + static_cast<uint32_t>(rng_.below(geometry_.blocks()));
+    const uint32_t block = first + static_cast<uint32_t>(draw(geometry_.blocks()));
     if (std::ranges::count(drawn, block) > 0) continue;
     if (std::ranges::count(blocks_.ongoing(plane), block) > 0) continue;
     if (blocks_.safe_victim(block)) drawn.push_back(block);
@@ -99,7 +99,7 @@ uint32_t Engine::choose_random(uint32_t plane, uint32_t least_invalid, bool full
   const uint32_t first = plane * geometry_.blocks();
   uint32_t block = kNone;
   for (uint32_t tries = 0; tries <= geometry_.blocks(); ++tries) {
-    block = first + static_cast<uint32_t>(rng_.below(geometry_.blocks()));
+    block = first + static_cast<uint32_t>(draw(geometry_.blocks()));
     const Block& b = blocks_[block];
     if (full_only && b.written < geometry_.pages()) continue;
     if (b.invalid >= least_invalid && blocks_.safe_victim(block)) return block;
@@ -130,7 +130,10 @@ void Engine::collect(uint32_t block, bool wear) {
   if (mqsim_ && !b.mapping) {
     for (uint32_t page = 0; page < b.written; ++page) {
       const uint32_t ppa = block * geometry_.pages() + page;
-      if (blocks_.valid(ppa)) pages_[blocks_.lpa_of(ppa)].lock();
+      if (!blocks_.valid(ppa)) continue;
+      const uint32_t lpa = blocks_.lpa_of(ppa);
+      pages_[lpa].lock();
+      if (mapping_cache_.has(lpa)) mapping_cache_.touch(mapping_cache_.find(lpa));
     }
   }
   collection.postponed = b.programs + b.reads > 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From logical to flash pages: the cached mapping table, and where new pages go.
+#include <algorithm>
 #include <bit>
 
 #include "base/check.h"
@@ -278,17 +279,22 @@ void Engine::write_back_mapping(uint32_t lpa, uint32_t stream) {
   const uint64_t first = domain.first_lpa + (page - domain.first_translation_page) *
                                                 uint64_t{entries_per_translation_};
   uint64_t clean_sectors = 0;
+  std::vector<uint32_t> cleaned;
   for (uint32_t slot = mapping_cache_.first_of(page); slot != kNone;
        slot = mapping_cache_[slot].sibling) {
     MappingCache::Slot& entry = mapping_cache_[slot];
     if (entry.waiting) continue;
     if (entry.dirty) {
       entry.dirty = false;
+      if (mqsim_) cleaned.push_back(entry.lpa);
     } else {
       const uint64_t offset = (entry.lpa - first) * mapping_entry_bytes_ / kSectorBytes;
       clean_sectors |= uint64_t{1} << offset;
     }
   }
+  // To the reference, looking an entry up is using it.
+  std::ranges::sort(cleaned);
+  for (const uint32_t entry : cleaned) mapping_cache_.touch(mapping_cache_.find(entry));
   if (translation_ppa_plus_one_[page] != 0) {
     arrivals_[page].expected = true;
     read_translation_page(page, stream,
@@ -362,7 +368,7 @@ void Engine::hold_back(uint32_t index) {
     held_.push(transactions_, index);
     return;
   }
-  if (transactions_[index].request != kNone) ++counters_.requests_lost;
+  ++counters_.requests_lost;
   transactions_.give_back(index);
 }
 
