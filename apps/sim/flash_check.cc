@@ -39,6 +39,8 @@ constexpr double kClosedLoop = 0.01;
 constexpr double kPerRequest = 0.001;
 constexpr double kGcPrograms = 0.03;
 constexpr double kGcLatency = 0.05;
+constexpr uint32_t kClosedLoopSeed = 823;
+constexpr uint32_t kGcSeed = 914;
 
 struct Outcome {
   std::vector<int64_t> reads;
@@ -312,7 +314,7 @@ Attempt<void> Checker::closed_loop(const Csv& csv) {
     Synthetic synthetic;
     synthetic.queue_depth = std::max(1U, static_cast<uint32_t>(csv.number(row, "qd")));
     synthetic.working_set = 0.85;
-    synthetic.seed = options_.seed;
+    synthetic.seed = options_.seed != 0 ? options_.seed : kClosedLoopSeed;
     synthetic.requests = static_cast<uint64_t>(csv.number(row, "requests_generated"));
     synthetic.read_fraction = work.contains("rw70") ? 0.7 : work.contains("read") ? 1.0 : 0.0;
     if (work.starts_with("seq")) synthetic.pattern = flash::Pattern::kSequential;
@@ -352,7 +354,7 @@ Attempt<void> Checker::collection(const Csv& csv) {
     synthetic.alignment_sectors = std::max(1U, flow.value("Address_Alignment_Unit", 16U));
     synthetic.requests = flow.value("Total_Requests_To_Generate", uint64_t{200'000});
     synthetic.read_fraction = flow.value("Read_Percentage", 0.0) / 100;
-    synthetic.seed = options_.seed;
+    synthetic.seed = options_.seed != 0 ? options_.seed : kGcSeed;
     FlashModel model(*p);
     flash::precondition(model, synthetic, flow.value("occ", 85.0) / 100);
     Outcome outcome;

@@ -71,7 +71,7 @@ Engine::Engine(const Parameters& p)
     // Collecting early costs spare space, so never more than half of it is kept free.
     const auto spare = static_cast<uint32_t>(p.over_provisioning * p.blocks_per_plane);
     victims_per_plane_ = 1;
-    stop_blocks_ = streams + 1;
+    stop_blocks_ = 2 * streams + 1;
     const uint32_t half = spare > 3 * streams ? (spare - 3 * streams) / 2 : 0;
     gc_start_blocks_ = std::max(stop_blocks_ + 1, std::min(gc_start_blocks_, half));
     gc_hard_blocks_ = std::clamp(gc_hard_blocks_, stop_blocks_ + 1, gc_start_blocks_);

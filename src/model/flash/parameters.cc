@@ -117,10 +117,10 @@ std::optional<ParameterProblem> check(const Parameters& p) {
     return ParameterProblem{"over_provisioning", "must be from 0 to below 0.95"};
   }
   if (!p.mqsim) {
-    // Three write frontiers per stream and the collector's reserve must fit into the spare blocks,
-    // or a full drive could never make room again.
+    // Three write frontiers per stream and the collector's reserve of two more must fit into the
+    // spare blocks, or a full drive could never make room again.
     const double spare = p.over_provisioning * p.blocks_per_plane;
-    const double needed = 3.0 * static_cast<double>(p.streams.size()) + 2;
+    const double needed = 5.0 * static_cast<double>(p.streams.size()) + 3;
     if (spare < needed) {
       return ParameterProblem{
           "over_provisioning",

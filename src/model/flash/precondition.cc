@@ -5,6 +5,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/rng.h"
+
 namespace cairn::flash {
 
 namespace {
@@ -134,13 +136,68 @@ std::vector<double> shifted(const std::vector<double>& from, uint32_t pages, dou
   return to;
 }
 
-// Fills a plane's blocks with its pages, the fullest first. False when pages are left over.
+// Blocks of a plane that preconditioning may close.
+uint32_t blocks_to_fill(const FlashModel& model) {
+  const auto streams = static_cast<uint32_t>(model.domains().size());
+  const uint32_t blocks = model.geometry().blocks();
+  if (model.parameters().mqsim) return (blocks - model.gc_start_blocks() / 2) / streams;
+  return (blocks - 3 * streams - model.gc_start_blocks()) / streams;
+}
+
+// Gives a closed block its owners, from the end of the list.
+void close_block(FlashModel& model, uint32_t stream, uint32_t plane, uint32_t valid,
+                 std::vector<uint32_t>& lpas) {
+  const uint32_t first = model.blocks().fill_block(plane, stream, valid);
+  // The reference notes a single sector; a page that was really written is whole.
+  const uint32_t sectors = model.parameters().mqsim ? 1 : model.geometry().sectors();
+  for (uint32_t page = 0; page < valid; ++page) {
+    const uint32_t lpa = lpas.back();
+    lpas.pop_back();
+    model.blocks().set_owner(first + page, lpa);
+    model.pages()[lpa].map_to(first + page);
+    model.pages()[lpa].written = sectors == 64 ? ~uint64_t{0} : (uint64_t{1} << sectors) - 1;
+  }
+}
+
+// Every block takes its place in the distribution; the rest is evened out page by page. False when
+// the pages do not fit.
 bool fill_plane(FlashModel& model, uint32_t stream, uint32_t plane, std::vector<uint32_t> lpas,
                 const std::vector<double>& distribution) {
   const uint32_t pages = model.geometry().pages();
-  const auto goal = static_cast<uint32_t>(
-      static_cast<double>(model.geometry().blocks() - model.gc_start_blocks() / 2) /
-      static_cast<double>(model.domains().size()));
+  const uint32_t goal = blocks_to_fill(model);
+  if (lpas.size() > uint64_t{goal} * pages) return false;
+  std::vector<uint32_t> valid(goal);
+  uint64_t planned = 0;
+  double below = distribution[0];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < goal; ++i) {
+    while (count < pages && below < (i + 0.5) / goal) below += distribution[++count];
+    valid[i] = count;
+    planned += count;
+  }
+  for (uint32_t i = 0; planned != lpas.size(); i = (i + 1) % goal) {
+    if (planned < lpas.size() && valid[i] < pages) {
+      ++valid[i];
+      ++planned;
+    } else if (planned > lpas.size() && valid[i] > 0) {
+      --valid[i];
+      --planned;
+    }
+  }
+  // Blocks of all ages lie everywhere, not the emptiest first.
+  Rng rng(plane + 1);
+  for (uint32_t i = goal; i > 1; --i) std::swap(valid[i - 1], valid[rng.below(i)]);
+  for (const uint32_t pages_of_block : valid) {
+    close_block(model, stream, plane, pages_of_block, lpas);
+  }
+  return true;
+}
+
+// The same as the reference does it: the fullest first, and parts of blocks are dropped.
+bool fill_plane_as_reference(FlashModel& model, uint32_t stream, uint32_t plane,
+                             std::vector<uint32_t> lpas, const std::vector<double>& distribution) {
+  const uint32_t pages = model.geometry().pages();
+  const uint32_t goal = blocks_to_fill(model);
   const double mean = static_cast<double>(lpas.size()) / (static_cast<double>(goal) * pages);
   const std::vector<double> plan = shifted(distribution, pages, mean);
   const auto blocks_with = [&](uint32_t valid) {
@@ -159,15 +216,8 @@ bool fill_plane(FlashModel& model, uint32_t stream, uint32_t plane, std::vector<
     blocks = std::min(blocks, left);
     left -= blocks;
     for (uint32_t i = 0; i < blocks; ++i) {
-      if (static_cast<int>(lpas.size()) < valid) valid = static_cast<int>(lpas.size());
-      const uint32_t first = model.blocks().fill_block(plane, stream, static_cast<uint32_t>(valid));
-      for (int page = 0; page < valid; ++page) {
-        const uint32_t lpa = lpas.back();
-        lpas.pop_back();
-        model.blocks().set_owner(first + page, lpa);
-        model.pages()[lpa].map_to(first + page);
-        model.pages()[lpa].written = 1;
-      }
+      valid = std::min(valid, static_cast<int>(lpas.size()));
+      close_block(model, stream, plane, static_cast<uint32_t>(valid), lpas);
     }
   }
   return lpas.empty();
@@ -266,8 +316,12 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
   }
   const Written written = draw(workload, last, domain.logical_pages, sectors, wanted);
 
-  const double load = occupancy * (1 - p.over_provisioning) /
-                      (1 - static_cast<double>(model.gc_start_blocks()) / p.blocks_per_plane);
+  double load = occupancy * (1 - p.over_provisioning) /
+                (1 - static_cast<double>(model.gc_start_blocks()) / p.blocks_per_plane);
+  if (!p.mqsim) {
+    load = static_cast<double>(written.order.size()) /
+           (static_cast<double>(domain.spread.size()) * blocks_to_fill(model) * pages);
+  }
   std::vector<double> distribution(pages + 1, 0.0);
   if (workload.pattern == Pattern::kSequential) {
     distribution[0] = 1 - load;
@@ -283,7 +337,8 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
   }
   bool fits = true;
   for (auto& [plane, lpas] : by_plane) {
-    fits &= fill_plane(model, workload.stream, plane, std::move(lpas), distribution);
+    const auto fill = p.mqsim ? fill_plane_as_reference : fill_plane;
+    fits &= fill(model, workload.stream, plane, std::move(lpas), distribution);
   }
   std::vector<uint32_t> early;
   const uint64_t in_working_set = (working_set / sectors);
