@@ -284,16 +284,24 @@ void Engine::erase_done(uint32_t index) {
 // Moves the data of the least worn block, so that the block takes its part of the wear.
 void Engine::level_wear(uint32_t plane) {
   if (!parameters_.static_wear_levelling) return;
-  const uint32_t cold = blocks_.coldest(plane);
   const uint32_t hot = blocks_.hottest(plane);
-  // The reference compares the numbers of the blocks, and not how worn they are.
-  const uint32_t difference = mqsim_ ? hot - cold : blocks_[hot].erases - blocks_[cold].erases;
-  if (difference < parameters_.static_wear_threshold) return;
-  if (!blocks_.safe_victim(cold)) return;
-  if (!mqsim_) {
-    if (blocks_[cold].written != geometry_.pages()) return;
-    if (!blocks_.ongoing(plane).empty() || blocks_.free_blocks(plane) <= stop_blocks_) return;
+  if (mqsim_) {
+    // The reference compares the numbers of the blocks, and not how worn they are.
+    const uint32_t cold = blocks_.coldest(plane);
+    if (hot - cold < parameters_.static_wear_threshold) return;
+    if (blocks_.safe_victim(cold)) collect(cold, true);
+    return;
   }
+  if (!blocks_.ongoing(plane).empty() || blocks_.free_blocks(plane) <= stop_blocks_) return;
+  uint32_t cold = kNone;
+  const uint32_t first = plane * geometry_.blocks();
+  for (uint32_t block = first; block < first + geometry_.blocks(); ++block) {
+    if (blocks_[block].written != geometry_.pages()) continue;
+    if (cold != kNone && blocks_[block].erases >= blocks_[cold].erases) continue;
+    if (blocks_.safe_victim(block)) cold = block;
+  }
+  if (cold == kNone) return;
+  if (blocks_[hot].erases - blocks_[cold].erases < parameters_.static_wear_threshold) return;
   collect(cold, true);
 }
 

@@ -14,7 +14,7 @@ void Engine::to_host(Message message, uint32_t about, Nanos duration) {
 }
 
 void Engine::submit(const Request& request, Nanos now) {
-  CHECK(now >= now_, "a request comes in now or later");
+  CHECK(now >= now_ && now <= next_event(), "the model was advanced to when the request comes");
   CHECK(request.stream < streams_.size(), "the stream exists");
   CHECK(request.sectors > 0 || request.op == Op::kFlush, "a request has a length");
   now_ = now;
