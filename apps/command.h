@@ -45,6 +45,7 @@ std::unique_ptr<Command> make_box_status(CLI::App& app);
 std::unique_ptr<Command> make_box_stats(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
+std::unique_ptr<Command> make_bench_flash(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_check(CLI::App& app);

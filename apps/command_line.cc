@@ -38,6 +38,7 @@ class CommandLine {
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
+    add(bench, "flash", "how fast the flash model is", make_bench_flash);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
