@@ -20,7 +20,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Table I of the SNIS paper, 128 GiB, as the reference's speed was measured.
+// Table I of the SNIS paper, 1 TiB of flash, as the reference's speed was measured.
 Parameters table_one() {
   Parameters p;
   p.mqsim = true;
@@ -49,12 +49,12 @@ Run run(FlashModel& model, const Synthetic& load) {
   return result;
 }
 
-// Random 4 KiB, half reads, half writes, 10 us apart on average, in 16 GiB.
+// Random 4 KiB in 16 GiB, reads and writes each 10 us apart on average.
 Run small_requests() {
   FlashModel model(table_one());
   return run(
       model,
-      {.read_fraction = 0.5, .working_set = 0.13, .requests = 400'000, .mean_gap_ns = 5'000});
+      {.read_fraction = 0.5, .working_set = 0.0168, .requests = 400'000, .mean_gap_ns = 5'000});
 }
 
 // Random 8 KiB overwrite of a full drive.
