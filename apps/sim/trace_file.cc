@@ -20,6 +20,8 @@ using flash::TimedRequest;
 
 constexpr uint64_t kSector = flash::kSectorBytes;
 constexpr uint32_t kSectorsMax = 1U << 20;  // half a gibibyte in one request
+constexpr uint64_t kLbaMax = uint64_t{1} << 54;
+constexpr uint64_t kSecondsMax = 9'000'000'000;  // model time counts nanoseconds
 
 using Fields = std::vector<std::string_view>;
 
@@ -42,7 +44,7 @@ bool number(std::string_view text, T& into) {
 bool set_bytes(TimedRequest& timed, uint64_t offset, uint64_t size) {
   timed.request.lba = offset / kSector;
   timed.request.sectors = static_cast<uint32_t>((size + kSector - 1) / kSector);
-  return size > 0 && size / kSector <= kSectorsMax;
+  return size > 0 && size / kSector < kSectorsMax && timed.request.lba <= kLbaMax;
 }
 
 bool set_op(TimedRequest& timed, bool read, bool write) {
@@ -54,8 +56,9 @@ bool mqsim_line(const Fields& f, TimedRequest& timed) {
   uint64_t device = 0;
   return f.size() == 5 && number(f[0], timed.arrival) && number(f[1], device) &&
          number(f[2], timed.request.lba) && number(f[3], timed.request.sectors) &&
-         timed.request.sectors > 0 && timed.request.sectors <= kSectorsMax &&
-         set_op(timed, f[4] == "1", f[4] == "0");
+         timed.arrival >= 0 && timed.arrival <= static_cast<Nanos>(kSecondsMax * 1'000'000'000) &&
+         timed.request.lba <= kLbaMax && timed.request.sectors > 0 &&
+         timed.request.sectors <= kSectorsMax && set_op(timed, f[4] == "1", f[4] == "0");
 }
 
 // Timestamp,Response,IOType,LUN,Offset,Size
@@ -63,7 +66,8 @@ bool systor_line(const Fields& f, TimedRequest& timed) {
   double seconds = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
-  if (f.size() != 6 || !number(f[0], seconds) || !number(f[4], offset) || !number(f[5], size)) {
+  if (f.size() != 6 || !number(f[0], seconds) || !number(f[4], offset) || !number(f[5], size) ||
+      !(seconds >= 0 && seconds <= static_cast<double>(kSecondsMax))) {
     return false;
   }
   timed.arrival = static_cast<Nanos>(seconds * 1e9);
@@ -74,7 +78,8 @@ bool systor_line(const Fields& f, TimedRequest& timed) {
 bool tencent_line(const Fields& f, TimedRequest& timed) {
   uint64_t seconds = 0;
   if (f.size() != 5 || !number(f[0], seconds) || !number(f[1], timed.request.lba) ||
-      !number(f[2], timed.request.sectors)) {
+      !number(f[2], timed.request.sectors) || seconds > kSecondsMax ||
+      timed.request.lba > kLbaMax) {
     return false;
   }
   timed.arrival = static_cast<Nanos>(seconds * 1'000'000'000);
@@ -100,7 +105,8 @@ bool alibaba_line(const Fields& f, TimedRequest& timed) {
   uint64_t us = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
-  if (f.size() != 5 || !number(f[4], us) || !number(f[2], offset) || !number(f[3], size)) {
+  if (f.size() != 5 || !number(f[4], us) || !number(f[2], offset) || !number(f[3], size) ||
+      us / 1'000'000 >= kSecondsMax) {
     return false;
   }
   timed.arrival = static_cast<Nanos>(us * 1000);
