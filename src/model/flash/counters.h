@@ -51,7 +51,7 @@ struct Counters {
 
   uint64_t requests_submitted = 0;
   uint64_t requests_completed = 0;
-  uint64_t requests_lost = 0;  // only where the reference loses them too
+  uint64_t requests_lost = 0;  // pages of them; only where the reference loses them too
   uint64_t sectors_read = 0;
   uint64_t sectors_written = 0;
   uint64_t sectors_trimmed = 0;

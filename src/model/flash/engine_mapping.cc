@@ -368,7 +368,7 @@ void Engine::hold_back(uint32_t index) {
     held_.push(transactions_, index);
     return;
   }
-  ++counters_.requests_lost;
+  if (transactions_[index].request != kNone) ++counters_.requests_lost;
   transactions_.give_back(index);
 }
 

@@ -161,9 +161,9 @@ TEST(FlashModel, StreamsKeepToTheirChannels) {
 TEST(FlashModel, SameRequestsSameTimes) {
   const auto run = [] {
     FlashModel model(small_drive());
-    Nanos sum = 0;
+    uint64_t sum = 0;
     run_synthetic(model, {.read_fraction = 0.5, .requests = 5000, .queue_depth = 16},
-                  [&](const Completion& c) { sum = sum * 31 + c.done; });
+                  [&](const Completion& c) { sum = sum * 31 + static_cast<uint64_t>(c.done); });
     return sum;
   };
   EXPECT_EQ(run(), run());
