@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn bench fabric`: host and box over loopback against the bare exchange of the same bytes.
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <utility>
 
 #include "apps/backend.h"
 #include "apps/bench_options.h"
@@ -13,7 +9,6 @@
 #include "apps/doctor/facts.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
-#include "apps/world.h"
 #include "bench/fabric.h"
 
 namespace cairn::apps {
@@ -44,17 +39,10 @@ class BenchFabricCommand final : public Command {
     if (const Attempt<Backend> backend = choose_backend(io, doctor::gather_uring()); !backend) {
       return std::unexpected(backend.error());
     }
-    options_.world = [io](const env::WorldOptions& options) {
-      return std::move(*make_world(io, options));
-    };
-    if (::isatty(STDERR_FILENO) == 1) {
-      options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
-    }
+    options_.world = world_factory(io);
+    options_.progress = progress_on_terminal();
     const Result<bench::Report> report = bench::bench_fabric(options_);
-    if (!report) {
-      return refuse(fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says",
-                                report.error().text()));
-    }
+    if (!report) return bench_stopped(report.error());
     say(json_ ? json_text(report->json()) : report->table());
     return kExitOk;
   }

@@ -2,15 +2,18 @@
 #include "apps/bench_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "apps/backend.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
 #include "apps/words.h"
+#include "apps/world.h"
 
 namespace cairn::apps {
 
@@ -30,6 +33,20 @@ void add_core_pair(CLI::App& app, CorePair& into) {
 Attempt<void> check_core_pair(const CorePair& cores) {
   const int both[] = {cores.server, cores.client};
   return check_cores(both, doctor::gather_cpu());
+}
+
+std::function<void(std::string_view)> progress_on_terminal() {
+  if (::isatty(STDERR_FILENO) != 1) return {};
+  return [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
+}
+
+bench::WorldFactory world_factory(IoChoice io) {
+  return [io](const env::WorldOptions& options) { return std::move(*make_world(io, options)); };
+}
+
+std::unexpected<Problem> bench_stopped(const Error& error) {
+  return refuse(
+      fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says", error.text()));
 }
 
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices) {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn bench runtime`: the worlds against plain sockets.
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <utility>
 
 #include "apps/backend.h"
 #include "apps/bench_options.h"
@@ -13,7 +9,6 @@
 #include "apps/doctor/facts.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
-#include "apps/world.h"
 #include "bench/runtime.h"
 
 namespace cairn::apps {
@@ -41,15 +36,10 @@ class BenchRuntimeCommand final : public Command {
     options_.load.server_cpu = cores_.server;
     options_.load.client_cpu = cores_.client;
     options_.load.warm_up_seconds = options_.load.seconds / 5;
-    if (::isatty(STDERR_FILENO) == 1) {
-      options_.progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
-    }
+    options_.progress = progress_on_terminal();
     enter_worlds();
     const Result<bench::Report> report = bench::bench_runtime(options_);
-    if (!report) {
-      return refuse(fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says",
-                                report.error().text()));
-    }
+    if (!report) return bench_stopped(report.error());
     say(json_ ? json_text(report->json()) : report->table());
     return kExitOk;
   }
@@ -63,9 +53,7 @@ class BenchRuntimeCommand final : public Command {
         options_.skipped.emplace_back(name(io), backend.error().text);
         continue;
       }
-      options_.worlds.emplace_back(name(io), [io](const env::WorldOptions& options) {
-        return std::move(*make_world(io, options));
-      });
+      options_.worlds.emplace_back(name(io), world_factory(io));
     }
   }
 

@@ -31,6 +31,16 @@ Attempt<void> add_address(const std::string& text, std::vector<env::Address>& to
   return {};
 }
 
+// HOSTNQN=FILE.
+Attempt<void> add_tls_host(const std::string& text, std::vector<BoxHost>& to) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    return refuse(fmt::format("{} is not HOSTNQN=FILE", in_quotes(text)));
+  }
+  to.push_back({.nqn = text.substr(0, equals), .tls_key = text.substr(equals + 1)});
+  return {};
+}
+
 // What was said on the command line; it wins over the file.
 struct BoxWords {
   std::vector<env::Address> listen;
@@ -38,6 +48,8 @@ struct BoxWords {
   std::string nqn;
   std::vector<drive::Spec> drives;
   std::vector<std::string> hosts;
+  std::vector<bool> tls;
+  std::vector<BoxHost> tls_hosts;
   std::string state;
   std::string control;
   std::optional<Duration> drain_timeout;
@@ -65,18 +77,36 @@ Attempt<void> merge_listeners(const BoxWords& words, BoxOptions& box) {
   if (words.advertise.size() > words.listen.size()) {
     return refuse("--advertise goes with a --listen each: give as many of both, in the same order");
   }
+  if (words.tls.size() > std::max<size_t>(words.listen.size(), 1)) {
+    return refuse("--tls goes with a --listen each: give as many of both, in the same order");
+  }
   if (!words.listen.empty()) box.listeners.clear();
   for (size_t i = 0; i < words.listen.size(); ++i) {
     BoxListener& listener = box.listeners.emplace_back(BoxListener{.address = words.listen[i]});
     if (i < words.advertise.size()) listener.advertise = words.advertise[i];
   }
   if (box.listeners.empty()) box.listeners.push_back({.address = env::Address::loopback(4420)});
+  for (size_t i = 0; i < words.tls.size(); ++i) box.listeners[i].tls = words.tls[i];
   return {};
+}
+
+// A host with a key may connect, whatever else it has.
+void add_host(const BoxHost& host, BoxSubsystem& subsystem) {
+  const auto known = std::ranges::find(subsystem.hosts, host.nqn, &BoxHost::nqn);
+  if (known == subsystem.hosts.end()) {
+    subsystem.hosts.push_back(host);
+  } else {
+    known->tls_key = host.tls_key;
+  }
+  std::vector<std::string>& allowed = subsystem.options.hosts;
+  if (std::ranges::find(allowed, host.nqn) == allowed.end()) allowed.push_back(host.nqn);
+  subsystem.options.allow_any_host = false;
 }
 
 Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
   if (Attempt<void> merged = merge_listeners(words, config.box); !merged) return merged;
-  const bool has_words = !words.drives.empty() || !words.hosts.empty() || !words.nqn.empty();
+  const bool has_words = !words.drives.empty() || !words.hosts.empty() || !words.nqn.empty() ||
+                         !words.tls_hosts.empty();
   if (has_words || config.box.subsystems.empty()) {
     const Attempt<BoxSubsystem*> subsystem = subsystem_for(words, config.box);
     if (!subsystem) return std::unexpected(subsystem.error());
@@ -87,6 +117,7 @@ Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
       (*subsystem)->options.hosts = words.hosts;
       (*subsystem)->options.allow_any_host = false;
     }
+    for (const BoxHost& host : words.tls_hosts) add_host(host, **subsystem);
   }
   if (!words.state.empty()) config.state = words.state;
   if (!words.control.empty()) config.control = words.control;
@@ -119,6 +150,15 @@ class BoxCommand final : public Command {
                  words_.hosts.push_back(text);
                  return {};
                });
+    add_values(app, "--tls WORD", "required or refused (the default), one per --listen",
+               [this](const std::string& text) -> Attempt<void> {
+                 const Attempt<bool> tls = parse_tls(text);
+                 if (tls) words_.tls.push_back(*tls);
+                 return tls ? Attempt<void>() : std::unexpected(tls.error());
+               });
+    add_values(app, "--tls-key HOSTNQN=FILE",
+               "the TLS key of a host, which may connect then; several allowed",
+               [this](const std::string& text) { return add_tls_host(text, words_.tls_hosts); });
     add_text(app, "--state DIR", words_.state, "keep live changes and reservations here");
     add_value(app, "--control PATH", "the control socket, or off (made from the first port)",
               [this](const std::string& text) -> Attempt<void> {
@@ -137,6 +177,7 @@ class BoxCommand final : public Command {
     add_settings(app, settings_);
     set_examples(app, {"cairn box --drive mem:size=1G",
                        "cairn box --listen 0.0.0.0:4420 --drive file:/srv/d0,size=8G --cores 0,1",
+                       "cairn box --drive mem:size=1G --tls required --tls-key HOSTNQN=host.key",
                        "cairn box --config box.toml"});
   }
 
@@ -148,8 +189,7 @@ class BoxCommand final : public Command {
     if (const Attempt<void> merged = merge(words_, config); !merged) {
       return std::unexpected(merged.error());
     }
-    const std::vector<std::string> nqns = nqns_of(config.box);
-    return run_box(*settings, config, [&nqns](const Box& box) { greet(box, nqns); });
+    return run_box(*settings, config, [&config](const Box& box) { greet(box, config.box); });
   }
 
  private:
@@ -160,12 +200,15 @@ class BoxCommand final : public Command {
     });
   }
 
-  static void greet(const Box& box, const std::vector<std::string>& nqns) {
-    for (const env::Address& at : box.listening()) {
+  static void greet(const Box& box, const BoxOptions& options) {
+    for (size_t i = 0; i < box.listening().size(); ++i) {
+      const env::Address& at = box.listening()[i];
       const Reach near = reach(at);
-      for (const std::string& nqn : nqns) {
+      const char* more = options.listeners[i].tls ? " --tls" : "";
+      for (const std::string& nqn : nqns_of(options)) {
         say(fmt::format("serving {} at {}\n", nqn, at.text()));
-        say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port, nqn));
+        say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}{}\n", near.host, near.port, nqn,
+                        more));
       }
     }
   }

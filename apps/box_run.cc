@@ -45,6 +45,7 @@ Attempt<int> run_box(const Settings& settings, const BoxConfig& config,
   ServeOptions options{.box = config.box};
   options.hooks.log = log_to_stderr(settings.log_level);
   options.hooks.read_key = read_key_file;
+  options.hooks.read_tls_key = read_tls_key_file;
   if (!config.state.empty()) {
     Attempt<StateFolder> opened = StateFolder::open(config.state);
     if (!opened) return std::unexpected(opened.error());

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 
 #include "apps/box_client.h"
 #include "apps/command.h"
+#include "apps/lane_words.h"
 #include "apps/table.h"
 #include "base/units.h"
 
@@ -67,6 +69,51 @@ class StatusCommand final : public Command {
   BoxClient client_;
 };
 
+std::string ratio_at(const Json& json, const char* part, const char* whole) {
+  return ratio_text(number_at(json, part), number_at(json, whole));
+}
+
+// The columns that totals and single lanes have in common.
+void add_traffic(std::vector<std::string>& row, const Json& lane) {
+  const Json received = lane.is_object() ? lane.value("received", Json::object()) : Json();
+  row.push_back(fmt::to_string(number_at(lane, "commands")));
+  row.push_back(fmt::to_string(number_at(lane, "failures")));
+  row.push_back(fmt::to_string(number_at(lane, "messages")));
+  row.push_back(ratio_at(lane, "messages", "sends"));
+  row.push_back(text_bytes(number_at(lane, "bytes")));
+  row.push_back(ratio_at(received, "pdus", "reads"));
+  row.push_back(text_bytes(number_at(received, "bytes")));
+}
+constexpr std::array kTrafficHeads = {"COMMANDS", "FAILED",        "ANSWERS", "PER SEND",
+                                      "SENT",     "PDUS PER READ", "RECEIVED"};
+
+std::string lanes_text(const Json& answer) {
+  std::vector<std::vector<std::string>> totals = {{"LISTENER", "NQN", "QUEUES", "OPENED", "OPEN"}};
+  totals[0].insert(totals[0].end(), kTrafficHeads.begin(), kTrafficHeads.end());
+  for (const Json& each : list_at(answer, "lane_totals")) {
+    std::vector<std::string>& row = totals.emplace_back();
+    row = {text_at(each, "listener"), text_at(each, "nqn"), text_at(each, "kind"),
+           fmt::to_string(number_at(each, "opened")), fmt::to_string(number_at(each, "open"))};
+    add_traffic(row, each);
+  }
+  if (totals.size() == 1) return "no host has connected\n";
+  std::string text = "\n" + table_text(totals);
+  std::vector<std::vector<std::string>> lanes = {{"CORE", "FROM", "HOST", "QUEUE", "IN FLIGHT"}};
+  lanes[0].insert(lanes[0].end(), kTrafficHeads.begin(), kTrafficHeads.end());
+  for (const Json& each : list_at(answer, "lanes")) {
+    std::vector<std::string>& row = lanes.emplace_back();
+    row = {fmt::to_string(number_at(each, "core")), text_at(each, "address"), text_at(each, "host"),
+           fmt::to_string(number_at(each, "queue")),
+           fmt::format("{} of {}", number_at(each, "in_flight"), number_at(each, "depth"))};
+    add_traffic(row, each);
+  }
+  if (lanes.size() == 1) return text;
+  text += "\n" + table_text(lanes);
+  const uint64_t more = number_at(answer, "lanes_more");
+  if (more > 0) text += fmt::format("and {} connections more, that did less\n", more);
+  return text;
+}
+
 std::string stats_text(const Json& answer) {
   std::vector<std::vector<std::string>> rows = {
       {"NQN", "NSID", "READS", "WRITES", "READ", "WRITTEN", "ERRORS"}};
@@ -85,7 +132,14 @@ std::string stats_text(const Json& answer) {
     text += fmt::format("{}: {} queues authenticated, {} failed to\n", text_at(each, "nqn"),
                         succeeded, failed);
   }
-  return text;
+  if (const auto tls = answer.find("tls"); tls != answer.end()) {
+    const uint64_t succeeded = number_at(*tls, "succeeded");
+    const uint64_t failed = number_at(*tls, "failed");
+    if (succeeded + failed > 0) {
+      text += fmt::format("TLS: {} connections encrypted, {} refused\n", succeeded, failed);
+    }
+  }
+  return text + lanes_text(answer);
 }
 
 class StatsCommand final : public Command {

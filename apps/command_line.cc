@@ -30,7 +30,9 @@ class CommandLine {
     prepare(root_);
     root_.set_version_flag("--version", "", "same as 'cairn version'");
     add(root_, "up", "run Cairn on this machine", make_up);
-    add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
+    CLI::App& doctor =
+        add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
+    add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
@@ -39,6 +41,10 @@ class CommandLine {
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
     add(bench, "flash", "how fast the flash model is", make_bench_flash);
+    add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
+        make_bench_rocksdb);
+    CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");
+    add(paper, "i10", "figures of i10 as one page, next to the paper's", make_bench_paper_i10);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
@@ -101,7 +107,8 @@ class CommandLine {
     CLI::App& ana = group(box, "ana", "how well namespaces are reached through a running box");
     add(ana, "set", "set the state of an ANA group", make_box_ana_set);
     add(box, "status", "what runs, and which hosts are connected", make_box_status);
-    add(box, "stats", "what was read and written", make_box_stats);
+    add(box, "stats", "what was read and written, and what connections do", make_box_stats);
+    add(box, "metrics", "all counters, for Prometheus", make_box_metrics);
   }
 
   CLI::App root_;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/output.h"
 #include "apps/words.h"
 #include "crypto/secret.h"
 #include "posix/fd.h"
@@ -27,14 +28,18 @@ Problem cannot(const char* what, const std::string& path, int err) {
                       in_quotes(path), what, std::strerror(err))};
 }
 
-Attempt<void> check_owner(int fd, const std::string& path) {
+// What a kind of key is made with.
+constexpr const char* kGenKey = "gen-key";
+constexpr const char* kGenTlsKey = "gen-tls-key";
+
+Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return std::unexpected(cannot("read", path, errno));
   if (!S_ISREG(status.st_mode)) {
     return refuse(
-        fmt::format("{} is no file: name a file with a key, which 'cairn nvme gen-key "
-                    "--output FILE' makes",
-                    in_quotes(path)));
+        fmt::format("{} is no file: name a file with a key, which 'cairn nvme {} --output FILE' "
+                    "makes",
+                    in_quotes(path), maker));
   }
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return refuse(
@@ -51,12 +56,13 @@ Attempt<void> check_owner(int fd, const std::string& path) {
   return {};
 }
 
-}  // namespace
-
-Attempt<nvme::AuthSecret> read_key_file(const std::string& path) {
+// The one line of the file, as `parse` understands it.
+template <class Key>
+Attempt<Key> read_key(const std::string& path, const char* maker,
+                      Result<Key> (*parse)(std::string_view)) {
   const posix::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (file.get() < 0) return std::unexpected(cannot("read", path, errno));
-  if (const Attempt<void> checked = check_owner(file.get(), path); !checked) {
+  if (const Attempt<void> checked = check_owner(file.get(), path, maker); !checked) {
     return std::unexpected(checked.error());
   }
   crypto::SecretBytes<kKeyFileMax> bytes(kKeyFileMax);
@@ -64,12 +70,22 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path) {
   if (size < 0) return std::unexpected(cannot("read", path, errno));
   std::string_view text = as_text(bytes.bytes().first(static_cast<size_t>(size)));
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
-  Result<nvme::AuthSecret> secret = nvme::AuthSecret::parse(text);
-  if (!secret) {
-    return refuse(fmt::format("the key file {} holds no key: {}; 'cairn nvme gen-key' makes one",
-                              in_quotes(path), secret.error().what()));
+  Result<Key> key = parse(text);
+  if (!key) {
+    return refuse(fmt::format("the key file {} holds no key: {}; 'cairn nvme {}' makes one",
+                              in_quotes(path), key.error().what(), maker));
   }
-  return std::move(*secret);
+  return std::move(*key);
+}
+
+}  // namespace
+
+Attempt<nvme::AuthSecret> read_key_file(const std::string& path) {
+  return read_key(path, kGenKey, &nvme::AuthSecret::parse);
+}
+
+Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path) {
+  return read_key(path, kGenTlsKey, &nvme::TlsKey::parse);
 }
 
 Attempt<void> write_key_file(const std::string& path, std::string_view text) {
@@ -87,7 +103,24 @@ Attempt<void> write_key_file(const std::string& path, std::string_view text) {
   return std::unexpected(cannot("written", path, err));
 }
 
+Attempt<int> hand_over_key(std::string_view text, const std::string& path) {
+  if (path.empty()) {
+    say(text);
+    return kExitOk;
+  }
+  if (const Attempt<void> kept = write_key_file(path, text); !kept) {
+    return std::unexpected(kept.error());
+  }
+  say(fmt::format("{}: a new key, for its owner's eyes only\n", path));
+  return kExitOk;
+}
+
 Attempt<void> load_credentials(fabric::HostOptions& options) {
+  if (options.tls) {
+    Attempt<nvme::TlsKey> key = read_tls_key_file(options.tls_key_file);
+    if (!key) return std::unexpected(key.error());
+    options.tls_key = std::make_shared<const nvme::TlsKey>(std::move(*key));
+  }
   if (options.key_file.empty()) return {};
   Attempt<nvme::AuthSecret> host = read_key_file(options.key_file);
   if (!host) return std::unexpected(host.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that hold one DH-HMAC-CHAP secret, and are nobody's business but their owner's.
+// Files that hold one key, of DH-HMAC-CHAP or of TLS, and are nobody's business but their owner's.
 #pragma once
 
 #include <string>
@@ -8,16 +8,21 @@
 #include "apps/problem.h"
 #include "fabric/host/options.h"
 #include "nvme/auth_secret.h"
+#include "nvme/tls_key.h"
 
 namespace cairn::apps {
 
 // The secret in a file that only its owner may read, this user or root. The Problem names the file
 // and what to do, and shows none of what is in it.
 Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
+Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.
 Attempt<void> write_key_file(const std::string& path, std::string_view text);
+
+// A new key's text to the file, or to the terminal when none is named. The caller wipes it.
+Attempt<int> hand_over_key(std::string_view text, const std::string& path);
 
 // Reads the key files that the options name, if any, into their credentials.
 Attempt<void> load_credentials(fabric::HostOptions& options);

@@ -23,8 +23,12 @@ std::span<const NvmeVerb> nvme_verbs() {
       NvmeVerb{"discard", "give up what a range holds", make_nvme_discard},
       NvmeVerb{"reservations", "who has reserved a namespace; reserve it", make_nvme_reservations},
       NvmeVerb{"gen-key", "make a key for authentication", make_nvme_gen_key},
+      NvmeVerb{"gen-tls-key", "make a key for TLS", make_nvme_gen_tls_key},
+      NvmeVerb{"check-tls-key", "say what a key for TLS is, and is called",
+               make_nvme_check_tls_key},
       NvmeVerb{"verify", "write patterns, read them back, check (OVERWRITES)", make_nvme_verify},
       NvmeVerb{"perf", "measure IOPS, throughput and latency", make_nvme_perf},
+      NvmeVerb{"lanes", "connections under a load: caravans, doorbells", make_nvme_lanes},
   };
   return verbs;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/command.h"
+#include "apps/duration.h"
 #include "apps/words.h"
 #include "drive/source.h"
 
@@ -125,6 +126,10 @@ void add_settings(CLI::App& app, SettingsOptions& options) {
   add_value(app, "--cores LIST", "CPUs to run on, one reactor each, such as 0,1 or 2-5",
             into(options.cores, &parse_cores));
   add_switch(app, "--poll", options.poll, "spin for work: lowest latency, whole cores");
+  add_value(app, "--poll-cores LIST", "only these of --cores spin",
+            into(options.poll_cores, &parse_cores));
+  add_value(app, "--spin TIME", "spin so long, such as 50us, before sleeping; less when idle",
+            into(options.spin, &parse_short_duration));
   add_value(app, "--config FILE", "settings in TOML; options given here win",
             [&options](const std::string& path) -> Attempt<void> {
               options.config = path;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "apps/duration.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -65,6 +66,13 @@ Section settings_keys(Settings& settings) {
   runtime.choice("io", settings.io, io_choices());
   runtime.integers("cores", settings.cores, {.min = 0, .max = kCpuMax});
   runtime.boolean("poll", settings.poll);
+  runtime.integers("poll_cores", settings.poll_cores, {.min = 0, .max = kCpuMax});
+  runtime.taken("spin", [&settings](const std::string& text) -> Attempt<void> {
+    const Attempt<Duration> time = parse_short_duration(text);
+    if (!time) return std::unexpected(time.error());
+    settings.spin = *time;
+    return {};
+  });
   Section log;
   log.choice("level", settings.log_level, log_level_choices());
   Section root;
@@ -119,6 +127,12 @@ Attempt<Settings> resolve(const SettingsOptions& options,
   if (options.io) settings.io = *options.io;
   if (options.cores) settings.cores = *options.cores;
   if (options.poll) settings.poll = true;
+  if (options.poll_cores) settings.poll_cores = *options.poll_cores;
+  if (options.spin) settings.spin = *options.spin;
+  for (const int cpu : settings.poll_cores) {
+    if (std::ranges::find(settings.cores, cpu) != settings.cores.end()) continue;
+    return refuse(fmt::format("CPU {} is to poll but runs nothing: name it in --cores too", cpu));
+  }
   if (options.log_level) settings.log_level = *options.log_level;
   return settings;
 }
@@ -127,6 +141,8 @@ env::WorldOptions world_options(const Settings& settings) {
   env::WorldOptions options;
   if (!settings.cores.empty()) options.cpus = settings.cores;
   options.poll = settings.poll;
+  options.poll_cpus = settings.poll_cores;
+  options.spin = settings.spin;
   options.handle_signals = true;
   return options;
 }

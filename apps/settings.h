@@ -25,6 +25,8 @@ struct Settings {
   IoChoice io = IoChoice::kAuto;
   std::vector<int> cores;  // CPUs to pin to, one reactor each; none: one reactor, unpinned
   bool poll = false;
+  std::vector<int> poll_cores;  // of `cores`
+  Duration spin{0};
   LogLevel log_level = LogLevel::kInfo;
 };
 
@@ -34,6 +36,8 @@ struct SettingsOptions {
   std::optional<IoChoice> io;
   std::optional<std::vector<int>> cores;
   bool poll = false;
+  std::optional<std::vector<int>> poll_cores;
+  std::optional<Duration> spin;
   std::optional<LogLevel> log_level;
 };
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "base/histogram.h"
+#include "bench/exchange_figures.h"
 
 namespace cairn::bench {
 
@@ -21,19 +21,6 @@ struct ExchangeLoad {
   uint64_t memory = 256u << 20;  // the server's, in which requests name random places
   int server_cpu = 0;
   int client_cpu = 1;
-};
-
-// What one side spent on each exchange.
-struct SideCost {
-  double cpu_us = 0;
-  double system_calls = 0;
-};
-
-struct ExchangeFigures {
-  double per_second = 0;
-  Histogram latency_ns;
-  SideCost server;
-  SideCost client;
 };
 
 Result<ExchangeFigures> bare_exchange(const ExchangeLoad& load);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench fabric`: our host and our box against the ceiling of this machine.
+// `cairn bench fabric`: our host and our box against the ceiling of this machine, against plain
+// NVMe/TCP, at a rate, with many connections and with many targets.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "bench/report.h"
 #include "bench/world_load.h"
 
@@ -17,18 +19,19 @@ struct FabricOptions {
   WorldFactory world;  // in which the host and the box run
   int rounds = 5;
   double seconds = 0.5;
-  std::vector<std::string> only;  // loads such as "read4k" or "read4k_qd32"; empty: all
+  std::vector<std::string> only;  // of fabric_loads(); empty: all
   int box_cpu = 0;
   int host_cpu = 1;
-  uint64_t memory = 256u << 20;
+  uint64_t memory = 256_MiB;                       // of each box
   std::function<void(std::string_view)> progress;  // may be empty
 };
 
-// The names that `only` knows.
+// The names that `only` knows: kinds of load such as "read4k", with a depth such as
+// "read4k_qd32", and "rate", "connections", "targets".
 const std::vector<std::string>& fabric_loads();
 
-// Each load at each depth, carried by the bare exchange, by Cairn with both sides spinning, and by
-// Cairn with both sides sleeping when they have nothing to do; and the plain stream and ping-pong.
+// In each round every contestant carries its load once. The report has a line for each and the
+// ratios of fabric_ratios.h.
 Result<Report> bench_fabric(const FabricOptions& options);
 
 }  // namespace cairn::bench

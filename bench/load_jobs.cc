@@ -69,6 +69,12 @@ class LoadParty {
     const DriveLoad part = part_of(job);
     LoadWatch watch;
     if (job.index == 0) watch = jobs_.watch;
+    if (jobs_.look) {
+      watch.ended = [this, &job, ended = std::move(watch.ended)] {
+        if (ended) ended();
+        jobs_.look(job.index, *job.drive);
+      };
+    }
     Result<LoadResult> result =
         co_await run_load(there, *job.drive, part, there.stop_token(), std::move(watch));
     if (result) {

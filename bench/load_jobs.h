@@ -22,6 +22,9 @@ struct LoadJobs {
   OpenDrive open;
   uint32_t jobs = 1;  // on the cores in turn
   LoadWatch watch;    // of the first job
+  // Called on a job's own core when its measured time has ended, while its last requests are still
+  // outstanding; possibly at once on several cores. May be empty.
+  std::function<void(uint32_t job, drive::Drive& drive)> look;
 };
 
 // Opens all drives, runs the load on all of them at once and closes them. Each job draws from a

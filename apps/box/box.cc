@@ -82,9 +82,31 @@ void Box::log_stranger(const nvme::AuthenticationFailure& failure) {
   }
   strangers_quiet_until_ = env_.now() + 1_s;
   const uint64_t unsaid = std::exchange(strangers_unsaid_, 0);
-  log(LogLevel::kWarn, fmt::format("{} at {} could not authenticate for {}: {}{}", failure.host_nqn,
-                                   failure.peer.text(), failure.nqn, failure.why,
-                                   unsaid > 0 ? fmt::format(" (and {} more before)", unsaid) : ""));
+  const std::string who = failure.host_nqn.empty() ? "a host" : escaped(failure.host_nqn);
+  const std::string where = failure.nqn.empty() ? "" : " for " + escaped(failure.nqn);
+  log(LogLevel::kWarn,
+      fmt::format("{} at {} could not authenticate{}: {}{}", who, failure.peer.text(), where,
+                  failure.why, unsaid > 0 ? fmt::format(" (and {} more before)", unsaid) : ""));
+}
+
+Attempt<void> Box::take_tls_keys(const BoxSubsystem& subsystem) {
+  nvme::TlsKeys keys;
+  for (const BoxHost& host : subsystem.hosts) {
+    if (host.tls_key.empty()) continue;
+    if (!hooks_.read_tls_key)
+      return refuse("keys are configured, and there is no way to read them");
+    Attempt<nvme::TlsKey> key = hooks_.read_tls_key(host.tls_key);
+    if (!key) return std::unexpected(key.error());
+    const nvme::TlsNames names{.host = host.nqn, .subsystem = subsystem.options.nqn};
+    if (const auto psk = key->psk_of(names, nvme::TlsIdentityVersion::k1); !psk) {
+      return refuse(fmt::format("{} cannot come through TLS: {}: give the host another name",
+                                in_quotes(host.nqn), psk.error().what()));
+    }
+    keys.emplace(host.nqn, std::move(*key));
+  }
+  Result<void> set = registry_.set_tls(subsystem.options.nqn, std::move(keys));
+  if (!set) return refuse(fmt::format("{}: {}", subsystem.options.nqn, set.error().text()));
+  return {};
 }
 
 Attempt<void> Box::demand_authentication(const BoxSubsystem& subsystem) {
@@ -93,6 +115,7 @@ Attempt<void> Box::demand_authentication(const BoxSubsystem& subsystem) {
   policy.means = subsystem.means;
   policy.timeout = subsystem.authentication_timeout;
   for (const BoxHost& host : subsystem.hosts) {
+    if (host.key.empty()) continue;
     if (!hooks_.read_key) return refuse("keys are configured, and there is no way to read them");
     Attempt<nvme::AuthSecret> key = hooks_.read_key(host.key);
     if (!key) return std::unexpected(key.error());
@@ -136,6 +159,7 @@ Attempt<void> Box::add_subsystems() {
       return std::unexpected(cannot_add_subsystem(options.nqn, added.error()));
     }
     if (Attempt<void> done = demand_authentication(subsystem); !done) return done;
+    if (Attempt<void> done = take_tls_keys(subsystem); !done) return done;
   }
   for (const auto& [nqn, change] : changes_) {
     const bool known = std::ranges::any_of(
@@ -220,18 +244,39 @@ task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
   co_return Attempt<void>{};
 }
 
+// A listener for nobody is a mistake.
+Attempt<void> Box::check_listener(const BoxListener& listener) const {
+  for (const std::string& nqn : listener.subsystems) {
+    if (const Attempt<std::string> known = find(nqn); !known) {
+      return refuse(fmt::format("the listener at {} is for a subsystem that is not there: {}",
+                                listener.address.text(), known.error().text));
+    }
+  }
+  if (!listener.tls) return {};
+  for (const BoxSubsystem& subsystem : options_.subsystems) {
+    const auto& only = listener.subsystems;
+    if (!only.empty() && std::ranges::find(only, subsystem.options.nqn) == only.end()) continue;
+    const auto has_key = [](const BoxHost& host) { return !host.tls_key.empty(); };
+    if (std::ranges::any_of(subsystem.hosts, has_key)) return {};
+  }
+  return refuse(
+      fmt::format("the listener at {} demands TLS, and no host has a key for it: make one with "
+                  "'cairn nvme gen-tls-key --output FILE' and give it to a host with tls_key in "
+                  "[[subsystem.host]], or with --tls-key HOSTNQN=FILE",
+                  listener.address.text()));
+}
+
+Result<env::Address> Box::listen_at(const env::Address& at, const BoxListener& listener) {
+  return target_.listen(at, listener.tls ? fabric::Channel::kTls : fabric::Channel::kPlain);
+}
+
 task::Task<Attempt<void>> Box::listen() {
   for (const BoxListener& listener : options_.listeners) {
-    for (const std::string& nqn : listener.subsystems) {
-      if (const Attempt<std::string> known = find(nqn); !known) {
-        co_return refuse(fmt::format("the listener at {} is for a subsystem that is not there: {}",
-                                     listener.address.text(), known.error().text));
-      }
-    }
+    if (Attempt<void> checked = check_listener(listener); !checked) co_return checked;
     Result<env::Address> at = listener.address;
     Patience patience(env_);
     for (bool again = true; again;) {
-      at = target_.listen(listener.address);
+      at = listen_at(listener.address, listener);
       again = co_await patience.after(at);
     }
     if (!at && at.error() == Errc::kExists && listener.or_any_port) {
@@ -239,14 +284,15 @@ task::Task<Attempt<void>> Box::listen() {
           fmt::format("{} is taken: another port is used", listener.address.text()));
       env::Address other = listener.address;
       other.port = 0;
-      at = target_.listen(other);
+      at = listen_at(other, listener);
     }
     if (!at) co_return std::unexpected(cannot_listen(listener.address, at.error()));
     listening_.push_back(*at);
     registry_.add_port({.port_id = static_cast<uint16_t>(listening_.size()),
                         .listen = *at,
                         .advertise = listener.advertise,
-                        .subsystems = listener.subsystems});
+                        .subsystems = listener.subsystems,
+                        .tls = listener.tls});
   }
   co_return Attempt<void>{};
 }

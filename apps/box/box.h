@@ -32,6 +32,7 @@ struct BoxHooks {
   std::function<Attempt<void>(const BoxChanges&)> keep;
   // The key in a file.
   std::function<Attempt<nvme::AuthSecret>(const std::string& path)> read_key;
+  std::function<Attempt<nvme::TlsKey>(const std::string& path)> read_tls_key;
 };
 
 class Box {
@@ -47,6 +48,7 @@ class Box {
 
   const std::vector<env::Address>& listening() const { return listening_; }
   nvme::Registry& registry() { return registry_; }
+  fabric::Target& target() { return target_; }
   Duration uptime() const { return env_.now() - started_; }
 
   // Changes while serving. Hosts see them at once; they are kept before the call is done. When they
@@ -72,6 +74,9 @@ class Box {
   task::Task<Attempt<Turn>> take_turn(std::string nqn);
   Attempt<void> add_subsystems();
   Attempt<void> demand_authentication(const BoxSubsystem& subsystem);
+  Attempt<void> take_tls_keys(const BoxSubsystem& subsystem);
+  Attempt<void> check_listener(const BoxListener& listener) const;
+  Result<env::Address> listen_at(const env::Address& at, const BoxListener& listener);
   task::Task<Attempt<void>> add_configured(const std::string& nqn, nvme::NamespaceOptions options);
   task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/box/lane_stats.h"
+#include "apps/box/metrics.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
 #include "nvme/namespace_ids.h"
@@ -124,7 +126,16 @@ task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
         {{"nqn", subsystem.nqn}, {"succeeded", totals.succeeded}, {"failed", totals.failed}});
   }
   json.update(listed("authentication", std::move(authentication)));
+  const nvme::AuthTotals tls = box.registry().tls_totals();
+  json["tls"] = {{"succeeded", tls.succeeded}, {"failed", tls.failed}};
+  const fabric::TargetReport report = co_await box.target().report(kLanesListed);
+  json.update(lane_stats(box, report, request.nqn.empty() ? "" : subsystems->front().nqn));
   co_return json;
+}
+
+task::Task<Attempt<Json>> metrics(Box& box) {
+  const std::string text = co_await metrics_of(box);
+  co_return Json{{"metrics", text}};
 }
 
 Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {
@@ -175,6 +186,8 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
       co_return list_namespaces(box, request);
     case Command::kStats:
       co_return co_await stats(box, request);
+    case Command::kMetrics:
+      co_return co_await metrics(box);
     case Command::kNsAdd:
       co_return co_await add_namespace(box, request);
     case Command::kHostsAllow:

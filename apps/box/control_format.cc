@@ -18,9 +18,10 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 9> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 10> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
+    {"metrics", Command::kMetrics},
     {"ns.list", Command::kNsList},
     {"ns.add", Command::kNsAdd},
     {"ns.remove", Command::kNsRemove},

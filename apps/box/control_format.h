@@ -30,6 +30,7 @@ struct ControlRequest {
   enum class Command : uint8_t {
     kStatus,
     kStats,
+    kMetrics,
     kNsList,
     kNsAdd,
     kNsRemove,

@@ -24,9 +24,9 @@ namespace {
 
 using Take = std::function<Attempt<void>(const std::string&)>;
 
-Take into(Duration& target) {
-  return [&target](const std::string& text) -> Attempt<void> {
-    const Attempt<Duration> value = parse_duration(text);
+Take into(Duration& target, Attempt<Duration> (*parse)(std::string_view) = &parse_duration) {
+  return [&target, parse](const std::string& text) -> Attempt<void> {
+    const Attempt<Duration> value = parse(text);
     if (!value) return std::unexpected(value.error());
     target = *value;
     return {};
@@ -75,6 +75,11 @@ Section listener_keys(BoxOptions& box) {
       .required();
   keys.taken("advertise", [&listener](const std::string& text) {
     return take_address(text, listener.advertise);
+  });
+  keys.taken("tls", [&listener](const std::string& text) -> Attempt<void> {
+    const Attempt<bool> tls = parse_tls(text);
+    if (tls) listener.tls = *tls;
+    return tls ? Attempt<void>() : std::unexpected(tls.error());
   });
   keys.taken_list(
       "subsystems", kSubsystemsMax, [] {},
@@ -135,19 +140,26 @@ Attempt<void> take_host_nqn(const std::string& text, std::vector<std::string>& i
   return {};
 }
 
-// A host with a key: on the list of those that may connect, and it has to prove itself.
+// A host with keys: on the list of those that may connect, and it has to prove itself.
 Section host_keys(BoxSubsystem& subsystem) {
   const auto host = std::make_shared<BoxHost>();
   Section keys;
   keys.text("nqn", host->nqn).required();
-  keys.text("key", host->key).required();
+  keys.text("key", host->key);
   keys.text("controller_key", host->controller_key);
+  keys.text("tls_key", host->tls_key);
   keys.whole([&subsystem, host]() -> Attempt<void> {
     const auto same = [&host](const BoxHost& other) { return other.nqn == host->nqn; };
     if (std::ranges::any_of(subsystem.hosts, same)) {
       return refuse(fmt::format("{} is there twice: give each host one key", in_quotes(host->nqn)));
     }
-    if (host->key.empty()) return refuse("key is empty: name the file with the host's key");
+    if (host->key.empty() && host->tls_key.empty()) {
+      return refuse(
+          "a host needs a key or a tls_key: name the file, or put the host's NQN into 'hosts'");
+    }
+    if (host->key.empty() && !host->controller_key.empty()) {
+      return refuse("controller_key needs key too: a box proves itself to a host that does");
+    }
     subsystem.options.allow_any_host = false;
     Attempt<void> taken = take_host_nqn(host->nqn, subsystem.options.hosts);
     if (taken) subsystem.hosts.push_back(*host);
@@ -219,10 +231,15 @@ void add_doorbell_keys(Section& keys, fabric::DoorbellOptions& doorbell) {
   });
   keys.integer("caravan", doorbell.count, {.min = 1, .max = 1024});
   keys.integer("caravan_bytes", doorbell.bytes, {.min = 1, .max = 1 << 20});
-  keys.taken("doorbell", into(doorbell.delay));
+  keys.taken("doorbell", into(doorbell.delay, &parse_short_duration));
 }
 
 }  // namespace
+
+Attempt<bool> parse_tls(const std::string& text) {
+  if (text == "required" || text == "refused") return text == "required";
+  return refuse(fmt::format("takes required or refused, not {}", in_quotes(text)));
+}
 
 Section namespace_keys(nvme::NamespaceOptions& options) {
   Section keys;

@@ -24,13 +24,15 @@ struct BoxListener {
   env::Address advertise;               // port 0: as the host reached us
   std::vector<std::string> subsystems;  // NQNs served here; none: all
   bool or_any_port = false;             // where the port is taken, another that is free
+  bool tls = false;                     // nobody is heard without
 };
 
-// A host that has to authenticate. Its keys are in files, which are read when the box starts.
+// A host with keys, in files that are read when the box starts.
 struct BoxHost {
   std::string nqn;
-  std::string key;
+  std::string key;             // empty: it need not authenticate
   std::string controller_key;  // empty: the box cannot prove itself to this host
+  std::string tls_key;         // empty: it cannot come through TLS
 };
 
 struct BoxSubsystem {

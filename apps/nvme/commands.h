@@ -33,7 +33,10 @@ std::unique_ptr<Command> make_nvme_write_zeroes(CLI::App& app);
 std::unique_ptr<Command> make_nvme_discard(CLI::App& app);
 std::unique_ptr<Command> make_nvme_reservations(CLI::App& app);
 std::unique_ptr<Command> make_nvme_gen_key(CLI::App& app);
+std::unique_ptr<Command> make_nvme_gen_tls_key(CLI::App& app);
+std::unique_ptr<Command> make_nvme_check_tls_key(CLI::App& app);
 std::unique_ptr<Command> make_nvme_verify(CLI::App& app);
 std::unique_ptr<Command> make_nvme_perf(CLI::App& app);
+std::unique_ptr<Command> make_nvme_lanes(CLI::App& app);
 
 }  // namespace cairn::apps

@@ -88,6 +88,14 @@ task::Task<Attempt<std::unique_ptr<fabric::RemoteDrive>>> open_drive(env::Env& e
   co_return std::unexpected(cannot_connect(drive.error(), uri, uri.paths.front()));
 }
 
+task::Task<Result<std::unique_ptr<drive::Drive>>> open_for_load(env::Env& there,
+                                                                const fabric::Uri& uri) {
+  Result<std::unique_ptr<fabric::RemoteDrive>> drive =
+      co_await fabric::RemoteDrive::open(there, uri, there.stop_token());
+  if (!drive) co_return fail(drive.error());
+  co_return std::move(*drive);
+}
+
 task::Task<Attempt<std::unique_ptr<ControllerLink>>> ControllerLink::open(env::Env& env,
                                                                           const fabric::Uri& uri,
                                                                           size_t path) {

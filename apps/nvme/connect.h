@@ -39,6 +39,10 @@ Attempt<void> run_in_world(const NvmeOptions& options, const NvmeBody& body);
 task::Task<Attempt<std::unique_ptr<fabric::RemoteDrive>>> open_drive(env::Env& env,
                                                                      fabric::Uri uri);
 
+// The same for one job of a load, as bench::LoadJobs wants it; whoever runs it explains errors.
+task::Task<Result<std::unique_ptr<drive::Drive>>> open_for_load(env::Env& there,
+                                                                const fabric::Uri& uri);
+
 // A session with one controller, for admin commands. Closed before it is destroyed.
 class ControllerLink final : private fabric::HostSession::User {
  public:

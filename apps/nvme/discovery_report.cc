@@ -106,6 +106,7 @@ std::string uri_text(const DiscoveryRecord& record) {
   fabric::Uri uri;
   uri.paths = {*address};
   uri.nqn = record.nqn;
+  uri.options.tls = (record.requirements & 3) == nvme::TransportRequirements::kSecureRequired;
   return uri.text();
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "apps/words.h"
+#include "fabric/host/tls.h"
 #include "nvme/status_format.h"
 
 namespace cairn::apps {
@@ -14,6 +15,38 @@ namespace {
 
 // The first NVMe status of a refused Connect; reasons of failed authentication are below it.
 constexpr int32_t kStatusMin = static_cast<int32_t>(nvme::StatusCode::kConnectIncompatibleFormat);
+
+// What goes wrong there is always said with that word.
+bool is_about_tls(const Error& error) {
+  return std::string_view(error.what()).find("TLS") != std::string_view::npos;
+}
+
+Problem cannot_encrypt(const Error& error, const fabric::Uri& uri, const std::string& where) {
+  const std::string_view what = error.what();
+  if (what == fabric::kTargetDemandsTls) {
+    return {
+        fmt::format("{} demands TLS: add tls=required&tls_key=FILE to the URI, with the key that "
+                    "the target has for this host, which is {}",
+                    where, uri.options.host_nqn)};
+  }
+  if (what == fabric::kTargetIsPlain) {
+    return {
+        fmt::format("{} speaks plain NVMe/TCP, without TLS: leave tls=required out of the URI, or "
+                    "name a port with TLS, which 'cairn nvme discover' tells",
+                    where)};
+  }
+  if (error == Errc::kDenied) {
+    return {
+        fmt::format("{} at {} and this host, which is {}, have no TLS key in common ({}): compare "
+                    "the file of tls_key in the URI with the key that the target has for this "
+                    "host; 'cairn doctor tls' says which step fails",
+                    in_quotes(uri.nqn), where, uri.options.host_nqn, what)};
+  }
+  return {
+      fmt::format("{} cannot be reached through TLS ({}): 'cairn doctor tls' with this URI says "
+                  "which step fails",
+                  where, error.what())};
+}
 
 }  // namespace
 
@@ -28,6 +61,7 @@ std::string error_words(const Error& error) {
 
 Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Address& at) {
   const std::string where = at.text();
+  if (is_about_tls(error)) return cannot_encrypt(error, uri, where);
   switch (error.code()) {
     case Errc::kUnreachable:
       return {

@@ -54,16 +54,9 @@ class GenKeyCommand final : public Command {
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return make(env, text); });
     if (!ran) return std::unexpected(ran.error());
-    Attempt<void> kept;
-    if (output_.empty()) {
-      say(text);
-    } else {
-      kept = write_key_file(output_, text);
-    }
+    const Attempt<int> kept = hand_over_key(text, output_);
     crypto::wipe(std::as_writable_bytes(std::span(text)));
-    if (!kept) return std::unexpected(kept.error());
-    if (!output_.empty()) say(fmt::format("{}: a new key, for its owner's eyes only\n", output_));
-    return kExitOk;
+    return kept;
   }
 
  private:

@@ -72,10 +72,16 @@ class PerfCommand final : public Command {
   task::Task<Attempt<void>> measure(env::Env& env, const fabric::Uri& uri) {
     report_.jobs = jobs_ > 0 ? static_cast<uint32_t>(jobs_) : env.core_count();
     Duration cpu;
-    bench::LoadJobs jobs{.open = [&uri](env::Env& there) { return open(there, uri); },
+    bench::LoadJobs jobs{.open = [&uri](env::Env& there) { return open_for_load(there, uri); },
                          .jobs = report_.jobs,
                          .watch = {.begins = [&cpu] { cpu = bench::cpu_time(); },
-                                   .ended = [&cpu] { cpu = bench::cpu_time() - cpu; }}};
+                                   .ended = [&cpu] { cpu = bench::cpu_time() - cpu; }},
+                         .look =
+                             [this](uint32_t job, drive::Drive& drive) {
+                               report_.lanes[job] =
+                                   static_cast<fabric::RemoteDrive&>(drive).lanes();
+                             }};
+    report_.lanes.resize(report_.jobs);
     // What is wrong with the URI is best said by the first connection alone, and what is wrong
     // with the load by the drive it is for.
     Attempt<std::unique_ptr<fabric::RemoteDrive>> first = co_await open_drive(env, uri);
@@ -96,14 +102,6 @@ class PerfCommand final : public Command {
       report_.cpu_us_per_io = cpu.us() / static_cast<double>(report_.result.completed);
     }
     co_return Attempt<void>{};
-  }
-
-  static task::Task<Result<std::unique_ptr<drive::Drive>>> open(env::Env& there,
-                                                                const fabric::Uri& uri) {
-    Result<std::unique_ptr<fabric::RemoteDrive>> drive =
-        co_await fabric::RemoteDrive::open(there, uri, there.stop_token());
-    if (!drive) co_return fail(drive.error());
-    co_return std::move(*drive);
   }
 
   NvmeOptions options_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/lane_words.h"
 #include "apps/nvme/explain.h"
 #include "apps/words.h"
 
@@ -45,6 +46,22 @@ std::string shown(uint64_t ns) { return cairn::text(Duration{static_cast<int64_t
 
 Json side_json(uint64_t requests, uint64_t bytes, const Histogram& latency_ns) {
   return {{"ios", requests}, {"bytes", bytes}, {"latency_us", latency_json(latency_ns)}};
+}
+
+// All I/O queues together, from their beginning; each by itself is what `cairn nvme lanes` shows.
+Json lanes_json(const std::vector<std::vector<fabric::HostLane>>& jobs) {
+  fabric::LaneTraffic sum;
+  uint64_t count = 0;
+  for (const std::vector<fabric::HostLane>& job : jobs) {
+    for (const fabric::HostLane& lane : job) {
+      if (lane.queue_id == 0) continue;
+      sum.add(lane.traffic);
+      ++count;
+    }
+  }
+  Json json = {{"count", count}};
+  json.update(json_of(sum));
+  return json;
 }
 
 std::string failure(const bench::LoadResult& result) {
@@ -113,6 +130,7 @@ Json json_of(const PerfReport& report) {
                {"write", side_json(result.writes, result.bytes_written, result.write_latency_ns)},
                {"unsent", result.unsent},
                {"cpu_us_per_io", report.cpu_us_per_io},
+               {"lanes", lanes_json(report.lanes)},
                {"interrupted", report.interrupted},
                {"error", nullptr}};
   if (result.error) json["error"] = failure(result);

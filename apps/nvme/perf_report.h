@@ -6,10 +6,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/problem.h"
 #include "base/histogram.h"
 #include "bench/drive_load.h"
+#include "fabric/host/lane.h"
 
 namespace cairn::apps {
 
@@ -22,7 +24,8 @@ struct PerfReport {
   uint32_t jobs = 1;
   bench::DriveLoad load;
   bench::LoadResult result;
-  double cpu_us_per_io = 0;  // of this process; 0: nothing was measured
+  double cpu_us_per_io = 0;                          // of this process; 0: nothing was measured
+  std::vector<std::vector<fabric::HostLane>> lanes;  // of each job, when its time was over
   bool interrupted = false;
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace cairn {
 
@@ -59,6 +60,14 @@ inline size_t total_size(std::span<const MutableBytes> pieces) {
   size_t size = 0;
   for (MutableBytes piece : pieces) size += piece.size();
   return size;
+}
+
+// Takes the first `count` bytes off a scatter list.
+inline void drop_front(std::vector<Bytes>& pieces, size_t count) {
+  size_t whole = 0;
+  while (whole < pieces.size() && count >= pieces[whole].size()) count -= pieces[whole++].size();
+  pieces.erase(pieces.begin(), pieces.begin() + static_cast<ptrdiff_t>(whole));
+  if (count > 0) pieces.front() = pieces.front().subspan(count);
 }
 
 }  // namespace cairn

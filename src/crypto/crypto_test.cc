@@ -8,6 +8,7 @@
 #include "crypto/base64.h"
 #include "crypto/dh.h"
 #include "crypto/hash.h"
+#include "crypto/hkdf.h"
 #include "crypto/secret.h"
 
 namespace cairn::crypto {
@@ -32,6 +33,16 @@ DhSecret drawn_secret(uint64_t seed) {
 
 constexpr DhGroup kGroups[] = {DhGroup::kFfdhe2048, DhGroup::kFfdhe3072, DhGroup::kFfdhe4096,
                                DhGroup::kFfdhe6144, DhGroup::kFfdhe8192};
+
+// Computed with Python's hmac.
+TEST(Hkdf, DerivesTheKnownKeys) {
+  EXPECT_EQ(hex_of(hkdf_derive(Hash::kSha256, as_bytes("key"), "label", {}).bytes()),
+            "282264afaec0a08c5c6938e179ca09d4515f2a33ac58bd756706a3e47503fa74");
+  EXPECT_EQ(
+      hex_of(hkdf_derive(Hash::kSha384, as_bytes("key"), "label", as_bytes("context")).bytes()),
+      "fb21f252c2795dfbf889259a91be3df86486cf4e6b72b836f2db96f0e90b7070"
+      "e9ff7d0d6636a785b3c6cebe76aafad7");
+}
 
 // FIPS 180-4, "abc".
 TEST(Hash, DigestsTheKnownMessage) {

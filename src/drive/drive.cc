@@ -4,7 +4,9 @@
 namespace cairn::drive {
 
 void DriveOp::start() {
-  if (Result<void> checked = drive_->check(*this); !checked) return complete(checked);
+  if (Result<void> checked = drive_->check(request, data_, second_); !checked) {
+    return complete(checked);
+  }
   if (request.kind != Request::Kind::kFlush && request.blocks == 0) return complete({});
   drive_->start(*this);
 }
@@ -14,9 +16,9 @@ Request Drive::range(Request::Kind kind, Lba lba, size_t bytes) const {
   return {.kind = kind, .lba = lba, .blocks = bytes / geometry().block_size};
 }
 
-Result<void> Drive::check(const DriveOp& op) const {
+Result<void> Drive::check(const Request& request, std::span<const MutableBytes> data,
+                          std::span<const MutableBytes> second) const {
   using Kind = Request::Kind;
-  const Request& request = op.request;
   if (request.kind == Kind::kFlush) return {};
   const Geometry& shape = geometry();
   if (request.lba.value() > shape.blocks || request.blocks > shape.blocks - request.lba.value()) {
@@ -28,11 +30,31 @@ Result<void> Drive::check(const DriveOp& op) const {
   }
   const uint64_t bytes = request.blocks * shape.block_size;
   const bool two = request.kind == Kind::kCompareAndWrite;
-  if (total_size(op.data()) != bytes || (two && total_size(op.second()) != bytes)) {
+  if (total_size(data) != bytes || (two && total_size(second) != bytes)) {
     return fail(Errc::kInvalid, "drive data does not match the range");
   }
   return {};
 }
+
+std::optional<Result<void>> Drive::try_now(const Request& request,
+                                           std::span<const MutableBytes> data) {
+  using Kind = Request::Kind;
+  const bool moves_data =
+      request.kind == Kind::kRead || request.kind == Kind::kWrite || request.kind == Kind::kCompare;
+  if (!moves_data || request.blocks == 0) return std::nullopt;
+  if (Result<void> checked = check(request, data, {}); !checked) return checked;
+  Result<void> done;
+  if (!run_now(request, data, done)) return std::nullopt;
+  return done;
+}
+bool Drive::run_now(const Request&, std::span<const MutableBytes>, Result<void>&) { return false; }
+
+Bytes Drive::lend(Lba lba, uint64_t blocks) const {
+  const uint64_t all = geometry().blocks;
+  if (lba.value() > all || blocks > all - lba.value()) return {};
+  return lend_now(lba, blocks);
+}
+Bytes Drive::lend_now(Lba, uint64_t) const { return {}; }
 
 task::Task<Result<void>> Drive::resize(uint64_t) {
   co_return fail(Errc::kUnsupported, "this drive keeps its size");

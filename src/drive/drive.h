@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/bytes.h"
@@ -48,11 +49,16 @@ struct Request {
   Kind kind = Kind::kRead;
   bool durable = false;   // kWrite, kWriteZeroes, kCompareAndWrite: survives a crash when complete
   bool no_delay = false;  // somebody waits for just this: send it on at once
+  bool metadata = false;  // others wait for what it tells (an index, a journal): likewise
   bool keep_space = false;  // kWriteZeroes: the blocks stay allocated
   Priority priority = Priority::kNormal;
   Lba lba{};
   uint64_t blocks = 0;
 
+  // Whether somebody waits for just this request, so that nothing should hold it back to batch it.
+  bool is_urgent() const {
+    return no_delay || metadata || durable || kind == Kind::kFlush || priority <= Priority::kHigh;
+  }
   bool writes() const {
     return kind != Kind::kRead && kind != Kind::kCompare && kind != Kind::kFlush;
   }
@@ -121,6 +127,14 @@ class Drive {
     return {*this, request, data, second, token};
   }
 
+  // For drives that keep their blocks in memory. Both do all or nothing, before they return.
+  //
+  // A read, a write or a compare that needs no waiting. None: submit() it.
+  std::optional<Result<void>> try_now(const Request& request, std::span<const MutableBytes> data);
+  // Where the blocks of a read lie. Whoever borrows them sees later writes too; they stay there
+  // until the drive is closed, or made smaller. Empty: submit() it.
+  Bytes lend(Lba lba, uint64_t blocks) const;
+
   // Changes the number of blocks. kUnsupported by default.
   virtual task::Task<Result<void>> resize(uint64_t blocks);
   // Ends what the drive does by itself; then it can be destroyed. Once, with nothing in flight.
@@ -131,6 +145,10 @@ class Drive {
   // For drives: requests that arrive here passed check(). Each is completed once.
   virtual void start(DriveOp& op) = 0;
   virtual void cancel(DriveOp& op) = 0;
+  // See try_now() and lend(); the request passed check().
+  virtual bool run_now(const Request& request, std::span<const MutableBytes> data,
+                       Result<void>& done);
+  virtual Bytes lend_now(Lba lba, uint64_t blocks) const;
 
  private:
   static MutableBytes writable(Bytes bytes) {
@@ -138,7 +156,8 @@ class Drive {
   }
   // A size that is no multiple of the block makes a request that check() refuses.
   Request range(Request::Kind kind, Lba lba, size_t bytes) const;
-  Result<void> check(const DriveOp& op) const;
+  Result<void> check(const Request& request, std::span<const MutableBytes> data,
+                     std::span<const MutableBytes> second) const;
 };
 
 }  // namespace cairn::drive

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy.h"
 
 namespace cairn::drive {
 
@@ -141,31 +142,46 @@ task::Task<void> MemoryDrive::run_in_turn(DriveOp& op) {
   op.complete(held ? run(op) : held);
 }
 
-Result<void> MemoryDrive::run(const DriveOp& op) {
+bool MemoryDrive::run_now(const Request& request, std::span<const MutableBytes> data,
+                          Result<void>& done) {
+  if (ranges_.has_exclusive()) return false;
+  done = run(request, data, {});
+  return true;
+}
+
+Bytes MemoryDrive::lend_now(Lba lba, uint64_t blocks) const {
+  if (ranges_.has_exclusive()) return {};
+  const Bytes stored = at(lba.value() * geometry_.block_size);
+  const uint64_t length = blocks * geometry_.block_size;
+  if (stored.size() < length) return {};
+  fetch_soon(stored.first(length));
+  return stored.first(length);
+}
+
+Result<void> MemoryDrive::run(const Request& request, std::span<const MutableBytes> data,
+                              std::span<const MutableBytes> second) {
   using Kind = Request::Kind;
-  const uint64_t offset = op.request.lba.value() * geometry_.block_size;
-  switch (op.request.kind) {
+  const uint64_t offset = request.lba.value() * geometry_.block_size;
+  switch (request.kind) {
     case Kind::kRead:
-      visit(offset, op.data(), [](MutableBytes stored, MutableBytes piece) {
+      visit(offset, data, [](MutableBytes stored, MutableBytes piece) {
         std::memcpy(piece.data(), stored.data(), piece.size());
       });
       break;
     case Kind::kCompareAndWrite:
-      if (Result<void> same = compare(offset, op.data()); !same) return same;
+      if (Result<void> same = compare(offset, data); !same) return same;
       [[fallthrough]];
     case Kind::kWrite:
-      visit(offset, op.request.kind == Kind::kWrite ? op.data() : op.second(),
-            [](MutableBytes stored, MutableBytes piece) {
-              std::memcpy(stored.data(), piece.data(), piece.size());
-            });
+      visit(offset, request.kind == Kind::kWrite ? data : second,
+            [](MutableBytes stored, MutableBytes piece) { copy_past_cache(stored, piece); });
       break;
     case Kind::kCompare:
-      return compare(offset, op.data());
+      return compare(offset, data);
     case Kind::kFlush:
       break;
     case Kind::kDiscard:
     case Kind::kWriteZeroes:
-      clear(offset, op.request.blocks * geometry_.block_size);
+      clear(offset, request.blocks * geometry_.block_size);
       break;
   }
   return {};

@@ -56,7 +56,12 @@ class MemoryDrive final : public Drive {
  private:
   void start(DriveOp& op) override;
   void cancel(DriveOp& op) override;
-  Result<void> run(const DriveOp& op);
+  bool run_now(const Request& request, std::span<const MutableBytes> data,
+               Result<void>& done) override;
+  Bytes lend_now(Lba lba, uint64_t blocks) const override;
+  Result<void> run(const Request& request, std::span<const MutableBytes> data,
+                   std::span<const MutableBytes> second);
+  Result<void> run(const DriveOp& op) { return run(op.request, op.data(), op.second()); }
   task::Task<void> run_alone(DriveOp& op);
   task::Task<void> run_in_turn(DriveOp& op);
   Result<void> compare(uint64_t offset, std::span<const MutableBytes> with) const;

@@ -43,6 +43,15 @@ struct ListenOptions {
   bool share_port = false;  // several cores listen at one address; the kernel spreads connections
 };
 
+// What a core has asked of the kernel so far.
+struct KernelCalls {
+  uint64_t calls = 0;  // that move data or wait
+  uint64_t sends = 0;  // of streams: each a call of its own, or one of many requests in a call
+  // Spent in calls that send, or receive, and do nothing else; WorldOptions::time_calls.
+  Duration sending;
+  Duration receiving;
+};
+
 // One per core, and all calls on that core; post() too, which is called on the sender's own Env.
 // now(), arm() and disarm() come from Timers.
 class Env : public task::Timers {
@@ -100,8 +109,8 @@ class Env : public task::Timers {
   // other messages from this core to that one.
   virtual void post(CoreId to, Message& message) = 0;
 
-  // Calls into the kernel that this core has made to move data or to wait; 0 in a simulation.
-  virtual uint64_t system_calls() const { return 0; }
+  // All zero in a simulation.
+  virtual KernelCalls kernel_calls() const { return {}; }
 
   // True now and then in a simulation, never in the real worlds: a place that says
   // `if (env.buggify("lane.short_batch"))` gets its rare branch exercised.

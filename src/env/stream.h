@@ -142,6 +142,11 @@ class Stream {
     return {*this, from, token};
   }
 
+  // Accepts what can be accepted without waiting: so many bytes from the front, perhaps none, even
+  // where there is room. No write may be in flight, and the memory is free when it returns. Same
+  // errors as write.
+  virtual Result<size_t> write_now(std::span<const Bytes> from);
+
   // Half close, once: the peer reads the end after all bytes written; this side can go on reading.
   // No write may be in flight. kReset when the connection is gone.
   virtual Result<void> finish() = 0;

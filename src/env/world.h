@@ -14,10 +14,16 @@ namespace cairn::env {
 struct WorldOptions {
   // One reactor per entry, pinned to that CPU; -1 leaves it unpinned.
   std::vector<int> cpus = {-1};
-  // Spin for work instead of sleeping: the lowest latency, a whole core each.
+  // Never sleep: the lowest latency, a whole core each.
   bool poll = false;
+  // The same, on some of the CPUs only.
+  std::vector<int> poll_cpus;
+  // How long the others look for more work before they sleep; shorter while that finds none.
+  Duration spin{0};
   // Turn SIGINT and SIGTERM into a stop request.
   bool handle_signals = false;
+  // Read the clock around each call that sends or receives, for KernelCalls.
+  bool time_calls = false;
   // Keep the last events of each core.
   bool trace = false;
   BufferPoolOptions buffers;

@@ -77,7 +77,7 @@ void EpollStream::try_read() {
   ssize_t got = 0;
   size_t asked = 0;
   do {
-    core_.count_system_call();
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
     if (pieces.size() == 1) {
       asked = pieces[0].size();
       got = ::recv(fd_.get(), pieces[0].data(), asked, 0);
@@ -123,7 +123,7 @@ void EpollStream::try_receive() {
   if (!buffer) return core_.add_starved(*this);
   ssize_t got = 0;
   do {
-    core_.count_system_call();
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
     got = ::recv(fd_.get(), buffer->data(), buffer->size(), 0);
   } while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -157,12 +157,35 @@ void EpollStream::cancel_receive(env::ReceiveOp& op) {
   op.complete(op.cancelled());
 }
 
-void EpollStream::start_write(env::WriteOp& op) {
+Result<void> EpollStream::can_write() const {
   CHECK(write_ == nullptr, "one write at a time");
-  if (!watched_) return op.complete(fail(watched_.error()));
-  if (was_reset_) return op.complete(fail(Errc::kReset, "write"));
-  if (finished_) return op.complete(fail(Errc::kClosed, "write after finish"));
-  if (write_broken_) return op.complete(fail(Errc::kReset, "write after a failed write"));
+  if (!watched_) return watched_;
+  if (was_reset_) return fail(Errc::kReset, "write");
+  if (finished_) return fail(Errc::kClosed, "write after finish");
+  if (write_broken_) return fail(Errc::kReset, "write after a failed write");
+  return {};
+}
+
+Result<size_t> EpollStream::write_now(std::span<const Bytes> from) {
+  if (Result<void> can = can_write(); !can) return fail(can.error());
+  if (!writable_) return 0;
+  ssize_t sent = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
+    sent = posix::send_now(fd_.get(), from);
+  }
+  if (sent >= 0) return static_cast<size_t>(sent);
+  if (errno == EINTR) return 0;
+  if (errno == EAGAIN) {
+    writable_ = false;
+    return 0;
+  }
+  write_broken_ = true;
+  return fail(loss_.note(errno, "write"));
+}
+
+void EpollStream::start_write(env::WriteOp& op) {
+  if (Result<void> can = can_write(); !can) return op.complete(can);
   write_ = &op;
   written_pieces_ = 0;
   written_bytes_ = 0;
@@ -185,7 +208,7 @@ void EpollStream::try_write() {
     message.msg_iovlen = count;
     ssize_t sent = 0;
     do {
-      core_.count_system_call();
+      const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
       sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {

@@ -24,6 +24,7 @@ class EpollStream final : public env::Stream,
   EpollStream(EpollCore& core, posix::Fd fd);
   ~EpollStream() override;
 
+  Result<size_t> write_now(std::span<const Bytes> from) override;
   Result<void> finish() override;
   void reset() override;
   env::Address local() const override;
@@ -44,6 +45,7 @@ class EpollStream final : public env::Stream,
   void on_events(uint32_t events) override;
   void take_back(uint64_t id) override;
 
+  Result<void> can_write() const;
   void try_read();
   void try_receive();
   void try_write();

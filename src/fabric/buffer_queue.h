@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/buffer.h"
@@ -44,6 +45,13 @@ class BufferQueue {
 
   // Waits for a buffer. kInvalid: larger than any.
   Allocate allocate(size_t size, task::CancelToken token) { return {*this, size, token}; }
+  // A buffer if one is free and nobody waits.
+  std::optional<Buffer> try_allocate(size_t size) {
+    if (!waiting_.empty()) return std::nullopt;
+    Result<Buffer> buffer = pool_.allocate(size);
+    if (!buffer) return std::nullopt;
+    return std::move(*buffer);
+  }
   void released() {
     if (!waiting_.empty()) serve();
   }

@@ -12,6 +12,20 @@ namespace {
 
 // With so many of ours at the peer for each message that waits, the peer stays busy meanwhile.
 constexpr size_t kOthersPerWaiting = 8;
+// A core that is busy when the bell rings lets more gather: so many times the count leave at once.
+constexpr size_t kCountsPerSend = 4;
+
+size_t send_max(const DoorbellOptions& options) {
+  switch (options.mode) {
+    case DoorbellOptions::Mode::kOff:
+      return 1;
+    case DoorbellOptions::Mode::kFixed:
+      return options.count;
+    case DoorbellOptions::Mode::kAdaptive:
+      break;
+  }
+  return kCountsPerSend * options.count;
+}
 
 }  // namespace
 
@@ -45,6 +59,7 @@ void LaneCounters::add(const LaneCounters& other) {
   sends += other.sends;
   messages += other.messages;
   bytes += other.bytes;
+  timers += other.timers;
   for (size_t i = 0; i < rings.size(); ++i) rings[i] += other.rings[i];
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i] += other.sizes[i];
 }
@@ -53,6 +68,7 @@ Doorbell::Doorbell(env::Env& env, const DoorbellOptions& options, Ring ring, voi
     : env_(env),
       options_(options),
       count_max_(options.mode == DoorbellOptions::Mode::kOff ? 1 : options.count),
+      send_max_(send_max(options)),
       ring_(ring),
       owner_(owner),
       timer_(&Doorbell::on_delay) {
@@ -71,7 +87,10 @@ bool Doorbell::add(size_t bytes, bool no_delay, size_t others) {
   if (waiting_ >= count_max_) return ring(RingCause::kCount);
   if (waiting_bytes_ >= options_.bytes) return ring(RingCause::kBytes);
   if (waiting_ > patience(others)) return ring(RingCause::kIdle);
-  if (!timer_.is_armed()) env_.arm(timer_, env_.now() + options_.delay);
+  if (!timer_.is_armed()) {
+    ++counters_.timers;
+    env_.arm(timer_, env_.now() + options_.delay);
+  }
   return false;
 }
 

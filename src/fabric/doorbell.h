@@ -22,12 +22,15 @@ struct DoorbellOptions {
   enum class Mode : uint8_t {
     kOff,       // every message leaves at once in a send of its own: plain NVMe/TCP
     kFixed,     // i10's: at the count, at the size, or when the oldest has waited for `delay`
-    kAdaptive,  // the same, but waits only while the peer has enough other work of ours
+    kAdaptive,  // the same, but waits only while the peer has enough other work of ours, and what
+                // came meanwhile goes along
   };
   Mode mode = Mode::kAdaptive;
-  uint16_t count = 16;         // messages of one caravan
+  uint16_t count = 16;         // messages of one caravan; adaptive: that are worth a send
   uint32_t bytes = 64 * 1024;  // that are worth a send; what waits beyond them goes along
   Duration delay = 50_us;      // the longest a message waits for others
+
+  bool operator==(const DoorbellOptions&) const = default;
 };
 
 std::string_view name(DoorbellOptions::Mode mode);
@@ -50,6 +53,7 @@ struct LaneCounters {
   uint64_t sends = 0;
   uint64_t messages = 0;
   uint64_t bytes = 0;
+  uint64_t timers = 0;  // times that a message had to wait for others and for the clock
   std::array<uint64_t, kRingCauses> rings{};
   std::array<uint64_t, kSizes> sizes{};
 
@@ -79,7 +83,7 @@ class Doorbell {
   // What one send may take. Large messages share one: the kernel is entered once for them too, but
   // the first of them must not wait for the copying of many.
   bool takes_more(size_t messages, size_t bytes) const {
-    return messages == 0 || (messages < count_max_ && bytes < kSendMax);
+    return messages == 0 || (messages < send_max_ && bytes < kSendMax);
   }
   // So much left in one send, and with it all that waited, or not.
   void left(size_t messages, size_t bytes, bool all);
@@ -100,7 +104,8 @@ class Doorbell {
 
   env::Env& env_;
   const DoorbellOptions options_;
-  const size_t count_max_;
+  const size_t count_max_;  // that ring
+  const size_t send_max_;   // that leave in one send
   Ring ring_;
   void* owner_;
   size_t waiting_ = 0;

@@ -36,6 +36,7 @@ task::Task<Result<void>> Receiver::more(task::CancelToken token) {
   const Result<size_t> got = co_await stream_.read(room(), token);
   if (!got) co_return fail(got.error());
   if (*got == 0) co_return fail(Errc::kClosed, "the peer ended the stream");
+  note_read(*got);
   end_ += *got;
   co_return Result<void>{};
 }
@@ -69,6 +70,7 @@ task::Task<Result<void>> Receiver::read_into(MutableBytes to, task::CancelToken 
     const Result<size_t> got = co_await stream_.read(std::span(pieces), token);
     if (!got) co_return fail(got.error());
     if (*got == 0) co_return fail(Errc::kClosed, "the peer ended the stream");
+    note_read(*got);
     const size_t direct = std::min(*got, to.size());
     to = to.subspan(direct);
     end_ += *got - direct;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -12,6 +13,19 @@
 #include "task/task.h"
 
 namespace cairn::fabric {
+
+// What has arrived. In a real world a read that waited is a system call or a completion of one.
+struct ReceiveCounters {
+  uint64_t reads = 0;
+  uint64_t pdus = 0;
+  uint64_t bytes = 0;
+
+  void add(const ReceiveCounters& other) {
+    reads += other.reads;
+    pdus += other.pdus;
+    bytes += other.bytes;
+  }
+};
 
 // One buffer; what was taken makes room at its front, and the rest moves there before it would run
 // out. Large data bypasses it: read_into() takes what is here and reads the rest to its place,
@@ -23,9 +37,12 @@ class Receiver {
   // Makes the buffer larger.
   void grow(size_t size);
 
-  // What is here. Valid until the next call.
-  Bytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
+  // What is here. Valid until the next call that waits.
+  MutableBytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
   void take(size_t count) { begin_ += count; }
+  // The owner has understood one more PDU.
+  void note_pdu() { ++counters_.pdus; }
+  const ReceiveCounters& counters() const { return counters_; }
 
   // Waits for more: at least one byte. kClosed: the peer has finished.
   task::Task<Result<void>> more(task::CancelToken token);
@@ -38,12 +55,17 @@ class Receiver {
 
  private:
   MutableBytes room();
+  void note_read(size_t bytes) {
+    ++counters_.reads;
+    counters_.bytes += bytes;
+  }
 
   env::Stream& stream_;
   std::unique_ptr<std::byte[]> memory_;
   size_t size_;
   size_t begin_ = 0;
   size_t end_ = 0;
+  ReceiveCounters counters_;
 };
 
 }  // namespace cairn::fabric

@@ -16,6 +16,8 @@ namespace cairn::nvme {
 struct AuthKeys {
   AuthSecret host;                       // the host proves itself with it
   std::optional<AuthSecret> controller;  // and the controller, if it is asked to
+
+  bool operator==(const AuthKeys&) const = default;
 };
 
 // Hashes and groups that an end accepts, the one it likes best first. A controller chooses. Every
@@ -26,6 +28,8 @@ struct AuthMeans {
   std::vector<AuthGroup> groups = {AuthGroup::kFfdhe2048, AuthGroup::kFfdhe3072,
                                    AuthGroup::kFfdhe4096, AuthGroup::kFfdhe6144,
                                    AuthGroup::kFfdhe8192, AuthGroup::kNull};
+
+  bool operator==(const AuthMeans&) const = default;
 };
 
 // Of one subsystem. Hosts that are not named need not authenticate.

@@ -3,6 +3,7 @@
 // (NVMe Base 2.0, 8.13.5.8).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ class AuthSecret {
 
   Bytes key() const { return key_.bytes(); }
   std::optional<AuthHash> hash() const { return hash_; }
+  bool operator==(const AuthSecret& other) const {
+    return hash_ == other.hash_ && std::ranges::equal(key(), other.key());
+  }
 
  private:
   std::optional<AuthHash> hash_;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "nvme/command_format.h"
 #include "task/cancel.h"
+#include "task/gate.h"
 #include "task/task.h"
 
 namespace cairn::nvme {
@@ -31,6 +33,19 @@ class Command {
   // The first `bytes` of the data the host sends with the command. At most once. Same errors;
   // kInvalid: it sends less.
   virtual task::Task<Result<Pieces>> from_host(size_t bytes) = 0;
+  // Ways that need no waiting, for drives that have their blocks in memory. A transport may always
+  // decline.
+  //
+  // What from_host() gives, if all of it is here. None: from_host() waits for it, or says why not.
+  virtual std::optional<Pieces> here_from_host([[maybe_unused]] size_t bytes) {
+    return std::nullopt;
+  }
+  // On success these bytes go to the host from where they lie, instead of what to_host() gives.
+  // `keeper` is entered until they are not needed any more, and that waits for no host. False: not
+  // taken.
+  virtual bool borrow([[maybe_unused]] Bytes bytes, [[maybe_unused]] task::Gate& keeper) {
+    return false;
+  }
   // The end: the engine does not touch the command afterwards.
   virtual void complete(const Cqe& cqe) = 0;
   // Requested by Abort and when the queue goes away.

@@ -57,6 +57,9 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
   if (!nqn) return refuse_data(offsetof(ConnectData, subsystem_nqn));
   const Result<std::string_view> host_nqn = request.data.host_nqn.get();
   if (!host_nqn) return refuse_data(offsetof(ConnectData, host_nqn));
+  if (!agrees_with_tls(request, *nqn, *host_nqn)) {
+    return refuse(final_status(StatusCode::kConnectInvalidHost));
+  }
   Subsystem* subsystem = *nqn == kDiscoveryNqn ? &discovery : find(*nqn);
   const PortOptions* port = find_port(request.local, ports);
   if (subsystem != nullptr && !subsystem->is_discovery() && port != nullptr &&

@@ -55,13 +55,17 @@ std::string host_text(const env::Address& address) {
   return text.starts_with('[') ? text.substr(1, text.size() - 2) : text;
 }
 
-DiscoveryEntry make_entry(const env::Address& at, uint16_t port_id, std::string_view nqn) {
+// `port` null: none that we know of.
+DiscoveryEntry make_entry(const env::Address& at, const PortOptions* port, std::string_view nqn) {
+  const bool tls = port != nullptr && port->tls;
   DiscoveryEntry entry;
   entry.family = at.family == Family::kIp6 ? AddressFamily::kIp6 : AddressFamily::kIp4;
-  // "Not required" would be true, but libnvme takes it for a wish and asks for TLS.
+  // Of a plain port "not required" would be true, but libnvme takes it for a wish and asks for TLS.
   entry.requirements =
-      TransportRequirements::kSecureUnspecified | TransportRequirements::kNoFlowControl;
-  entry.port_id = port_id;
+      (tls ? TransportRequirements::kSecureRequired : TransportRequirements::kSecureUnspecified) |
+      TransportRequirements::kNoFlowControl;
+  entry.security = tls ? TcpSecurity::kTls13 : TcpSecurity::kNone;
+  entry.port_id = port == nullptr ? 0 : port->port_id;
   entry.controller_id = 0xffff;
   entry.admin_queue_size_max = kAdminQueueSizeMin;
   entry.service.set_padded(fmt::format("{}", at.port));
@@ -89,7 +93,7 @@ LogBytes discovery_page(const DiscoveryFacts& facts) {
   uint64_t records = 0;
   if (local.family != Family::kLocal) {
     const PortOptions* port = find_port(facts.local, facts.ports);
-    DiscoveryEntry self = make_entry(local, port == nullptr ? 0 : port->port_id, kDiscoveryNqn);
+    DiscoveryEntry self = make_entry(local, port, kDiscoveryNqn);
     self.subsystem = SubsystemType::kCurrentDiscovery;
     self.flags = DiscoveryFlags::kDuplicate | DiscoveryFlags::kPersistentConnection;
     append(page, self);
@@ -100,7 +104,7 @@ LogBytes discovery_page(const DiscoveryFacts& facts) {
     if (!at) continue;
     for (const std::string_view nqn : facts.nqns) {
       if (!port.serves(nqn)) continue;
-      append(page, make_entry(*at, port.port_id, nqn));
+      append(page, make_entry(*at, &port, nqn));
       ++records;
     }
   }

@@ -60,6 +60,17 @@ TEST(DiscoveryPage, EntriesAreGolden) {
   EXPECT_EQ(entry[768], std::byte{0});  // TSAS: no security
 }
 
+TEST(DiscoveryPage, APortWithTlsSaysSo) {
+  const PortOptions port{.listen = *Address::parse("192.0.2.1:4420"), .tls = true};
+  const LogBytes page = discovery_page(facts_at("192.0.2.1:4420", std::span(&port, 1)));
+  ASSERT_EQ(page.size(), 3 * 1024u);
+  for (const size_t at : {1024u, 2048u}) {
+    const Bytes entry = Bytes(page).subspan(at, 1024);
+    EXPECT_EQ(entry[3], std::byte{5});    // TREQ: a secure channel is required
+    EXPECT_EQ(entry[768], std::byte{2});  // TSAS, SECTYPE: TLS 1.3
+  }
+}
+
 TEST(DiscoveryPage, WildcardsBecomeWhereTheHostReachedUs) {
   const PortOptions any4{.listen = *Address::parse("0.0.0.0:4420"), .advertise = {}};
   const PortOptions any6{.listen = *Address::parse("[::]:4421"), .advertise = {}};

@@ -61,6 +61,44 @@ void IoQueue::submit(Command& command) {
   command.complete(make_cqe(command.sqe, final(StatusCode::kAbortedMissingFused)));
 }
 
+bool IoQueue::try_now(Command& command) {
+  const Sqe& sqe = command.sqe;
+  const bool writing = sqe.io_opcode() == IoOpcode::kWrite;
+  if (!writing && sqe.io_opcode() != IoOpcode::kRead) return false;
+  // A command between two that are fused is submit()'s to judge.
+  if (!context_.authenticated || sqe.fuse() != Fuse::kNone || first_ != nullptr) return false;
+  CoreNamespace* space = context_.namespaces.find(sqe.nsid);
+  if (space == nullptr || space->gate.is_closed()) return false;
+  const BlockFields fields = BlockFields::decode(sqe);
+  if (!may_transfer(*space, fields, writing)) return false;
+  const drive::Request request{
+      .kind = writing ? drive::Request::Kind::kWrite : drive::Request::Kind::kRead,
+      .durable = writing && fields.force_unit_access,
+      .lba = fields.start,
+      .blocks = fields.blocks};
+  Result<void> done;
+  if (writing) {
+    const size_t bytes = size_t{fields.blocks} * space->drive->geometry().block_size;
+    const std::optional<Pieces> pieces = command.here_from_host(bytes);
+    if (!pieces) return false;
+    const std::optional<Result<void>> tried = space->drive->try_now(request, *pieces);
+    if (!tried) return false;
+    done = *tried;
+  } else {
+    const Bytes lent = space->drive->lend(fields.start, fields.blocks);
+    if (lent.empty() || !command.borrow(lent, space->gate)) return false;
+  }
+  count_io(*space, request, done);
+  command.complete(make_cqe(sqe, done ? Status() : status_of(done.error(), writing)));
+  return true;
+}
+
+bool IoQueue::may_transfer(const CoreNamespace& space, const BlockFields& fields,
+                           bool writing) const {
+  return admit(space, writing).ok() && !(writing && space.read_only) &&
+         check_transfer(space, fields).ok();
+}
+
 void IoQueue::abandon_first(StatusCode code) {
   Command& command = *std::exchange(first_, nullptr);
   command.complete(make_cqe(command.sqe, Status(code)));

@@ -48,6 +48,9 @@ class IoQueue {
   // Takes a command; its complete() is called once, perhaps before this returns. The order of calls
   // is the order of the queue: it decides which commands fuse.
   void submit(Command& command);
+  // Executes a read or write that needs no waiting and no task: it is complete. False: nothing was
+  // done, and it is for submit().
+  bool try_now(Command& command);
   void set_authenticated(bool authenticated) { context_.authenticated = authenticated; }
   // Completes the first of a fused pair whose second has not come. False: it is no such command,
   // and its own token ends it.
@@ -75,6 +78,8 @@ class IoQueue {
   Status check_range(const CoreNamespace& space, Lba start, uint64_t blocks) const;
   Status check_transfer(const CoreNamespace& space, const BlockFields& fields) const;
   Status admit(const CoreNamespace& space, bool writes) const;
+  // Whether a read or write may be executed now.
+  bool may_transfer(const CoreNamespace& space, const BlockFields& fields, bool writes) const;
   void abandon_first(StatusCode code);
 
   Context context_;

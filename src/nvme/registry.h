@@ -26,6 +26,7 @@
 #include "nvme/io_queue.h"
 #include "nvme/io_totals.h"
 #include "nvme/reservation_view.h"
+#include "nvme/tls_policy.h"
 #include "task/task.h"
 
 namespace cairn::nvme {
@@ -57,6 +58,7 @@ struct ConnectRequest {
   env::Address peer;
   CoreId core;
   QueueLink* link = nullptr;
+  const TlsIdentity* tls = nullptr;  // proven by the connection; null: it is plain
 };
 
 class Controller;
@@ -141,11 +143,11 @@ struct DriveFailure {
 };
 using DriveFailureHook = std::function<void(const DriveFailure&)>;
 
-// A host that failed to authenticate. What is known of it is for our own log: `why` says more than
-// the host is told.
+// A host that failed to authenticate, or at TLS. What is known of it is for our own log: `why` says
+// more than the host is told.
 struct AuthenticationFailure {
-  std::string nqn;
-  std::string host_nqn;  // as it calls itself
+  std::string nqn;       // empty: it did not come so far
+  std::string host_nqn;  // as it calls itself; likewise
   env::Address peer;
   const char* why = "";
 };
@@ -163,6 +165,7 @@ struct PortOptions {
   env::Address listen;                  // 0.0.0.0 and [::] mean: as the asking host reached us
   env::Address advertise;               // port 0: `listen`
   std::vector<std::string> subsystems;  // NQNs reached through it; none: all
+  bool tls = false;                     // nobody is heard without
 
   bool serves(std::string_view nqn) const {
     return subsystems.empty() || std::ranges::find(subsystems, nqn) != subsystems.end();
@@ -190,7 +193,19 @@ class Registry {
   // Hosts that the policy names authenticate each of their queues from now on; queues that are
   // connected stay as they are until their host authenticates again. kNotFound, kInvalid.
   Result<void> set_authentication(std::string_view nqn, AuthPolicy policy);
-  // `hook` is called here for each transaction that fails; how often is limited by address.
+  // Hosts that may come through TLS, and their keys; connections stay as they are. kNotFound.
+  Result<void> set_tls(std::string_view nqn, TlsKeys keys);
+  // What a handshake is about: the first identity offered that is known here, with its key. After
+  // failures from the same address it takes its time. kDenied: none is, and it was noted; kLimit:
+  // too many are waiting; kCancelled, kTimedOut: by the token.
+  task::Task<Result<TlsPsk>> choose_tls_key(const TlsOffer& offer, task::CancelToken token);
+  // How a handshake went on, unless choose_tls_key() refused it.
+  void tls_succeeded(const env::Address& peer);
+  void tls_failed(const TlsFailure& failure);
+  // Handshakes of all subsystems.
+  AuthTotals tls_totals() const;
+  // `hook` is called here for each transaction or handshake that fails; how often is limited by
+  // address.
   void on_authentication(AuthenticationHook hook);
   AuthTotals authentication_totals(std::string_view nqn) const;
   // `hook` is called here when the medium of a namespace fails, not for each request when many do.

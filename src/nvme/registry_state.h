@@ -36,6 +36,11 @@ class Registry::State {
   // connect.cc
   ConnectReply connect(const ConnectRequest& request);
 
+  // tls_admission.cc
+  Result<TlsPsk> find_tls_key(const TlsIdentity& identity, const env::Address& local);
+  bool agrees_with_tls(const ConnectRequest& request, std::string_view nqn,
+                       std::string_view host_nqn);
+
   // admin.cc
   task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
                              MutableBytes data, task::CancelToken token);
@@ -53,6 +58,7 @@ class Registry::State {
   DriveFailureHook failure_hook;
   AuthenticationHook authentication_hook;
   AuthLimiter limiter;
+  AuthTotals tls_totals;
   task::Semaphore changes{1};  // changes of the configuration are made one at a time
 
  private:

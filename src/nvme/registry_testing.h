@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ class TestHost {
   ConnectCommand connect;
   ConnectData data;
   env::Address local = env::Address::loopback(4420);
+  std::optional<TlsIdentity> tls;
   Controller* controller = nullptr;
   std::vector<std::unique_ptr<TestLink>> links;  // by queue, the admin queue's first
 
@@ -66,6 +68,7 @@ class TestHost {
     request.data = data;
     request.local = local;
     request.core = core;
+    request.tls = tls ? &*tls : nullptr;
     if (links.size() <= id) links.resize(id + 1u);
     if (links[id] == nullptr) links[id] = std::make_unique<TestLink>();
     request.link = links[id].get();

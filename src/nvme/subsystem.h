@@ -54,6 +54,7 @@ class Subsystem {
 
   std::shared_ptr<const AuthPolicy> authentication;  // null: nobody has to
   AuthTotals authenticated;
+  TlsKeys tls_keys;  // of hosts that may come through TLS
 
   // Null: no such namespace.
   Namespace* find(uint32_t nsid);

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -36,6 +37,13 @@ void raise(int event_fd) {
   const uint64_t one = 1;
   // Fails only when the counter is full, and then it is readable already.
   (void)!::write(event_fd, &one, sizeof(one));
+}
+
+Duration spin_limit(CoreId id, const env::WorldOptions& options) {
+  const bool polls =
+      options.poll ||
+      std::ranges::find(options.poll_cpus, options.cpus[id.value()]) != options.poll_cpus.end();
+  return polls ? Duration::max() : options.spin;
 }
 
 // Pages appear when touched and leave when discarded.
@@ -89,7 +97,8 @@ std::vector<env::TraceEvent> RingTrace::events() const {
 CoreEnv::CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& options)
     : id_(id),
       neighbours_(neighbours),
-      poll_(options.poll),
+      spin_(spin_limit(id, options)),
+      time_calls_(options.time_calls),
       now_(read_clock()),
       wheel_(now_),
       rng_(random_seed()),
@@ -118,6 +127,8 @@ Result<std::unique_ptr<env::Memory>> CoreEnv::map_memory(uint64_t size) {
   void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return fail(Error::from_errno(errno, "map memory"));
+  // Large pages where the kernel has them: a wish, since random access then misses the TLB less.
+  (void)!::madvise(mapped, size, MADV_HUGEPAGE);
   return std::make_unique<MappedMemory>(MutableBytes(static_cast<std::byte*>(mapped), size));
 }
 
@@ -157,9 +168,9 @@ void CoreEnv::run(const env::Program* program) {
     if (neighbours_.stop_requested.load(std::memory_order_relaxed)) stop_.request();
     run_messages();
     wheel_.advance(now_);
-    ready_.run(kReadyBatch);
+    const bool worked = ready_.run(kReadyBatch) > 0;
     if (main.is_valid() ? main.is_done() : neighbours_.ended.load(std::memory_order_acquire)) break;
-    if (poll_ || !ready_.empty() || !mailbox_.fall_asleep()) {
+    if (spin_.goes_on(worked, now_) || !ready_.empty() || !mailbox_.fall_asleep()) {
       turn(Time{0});
       continue;
     }
@@ -168,10 +179,27 @@ void CoreEnv::run(const env::Program* program) {
         neighbours_.ended.load() || (neighbours_.stop_requested.load() && !stop_.requested());
     const Time next = wheel_.next();
     if (next != Time::never()) refresh_clock();  // what ran above took time off the wait
+    const Time slept_at = now_;
     turn(flagged ? Time{0} : next);
     mailbox_.awake();
+    if (spin_.is_on()) {
+      refresh_clock();
+      spin_.woke(slept_at, now_);
+    }
   }
   drain();
+}
+
+StreamCall::StreamCall(CoreEnv& core, Kind kind) : core_(core), kind_(kind) {
+  core_.count_system_call();
+  if (kind == Kind::kSend) core_.count_send();
+  if (core_.time_calls_) begin_ = read_clock();
+}
+
+StreamCall::~StreamCall() {
+  if (!core_.time_calls_) return;
+  env::KernelCalls& calls = core_.kernel_calls_;
+  (kind_ == Kind::kSend ? calls.sending : calls.receiving) += read_clock() - begin_;
 }
 
 }  // namespace cairn::posix

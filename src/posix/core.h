@@ -13,6 +13,7 @@
 #include "env/world.h"
 #include "posix/fd.h"
 #include "posix/mailbox.h"
+#include "posix/spin.h"
 #include "task/cancel.h"
 #include "task/ready.h"
 #include "task/timer.h"
@@ -65,8 +66,10 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   // Nothing else is ready to run on this core.
   bool is_quiet() const { return ready_.empty(); }
   // To be told of each call that moves data or waits.
-  void count_system_call() { ++system_calls_; }
-  uint64_t system_calls() const override { return system_calls_; }
+  void count_system_call() { ++kernel_calls_.calls; }
+  // And of each send that a call carries together with others.
+  void count_send() { ++kernel_calls_.sends; }
+  env::KernelCalls kernel_calls() const override { return kernel_calls_; }
 
   Time now() const override { return now_; }
   void arm(task::Timer& timer, Time when) override { wheel_.arm(timer, when, this); }
@@ -94,15 +97,19 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   // Readable when another thread has something; the back end watches it and then takes it.
   int signal_fd() const { return neighbours_.signals[id_.value()].get(); }
   void take_signal();
+  // Whether a core without work ever looks for some instead of sleeping.
+  bool spins() const { return spin_.is_on(); }
 
  private:
+  friend class StreamCall;
   void run_messages();
   void refresh_clock();
 
   CoreId id_;
   Neighbours& neighbours_;
-  bool poll_;
-  uint64_t system_calls_ = 0;
+  Spin spin_;
+  bool time_calls_;
+  env::KernelCalls kernel_calls_;
   Mailbox mailbox_;
   task::ReadyQueue ready_;
   Time now_;
@@ -111,6 +118,21 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   Rng rng_;
   BufferPool buffers_;
   RingTrace trace_;
+};
+
+// While it exists, its core is in a call that sends or receives and does nothing else.
+class StreamCall {
+ public:
+  enum class Kind : uint8_t { kSend, kReceive };
+  StreamCall(CoreEnv& core, Kind kind);
+  ~StreamCall();
+  StreamCall(const StreamCall&) = delete;
+  StreamCall& operator=(const StreamCall&) = delete;
+
+ private:
+  CoreEnv& core_;
+  Kind kind_;
+  Time begin_;
 };
 
 }  // namespace cairn::posix

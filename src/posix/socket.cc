@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -152,6 +153,14 @@ Result<Fd> make_listener(const env::Address& at, const env::ListenOptions& optio
     return fail(Error::from_errno(errno, "listen at the address"));
   }
   return fd;
+}
+
+ssize_t send_now(int fd, std::span<const Bytes> pieces) {
+  static_assert(sizeof(Bytes) == sizeof(iovec), "a span of bytes reads as an iovec");
+  msghdr message{};
+  message.msg_iov = reinterpret_cast<iovec*>(const_cast<Bytes*>(pieces.data()));
+  message.msg_iovlen = std::min<size_t>(pieces.size(), UIO_MAXIOV);
+  return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool is_aborted(int fd) {

@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <optional>
+#include <span>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "env/address.h"
 #include "env/env.h"
@@ -56,6 +58,9 @@ class Loss {
 
 // Whether a connection (TCP) that this side has not finished is gone.
 bool is_aborted(int fd);
+
+// One sendmsg that does not wait: the bytes it took, or -1 and errno.
+ssize_t send_now(int fd, std::span<const Bytes> pieces);
 
 // Sends a reset to the peer (TCP), or ends both directions (local), while the descriptor stays
 // valid: operations in flight on it fail.

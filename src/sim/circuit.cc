@@ -94,8 +94,23 @@ void Pipe::on_arrival(Event& event) {
   if (!self.credit_.is_linked()) self.give_up_.cancel();
   const Segment segment = self.segments_.pop();
   self.arrived_ += segment.bytes;
+  if (self.arrived_ == self.cut_at_) self.reached_cut();
   self.schedule_arrival();
   self.to_.on_segment(segment.bytes, segment.flags);
+}
+
+void Pipe::reached_cut() {
+  cut_at_ = UINT64_MAX;
+  network_.note_cut();
+  const Time now = network_.world().now();
+  if (cut_breaks_) {
+    // Late enough for what has arrived to be read, too early for an answer to it.
+    last_arrival_ = std::max(last_arrival_, now + 1_us);
+    segments_.push({last_arrival_, 0, kBreak});
+  } else if (!credit_.is_under_way()) {
+    credit_on_its_way_ = consumed_;
+    network_.world().schedule(credit_, network_.arrival_time(link_back_, 0));
+  }
 }
 
 void Pipe::held() {

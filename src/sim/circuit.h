@@ -8,6 +8,7 @@
 // the peer's receive buffer accepted, and a one-way partition stops both directions in the end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "sim/byte_queue.h"
 #include "sim/event_queue.h"
 #include "sim/fifo.h"
+#include "sim/options.h"
 #include "sim/process.h"
 
 namespace cairn::sim {
@@ -49,7 +51,10 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   // The sender's side. append() takes up to room() bytes, transmit() moves what the window allows.
-  size_t room() const { return send_capacity_ - unsent(); }
+  size_t room() const {
+    return static_cast<size_t>(
+        std::min<uint64_t>(send_capacity_ - unsent(), cut_at_ - bytes_.end()));
+  }
   void append(Bytes bytes) { bytes_.append(bytes); }
   void transmit();
   // What comes after the bytes accepted so far; the first call counts.
@@ -60,6 +65,11 @@ class Pipe {
   // The same, and the peer is reset after what is on its way, even when the pipe had ended.
   void abort();
   void say_hello() { send_segment(0, kHello); }
+  // No byte from this position on is accepted before all others have arrived.
+  void cut(uint64_t position, bool breaks) {
+    cut_at_ = position;
+    cut_breaks_ = breaks;
+  }
 
   // The receiver's side. What was taken counts against the window until credit().
   size_t readable() const { return arrived_ - bytes_.begin(); }
@@ -91,6 +101,7 @@ class Pipe {
   void schedule_arrival();
   void send_credit_if_needed();
   void held();
+  void reached_cut();
   // What is on its way never arrives. The connection may be gone afterwards.
   void lose_segments();
 
@@ -108,6 +119,8 @@ class Pipe {
   uint64_t credited_ = 0;  // of consumed_, what the sender knows
   uint64_t credit_on_its_way_ = 0;
   uint64_t limit_ = UINT64_MAX;  // nothing from here on is sent
+  uint64_t cut_at_ = UINT64_MAX;
+  bool cut_breaks_ = false;
   End end_ = End::kNone;
   bool is_end_sent_ = false;
   bool is_reset_sent_ = false;
@@ -190,6 +203,9 @@ class Circuit : public ListHook<Circuit> {
   Endpoint& client() { return client_; }
   Endpoint& server() { return server_; }
   bool joins(const Machine& a, const Machine& b) const;
+  void cut(const WireCut& where) {
+    (where.to_server ? to_server_ : to_client_).cut(where.position, where.breaks);
+  }
 
  private:
   friend class Endpoint;

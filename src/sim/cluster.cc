@@ -222,6 +222,8 @@ void Cluster::after(Duration delay, std::function<void()> action) {
   world_->schedule(event, world_->now() + delay);
 }
 
+bool Cluster::was_cut() const { return network_->was_cut(); }
+
 uint64_t Cluster::events_run() const { return world_->events_run(); }
 uint64_t Cluster::trace_hash() const { return world_->trace().hash(); }
 std::string Cluster::trace_tail() const { return world_->trace().tail(); }

@@ -133,6 +133,9 @@ class Cluster {
   // Calls `action` at that time from now, between events.
   void after(Duration delay, std::function<void()> action);
 
+  // Whether all bytes before NetworkOptions::cut have arrived.
+  bool was_cut() const;
+
   uint64_t events_run() const;
   // The identity of the run so far: equal for equal runs.
   uint64_t trace_hash() const;

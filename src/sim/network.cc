@@ -236,6 +236,8 @@ void Network::remove(Connecting& connecting) { delete &connecting; }
 Circuit& Network::add_circuit(const Circuit::Side& client, const Circuit::Side& server) {
   auto* circuit = new Circuit(*this, client, server);
   circuits_.push_back(*circuit);
+  const std::optional<WireCut>& cut = options().cut;
+  if (cut && cut->connection == circuits_made_++) circuit->cut(*cut);
   return *circuit;
 }
 

@@ -98,6 +98,8 @@ class Network final : public env::Connection::Owner {
   // It never came to be.
   void discard(Circuit& circuit) { delete &circuit; }
   void free_if_unowned(Circuit& circuit);
+  bool was_cut() const { return was_cut_; }
+  void note_cut() { was_cut_ = true; }
   uint16_t pick_port(Machine& machine);
   void remove(Connecting& connecting);
 
@@ -120,6 +122,8 @@ class Network final : public env::Connection::Owner {
   std::unique_ptr<NetworkModel> model_;
   std::vector<std::unique_ptr<Host>> hosts_;
   List<Circuit, Circuit> circuits_;
+  uint64_t circuits_made_ = 0;
+  bool was_cut_ = false;
   List<Connecting, Network> connecting_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/buffer.h"
 #include "base/units.h"
@@ -30,10 +31,20 @@ struct NetworkFaults {
   }
 };
 
+// One place on the wire. The sender's stream accepts so many bytes and no more before they have
+// arrived: a short send at one end, a partial receive at the other, at exactly this byte.
+struct WireCut {
+  uint64_t connection = 0;  // in the order in which they were begun, from 0
+  bool to_server = true;    // the direction; else to who connected
+  uint64_t position = 0;    // bytes before it, from the first of the connection
+  bool breaks = false;      // the connection is then reset, at both ends, before any answer
+};
+
 struct NetworkOptions {
   // Makes the run's model; null: SimpleNetwork.
   std::function<std::unique_ptr<NetworkModel>(uint64_t seed)> model;
   NetworkFaults faults;
+  std::optional<WireCut> cut;
   Duration jitter_max = 5_us;  // added to every arrival; order is kept
   uint32_t send_buffer_size = 256 << 10;
   uint32_t receive_buffer_size = 256 << 10;

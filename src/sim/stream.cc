@@ -125,25 +125,45 @@ void SimStream::cancel_receive(env::ReceiveOp& op) {
   core_.complete(op, op.cancelled());
 }
 
-void SimStream::start_write(env::WriteOp& op) {
+Result<void> SimStream::can_write() const {
   CHECK(core_.is_current(), "a stream is used on the core that opened it");
   CHECK(writing_ == nullptr, "one write at a time");
-  if (endpoint_.error()) return op.complete(fail(*endpoint_.error()));
-  if (endpoint_.is_finished()) return op.complete(fail(Errc::kClosed, "write after finish"));
-  if (was_write_cut_short_) {
-    return op.complete(fail(Errc::kClosed, "write after one that was cut short"));
-  }
+  if (endpoint_.error()) return fail(*endpoint_.error());
+  if (endpoint_.is_finished()) return fail(Errc::kClosed, "write after finish");
+  if (was_write_cut_short_) return fail(Errc::kClosed, "write after one that was cut short");
+  return {};
+}
+
+void SimStream::start_write(env::WriteOp& op) {
+  if (Result<void> can = can_write(); !can) return op.complete(can);
   piece_ = offset_ = 0;
-  if (write_some(op)) return op.complete({});
+  if (write_some(op.pieces())) return op.complete({});
   writing_ = &op;
 }
 
-bool SimStream::write_some(env::WriteOp& op) {
+Result<size_t> SimStream::write_now(std::span<const Bytes> from) {
+  if (Result<void> can = can_write(); !can) return fail(can.error());
+  if (core_.buggify("stream.write_later")) return 0;
+  // Cut anywhere, as by a socket that fills up.
+  size_t room = std::min(total_size(from), endpoint_.out().room());
+  if (core_.buggify("stream.write_part")) room = core_.rng().below(room + 1);
+  size_t accepted = 0;
+  for (const Bytes piece : from) {
+    const size_t count = std::min(piece.size(), room - accepted);
+    endpoint_.out().append(piece.first(count));
+    accepted += count;
+    if (count < piece.size()) break;
+  }
+  endpoint_.out().transmit();
+  return accepted;
+}
+
+bool SimStream::write_some(std::span<const Bytes> pieces) {
   Pipe& out = endpoint_.out();
   while (true) {
     // Small pieces travel together: all that fits goes in before anything is sent.
-    while (piece_ < op.pieces().size()) {
-      const Bytes rest = op.pieces()[piece_].subspan(offset_);
+    while (piece_ < pieces.size()) {
+      const Bytes rest = pieces[piece_].subspan(offset_);
       const size_t count = std::min(rest.size(), out.room());
       out.append(rest.first(count));
       offset_ += count;
@@ -152,13 +172,13 @@ bool SimStream::write_some(env::WriteOp& op) {
       offset_ = 0;
     }
     out.transmit();
-    if (piece_ == op.pieces().size()) return true;
+    if (piece_ == pieces.size()) return true;
     if (out.room() == 0) return false;
   }
 }
 
 void SimStream::on_room() {
-  if (writing_ == nullptr || !write_some(*writing_)) return;
+  if (writing_ == nullptr || !write_some(writing_->pieces())) return;
   core_.complete(*std::exchange(writing_, nullptr), Result<void>{});
 }
 

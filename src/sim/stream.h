@@ -23,6 +23,7 @@ class SimStream final : public env::Stream, public env::Chunk::Owner {
   SimStream(Core& core, Endpoint& endpoint);
   ~SimStream() override;
 
+  Result<size_t> write_now(std::span<const Bytes> from) override;
   Result<void> finish() override;
   void reset() override;
   env::Address local() const override { return endpoint_.local(); }
@@ -52,8 +53,9 @@ class SimStream final : public env::Stream, public env::Chunk::Owner {
   bool can_answer_reader();
   Result<size_t> read_now(env::ReadOp& op);
   Result<env::Chunk> receive_now();
-  // True when all of the write was accepted.
-  bool write_some(env::WriteOp& op);
+  Result<void> can_write() const;
+  // Goes on with pieces from where the write got. True when all was accepted.
+  bool write_some(std::span<const Bytes> pieces);
 
   Core& core_;
   Endpoint& endpoint_;

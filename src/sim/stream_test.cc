@@ -49,6 +49,63 @@ TEST_F(StreamTest, ReadFillsWithWhatIsThere) {
   EXPECT_EQ(seen.text, "one two three");
 }
 
+// At any byte: the reader gets what is before it, the writer waits, nothing is lost.
+TEST_F(StreamTest, ACutStopsBothSidesAtItsByte) {
+  static const std::string kText = "0123456789";
+  for (const bool to_server : {false, true}) {
+    for (uint64_t position = 1; position <= kText.size(); ++position) {
+      cluster_options_.network.cut = {.to_server = to_server, .position = position};
+      struct Seen {
+        std::string text;
+        size_t first = 0;
+      } seen;
+      const Talk<Seen> read = [](Env&, Stream& stream, Seen& log) -> Task<void> {
+        while (log.text.size() < kText.size()) {
+          std::byte room[64];
+          const Result<size_t> got = co_await stream.read(room);
+          if (!got || *got == 0) break;
+          if (log.first == 0) log.first = *got;
+          log.text += as_text(Bytes(room, *got));
+        }
+      };
+      const Talk<Seen> write = [](Env& env, Stream& stream, Seen&) -> Task<void> {
+        const Result<void> written = co_await stream.write(as_bytes(kText));
+        EXPECT_TRUE(written.has_value());
+        co_await pause(env, 1_ms);
+      };
+      both(seen, to_server ? read : write, to_server ? write : read);
+      EXPECT_EQ(seen.text, kText);
+      EXPECT_EQ(seen.first, position);
+    }
+  }
+}
+
+TEST_F(StreamTest, ACutThatBreaksLetsWhatIsBeforeItArrive) {
+  cluster_options_.network.cut = {.position = 3, .breaks = true};
+  struct Seen {
+    std::string text;
+    Result<size_t> end = 0;
+    Result<size_t> answer = 0;
+  } seen;
+  both(
+      seen,
+      [](Env&, Stream& stream, Seen& log) -> Task<void> {
+        std::byte room[64];
+        const Result<size_t> got = co_await stream.read(room);
+        log.text = as_text(Bytes(room, got.value_or(0)));
+        log.end = co_await stream.read(room);
+      },
+      [](Env&, Stream& stream, Seen& log) -> Task<void> {
+        const Result<void> written = co_await stream.write(as_bytes("abcdef"));
+        EXPECT_EQ(written.error(), Errc::kReset);
+        std::byte room[64];
+        log.answer = co_await stream.read(room);
+      });
+  EXPECT_EQ(seen.text, "abc");
+  EXPECT_EQ(seen.end.error(), Errc::kReset);
+  EXPECT_EQ(seen.answer.error(), Errc::kReset);
+}
+
 TEST_F(StreamTest, WriterIsAcceptedExactlyItsBufferAndThePeersThenWaits) {
   options_.send_buffer_size = 3000;
   options_.receive_buffer_size = 5000;

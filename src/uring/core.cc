@@ -93,7 +93,30 @@ void UringCore::SignalRead::on_complete(int32_t, uint32_t) {
   if (!ending) arm();
 }
 
+bool UringCore::add_spinning(Socket& socket) {
+  // Each costs a system call per turn.
+  constexpr uint32_t kMost = 4;
+  if (!spins() || spinning_count_ == kMost) return false;
+  ++spinning_count_;
+  spinning_.push_back(socket);
+  return true;
+}
+
+void UringCore::remove_spinning(Socket& socket) {
+  socket.ListHook<SpinningTag>::unlink();
+  --spinning_count_;
+}
+
+void UringCore::try_spinning(bool falls_asleep) {
+  for (uint32_t left = spinning_count_; left > 0; --left) {
+    Socket& socket = *spinning_.pop_front();
+    --spinning_count_;
+    socket.spin(falls_asleep);
+  }
+}
+
 void UringCore::turn(Time until) {
+  if (spinning_count_ > 0) try_spinning(until > now());
   Duration wait{0};
   if (until == Time::never()) {
     wait = Duration::max();

@@ -13,6 +13,7 @@
 namespace cairn::uring {
 
 class Socket;
+struct SpinningTag;
 struct StarvedTag;
 
 class UringCore final : public posix::CoreEnv {
@@ -36,6 +37,10 @@ class UringCore final : public posix::CoreEnv {
   uint32_t chunks_per_stream() const;
   void add_receiver() { ++receivers_; }
   void remove_receiver() { --receivers_; }
+  // A read that found nothing is tried again at every turn of a core that spins: no request is
+  // faster. False: others do so already, and it is a request to the kernel.
+  bool add_spinning(Socket& socket);
+  void remove_spinning(Socket& socket);
   // Sockets that found no buffer; tried again when one is given back.
   void add_starved(Socket& socket);
   void feed_starved();
@@ -55,6 +60,7 @@ class UringCore final : public posix::CoreEnv {
   };
 
   void turn(Time until) override;
+  void try_spinning(bool falls_asleep);
   void drain() override;
   void start_connect(env::ConnectOp& op) override;
   void cancel_connect(env::ConnectOp& op) override;
@@ -62,6 +68,8 @@ class UringCore final : public posix::CoreEnv {
   std::unique_ptr<Ring> ring_;
   std::unique_ptr<BufferRing> buffer_ring_;
   SignalRead signal_read_;
+  List<Socket, SpinningTag> spinning_;
+  uint32_t spinning_count_ = 0;
   List<Socket, StarvedTag> starved_;
   uint32_t receivers_ = 0;
 };

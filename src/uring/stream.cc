@@ -84,6 +84,31 @@ void Socket::start_read(env::ReadOp& op) {
   // More is thought to be there: a call of its own takes it, unless others are about to submit.
   if (!poll_first_ && core_.is_quiet() && read_now(op)) return;
   read_ = &op;
+  spins_since_ = core_.now();
+  if (!core_.add_spinning(*this)) request_read();
+}
+
+void Socket::spin(bool falls_asleep) {
+  // Long enough for an answer, too short for a connection that is not in use.
+  constexpr Duration kSpinMax = 200_us;
+  env::ReadOp& op = *std::exchange(read_, nullptr);
+  if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
+  if (read_now(op)) return;
+  read_ = &op;
+  if (falls_asleep || core_.now() - spins_since_ > kSpinMax || !core_.add_spinning(*this)) {
+    request_read();
+  }
+}
+
+void Socket::cancel_read() {
+  if (!ListHook<SpinningTag>::is_linked()) return core_.ring().cancel(reader_);
+  core_.remove_spinning(*this);
+  env::ReadOp& op = *std::exchange(read_, nullptr);
+  op.complete(op.cancelled());
+}
+
+void Socket::request_read() {
+  env::ReadOp& op = *read_;
   core_.ring().request(&reader_, [&](io_uring_sqe* sqe) {
     const auto pieces = op.pieces();
     if (pieces.size() == 1) {
@@ -102,8 +127,11 @@ bool Socket::read_now(env::ReadOp& op) {
   msghdr message{};
   message.msg_iov = reinterpret_cast<iovec*>(const_cast<MutableBytes*>(op.pieces().data()));
   message.msg_iovlen = std::min<size_t>(op.pieces().size(), UIO_MAXIOV);
-  core_.count_system_call();
-  const ssize_t got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+  ssize_t got = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kReceive);
+    got = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+  }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     poll_first_ = errno == EAGAIN;
     return false;
@@ -131,11 +159,32 @@ void Socket::end_read(env::ReadOp& op, int32_t result) {
 
 // --- write --------------------------------------------------------------------------------------
 
-void Socket::start_write(env::WriteOp& op) {
+Result<void> Socket::can_write() const {
   CHECK(write_ == nullptr, "one write at a time");
-  if (was_reset_) return op.complete(fail(Errc::kReset, "write"));
-  if (finished_) return op.complete(fail(Errc::kClosed, "write after finish"));
-  if (write_broken_) return op.complete(fail(Errc::kReset, "write after a failed write"));
+  if (was_reset_) return fail(Errc::kReset, "write");
+  if (finished_) return fail(Errc::kClosed, "write after finish");
+  if (write_broken_) return fail(Errc::kReset, "write after a failed write");
+  return {};
+}
+
+Result<size_t> Socket::write_now(std::span<const Bytes> from) {
+  if (Result<void> can = can_write(); !can) return fail(can.error());
+  ssize_t sent = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
+    sent = posix::send_now(fd_.get(), from);
+  }
+  if (sent >= 0) {
+    send_was_short_ = send_was_short_ || static_cast<size_t>(sent) < total_size(from);
+    return static_cast<size_t>(sent);
+  }
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  write_broken_ = true;
+  return fail(loss_.note(errno, "write"));
+}
+
+void Socket::start_write(env::WriteOp& op) {
+  if (Result<void> can = can_write(); !can) return op.complete(can);
   write_left_ = total_size(op.pieces());
   if (write_left_ == 0) return op.complete({});
   write_ = &op;
@@ -146,8 +195,11 @@ void Socket::start_write(env::WriteOp& op) {
   if (!core_.is_quiet()) return submit_write();
   // Nobody else is about to submit: a call of its own is cheaper than a turn of the ring, and the
   // bytes leave now. In company, sends go out together.
-  core_.count_system_call();
-  const ssize_t sent = ::sendmsg(fd_.get(), &write_message_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ssize_t sent = 0;
+  {
+    const posix::StreamCall call(core_, posix::StreamCall::Kind::kSend);
+    sent = ::sendmsg(fd_.get(), &write_message_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   if (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE)) return submit_write();
   on_written(sent < 0 ? -errno : static_cast<int32_t>(sent));
 }
@@ -155,6 +207,7 @@ void Socket::start_write(env::WriteOp& op) {
 void Socket::submit_write() {
   // MSG_WAITALL: the kernel goes on after a short send by itself (5.19; before, we do).
   constexpr int kFlags = MSG_NOSIGNAL | MSG_WAITALL;
+  core_.count_send();
   core_.ring().request(&writer_, [&](io_uring_sqe* sqe) {
     if (write_message_.msg_iovlen == 1) {
       const iovec& only = *write_message_.msg_iov;

@@ -21,7 +21,9 @@ namespace cairn::uring {
 
 // A connected socket and the requests the kernel holds on it. Outlives its UringStream while a
 // standing receive is being taken back.
-class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
+class Socket final : public ListHook<SpinningTag>,
+                     public ListHook<StarvedTag>,
+                     public env::Chunk::Owner {
  public:
   Socket(UringCore& core, posix::Fd fd);
 
@@ -30,8 +32,12 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   int fd() const { return fd_.get(); }
 
   void start_read(env::ReadOp& op);
-  void cancel_read() { core_.ring().cancel(reader_); }
+  void cancel_read();
+  // Tries the read again. When its core falls asleep, or nothing came for long, the kernel is asked
+  // to tell.
+  void spin(bool falls_asleep);
   void start_write(env::WriteOp& op);
+  Result<size_t> write_now(std::span<const Bytes> from);
   void cancel_write() {
     write_cancelled_ = true;
     core_.ring().cancel(writer_);
@@ -63,7 +69,9 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   enum class Standing : uint8_t { kOff, kArmed, kStopping };  // the multishot receive
 
   ~Socket() = default;
+  Result<void> can_write() const;
   bool read_now(env::ReadOp& op);
+  void request_read();
   void on_read(int32_t result, uint32_t flags);
   void end_read(env::ReadOp& op, int32_t result);
   void submit_write();
@@ -88,6 +96,7 @@ class Socket final : public ListHook<StarvedTag>, public env::Chunk::Owner {
   Receiver receiver_{*this};
 
   env::ReadOp* read_ = nullptr;
+  Time spins_since_;
   msghdr read_message_{};
 
   env::WriteOp* write_ = nullptr;
@@ -125,6 +134,9 @@ class UringStream final : public env::Stream {
   UringStream(UringCore& core, posix::Fd fd) : socket_(new Socket(core, std::move(fd))) {}
   ~UringStream() override { socket_->orphan(); }
 
+  Result<size_t> write_now(std::span<const Bytes> from) override {
+    return socket_->write_now(from);
+  }
   Result<void> finish() override { return socket_->finish(); }
   void reset() override { socket_->reset(); }
   env::Address local() const override;

@@ -134,7 +134,7 @@ class Mistakes(BoxTest):
                     "(allowed: runtime, log, box, listener, subsystem)")
         self.expect("[[listener]]\nadress = 1\n",
                     "c.toml:2:1: unknown key 'adress' in [listener[0]]; did you mean 'address'? "
-                    "(allowed: address, advertise, subsystems)",
+                    "(allowed: address, advertise, tls, subsystems)",
                     "c.toml:1:1: [listener[0]] needs the key 'address'; add it")
         self.expect("[box]\ndrain_timeout = 'soon'\n",
                     "c.toml:2:17: box.drain_timeout: 'soon' is not a time from 1ms to 24h: "

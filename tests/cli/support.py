@@ -13,6 +13,12 @@ import unittest
 _options = argparse.Namespace(cairn="cairn", deny_calls="", emulator="")
 
 
+def two_cpus():
+    """Two CPUs that cairn may use, as --cores takes them; None on a machine with one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return f"{allowed[0]},{allowed[1]}" if len(allowed) > 1 else None
+
+
 class CliTest(unittest.TestCase):
     """Each test has an empty folder of its own, self.folder, which is the current one of cairn."""
 

@@ -71,8 +71,8 @@ class Mistakes(support.CliTest):
         self.expect_usage(["bench"], "'cairn bench' needs a command: runtime")
 
     def test_surplus_words(self):
-        self.expect_usage(["doctor", "now"], "has no use for 'now'")
-        self.expect_usage(["doctor", "version"], "has no use for 'version'")
+        self.expect_usage(["doctor", "now"], "has no command 'now'")
+        self.expect_usage(["version", "now"], "has no use for 'now'")
         self.expect_usage(["config", "check", "a", "b"], "has no use for 'b'")
 
     def test_values(self):

@@ -34,7 +34,7 @@ using task::CancelSource;
 using task::CancelToken;
 using task::Task;
 
-WORLD_TEST_SUITE(Racing);
+STREAM_TEST_SUITE(Racing);
 
 constexpr int kRounds = 300;
 

@@ -37,7 +37,7 @@ using task::CancelToken;
 using task::Deadline;
 using task::Task;
 
-WORLD_TEST_SUITE(Cancelling);
+STREAM_TEST_SUITE(Cancelling);
 
 // An operation that waits until provoke() lets it complete.
 class Waiting {

@@ -25,7 +25,7 @@ using env::Chunk;
 using env::Stream;
 using task::Task;
 
-WORLD_TEST_SUITE(Closing);
+STREAM_TEST_SUITE(Closing);
 
 // `from` writes and finishes; `to` reads it all and then the end, over and over.
 Task<void> finish_one_way(Stream& from, Stream& to, uint64_t seed) {

@@ -32,7 +32,7 @@ using task::CancelSource;
 using task::CancelToken;
 using task::Task;
 
-WORLD_TEST_SUITE(Flow);
+STREAM_TEST_SUITE(Flow);
 
 constexpr size_t kLarge = 2 * kInFlightMax;
 

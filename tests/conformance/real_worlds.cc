@@ -152,7 +152,9 @@ void run_real(const Setting& setting, Body body, const More&... more) {
   options.trace = true;
   World world(options, more...);
   RealScene scene(world);
-  const Result<void> ran = world.run([&scene, body](env::Env& env) { return body(env, scene); });
+  scene.set_encrypted(setting.encrypted);
+  const Result<void> ran =
+      world.run([&scene, body](env::Env& env) { return run_to_end(env, scene, body); });
   if (!ran && ran.error() == Errc::kUnsupported) GTEST_SKIP() << ran.error().text();
   ASSERT_TRUE(ran.has_value()) << ran.error().text();
   if (!scene.skipped().empty()) GTEST_SKIP() << scene.skipped();

@@ -10,6 +10,7 @@
 #include "env/address.h"
 #include "env/disk.h"
 #include "env/env.h"
+#include "task/gate.h"
 #include "task/task.h"
 
 namespace cairn::conformance {
@@ -19,6 +20,8 @@ struct Setting {
   uint32_t cores = 2;
   // No faults in the simulator, not even those a correct program never notices.
   bool calm = false;
+  // connected() gives streams that run through TLS.
+  bool encrypted = false;
 };
 
 // any_port() and disk() on every core, the others on the one the body started on.
@@ -46,15 +49,25 @@ class Scene {
   // Asks the world to end, as a signal to the process would.
   virtual void request_stop() = 0;
 
+  // What streams leave behind when they go; waited for when the body has ended.
+  task::Gate& lingering() { return lingering_; }
+  void set_encrypted(bool encrypted) { is_encrypted_ = encrypted; }
+  bool is_encrypted() const { return is_encrypted_; }
+
   // The test cannot run here; the body returns after this.
   void skip(std::string_view reason) { skipped_ = reason; }
   const std::string& skipped() const { return skipped_; }
 
  private:
   std::string skipped_;
+  bool is_encrypted_ = false;
+  task::Gate lingering_;
 };
 
 // A test's body: a coroutine on the first core. Everything it started has ended when it returns.
 using Body = task::Task<void> (*)(env::Env&, Scene&);
+
+// The body, and what its streams left behind.
+task::Task<void> run_to_end(env::Env& env, Scene& scene, Body body);
 
 }  // namespace cairn::conformance

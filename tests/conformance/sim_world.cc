@@ -79,7 +79,7 @@ class SimScene final : public Scene {
 };
 
 task::Task<void> run_body(env::Env& env, Scene& scene, Body body, bool& ended) {
-  co_await body(env, scene);
+  co_await run_to_end(env, scene, body);
   ended = true;
 }
 
@@ -90,6 +90,7 @@ std::string run_seed(uint64_t seed, const Setting& setting, Body body) {
   node_options.cores = setting.cores;
   sim::Node& node = cluster.node("test", node_options);
   SimScene scene(cluster, node);
+  scene.set_encrypted(setting.encrypted);
   node.start([&scene, body, &ended](env::Env& env) { return run_body(env, scene, body, ended); });
   const bool in_time = cluster.run_until([&] { return ended && !node.is_running(); }, kLimit);
   if (!in_time) std::fprintf(stderr, "%s\n", cluster.report().c_str());

@@ -26,7 +26,7 @@ namespace {
 using env::Stream;
 using task::Task;
 
-WORLD_TEST_SUITE(Streams);
+STREAM_TEST_SUITE(Streams);
 
 WORLD_TEST(Streams, EveryCutOfAMessageArrivesWhole) {
   const Pair pair = co_await connected(env, scene);

@@ -45,6 +45,12 @@ struct WorldNames {
   class suite : public Conformance<World> {}; \
   TYPED_TEST_SUITE(suite, Worlds, WorldNames)
 
+// The same, for what also holds of streams through TLS.
+#define STREAM_TEST_SUITE(suite)              \
+  template <class World>                      \
+  class suite : public Conformance<World> {}; \
+  TYPED_TEST_SUITE(suite, StreamWorlds, WorldNames)
+
 #define WORLD_TEST(suite, fact)                                 \
   task::Task<void> suite##_##fact(env::Env& env, Scene& scene); \
   TYPED_TEST(suite, fact) { this->run(&suite##_##fact); }       \

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
+#include "conformance/encrypted.h"
 #include "env/io.h"
 #include "task/deadline.h"
 
@@ -53,7 +54,14 @@ Task<Pair> connected_at(Env& env, Address at, StreamOptions options) {
   co_return pair;
 }
 Task<Pair> connected(Env& env, Scene& scene, StreamOptions options) {
-  return connected_at(env, scene.any_port(), options);
+  Pair pair = co_await connected_at(env, scene.any_port(), options);
+  if (scene.is_encrypted()) pair = co_await encrypted(env, scene, std::move(pair));
+  co_return pair;
+}
+
+Task<void> run_to_end(Env& env, Scene& scene, Body body) {
+  co_await body(env, scene);
+  co_await scene.lingering().close();
 }
 
 Task<Result<size_t>> read_some(Stream& stream, MutableBytes into, CancelToken token) {

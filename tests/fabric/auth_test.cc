@@ -7,23 +7,11 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "fabric/host/remote_drive.h"
-#include "fabric/host/uri.h"
-#include "fabric/target/target.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
-#include "task/deadline.h"
-#include "task/sync.h"
+#include "fabric/one_box.h"
 
 namespace cairn::fabric_tests {
 namespace {
-
-using task::Task;
-
-const std::string kAuthNqn = "nqn.2026-11.io.cairn:auth";
-const std::string kAuthHost = "nqn.2026-11.io.cairn:host";
 
 nvme::AuthSecret secret_of(uint8_t fill) {
   std::array<std::byte, 32> key{};
@@ -42,105 +30,28 @@ struct Keys {
   }
 };
 
-class FabricAuth : public testing::Test {
+class FabricAuth : public OneBox {
  public:
-  Task<void> serve(env::Env& env, env::Address at) {
-    nvme::Registry registry(env);
-    fabric::Target target(env, registry);
-    nvme::SubsystemOptions subsystem;
-    subsystem.nqn = kAuthNqn;
-    EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
-    nvme::NamespaceOptions space;
-    space.drive = drive::Spec::parse("mem:size=1M,block=512").value();
-    const Result<uint32_t> added = co_await registry.add_namespace(kAuthNqn, space);
-    EXPECT_TRUE(added.has_value());
-    registry.on_authentication(
-        [this](const nvme::AuthenticationFailure& failure) { failures.push_back(failure); });
-    if (box_keys) {
-      nvme::AuthPolicy policy;
-      policy.hosts.emplace(kAuthHost, box_keys->made());
-      policy.means = box_means;
-      EXPECT_TRUE(registry.set_authentication(kAuthNqn, std::move(policy)).has_value());
-    }
-    EXPECT_TRUE(target.listen(at).has_value());
-    task::Event never;
-    const Result<void> stopped = co_await never.wait(env.stop_token());
-    EXPECT_FALSE(stopped.has_value());
-    totals = registry.authentication_totals(kAuthNqn);
-    co_await target.close();
-    co_await registry.close();
+  void prepare_box(nvme::Registry& registry) override {
+    if (!box_keys) return;
+    nvme::AuthPolicy policy;
+    policy.hosts.emplace(kHostNqn, box_keys->made());
+    policy.means = box_means;
+    EXPECT_TRUE(registry.set_authentication(kBoxNqn, std::move(policy)).has_value());
   }
-
-  // Opens the drive, writes and reads it for as long as the test says.
-  Task<void> use(env::Env& env, env::Address box) {
-    options.host_nqn = kAuthHost;
-    if (host_keys) {
-      options.credentials =
-          std::make_shared<fabric::HostCredentials>(host_keys->made(), host_means);
-    }
-    const fabric::Uri uri{.paths = {box}, .nqn = kAuthNqn, .nsid = 1, .options = options};
-    auto opened = co_await fabric::RemoteDrive::open(env, uri);
-    while (is_persistent && !opened && !(opened.error() == Errc::kDenied)) {
-      opened = co_await fabric::RemoteDrive::open(env, uri);
-    }
-    outcome = Result<void>();
-    if (!opened) outcome = fail(opened.error());
-    if (opened) {
-      co_await work(env, **opened);
-      co_await (*opened)->close();
-    }
-    done = true;
+  void note_totals(const nvme::Registry& registry) override {
+    totals = registry.authentication_totals(kBoxNqn);
   }
-  Task<void> work(env::Env& env, fabric::RemoteDrive& drive) {
-    const Time until = env.now() + lasts;
-    uint64_t round = 0;
-    do {
-      const std::vector<std::byte> data(4096, static_cast<std::byte>(++round));
-      const Lba lba(round * 8 % 2000);
-      const Result<void> written = co_await drive.write(lba, data);
-      EXPECT_TRUE(written.has_value()) << written.error().text();
-      std::vector<std::byte> back(data.size());
-      const Result<void> read = co_await drive.read(lba, back);
-      EXPECT_TRUE(read.has_value() && back == data);
-      if (!written || !read) co_return;
-      const Result<void> slept = co_await task::sleep_for(env, lasts / 200);
-      EXPECT_TRUE(slept.has_value());
-    } while (env.now() < until);
-    sessions = drive.paths()[0]->controller().sessions();
-  }
-
-  // The error that opening ended with; none: it was used.
-  std::optional<Error> run() {
-    sim::Cluster cluster(world);
-    const env::Address at = cluster.node("box", {.cores = 2}).address(4420);
-    cluster.node("box").start([this, at](env::Env& env) { return serve(env, at); });
-    cluster.run_for(1_ms);
-    cluster.node("host").start([this, at](env::Env& env) { return use(env, at); });
-    if (hangs_up) {
-      EXPECT_TRUE(cluster.run_until([this] { return !failures.empty(); }, 10_s));
-      cluster.node("box").kill();
-    }
-    EXPECT_TRUE(cluster.run_until([this] { return done; }, 2000_s)) << cluster.report();
-    for (sim::Node* node : cluster.nodes()) node->stop();
-    EXPECT_TRUE(cluster.run_until_idle(100_s));
-    return outcome ? std::nullopt : std::optional(outcome.error());
+  void prepare_host() override {
+    if (!host_keys) return;
+    options.credentials = std::make_shared<fabric::HostCredentials>(host_keys->made(), host_means);
   }
 
   std::optional<Keys> box_keys = Keys{};
   std::optional<Keys> host_keys = Keys{};
   nvme::AuthMeans box_means;
   nvme::AuthMeans host_means;
-  fabric::HostOptions options;
-  sim::ClusterOptions world;
-  Duration lasts = 1_ms;
-  bool hangs_up = false;       // the box dies when it has found the host's proof wrong
-  bool is_persistent = false;  // the host tries to open until it is denied
-
-  std::vector<nvme::AuthenticationFailure> failures;
   nvme::AuthTotals totals;
-  Result<void> outcome;
-  uint64_t sessions = 0;
-  bool done = false;
 };
 
 TEST_F(FabricAuth, OneWay) {
@@ -161,7 +72,7 @@ TEST_F(FabricAuth, WrongKeyIsDeniedAndNoted) {
   ASSERT_TRUE(error);
   EXPECT_EQ(*error, Errc::kDenied) << error->text();
   ASSERT_FALSE(failures.empty());
-  EXPECT_EQ(failures[0].host_nqn, kAuthHost);
+  EXPECT_EQ(failures[0].host_nqn, kHostNqn);
   EXPECT_NE(failures[0].peer.port, 0);
 }
 

@@ -122,21 +122,23 @@ Task<void> FabricWorkload::run_host(env::Env& env, size_t index, std::vector<env
                         .options = host_options(hosts_[index], index)};
   // Commands of a process that died may still be on their way.
   if (starts_[index]++ > 0) co_await pause_for(env, kAfterlife);
-  std::unique_ptr<RemoteDrive> drive;
-  while (drive == nullptr) {
-    if (env.stop_token().requested()) co_return;
+  fabric::HostPool pool(env);
+  std::vector<std::unique_ptr<RemoteDrive>> drives;
+  while (drives.size() < hosts_[index].drives && !env.stop_token().requested()) {
     Result<std::unique_ptr<RemoteDrive>> opened =
-        co_await RemoteDrive::open(env, uri, env.stop_token());
-    if (opened) drive = std::move(*opened);
+        co_await RemoteDrive::open(pool, uri, env.stop_token());
+    if (opened) drives.push_back(std::move(*opened));
     if (!opened) co_await pause_for(env, 20_ms);
   }
-  std::vector<Task<void>> workers;
-  for (size_t i = 0; i < kWorkers; ++i) {
-    workers.push_back(run_worker(env, *drive, index * kWorkers + i));
+  if (drives.size() == hosts_[index].drives) {
+    std::vector<Task<void>> workers;
+    for (size_t i = 0; i < kWorkers; ++i) {
+      workers.push_back(run_worker(env, *drives[i % drives.size()], index * kWorkers + i));
+    }
+    workers.push_back(run_rival(env, *drives.back(), index));
+    co_await task::when_all(std::move(workers));
   }
-  workers.push_back(run_rival(env, *drive, index));
-  co_await task::when_all(std::move(workers));
-  co_await drive->close();
+  for (const auto& drive : drives) co_await drive->close();
 }
 
 Task<void> FabricWorkload::run_worker(env::Env& env, RemoteDrive& drive, size_t index) {

@@ -29,6 +29,7 @@ struct HostKind {
   bool two_paths = false;
   bool digests = false;
   uint16_t queues = 1;
+  size_t drives = 1;  // that share the host's controllers, workers in turn
 };
 
 // What compare-and-writes of all hosts did to one shared block. They are durable, so that a power

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = sim::Fault::Kind;
 
-const std::vector<HostKind> kHosts = {{.name = "plain"},
+const std::vector<HostKind> kHosts = {{.name = "plain", .drives = 2},
                                       {.name = "paths", .two_paths = true, .queues = 2},
                                       {.name = "digests", .digests = true, .queues = 2}};
 
@@ -64,7 +64,7 @@ TEST(FabricHostFaults, LoseNothingThatWasPromised) {
 TEST(FabricFlippedBits, AreNoticedAndAskedAgain) {
   static const std::vector<HostKind> kDigests = {
       {.name = "one", .digests = true},
-      {.name = "two", .two_paths = true, .digests = true, .queues = 2}};
+      {.name = "two", .two_paths = true, .digests = true, .queues = 2, .drives = 2}};
   sim::Scenario each = scenario("fabric bits", kDigests);
   each.draw = [](sim::ClusterOptions& options, Rng& rng) {
     sim::draw_options(options, rng);

@@ -13,8 +13,8 @@ namespace cairn::target_tests {
 namespace {
 
 TEST(Memory, OfAConnectionIsBounded) {
-  EXPECT_LE(fabric::TargetConnection::memory_max(128), 140'000u);
-  EXPECT_LE(sizeof(fabric::TcpCommand), 480u);
+  EXPECT_LE(fabric::TargetConnection::memory_max(128), 145'000u);
+  EXPECT_LE(sizeof(fabric::TcpCommand), 512u);
   EXPECT_LE(sizeof(fabric::TargetConnection), 2048u);
 }
 

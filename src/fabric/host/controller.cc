@@ -15,20 +15,21 @@
 
 namespace cairn::fabric {
 
-HostController::HostController(env::Env& env, const HostSession::Options& options, User* user)
-    : env_(env), options_(options), user_(user) {}
+HostController::HostController(env::Env& env, const HostSession::Options& options)
+    : env_(env), options_(options) {}
 
 HostController::~HostController() {
-  CHECK(session_ == nullptr, "a controller is closed before it is destroyed");
+  CHECK(session_ == nullptr && users_.empty(), "a controller is closed before it is destroyed");
 }
 
 void HostController::start() { gate_.spawn(run()); }
 
-task::Task<Result<void>> HostController::first_attempt(task::CancelToken token) {
-  const Result<void> waited = co_await first_.wait(token);
-  if (!waited) co_return waited;
-  co_return first_result_;
+void HostController::join(User& user) {
+  users_.push_back(user);
+  hurry_.set();
 }
+
+void HostController::leave(User& user) { user.unlink(); }
 
 task::Task<void> HostController::close() {
   closing_.request();
@@ -43,15 +44,13 @@ task::Task<void> HostController::run() {
     // A process that is to end does not come back; one that crashed cannot even try.
     if (closing_.requested() || env_.stop_token().requested()) break;
     if (std::exchange(try_at_once_, false)) continue;
-    const Result<void> slept = co_await task::sleep_for(env_, next_pause(), closing_.token());
-    if (!slept || env_.stop_token().requested()) break;
+    hurry_.reset();
+    task::Deadline pause(env_, env_.now() + next_pause(), closing_.token());
+    const Result<void> hurried = co_await hurry_.wait(pause.token());
+    if ((!hurried && !pause.expired()) || env_.stop_token().requested()) break;
   }
   is_stopped_ = true;
-  if (!first_.is_set()) {
-    first_result_ = fail(last_error_.value_or(Error(Errc::kCancelled, "connecting")));
-    first_.set();
-  }
-  if (user_ != nullptr) user_->controller_stopped();
+  users_.for_each([](User& user) { user.controller_stopped(); });
 }
 
 // From the first SYN to the last FIN. The error it ended with; always one.
@@ -60,39 +59,43 @@ task::Task<Result<void>> HostController::one_session() {
   session_ = std::make_unique<HostSession>(env_, options_, user);
   lost_.reset();
   Result<void> opened = co_await session_->open(closing_.token());
-  if (opened && user_ != nullptr) {
-    opened = co_await user_->controller_opened(*session_, closing_.token());
-  }
   if (opened && session_->lost()) opened = fail(*session_->lost());
   refused_ = session_->is_refused();
   try_at_once_ = session_->wants_flow_control();
   options_.flow_control = options_.flow_control || try_at_once_;
-  if (!first_.is_set() && !try_at_once_) {
-    first_result_ = opened;
-    first_.set();
-  }
   Error why(Errc::kClosed, "the host closed the controller");
   if (opened) {
     is_live_ = true;
     failures_ = 0;
     ++sessions_;
     env_.trace().record("host.live", sessions_);
-    if (user_ != nullptr) user_->controller_live();
+    users_.for_each([](User& each) { each.controller_live(); });
     if (!session_->lost() && !closing_.requested()) {
       const Result<void> ended = co_await lost_.wait();
       CHECK(ended.has_value(), "nobody cancels this wait");
     }
     is_live_ = false;
     if (session_->lost()) why = *session_->lost();
+    users_.for_each([&why](User& each) { each.controller_lost(why); });
   } else {
     ++failures_;
     why = opened.error();
     env_.trace().record("host.attempt_failed", static_cast<uint64_t>(why.code()), failures_);
+    if (!try_at_once_) users_.for_each([&why](User& each) { each.controller_failed(why); });
   }
-  if (opened && user_ != nullptr) user_->controller_lost(why);
   co_await session_->close();
+  past_ = traffic();
   session_.reset();
   co_return fail(why);
+}
+
+LaneTraffic HostController::traffic() const {
+  LaneTraffic all = past_;
+  if (session_ == nullptr) return all;
+  for (const HostLane& lane : session_->lanes()) {
+    if (lane.queue_id != 0) all.add(lane.traffic);
+  }
+  return all;
 }
 
 void HostController::session_lost(const Error&) {
@@ -101,7 +104,7 @@ void HostController::session_lost(const Error&) {
 }
 
 void HostController::session_event(const nvme::AsynchronousEvent& event) {
-  if (user_ != nullptr) user_->controller_event(event);
+  users_.for_each([&event](User& user) { user.controller_event(event); });
 }
 
 Duration HostController::next_pause() {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/list.h"
 #include "env/env.h"
 #include "fabric/host/session.h"
 #include "task/cancel.h"
@@ -22,15 +23,14 @@ namespace cairn::fabric {
 // core. Closed before it is destroyed.
 class HostController final : private HostSession::User {
  public:
-  // Who needs the controller. Must outlive it.
-  class User {
+  // Who needs the controller; any number of them. In none of these calls may one join or leave.
+  class User : public ListHook<HostController> {
    public:
-    // A new session, before anybody else may use it: what fails here makes the attempt fail.
-    virtual task::Task<Result<void>> controller_opened(HostSession& session,
-                                                       task::CancelToken token) = 0;
     // session() is there from now on, or not any more.
     virtual void controller_live() = 0;
     virtual void controller_lost(const Error& why) = 0;
+    // An attempt to connect has failed; others follow.
+    virtual void controller_failed(const Error& why) = 0;
     // It will not come back: the process is to end, or close() was called.
     virtual void controller_stopped() = 0;
     virtual void controller_event(const nvme::AsynchronousEvent& event) = 0;
@@ -39,14 +39,16 @@ class HostController final : private HostSession::User {
     ~User() = default;
   };
 
-  // `options` with the host's names filled in (name_host). `user` may be null.
-  HostController(env::Env& env, const HostSession::Options& options, User* user);
+  // `options` with the host's names filled in (name_host).
+  HostController(env::Env& env, const HostSession::Options& options);
   ~HostController();
 
-  // Begins to connect.
+  // Begins to connect. Once.
   void start();
-  // Waits until the first attempt has ended: its result. kCancelled, kTimedOut: by the token.
-  task::Task<Result<void>> first_attempt(task::CancelToken token);
+  // `user` hears of what happens from now on, until it leaves; it must live until then. Somebody
+  // new is a reason to try again at once.
+  void join(User& user);
+  void leave(User& user);
   // Ends the session in good order and stops. Also when start() was never called. Once.
   task::Task<void> close();
 
@@ -57,7 +59,10 @@ class HostController final : private HostSession::User {
   const std::optional<Error>& last_error() const { return last_error_; }
   // Sessions that became live.
   uint64_t sessions() const { return sessions_; }
+  // What the I/O queues of all sessions have moved, those that ended included.
+  LaneTraffic traffic() const;
   const env::Address& address() const { return options_.address; }
+  const HostSession::Options& options() const { return options_; }
 
  private:
   void session_lost(const Error& why) override;
@@ -68,7 +73,7 @@ class HostController final : private HostSession::User {
 
   env::Env& env_;
   HostSession::Options options_;
-  User* user_;
+  List<User, HostController> users_;
   std::unique_ptr<HostSession> session_;
   bool is_live_ = false;
   bool is_stopped_ = false;
@@ -76,10 +81,10 @@ class HostController final : private HostSession::User {
   bool refused_ = false;
   bool try_at_once_ = false;  // in another way
   uint64_t sessions_ = 0;
+  LaneTraffic past_;  // of sessions that ended
   std::optional<Error> last_error_;
-  task::Event first_;
-  Result<void> first_result_;
   task::Event lost_;
+  task::Event hurry_;  // the pause before the next attempt ends
   task::CancelSource closing_;
   task::Gate gate_;
 };

@@ -10,6 +10,8 @@ namespace cairn::fabric {
 struct HostCredentials {
   nvme::AuthKeys keys;
   nvme::AuthMeans means;
+
+  bool operator==(const HostCredentials&) const = default;
 };
 
 }  // namespace cairn::fabric

@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "fabric/doorbell.h"
 #include "fabric/host/credentials.h"
+#include "fabric/host/lane_options.h"
+#include "nvme/tls_key.h"
 
 namespace cairn::fabric {
 
@@ -30,12 +32,19 @@ struct HostOptions {
   uint16_t queues = 1;       // I/O queues per controller; a target may grant fewer
   uint16_t depth = 128;      // commands outstanding on each; likewise
   DoorbellOptions doorbell;  // of the I/O queues; an admin queue's commands never wait
+  LaneOptionsMap lanes;      // I/O queues that differ
 
   // Files of DH-HMAC-CHAP secrets, this host's and the controller's. Whoever may read files turns
   // them into `credentials`; a session that is given names only refuses to open.
   std::string key_file;
   std::string controller_key_file;
   std::shared_ptr<const HostCredentials> credentials;  // null: none
+
+  // TLS: demanded, with this host's key for the target. The file is turned into `tls_key` as above.
+  bool tls = false;
+  std::string tls_key_file;
+  std::shared_ptr<const nvme::TlsKey> tls_key;
+  nvme::TlsIdentityVersion tls_identity = nvme::TlsIdentityVersion::k1;
 
   Duration authenticate_timeout = 30_s;  // of each queue's transaction
   Duration reauthenticate = 0_s;         // the admin queue's, so often while it lives; 0: never
@@ -51,6 +60,19 @@ struct HostOptions {
   // after silence the keep-alive time as well), because the target may still be executing it.
   Duration quiesce = 1_s;
   uint32_t retries_max = 5;  // of a command that failed and may be tried again
+
+  // How the doorbell of this I/O queue is set, and whether the queue is kept for urgent requests.
+  DoorbellOptions doorbell_of(uint16_t queue_id) const {
+    const auto own = lanes.find(queue_id);
+    return own == lanes.end() ? doorbell : own->second.over(doorbell);
+  }
+  bool is_urgent(uint16_t queue_id) const {
+    const auto own = lanes.find(queue_id);
+    return own != lanes.end() && own->second.urgent;
+  }
+
+  // Credentials are the same when they are one object.
+  bool operator==(const HostOptions&) const = default;
 };
 
 }  // namespace cairn::fabric

@@ -26,11 +26,44 @@ bool is_usable(nvme::AnaState state) {
 
 }  // namespace
 
-Path::Path(env::Env& env, const HostSession::Options& options, uint32_t nsid, User& user)
-    : env_(env), nsid_(nsid), user_(user), controller_(env, options, this) {}
+Path::Path(HostPool& pool, const HostSession::Options& options, uint32_t nsid, User& user)
+    : pool_(pool), env_(pool.env()), options_(options), nsid_(nsid), user_(user) {}
+
+void Path::start() {
+  controller_ = &pool_.take(options_);
+  controller_->join(*this);
+  if (HostSession* session = controller_->session()) begin(*session);
+}
+
+task::Task<Result<void>> Path::first_attempt(task::CancelToken token) {
+  const Result<void> waited = co_await first_.wait(token);
+  if (!waited) co_return waited;
+  co_return first_result_;
+}
+
+void Path::settle_first(const Result<void>& result) {
+  if (first_.is_set()) return;
+  first_result_ = result;
+  first_.set();
+}
+
+void Path::controller_stopped() {
+  settle_first(fail(controller_->last_error().value_or(Error(Errc::kCancelled, "connecting"))));
+  user_.path_changed(*this);
+}
+
+task::Task<void> Path::close() {
+  if (controller_ != nullptr) controller_->leave(*this);
+  settle_first(fail(Errc::kCancelled, "connecting"));
+  if (attending_ != nullptr) attending_->request();
+  co_await gate_.close();
+  HostController* last = std::exchange(controller_, nullptr);
+  if (last != nullptr) co_await pool_.release(*last);
+}
 
 Path::Rank Path::rank() {
-  if (controller_.session() == nullptr || !is_described_) return Rank::kUnusable;
+  const bool is_live = controller_ != nullptr && controller_->session() != nullptr;
+  if (!is_live || !is_reached_ || !is_described_) return Rank::kUnusable;
   switch (ana_state_) {
     case nvme::AnaState::kOptimized:
       return Rank::kOptimized;
@@ -41,14 +74,19 @@ Path::Rank Path::rank() {
   }
 }
 
-task::Task<Result<void>> Path::controller_opened(HostSession& session, task::CancelToken token) {
+void Path::begin(HostSession& session) {
+  is_reached_ = false;
   namespaces_changed_ = ana_changed_ = false;
+  gate_.spawn(attend(session));
+}
+
+task::Task<Result<void>> Path::learn(HostSession& session, task::CancelToken token) {
   Result<void> described = co_await describe(session, token);
   if (!described) co_return described;
   const Result<nvme::AnaState> state = co_await read_ana_state(session, info_->ana_group, token);
   if (!state) co_return fail(state.error());
   set_ana_state(*state);
-  session.gate().spawn(follow(session));
+  is_reached_ = true;
   co_return Result<void>{};
 }
 
@@ -84,33 +122,58 @@ void Path::failed(nvme::Status status) {
   if (is_new) news_.set();
 }
 
-// One per session: learns what has changed when the controller says so, and asks now and then for
-// the state of a path that cannot be used.
-task::Task<void> Path::follow(HostSession& session) {
+// One per session, from its beginning to its end or that of the path.
+task::Task<void> Path::attend(HostSession& session) {
+  if (Result<void> entered = session.gate().enter(); !entered) co_return;
+  task::CancelSource ending(session.closing_token());
+  attending_ = &ending;
+  const bool known = co_await learn_until_known(session, ending.token());
+  if (known) co_await follow(session, ending.token());
+  attending_ = nullptr;
+  session.gate().leave();
+}
+
+// A namespace that is not there may come; others use the controller meanwhile.
+task::Task<bool> Path::learn_until_known(HostSession& session, task::CancelToken token) {
+  for (Duration pause = kWatchPause;; pause = std::min(pause * 2, kWatchPauseMax)) {
+    const Result<void> known = co_await learn(session, token);
+    settle_first(known || !session.lost() ? known : fail(*session.lost()));
+    if (token.requested() || session.lost()) co_return false;
+    if (known) break;
+    env_.trace().record("host.path_unknown", nsid_, static_cast<uint64_t>(known.error().code()));
+    const Result<void> slept = co_await task::sleep_for(env_, pause, token);
+    if (!slept) co_return false;
+  }
+  user_.path_changed(*this);
+  co_return true;
+}
+
+// Learns what has changed when the controller says so, and asks now and then for the state of a
+// path that cannot be used.
+task::Task<void> Path::follow(HostSession& session, task::CancelToken token) {
   Duration pause = kWatchPause;
-  while (!session.lost()) {
-    co_await wait_for_news(session, pause);
-    if (session.lost()) co_return;
-    if (std::exchange(namespaces_changed_, false)) co_await read_changes(session);
-    if (session.lost()) co_return;
+  for (;;) {
+    co_await wait_for_news(pause, token);
+    if (token.requested()) co_return;
+    if (std::exchange(namespaces_changed_, false)) co_await read_changes(session, token);
+    if (token.requested()) co_return;
     pause = is_usable(ana_state_) ? kWatchPause : std::min(pause * 2, kWatchPauseMax);
     if (!std::exchange(ana_changed_, false) && is_usable(ana_state_)) continue;
-    const Result<nvme::AnaState> state =
-        co_await read_ana_state(session, info_->ana_group, session.closing_token());
-    if (session.lost()) co_return;
+    const Result<nvme::AnaState> state = co_await read_ana_state(session, info_->ana_group, token);
+    if (token.requested()) co_return;
     if (state) set_ana_state(*state);
   }
 }
 
-task::Task<void> Path::wait_for_news(HostSession& session, Duration pause) {
+task::Task<void> Path::wait_for_news(Duration pause, task::CancelToken token) {
   // Of a path that has just failed only the controller's own word is news.
   if (is_usable(ana_state_)) {
-    const Result<void> waited = co_await news_.wait(session.closing_token());
+    const Result<void> waited = co_await news_.wait(token);
     if (!waited) co_return;
   }
   if (!is_usable(ana_state_) && !ana_changed_ && !namespaces_changed_) {
     news_.reset();
-    task::Deadline deadline(env_, env_.now() + pause, session.closing_token());
+    task::Deadline deadline(env_, env_.now() + pause, token);
     const Result<void> waited = co_await news_.wait(deadline.token());
     env_.trace().record("host.path_news", waited.has_value() ? 1 : 0);
   }
@@ -118,21 +181,21 @@ task::Task<void> Path::wait_for_news(HostSession& session, Duration pause) {
 }
 
 // Reading the list lets the controller tell of the next change.
-task::Task<void> Path::read_changes(HostSession& session) {
+task::Task<void> Path::read_changes(HostSession& session, task::CancelToken token) {
   std::vector<std::byte> list(sizeof(nvme::ChangedNamespacesPage));
   const LogRequest request{.page = nvme::LogPage::kChangedNamespaces};
-  const Result<void> read = co_await get_log(session, request, list, session.closing_token());
-  if (!read && session.lost()) co_return;
-  const Result<void> described = co_await describe(session, session.closing_token());
+  const Result<void> read = co_await get_log(session, request, list, token);
+  if (!read && token.requested()) co_return;
+  const Result<void> described = co_await describe(session, token);
   env_.trace().record("host.namespace_changed", nsid_, described.has_value() ? 1 : 0);
-  if (!session.lost()) user_.path_changed(*this);
+  if (!token.requested()) user_.path_changed(*this);
 }
 
 void Path::set_ana_state(nvme::AnaState state) {
   if (state == ana_state_) return;
   env_.trace().record("host.ana", static_cast<uint64_t>(state));
   ana_state_ = state;
-  if (controller_.session() != nullptr) user_.path_changed(*this);
+  if (controller_->session() != nullptr) user_.path_changed(*this);
 }
 
 }  // namespace cairn::fabric

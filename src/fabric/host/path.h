@@ -8,17 +8,20 @@
 #include "base/error.h"
 #include "env/env.h"
 #include "fabric/host/controller.h"
+#include "fabric/host/host_pool.h"
 #include "fabric/host/namespace_info.h"
 #include "fabric/host/session.h"
 #include "nvme/ana_format.h"
 #include "nvme/status_format.h"
+#include "task/cancel.h"
+#include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::fabric {
 
-// A controller that reconnects by itself, what it last said of the namespace, and how well it
-// reaches it. On one core; closed before it is destroyed.
+// A controller that reconnects by itself and that others may use too, what it last said of the
+// namespace, and how well it reaches it. On one core; closed before it is destroyed.
 class Path final : private HostController::User {
  public:
   // Who uses the path. Must outlive it.
@@ -36,20 +39,24 @@ class Path final : private HostController::User {
   // Lower is better.
   enum class Rank : uint8_t { kOptimized, kNonOptimized, kUnusable };
 
-  Path(env::Env& env, const HostSession::Options& options, uint32_t nsid, User& user);
+  // The pool outlives the path.
+  Path(HostPool& pool, const HostSession::Options& options, uint32_t nsid, User& user);
 
-  void start() { controller_.start(); }
-  task::Task<Result<void>> first_attempt(task::CancelToken token) {
-    return controller_.first_attempt(token);
-  }
-  task::Task<void> close() { return controller_.close(); }
+  void start();
+  // Waits until it is known whether the first attempt to reach the namespace has succeeded, and
+  // gives the outcome: errors of HostSession::open and read_namespace. kCancelled, kTimedOut: by
+  // the token.
+  task::Task<Result<void>> first_attempt(task::CancelToken token);
+  // Once, also when start() was never called.
+  task::Task<void> close();
 
   Rank rank();
   // Of a usable path.
-  HostSession& session() { return *controller_.session(); }
+  HostSession& session() { return *controller_->session(); }
   // It will never be usable again.
-  bool is_stopped() const { return controller_.is_stopped(); }
-  HostController& controller() { return controller_; }
+  bool is_stopped() const { return controller_ != nullptr && controller_->is_stopped(); }
+  // After start().
+  HostController& controller() { return *controller_; }
   const std::optional<NamespaceInfo>& info() const { return info_; }
   nvme::AnaState ana_state() const { return ana_state_; }
 
@@ -58,29 +65,40 @@ class Path final : private HostController::User {
   void failed(nvme::Status status);
 
  private:
-  task::Task<Result<void>> controller_opened(HostSession& session,
-                                             task::CancelToken token) override;
-  void controller_live() override { user_.path_changed(*this); }
+  void controller_live() override { begin(*controller_->session()); }
   void controller_lost(const Error&) override { user_.path_changed(*this); }
-  void controller_stopped() override { user_.path_changed(*this); }
+  void controller_failed(const Error& why) override { settle_first(fail(why)); }
+  void controller_stopped() override;
   void controller_event(const nvme::AsynchronousEvent& event) override;
+  void begin(HostSession& session);
+  void settle_first(const Result<void>& result);
+  task::Task<Result<void>> learn(HostSession& session, task::CancelToken token);
   task::Task<Result<void>> describe(HostSession& session, task::CancelToken token);
-  task::Task<void> follow(HostSession& session);
-  task::Task<void> wait_for_news(HostSession& session, Duration pause);
-  task::Task<void> read_changes(HostSession& session);
+  task::Task<void> attend(HostSession& session);
+  task::Task<bool> learn_until_known(HostSession& session, task::CancelToken token);
+  task::Task<void> follow(HostSession& session, task::CancelToken token);
+  task::Task<void> wait_for_news(Duration pause, task::CancelToken token);
+  task::Task<void> read_changes(HostSession& session, task::CancelToken token);
   void set_ana_state(nvme::AnaState state);
 
+  HostPool& pool_;
   env::Env& env_;
+  const HostSession::Options options_;
   const uint32_t nsid_;
   User& user_;
   std::optional<NamespaceInfo> info_;
   nvme::AnaState ana_state_ = nvme::AnaState::kOptimized;
   bool is_described_ = true;  // the namespace is the one it was
+  bool is_reached_ = false;   // this session has told what it is and how well it reaches it
   // News for follow(), which serves one after the other however many come.
   task::Event news_;
   bool namespaces_changed_ = false;
   bool ana_changed_ = false;
-  HostController controller_;
+  task::Event first_;
+  Result<void> first_result_;
+  HostController* controller_ = nullptr;     // the pool's
+  task::CancelSource* attending_ = nullptr;  // ends what is done with the session
+  task::Gate gate_;
 };
 
 }  // namespace cairn::fabric

@@ -48,12 +48,22 @@ HostQueue::HostQueue(env::Env& env, const Options& options, Owner& owner)
 
 HostQueue::~HostQueue() { CHECK(outstanding() == 0, "a queue is closed before it is destroyed"); }
 
-task::Task<Result<void>> HostQueue::open(task::CancelToken token) {
-  task::Deadline deadline(env_, env_.now() + options_.connect_timeout, token);
+task::Task<Result<void>> HostQueue::connect(task::CancelToken token) {
   Result<std::unique_ptr<env::Stream>> stream =
-      co_await env::connect_stream(env_, options_.address, {}, deadline.token());
+      co_await env::connect_stream(env_, options_.address, {}, token);
+  if (stream && options_.tls) {
+    const SecureWish wish{.timeout = options_.connect_timeout, .lingering = lingering_};
+    stream = co_await secure(env_, std::move(*stream), *options_.tls, wish, token);
+  }
   if (!stream) co_return fail(stream.error());
   stream_ = std::move(*stream);
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> HostQueue::open(task::CancelToken token) {
+  task::Deadline deadline(env_, env_.now() + options_.connect_timeout, token);
+  Result<void> connected = co_await connect(deadline.token());
+  if (!connected) co_return connected;
   receiver_.emplace(*stream_, kHostStagingSize);
   greeting_size_ = nvme::build_ic_req(
       greeting_, {.header_digest = options_.header_digest, .data_digest = options_.data_digest});
@@ -96,6 +106,9 @@ void HostQueue::stop(const Error& why) {
 task::Task<void> HostQueue::close() {
   stop(Error(Errc::kClosed, "the host closed the connection"));
   co_await gate_.close();
+  receiver_.reset();
+  stream_.reset();
+  co_await lingering_.close();
   env_.disarm(age_timer_);
   env_.disarm(grace_timer_);
 }
@@ -112,6 +125,18 @@ void HostQueue::hand_back(const Error& why) {
     command->transport = fail(error);
     command->done(*command);
   }
+}
+
+HostLane HostQueue::lane() const {
+  LaneTraffic traffic{.out = doorbell_.counters(), .in = {}};
+  if (receiver_) traffic.in = receiver_->counters();
+  return {.core = env_.core(),
+          .address = options_.address,
+          .queue_id = options_.id,
+          .depth = options_.slots,
+          .in_flight = outstanding(),
+          .doorbell = options_.doorbell,
+          .traffic = traffic};
 }
 
 // --- slots --------------------------------------------------------------------------------------

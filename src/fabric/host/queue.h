@@ -15,8 +15,10 @@
 #include "env/env.h"
 #include "fabric/doorbell.h"
 #include "fabric/host/command.h"
+#include "fabric/host/lane.h"
 #include "fabric/host/options.h"
 #include "fabric/host/piece_cursor.h"
+#include "fabric/host/tls.h"
 #include "fabric/receiver.h"
 #include "nvme/pdu.h"
 #include "nvme/pdu_build.h"
@@ -58,6 +60,7 @@ class HostQueue {
     Duration command_timeout;
     Duration cancel_timeout;
     DoorbellOptions doorbell;
+    std::optional<HostTls> tls;  // none: the connection is plain
   };
 
   HostQueue(env::Env& env, const Options& options, Owner& owner);
@@ -66,7 +69,8 @@ class HostQueue {
   HostQueue& operator=(const HostQueue&) = delete;
 
   // Connects and exchanges ICReq and ICResp. kUnreachable, kReset, kClosed, kTimedOut, kCancelled,
-  // kInvalid (what came is no NVMe/TCP). Commands may be submitted afterwards. Once.
+  // kInvalid (what came is no NVMe/TCP), kDenied, kUnsupported (TLS: tls.h). Commands may be
+  // submitted afterwards. Once.
   task::Task<Result<void>> open(task::CancelToken token);
   // Ends the connection soon; commands then come back with `why`.
   void stop(const Error& why);
@@ -80,7 +84,8 @@ class HostQueue {
   uint32_t room() const { return open_ ? free_count_ : 0; }
   uint32_t outstanding() const { return static_cast<uint32_t>(slots_.size()) - free_count_; }
   Time last_heard() const { return last_heard_; }
-  const LaneCounters& lane() const { return doorbell_.counters(); }
+  // As it is now; also after it has ended.
+  HostLane lane() const;
 
   // Takes a command; there must be room for it and its second.
   void submit(HostCommand& command);
@@ -134,6 +139,7 @@ class HostQueue {
   };
 
   // Life (queue.cc).
+  task::Task<Result<void>> connect(task::CancelToken token);
   task::Task<void> run();
   void hand_back(const Error& why);
   void submit_one(HostCommand& command, bool no_delay);
@@ -166,6 +172,7 @@ class HostQueue {
 
   // Writing (queue_write.cc).
   task::Task<void> write_loop();
+  Result<void> send_now();
   void gather();
   void begin_pdu(Slot& slot);
   void begin_capsule(Slot& slot);
@@ -223,6 +230,7 @@ class HostQueue {
   task::CancelSource ending_;
   std::optional<Error> why_;
   task::Gate gate_;
+  task::Gate lingering_;  // what the stream leaves behind
   QueueTimer age_timer_;
   QueueTimer grace_timer_;
   QueueTimer linger_timer_;

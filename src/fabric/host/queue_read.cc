@@ -41,6 +41,11 @@ bool HostQueue::refuse(nvme::PduFault fault, Bytes header) {
 HostQueue::Step HostQueue::take_what_is_here() {
   while (!why_) {
     const Bytes here = receiver_->bytes();
+    // An alert of TLS is shorter than any PDU.
+    if (!rules_.established && looks_like_tls_alert(here)) {
+      why_ = Error(Errc::kUnsupported, kTargetDemandsTls);
+      return Step::kEnd;
+    }
     if (here.size() < sizeof(nvme::CommonHeader)) return Step::kMore;
     const auto common = load<nvme::CommonHeader>(here);
     const nvme::PduResult<uint32_t> header_size = nvme::check_common_header(common, rules_);
@@ -54,6 +59,7 @@ HostQueue::Step HostQueue::take_what_is_here() {
       refuse(pdu.error(), here.first(std::min<size_t>(here.size(), common.header_length)));
       return Step::kEnd;
     }
+    receiver_->note_pdu();
     Step step = Step::kMore;
     if (!take_pdu(*pdu, step)) return Step::kEnd;
     if (step == Step::kFill) return step;

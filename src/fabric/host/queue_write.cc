@@ -35,7 +35,10 @@ task::Task<void> HostQueue::write_loop() {
     gather();
     while (!pieces_.empty()) {
       doorbell_.left(piece_messages_, piece_bytes_, out_.empty() && current_ == nullptr);
-      const Result<void> sent = co_await stream_->write(std::span(pieces_), ending_.token());
+      Result<void> sent = send_now();
+      if (sent && !pieces_.empty()) {
+        sent = co_await stream_->write(std::span(pieces_), ending_.token());
+      }
       write_done();
       if (!sent) {
         stop(sent.error());
@@ -45,6 +48,15 @@ task::Task<void> HostQueue::write_loop() {
     }
     if (reading_ended_) co_return;
   }
+}
+
+// Hands over what the stream takes without waiting; the rest stays in pieces_.
+Result<void> HostQueue::send_now() {
+  if (ending_.requested()) return fail(Errc::kCancelled, "the connection ends");
+  const Result<size_t> taken = stream_->write_now(pieces_);
+  if (!taken) return fail(taken.error());
+  drop_front(pieces_, *taken);
+  return {};
 }
 
 void HostQueue::gather() {

@@ -16,10 +16,19 @@ namespace {
 // Records are cheap, but not for every combination of options.
 constexpr size_t kPartsMax = 16384;
 
+// Parts for what fits into the lanes that are kept for urgent requests, but never so many that
+// others could not go on.
+size_t kept_for_urgent(const HostOptions& options, size_t parts) {
+  size_t lanes = 0;
+  for (uint16_t id = 1; id <= options.queues; ++id) lanes += options.is_urgent(id) ? 1 : 0;
+  if (lanes == options.queues) return 0;
+  return std::min(lanes * options.depth, parts - 2);
+}
+
 }  // namespace
 
-RemoteDrive::RemoteDrive(env::Env& env, const Uri& uri)
-    : env_(env),
+RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri)
+    : env_(pool.env()),
       options_(uri.options),
       delay_timer_(&RemoteDrive::on_delay),
       loss_timer_(&RemoteDrive::on_loss) {
@@ -27,7 +36,7 @@ RemoteDrive::RemoteDrive(env::Env& env, const Uri& uri)
   for (const env::Address& address : uri.paths) {
     const HostSession::Options options{.address = address, .nqn = uri.nqn, .host = uri.options};
     Path::User& user = *this;
-    paths_.push_back(std::make_unique<Path>(env, options, uri.nsid, user));
+    paths_.push_back(std::make_unique<Path>(pool, options, uri.nsid, user));
   }
   // A pair needs two.
   const size_t wanted = uri.paths.size() * uri.options.queues * uri.options.depth;
@@ -36,19 +45,36 @@ RemoteDrive::RemoteDrive(env::Env& env, const Uri& uri)
     free_.push_back(*parts_.back());
   }
   free_count_ = parts_.size();
+  kept_parts_ = kept_for_urgent(uri.options, parts_.size());
 }
 
 RemoteDrive::~RemoteDrive() {
-  CHECK(free_count_ == parts_.size() && waiting_.empty(), "nothing is in flight when a drive goes");
+  CHECK(free_count_ == parts_.size() && waiting_.empty() && urgent_.empty(),
+        "nothing is in flight when a drive goes");
 }
 
 task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(env::Env& env, Uri uri,
                                                                    task::CancelToken token) {
+  auto own = std::make_unique<HostPool>(env);
+  HostPool& pool = *own;
+  return open_in(pool, std::move(own), std::move(uri), token);
+}
+
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(HostPool& pool, Uri uri,
+                                                                   task::CancelToken token) {
+  return open_in(pool, nullptr, std::move(uri), token);
+}
+
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open_in(HostPool& pool,
+                                                                      std::unique_ptr<HostPool> own,
+                                                                      Uri uri,
+                                                                      task::CancelToken token) {
   if (uri.is_discovery() || uri.paths.empty()) {
     co_return fail(Errc::kInvalid, "the URI names no subsystem");
   }
-  name_host(env, uri.options);
-  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(env, uri));
+  pool.name(uri.options);
+  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(pool, uri));
+  drive->own_pool_ = std::move(own);
   for (const auto& path : drive->paths_) path->start();
   for (const auto& path : drive->paths_) drive->gate_.spawn(drive->note_attempt(*path));
   Result<void> settled = co_await drive->settled_.wait(token);
@@ -66,7 +92,8 @@ task::Task<void> RemoteDrive::note_attempt(Path& path) {
 }
 
 task::Task<void> RemoteDrive::close() {
-  CHECK(waiting_.empty() && free_count_ == parts_.size(), "a drive is closed when it is idle");
+  CHECK(waiting_.empty() && urgent_.empty() && free_count_ == parts_.size(),
+        "a drive is closed when it is idle");
   is_closing_ = true;
   std::vector<task::Task<void>> closing;
   closing.reserve(paths_.size());
@@ -86,7 +113,8 @@ void RemoteDrive::start(drive::DriveOp& op) {
   }
   if (is_failing_) return op.complete(fail(Errc::kUnreachable, "no path to the namespace"));
   new (op.scratch) Progress();
-  waiting_.push_back(op);
+  const bool overtakes = kept_parts_ > 0 && op.request.is_urgent();
+  (overtakes ? urgent_ : waiting_).push_back(op);
   issue();
 }
 
@@ -117,6 +145,17 @@ task::Task<Result<nvme::Cqe>> RemoteDrive::execute(nvme::Sqe sqe, MutableBytes d
   Result<nvme::Cqe> answer = co_await session.io(sqe, data, token);
   session.gate().leave();
   co_return answer;
+}
+
+std::vector<HostLane> RemoteDrive::lanes() const {
+  std::vector<HostLane> all;
+  for (const auto& path : paths_) {
+    const HostSession* session = path->controller().session();
+    if (session == nullptr) continue;
+    const std::vector<HostLane> its = session->lanes();
+    all.insert(all.end(), its.begin(), its.end());
+  }
+  return all;
 }
 
 // --- paths --------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@
 #include "drive/drive.h"
 #include "env/env.h"
 #include "fabric/host/command.h"
+#include "fabric/host/host_pool.h"
+#include "fabric/host/lane.h"
 #include "fabric/host/namespace_info.h"
 #include "fabric/host/options.h"
 #include "fabric/host/path.h"
@@ -46,6 +48,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   // (no such namespace), kUnsupported (a format that no Drive has). kInvalid: a discovery URI.
   static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(env::Env& env, Uri uri,
                                                                task::CancelToken token = {});
+  // The same, over controllers that it shares with the pool's other drives. The pool outlives it.
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(HostPool& pool, Uri uri,
+                                                               task::CancelToken token = {});
   ~RemoteDrive() override;
 
   const drive::Geometry& geometry() const override { return info_.geometry; }
@@ -58,6 +63,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
 
   const NamespaceInfo& info() const { return info_; }
   std::span<const std::unique_ptr<Path>> paths() const { return paths_; }
+  // Of the paths that are connected, as they are now; of a pool's drives, all see the same.
+  std::vector<HostLane> lanes() const;
 
   struct Counters {
     uint64_t commands = 0;  // sent
@@ -105,7 +112,10 @@ class RemoteDrive final : public drive::Drive, private Path::User {
     RemoteDrive* drive = nullptr;
   };
 
-  RemoteDrive(env::Env& env, const Uri& uri);
+  RemoteDrive(HostPool& pool, const Uri& uri);
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open_in(HostPool& pool,
+                                                                  std::unique_ptr<HostPool> own,
+                                                                  Uri uri, task::CancelToken token);
   task::Task<void> note_attempt(Path& path);
 
   // Drive (remote_drive.cc).
@@ -117,6 +127,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
 
   // Making commands (remote_parts.cc).
   void issue();
+  void issue_from(List<drive::DriveOp, drive::DriveOp>& waiting, size_t kept);
   void issue_part(drive::DriveOp& op);
   void issue_pair(drive::DriveOp& op);
   Part& take_part(drive::DriveOp& op);
@@ -144,6 +155,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   static void on_loss(task::Timer& timer);
   static Progress& progress(drive::DriveOp& op) { return *reinterpret_cast<Progress*>(op.scratch); }
 
+  std::unique_ptr<HostPool> own_pool_;  // of a drive that shares with nobody
   env::Env& env_;
   const HostOptions options_;
   std::vector<std::unique_ptr<Path>> paths_;
@@ -162,7 +174,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   size_t free_count_ = 0;
   List<Part, QueueTag> ready_;
   List<Part, QueueTag> delayed_;
+  size_t kept_parts_ = 0;                         // for urgent requests
   List<drive::DriveOp, drive::DriveOp> waiting_;  // not wholly issued
+  List<drive::DriveOp, drive::DriveOp> urgent_;   // the same, where some parts are kept for them
   bool is_failing_ = false;                       // no path for too long
   DriveTimer delay_timer_;
   DriveTimer loss_timer_;

@@ -88,16 +88,22 @@ uint64_t RemoteDrive::next_blocks(const Request& request, uint64_t done) const {
   return std::min(left, step - at % step);
 }
 
-// Hands parts to requests, first come first served, while there are any.
+// Hands parts to requests, first come first served, while there are any; some are kept for urgent
+// ones where these have lanes of their own.
 void RemoteDrive::issue() {
   if (is_failing_) return;  // see fail_all()
-  while (DriveOp* op = waiting_.front()) {
+  issue_from(urgent_, 0);
+  issue_from(waiting_, kept_parts_);
+}
+
+void RemoteDrive::issue_from(List<DriveOp, DriveOp>& waiting, size_t kept) {
+  while (DriveOp* op = waiting.front()) {
     if (op->request.kind == Kind::kCompareAndWrite) {
-      if (free_count_ < 2) return;
-      waiting_.pop_front();
+      if (free_count_ < kept + 2) return;
+      waiting.pop_front();
       issue_pair(*op);
     } else {
-      if (free_count_ == 0) return;
+      if (free_count_ <= kept) return;
       issue_part(*op);
     }
   }
@@ -158,8 +164,7 @@ void RemoteDrive::fill_part(Part& part, uint64_t first, uint32_t blocks) {
   const IoOpcode opcode = opcode_of(request.kind, discards_by_zeroes());
   part.sqe = nvme::Sqe::make(opcode, info_.nsid);
   part.changes = request.writes();
-  part.no_delay = request.no_delay || request.durable || opcode == IoOpcode::kFlush ||
-                  request.priority <= drive::Priority::kHigh;
+  part.no_delay = request.is_urgent();
   part.data = {};
   part.skip = part.length = 0;
   const Lba start(request.lba.value() + first);

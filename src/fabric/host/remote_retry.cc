@@ -199,12 +199,13 @@ void RemoteDrive::settle(DriveOp& op) {
 void RemoteDrive::fail_all(const Error& why) {
   while (Part* part = ready_.front()) finish(*part, fail(why));
   while (Part* part = delayed_.front()) finish(*part, fail(why));
-  while (DriveOp* op = waiting_.front()) {
-    op->ListHook<DriveOp>::unlink();
-    Progress& progress = RemoteDrive::progress(*op);
-    progress.has_failed = true;
-    progress.error = why;
-    settle(*op);
+  for (List<DriveOp, DriveOp>* list : {&urgent_, &waiting_}) {
+    while (DriveOp* op = list->pop_front()) {
+      Progress& progress = RemoteDrive::progress(*op);
+      progress.has_failed = true;
+      progress.error = why;
+      settle(*op);
+    }
   }
 }
 

@@ -43,7 +43,8 @@ HostSession::HostSession(env::Env& env, const Options& options, User& user)
     : env_(env), options_(options), user_(user) {}
 
 HostSession::~HostSession() {
-  CHECK(waiting_.empty() && admin_waiting_.empty(), "a session is closed before it is destroyed");
+  CHECK(waiting_.empty() && urgent_waiting_.empty() && admin_waiting_.empty(),
+        "a session is closed before it is destroyed");
 }
 
 void HostSession::lose(const Error& why) {
@@ -69,7 +70,7 @@ void HostSession::hand_back(HostCommand& command, const Error& why) {
 }
 
 void HostSession::hand_back_waiting() {
-  for (List<HostCommand, HostCommand>* list : {&waiting_, &admin_waiting_}) {
+  for (List<HostCommand, HostCommand>* list : {&urgent_waiting_, &waiting_, &admin_waiting_}) {
     while (HostCommand* command = list->pop_front()) hand_back(*command, *lost_);
   }
 }
@@ -111,24 +112,43 @@ uint32_t HostSession::capacity() const {
   return total;
 }
 
+std::vector<HostLane> HostSession::lanes() const {
+  std::vector<HostLane> lanes;
+  if (admin_ != nullptr) lanes.push_back(admin_->lane());
+  for (const auto& queue : io_) lanes.push_back(queue->lane());
+  return lanes;
+}
+
 HostQueue* HostSession::pick(const HostCommand& command) {
-  const uint32_t needed = command.second != nullptr ? 2 : 1;
+  const uint32_t room = command.second != nullptr ? 2 : 1;
+  const bool some_are_kept = urgent_queues_ > 0 && urgent_queues_ < io_.size();
+  if (some_are_kept && command.no_delay) {
+    if (HostQueue* queue = pick_among(true, room)) return queue;
+  }
+  return pick_among(!some_are_kept && urgent_queues_ > 0, room);
+}
+
+// In turn among the queues that are kept for urgent commands, or among the others.
+HostQueue* HostSession::pick_among(bool urgent, uint32_t room) {
   for (size_t i = 0; i < io_.size(); ++i) {
     HostQueue* queue = io_[next_queue_].get();
     next_queue_ = next_queue_ + 1 == io_.size() ? 0 : next_queue_ + 1;
-    if (queue->room() >= needed) return queue;
+    if (queue->room() < room) continue;
+    if (urgent_queues_ == 0 || is_urgent(*queue) == urgent) return queue;
   }
   return nullptr;
 }
 
 void HostSession::submit(HostCommand& command) { submit_to(nullptr, command); }
 
-// Nobody overtakes those who wait.
+// Nobody overtakes those who wait, except where urgent ones have a queue of their own.
 void HostSession::submit_to(HostQueue* queue, HostCommand& command) {
   CHECK(!lost_, "nothing is submitted to a lost session");
   if (queue == nullptr) {
-    queue = waiting_.empty() ? pick(command) : nullptr;
-    return queue != nullptr ? queue->submit(command) : waiting_.push_back(command);
+    List<HostCommand, HostCommand>& waiting =
+        urgent_queues_ > 0 && command.no_delay ? urgent_waiting_ : waiting_;
+    queue = waiting.empty() ? pick(command) : nullptr;
+    return queue != nullptr ? queue->submit(command) : waiting.push_back(command);
   }
   if (queue != admin_.get()) return queue->submit(command);  // an I/O queue's own Connect
   if (!admin_waiting_.empty() || queue->room() == 0) return admin_waiting_.push_back(command);
@@ -142,7 +162,13 @@ void HostSession::cancel(HostCommand& command, const Error& why) {
 }
 
 void HostSession::queue_has_room(HostQueue& queue) {
-  List<HostCommand, HostCommand>& waiting = &queue == admin_.get() ? admin_waiting_ : waiting_;
+  if (&queue == admin_.get()) return serve(admin_waiting_, queue);
+  if (!urgent_waiting_.empty()) serve(urgent_waiting_, queue);
+  const bool is_kept = urgent_queues_ > 0 && urgent_queues_ < io_.size() && is_urgent(queue);
+  if (!is_kept) serve(waiting_, queue);
+}
+
+void HostSession::serve(List<HostCommand, HostCommand>& waiting, HostQueue& queue) {
   while (HostCommand* first = waiting.front()) {
     if (lost_ || queue.room() < (first->second != nullptr ? 2u : 1u)) return;
     waiting.pop_front();

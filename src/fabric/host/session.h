@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "env/env.h"
 #include "fabric/host/command.h"
+#include "fabric/host/lane.h"
 #include "fabric/host/options.h"
 #include "fabric/host/queue.h"
 #include "nvme/event_format.h"
@@ -24,6 +25,7 @@
 #include "task/gate.h"
 #include "task/operation.h"
 #include "task/task.h"
+#include "tls/context.h"
 
 namespace cairn::fabric {
 
@@ -124,6 +126,8 @@ class HostSession final : private HostQueue::Owner {
   // Commands that can be outstanding on all I/O queues together.
   uint32_t capacity() const;
   size_t io_queues() const { return io_.size(); }
+  // The admin queue, then the others.
+  std::vector<HostLane> lanes() const;
 
   // A command for an I/O queue; while all are full it waits in line. Not after lost().
   void submit(HostCommand& command);
@@ -171,6 +175,9 @@ class HostSession final : private HostQueue::Owner {
   task::Task<void> shut_down();
   task::Task<void> send_abort(uint16_t queue_id, uint16_t command_id);
   HostQueue* pick(const HostCommand& command);
+  HostQueue* pick_among(bool urgent, uint32_t room);
+  bool is_urgent(const HostQueue& queue) const { return options_.host.is_urgent(queue.id()); }
+  void serve(List<HostCommand, HostCommand>& waiting, HostQueue& queue);
   void submit_to(HostQueue* queue, HostCommand& command);
 
   env::Env& env_;
@@ -178,9 +185,13 @@ class HostSession final : private HostQueue::Owner {
   User& user_;
   std::unique_ptr<HostQueue> admin_;
   std::vector<std::unique_ptr<HostQueue>> io_;
+  size_t urgent_queues_ = 0;  // of io_
   size_t next_queue_ = 0;
-  List<HostCommand, HostCommand> waiting_;        // for room on an I/O queue
-  List<HostCommand, HostCommand> admin_waiting_;  // for room on the admin queue
+  List<HostCommand, HostCommand> waiting_;         // for room on an I/O queue
+  List<HostCommand, HostCommand> urgent_waiting_;  // the same, where some queues are kept for them
+  List<HostCommand, HostCommand> admin_waiting_;   // for room on the admin queue
+
+  std::shared_ptr<const tls::Context> tls_;  // of all queues, if they need it
 
   uint16_t controller_id_ = 0;
   nvme::Capabilities capabilities_;

@@ -56,6 +56,10 @@ task::Task<Result<void>> HostSession::open(task::CancelToken token) {
     refused_ = true;
     co_return fail(Errc::kInvalid, "the file of the host's key was not read");
   }
+  if (options_.host.tls && options_.host.tls_key == nullptr) {
+    refused_ = true;
+    co_return fail(Errc::kInvalid, "the file of the host's TLS key was not read");
+  }
   Result<void> done = co_await connect_admin(token);
   if (done) done = co_await enable(token);
   if (done) done = co_await identify(token);
@@ -75,6 +79,15 @@ task::Task<Result<void>> HostSession::open(task::CancelToken token) {
 
 std::unique_ptr<HostQueue> HostSession::make_queue(uint16_t id, uint16_t slots) {
   const HostOptions& host = options_.host;
+  std::optional<HostTls> tls;
+  if (host.tls) {
+    if (tls_ == nullptr) tls_ = std::make_shared<const tls::Context>(tls::Role::kClient);
+    tls = HostTls{.context = tls_,
+                  .key = host.tls_key,
+                  .host_nqn = host.host_nqn,
+                  .nqn = options_.nqn,
+                  .version = host.tls_identity};
+  }
   HostQueue::Owner& owner = *this;
   return std::make_unique<HostQueue>(
       env_,
@@ -86,7 +99,8 @@ std::unique_ptr<HostQueue> HostSession::make_queue(uint16_t id, uint16_t slots) 
                          .connect_timeout = host.connect_timeout,
                          .command_timeout = id == 0 ? host.admin_timeout : host.io_timeout,
                          .cancel_timeout = host.cancel_timeout,
-                         .doorbell = host.doorbell},
+                         .doorbell = id == 0 ? host.doorbell : host.doorbell_of(id),
+                         .tls = std::move(tls)},
       owner);
 }
 
@@ -105,7 +119,11 @@ task::Task<Result<nvme::ConnectResult>> HostSession::connect_queue(HostQueue& qu
                                                                    task::CancelToken token) {
   task::Deadline deadline(env_, env_.now() + options_.host.connect_timeout, token);
   Result<void> opened = co_await queue.open(deadline.token());
-  if (!opened) co_return fail(opened.error());
+  if (!opened) {
+    // Keys that do not fit, or TLS at one end only: the next attempt would end as this one.
+    if (opened.error() == Errc::kDenied || opened.error() == Errc::kUnsupported) refused_ = true;
+    co_return fail(opened.error());
+  }
   if (lost_) co_return fail(*lost_);
 
   nvme::ConnectCommand command;
@@ -270,6 +288,7 @@ task::Task<Result<void>> HostSession::connect_io(task::CancelToken token) {
   if (slots == 0) co_return fail(Errc::kInvalid, "the controller has queues of one entry");
   for (uint16_t id = 1; id <= queues + 1; ++id) {
     io_.push_back(make_queue(id, slots));
+    if (is_urgent(*io_.back())) ++urgent_queues_;
     HostQueue& queue = *io_.back();
     const Result<nvme::ConnectResult> connected = co_await connect_queue(queue, size, token);
     if (!connected) co_return fail(connected.error());

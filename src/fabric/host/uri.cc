@@ -23,6 +23,7 @@ namespace {
 using Problem = std::unexpected<std::string>;
 
 constexpr std::string_view kScheme = "nvme-tcp://";
+constexpr std::string_view kLanePrefix = "lane.";
 constexpr Duration kDurationMax = 366 * 24 * 3600_s;
 
 std::optional<uint64_t> parse_number(std::string_view text) {
@@ -157,12 +158,14 @@ Problem out_of_range(const Option& option, uint64_t low, uint64_t high) {
       fmt::format("{}='{}' is not a number from {} to {}", option.key, option.value, low, high));
 }
 
+// `to` is a number or an optional one.
 template <class T>
 std::expected<void, std::string> set_number(const Option& option, T& to, uint64_t low,
                                             uint64_t high) {
+  using Number = typename decltype(std::optional(to))::value_type;
   const auto number = parse_number(option.value);
   if (!number || *number < low || *number > high) return out_of_range(option, low, high);
-  to = static_cast<T>(*number);
+  to = static_cast<Number>(*number);
   return {};
 }
 
@@ -180,13 +183,21 @@ std::expected<void, std::string> set_file(const Option& option, std::string& to)
     return Problem(fmt::format("{}='{}' is not the name of a file", option.key, option.value));
   }
   // A key in the URI would be seen by everybody who lists processes.
-  if (name->starts_with("DHHC-1:")) {
+  if (name->starts_with("DHHC-1:") || name->starts_with("NVMeTLSkey-1:")) {
     return Problem(
         fmt::format("{} takes the name of a file with the key, not the key itself: put "
                     "the key into a file, and make another, for this one is known now",
                     option.key));
   }
   to = std::move(*name);
+  return {};
+}
+
+std::expected<void, std::string> set_tls(const Option& option, bool& to) {
+  if (option.value != "required" && option.value != "refused") {
+    return Problem(fmt::format("tls='{}' is neither 'required' nor 'refused'", option.value));
+  }
+  to = option.value == "required";
   return {};
 }
 
@@ -205,14 +216,46 @@ std::expected<void, std::string> set_duration(const Option& option, const Durati
   return {};
 }
 
-std::expected<void, std::string> set_batching(const Option& option, DoorbellOptions::Mode& to) {
+template <class T>
+std::expected<void, std::string> set_batching(const Option& option, T& to) {
   const std::optional<DoorbellOptions::Mode> mode = parse_batching(option.value);
   if (!mode) {
     return Problem(
-        fmt::format("batching='{}' is none of 'off', 'fixed' and 'adaptive'", option.value));
+        fmt::format("{}='{}' is none of 'off', 'fixed' and 'adaptive'", option.key, option.value));
   }
   to = *mode;
   return {};
+}
+
+template <class T>
+std::expected<void, std::string> set_delay(const Option& option, T& to) {
+  const std::optional<Duration> delay = parse_duration(option.value);
+  if (!delay) {
+    return Problem(fmt::format("{}='{}' is not a time such as '50us'", option.key, option.value));
+  }
+  to = *delay;
+  return {};
+}
+
+// lane.N.batching and the like.
+std::expected<void, std::string> set_lane(const Option& option, HostOptions& options) {
+  const size_t dot = option.key.find('.', kLanePrefix.size());
+  const auto lane = parse_number(option.key.substr(
+      kLanePrefix.size(), dot == std::string_view::npos ? 0 : dot - kLanePrefix.size()));
+  if (!lane || *lane < 1 || *lane > kHostQueuesMax) {
+    return Problem(
+        fmt::format("'{}' is not lane.N.OPTION with N from 1 to {}", option.key, kHostQueuesMax));
+  }
+  LaneOptions& own = options.lanes[static_cast<uint16_t>(*lane)];
+  const std::string_view key = option.key.substr(dot + 1);
+  if (key == "batching") return set_batching(option, own.batching);
+  if (key == "caravan") return set_number(option, own.caravan, 1, kHostDepthMax);
+  if (key == "caravan_bytes") return set_number(option, own.caravan_bytes, 1, kHostTransferMax);
+  if (key == "doorbell") return set_delay(option, own.doorbell);
+  if (key == "urgent") return set_switch(option, own.urgent);
+  return Problem(fmt::format(
+      "'{}' is none of batching, caravan, caravan_bytes, doorbell and urgent, which lanes have",
+      key));
 }
 
 std::expected<void, std::string> set_option(const Option& option, uint16_t port, Uri& uri) {
@@ -226,13 +269,8 @@ std::expected<void, std::string> set_option(const Option& option, uint16_t port,
   if (key == "caravan_bytes") {
     return set_number(option, options.doorbell.bytes, 1, kHostTransferMax);
   }
-  if (key == "doorbell") {
-    const auto delay = parse_duration(option.value);
-    if (!delay)
-      return Problem(fmt::format("doorbell='{}' is not a time such as '50us'", option.value));
-    options.doorbell.delay = *delay;
-    return {};
-  }
+  if (key == "doorbell") return set_delay(option, options.doorbell.delay);
+  if (key.starts_with(kLanePrefix)) return set_lane(option, options);
   if (key == "retries") return set_number(option, options.retries_max, 0, 1000);
   if (key == "hdgst") return set_switch(option, options.header_digest);
   if (key == "ddgst") return set_switch(option, options.data_digest);
@@ -242,6 +280,9 @@ std::expected<void, std::string> set_option(const Option& option, uint16_t port,
     options.host_nqn = std::move(*nqn);
     return {};
   }
+  if (key == "tls") return set_tls(option, options.tls);
+  if (key == "tls_key") return set_file(option, options.tls_key_file);
+  if (key == "tls_identity") return set_number(option, options.tls_identity, 0, 1);
   if (key == "dhchap_key") return set_file(option, options.key_file);
   if (key == "dhchap_ctrl_key") return set_file(option, options.controller_key_file);
   if (key == "hostid") {
@@ -308,6 +349,16 @@ std::expected<Uri, std::string> Uri::parse(std::string_view text) {
     return Problem(
         "dhchap_ctrl_key needs dhchap_key too: a target proves itself to a host that does");
   }
+  if (!uri.options.lanes.empty() && uri.options.lanes.rbegin()->first > uri.options.queues) {
+    return Problem(fmt::format("lane {} is set, and there are only {}: write queues={}",
+                               uri.options.lanes.rbegin()->first, uri.options.queues,
+                               uri.options.lanes.rbegin()->first));
+  }
+  if (uri.options.tls != !uri.options.tls_key_file.empty()) {
+    return Problem(uri.options.tls
+                       ? "tls=required needs tls_key=FILE too: 'cairn nvme gen-tls-key' makes one"
+                       : "tls_key is used with tls=required alone: add it, or leave the key out");
+  }
   return uri;
 }
 
@@ -325,6 +376,11 @@ std::string Uri::text() const {
   if (!options.controller_key_file.empty()) {
     add("dhchap_ctrl_key", encode(options.controller_key_file));
   }
+  if (options.tls) add("tls", "required");
+  if (!options.tls_key_file.empty()) add("tls_key", encode(options.tls_key_file));
+  if (options.tls_identity != defaults.tls_identity) {
+    add("tls_identity", fmt::to_string(static_cast<int>(options.tls_identity)));
+  }
   if (options.header_digest) add("hdgst", "on");
   if (options.data_digest) add("ddgst", "on");
   if (options.queues != defaults.queues) add("queues", fmt::to_string(options.queues));
@@ -335,6 +391,16 @@ std::string Uri::text() const {
   if (doorbell.count != usual.count) add("caravan", fmt::to_string(doorbell.count));
   if (doorbell.bytes != usual.bytes) add("caravan_bytes", fmt::to_string(doorbell.bytes));
   if (doorbell.delay != usual.delay) add("doorbell", duration_text(doorbell.delay));
+  for (const auto& [id, own] : options.lanes) {
+    const auto add_own = [&](std::string_view key, std::string_view value) {
+      add(fmt::format("{}{}.{}", kLanePrefix, id, key), value);
+    };
+    if (own.batching) add_own("batching", fabric::name(*own.batching));
+    if (own.caravan) add_own("caravan", fmt::to_string(*own.caravan));
+    if (own.caravan_bytes) add_own("caravan_bytes", fmt::to_string(*own.caravan_bytes));
+    if (own.doorbell) add_own("doorbell", duration_text(*own.doorbell));
+    if (own.urgent) add_own("urgent", "on");
+  }
   if (options.retries_max != defaults.retries_max) {
     add("retries", fmt::to_string(options.retries_max));
   }

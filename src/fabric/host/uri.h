@@ -28,9 +28,13 @@ inline constexpr uint16_t kDiscoveryPort = 8009;
 //   hostnqn=NQN, hostid=UUID
 //   dhchap_key=FILE, dhchap_ctrl_key=FILE    keys: names of files, which others read
 //   dhchap_timeout, dhchap_again             as the times below
+//   tls=required|refused, tls_key=FILE       refused by default; the key as above
+//   tls_identity=0|1                         the version of the name the key is offered under
 //   hdgst=on|off, ddgst=on|off
 //   queues=N, depth=N, retries=N
 //   batching=off|fixed|adaptive, caravan=N, caravan_bytes=N, doorbell=50us   see DoorbellOptions
+//   lane.N.batching, lane.N.caravan, lane.N.caravan_bytes, lane.N.doorbell, lane.N.urgent=on
+//                                            the same for the Nth I/O queue; see LaneOptions
 //   connect_timeout, admin_timeout, io_timeout, kato, reconnect_delay, reconnect_delay_max,
 //   loss_timeout, cancel_timeout, quiesce    each "500ms", "5s", "2m", "0"; loss_timeout also
 //                                            "never"

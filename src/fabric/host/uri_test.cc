@@ -39,6 +39,22 @@ TEST(Uri, FillsInWhatIsLeftOut) {
   EXPECT_EQ(discovery->text(), "nvme-tcp://[::1]:8009");
 }
 
+TEST(Uri, SetsLanesApart) {
+  const std::string text =
+      "nvme-tcp://1.2.3.4:4420/x?nsid=1&queues=3&batching=fixed&lane.1.batching=off&"
+      "lane.1.urgent=on&lane.3.caravan=32&lane.3.caravan_bytes=4096&lane.3.doorbell=20us";
+  const auto uri = Uri::parse(text);
+  ASSERT_TRUE(uri) << uri.error();
+  EXPECT_EQ(uri->text(), text);
+  using Mode = DoorbellOptions::Mode;
+  EXPECT_EQ(uri->options.doorbell_of(1).mode, Mode::kOff);
+  EXPECT_TRUE(uri->options.is_urgent(1));
+  EXPECT_EQ(uri->options.doorbell_of(2), uri->options.doorbell);
+  const DoorbellOptions third{.mode = Mode::kFixed, .count = 32, .bytes = 4096, .delay = 20_us};
+  EXPECT_EQ(uri->options.doorbell_of(3), third);
+  EXPECT_FALSE(uri->options.is_urgent(3));
+}
+
 TEST(Uri, NamesKeyFiles) {
   const std::string text =
       "nvme-tcp://1.2.3.4:4420/x?nsid=1&dhchap_key=keys%2Fhost&dhchap_ctrl_key=k";
@@ -80,6 +96,13 @@ TEST(Uri, SaysWhatIsWrongAndWhere) {
       {"nvme-tcp://1.2.3.4/x?dhchap_key=", "is not the name of a file"},
       {"nvme-tcp://1.2.3.4/x?dhchap_key=DHHC-1:00:AAAA:", "not the key itself"},
       {"nvme-tcp://1.2.3.4/x?dhchap_ctrl_key=k", "needs dhchap_key too"},
+      {"nvme-tcp://1.2.3.4/x?queues=2&lane.3.batching=off", "write queues=3"},
+      {"nvme-tcp://1.2.3.4/x?lane.0.batching=off", "is not lane.N.OPTION"},
+      {"nvme-tcp://1.2.3.4/x?lane.1=off", "is not lane.N.OPTION"},
+      {"nvme-tcp://1.2.3.4/x?lane.x.urgent=on", "is not lane.N.OPTION"},
+      {"nvme-tcp://1.2.3.4/x?lane.1.batching=of", "lane.1.batching='of' is none of"},
+      {"nvme-tcp://1.2.3.4/x?lane.1.depth=2", "'depth' is none of batching"},
+      {"nvme-tcp://1.2.3.4/x?lane.1.caravan=0", "from 1 to 1023"},
       {"nvme-tcp://1.2.3.4/x?path=nowhere", "'nowhere' is not HOST"},
   };
   for (const auto& [text, part] : cases) {

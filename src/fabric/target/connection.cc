@@ -39,11 +39,14 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 
 }  // namespace
 
-TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream)
+TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
+                                   uint32_t listener, std::unique_ptr<const nvme::TlsIdentity> tls)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
+      tls_(std::move(tls)),
       receiver_(*stream_, kAdminStagingSize),
+      account_(&core.lanes.begin(listener)),
       slots_max_(kFirstSlots),
       cids_(kFirstSlots),
       doorbell_(core.env, core.options.doorbell, &TargetConnection::on_ring, this) {
@@ -53,7 +56,20 @@ TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream
   pieces_.reserve(kPiecesReserved);
 }
 
-TargetConnection::~TargetConnection() = default;
+TargetConnection::~TargetConnection() { core_.lanes.end(*account_, lane().work); }
+
+TargetLane TargetConnection::lane() const {
+  return {.core = core_.env.core(),
+          .key = account_->first,
+          .peer = peer_,
+          .controller_id = controller_id_,
+          .queue_id = queue_id_,
+          .queue_entries = queue_entries_,
+          .in_flight = static_cast<uint32_t>(running_),
+          .work = {.commands = commands_,
+                   .failures = failures_,
+                   .traffic = {.out = doorbell_.counters(), .in = receiver_.counters()}}};
+}
 
 task::Task<void> TargetConnection::run() {
   task::Task<void> writer = write_loop();
@@ -148,7 +164,7 @@ void TargetConnection::free_slot(TcpCommand& command) {
   command.state = TcpCommand::State::kFree;
   if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
   command.drop_data();
-  free_.push_back(command);
+  free_.push_front(command);  // it is in the cache
   if (draining_) core_.drained.set();
 }
 
@@ -244,12 +260,18 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                      .local = stream_->local(),
                                      .peer = peer_,
                                      .core = core_.env.core(),
-                                     .link = this};
+                                     .link = this,
+                                     .tls = tls_.get()};
   nvme::ConnectReply reply = co_await env::call_on(
       core_.env, core_.control, [&](env::Env&) { return core_.registry.connect(request); });
   if (reply.status.ok()) {
     controller_ = reply.controller;
     queue_id_ = reply.queue_id;
+    controller_id_ = nvme::ConnectResult::decode(reply.dw0).controller_id;
+    account_ = &core_.lanes.connect(
+        *account_, {.listener = account_->first.listener,
+                    .nqn = std::string(request.data.subsystem_nqn.get().value_or("")),
+                    .admin = queue_id_ == 0});
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
     slots_max_ = queue_entries_ + kSpareSlots;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "fabric/doorbell.h"
 #include "fabric/receiver.h"
 #include "fabric/target/command_ids.h"
+#include "fabric/target/lane_book.h"
 #include "fabric/target/options.h"
 #include "fabric/target/owed_data.h"
 #include "fabric/target/tcp_command.h"
@@ -37,6 +39,7 @@ struct TargetCore {
   BufferQueue& buffers;     // for data that moves by data PDUs
   BufferQueue& in_capsule;  // for data that came in a capsule
   task::Event& drained;     // set when a connection has nothing in flight any more, while draining
+  LaneBook& lanes;
 };
 
 // The connection's part on the control core, and touched there only.
@@ -49,7 +52,10 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream);
+  // `listener` is the number of the one that accepted it. `tls`: who the stream's key was for;
+  // none: it is plain.
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener,
+                   std::unique_ptr<const nvme::TlsIdentity> tls = nullptr);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -64,6 +70,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void stop(const char* why);
 
   env::Address peer() const { return peer_; }
+  // As it is now.
+  TargetLane lane() const;
   // Whether it is a controller's admin queue.
   bool is_admin() const { return controller_ != nullptr && queue_id_ == 0; }
   // The most memory one takes with a queue of so many entries, without the stream, data in flight
@@ -85,16 +93,31 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   friend class TcpCommand;
 
   // Reading (connection_read.cc). An error ends the connection.
+  enum class Step : uint8_t {
+    kTaken,     // on to the next PDU
+    kReadMore,  // what is here is no whole PDU
+    kWait,      // front_ cannot be taken without waiting
+    kFailed,    // with failure_
+  };
   task::Task<Result<void>> read_pdus();
-  task::Task<Result<void>> take_one(task::CancelToken token);
-  task::Task<Result<void>> take_pdu(const nvme::Pdu& pdu, task::CancelToken token);
-  task::Task<Result<void>> take_other(const nvme::Pdu& pdu);
+  // Takes all that is here, then waits for what that needs: bytes, a buffer, an answer.
+  task::Task<Result<void>> take_some(task::CancelToken token);
+  Step take_what_is_here();
+  Step take_pdu(const nvme::Pdu& pdu);
   void take_ic_req(const nvme::IcReq& request);
-  task::Task<Result<void>> take_capsule(const nvme::Pdu& pdu, task::CancelToken token);
+  Step take_capsule(const nvme::Pdu& pdu);
+  // False: it was refused, and answered.
+  bool begin_command(TcpCommand& command, const nvme::Pdu& pdu);
+  // Puts in-capsule data where they stay when the staging is used again.
+  void keep_data(TcpCommand& command, const nvme::Pdu& pdu, Buffer buffer);
+  task::Task<Result<void>> take_waiting_capsule(task::CancelToken token);
   task::Task<Result<void>> take_data(const nvme::Pdu& pdu, task::CancelToken token);
   task::Task<Result<void>> take_owed_data(const nvme::Pdu& pdu, task::CancelToken token);
+  task::Task<Result<void>> failed();
+  task::Task<void> note_client_hello();
   // Notes the fault to be reported with the header that had it, and gives the error to end with.
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
+  Step fail_with(std::unexpected<Error> error);
 
   // Commands (connection.cc).
   task::Task<Result<void>> connect(TcpCommand& command);
@@ -117,18 +140,32 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void gather();
   void gather_response(TcpCommand& command);
   void add_piece(Bytes piece);
+  // Hands over what the stream takes without waiting; the rest stays in pieces_, in memory that
+  // nobody else waits for.
+  Result<void> send_now();
+  void keep_rest(size_t sent);
   void sent();
   void drop_output();
+  // Not while the stream waits for the host. Nor when other cores may write between the digest and
+  // the sending.
+  bool can_borrow() const {
+    return !writing_ && !(style_.data_digest && core_.env.core_count() > 1);
+  }
 
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
+  std::unique_ptr<const nvme::TlsIdentity> tls_;
   Receiver receiver_;
   nvme::PduRules rules_;
   nvme::PduStyle style_;
 
   nvme::Controller* controller_ = nullptr;  // on the control core
+  LaneBook::Account* account_;
+  uint64_t commands_ = 0;
+  uint64_t failures_ = 0;  // answered with anything but success
   ControlSide control_side_;
+  uint16_t controller_id_ = 0;
   uint16_t queue_id_ = 0;
   uint16_t queue_entries_ = 0;
   uint16_t sq_head_ = 0;
@@ -137,6 +174,10 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   std::unique_ptr<nvme::IoQueue> io_queue_;
   task::Gate admin_gate_;
 
+  nvme::Pdu front_;                                 // being taken
+  TcpCommand* begun_ = nullptr;                     // of front_, waits for a buffer
+  std::optional<Error> failure_;                    // of reading
+  bool spoke_tls_ = false;                          // the host did, to a listener that does not
   std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
   size_t slots_max_;
   List<TcpCommand, FreeTag> free_;
@@ -160,6 +201,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   size_t farewell_size_ = 0;
   bool has_said_farewell_ = false;
   task::Event out_ready_;
+  task::Event sent_all_;  // of a write: its slots are free again
+  bool writing_ = false;  // the stream has pieces_ and waits for the host
   bool reading_ended_ = false;
   bool draining_ = false;
   bool finishing_ = false;

@@ -2,9 +2,12 @@
 // The reading half of a connection: PDUs in, commands to the engine.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
+#include "env/call.h"
 #include "fabric/target/connection.h"
+#include "fabric/target/tls_entrance.h"
 #include "nvme/io_commands.h"
 #include "task/deadline.h"
 
@@ -15,12 +18,12 @@ task::Task<Result<void>> TargetConnection::read_pdus() {
     task::Deadline handshake(core_.env, core_.env.now() + core_.options.handshake_timeout,
                              reading_end_.token());
     while (controller_ == nullptr) {
-      Result<void> taken = co_await take_one(handshake.token());
+      Result<void> taken = co_await take_some(handshake.token());
       if (!taken) co_return taken;
     }
   }
   for (;;) {
-    Result<void> taken = co_await take_one(reading_end_.token());
+    Result<void> taken = co_await take_some(reading_end_.token());
     if (!taken) co_return taken;
   }
 }
@@ -33,56 +36,76 @@ std::unexpected<Error> TargetConnection::fault(nvme::PduFault fault, Bytes heade
   return fail(Errc::kInvalid, "PDU", static_cast<int32_t>(fault.error));
 }
 
-task::Task<Result<void>> TargetConnection::take_one(task::CancelToken token) {
-  if (receiver_.bytes().size() < sizeof(nvme::CommonHeader)) {
-    Result<void> read = co_await receiver_.at_least(sizeof(nvme::CommonHeader), token);
-    if (!read) co_return read;
-  }
-  const auto common = load<nvme::CommonHeader>(receiver_.bytes());
-  const nvme::PduResult<uint32_t> header_size = nvme::check_common_header(common, rules_);
-  if (!header_size) {
-    co_return fault(header_size.error(), receiver_.bytes().first(sizeof(nvme::CommonHeader)));
-  }
-  if (receiver_.bytes().size() < *header_size) {
-    Result<void> read = co_await receiver_.at_least(*header_size, token);
-    if (!read) co_return read;
-  }
-  nvme::PduResult<nvme::Pdu> pdu = nvme::check_pdu(receiver_.bytes(), rules_);
-  if (!pdu) {
-    const size_t length = std::min<size_t>(receiver_.bytes().size(), common.header_length);
-    co_return fault(pdu.error(), receiver_.bytes().first(length));
-  }
-  // A capsule is taken whole; the data of H2CData goes straight to its command.
-  if (pdu->type != nvme::PduType::kH2cData && receiver_.bytes().size() < pdu->length) {
-    CHECK(pdu->length <= kAdminStagingSize, "the rules bound every PDU but H2CData");
-    Result<void> read = co_await receiver_.at_least(pdu->length, token);
-    if (!read) co_return read;
-    pdu->header = receiver_.bytes().first(pdu->header.size());  // it may have moved
-  }
-  co_return co_await take_pdu(*pdu, token);
+TargetConnection::Step TargetConnection::fail_with(std::unexpected<Error> error) {
+  failure_ = error.error();
+  return Step::kFailed;
 }
 
-task::Task<Result<void>> TargetConnection::take_pdu(const nvme::Pdu& pdu, task::CancelToken token) {
-  switch (pdu.type) {
-    case nvme::PduType::kCapsuleCmd:
-      return take_capsule(pdu, token);
-    case nvme::PduType::kH2cData:
-      return take_data(pdu, token);
-    default:
+task::Task<Result<void>> TargetConnection::failed() {
+  if (spoke_tls_) co_await note_client_hello();
+  co_return fail(*failure_);
+}
+
+// The host is told in our own language, a TermReq; why is for the log.
+task::Task<void> TargetConnection::note_client_hello() {
+  const nvme::TlsFailure failure{.peer = peer_, .why = "it speaks TLS, and this listener does not"};
+  co_await env::call_on(core_.env, core_.control,
+                        [&](env::Env&) { core_.registry.tls_failed(failure); });
+}
+
+task::Task<Result<void>> TargetConnection::take_some(task::CancelToken token) {
+  switch (take_what_is_here()) {
+    case Step::kTaken:
+    case Step::kReadMore:
+      return receiver_.more(token);
+    case Step::kWait:
+      if (front_.type == nvme::PduType::kH2cData) return take_data(front_, token);
+      return take_waiting_capsule(token);
+    case Step::kFailed:
       break;
   }
-  return take_other(pdu);
+  return failed();
 }
 
-task::Task<Result<void>> TargetConnection::take_other(const nvme::Pdu& pdu) {
+TargetConnection::Step TargetConnection::take_what_is_here() {
+  for (;;) {
+    const Bytes here = receiver_.bytes();
+    if (here.size() < sizeof(nvme::CommonHeader)) return Step::kReadMore;
+    const auto common = load<nvme::CommonHeader>(here);
+    const nvme::PduResult<uint32_t> header_size = nvme::check_common_header(common, rules_);
+    if (!header_size) {
+      spoke_tls_ = !rules_.established && looks_like_client_hello(here);
+      return fail_with(fault(header_size.error(), here.first(sizeof(nvme::CommonHeader))));
+    }
+    if (here.size() < *header_size) return Step::kReadMore;
+    const nvme::PduResult<nvme::Pdu> pdu = nvme::check_pdu(here, rules_);
+    if (!pdu) {
+      const size_t length = std::min<size_t>(here.size(), common.header_length);
+      return fail_with(fault(pdu.error(), here.first(length)));
+    }
+    front_ = *pdu;
+    // A capsule is taken whole; the data of H2CData goes straight to its command.
+    if (pdu->type == nvme::PduType::kH2cData) {
+      receiver_.note_pdu();
+      return Step::kWait;
+    }
+    CHECK(pdu->length <= kAdminStagingSize, "the rules bound every PDU but H2CData");
+    if (here.size() < pdu->length) return Step::kReadMore;
+    receiver_.note_pdu();
+    if (const Step step = take_pdu(front_); step != Step::kTaken) return step;
+  }
+}
+
+TargetConnection::Step TargetConnection::take_pdu(const nvme::Pdu& pdu) {
+  if (pdu.type == nvme::PduType::kCapsuleCmd) return take_capsule(pdu);
   if (pdu.type == nvme::PduType::kIcReq) {
     take_ic_req(pdu.as<nvme::IcReq>());
     receiver_.take(pdu.length);
-    co_return Result<void>{};
+    return Step::kTaken;
   }
   // The only other PDU a host sends: it has found something wrong with ours.
   const auto request = pdu.as<nvme::TermReq>();
-  co_return fail(Errc::kReset, "the host sent a TermReq", request.fatal_error.value());
+  return fail_with(fail(Errc::kReset, "the host sent a TermReq", request.fatal_error.value()));
 }
 
 void TargetConnection::take_ic_req(const nvme::IcReq& request) {
@@ -101,51 +124,92 @@ void TargetConnection::take_ic_req(const nvme::IcReq& request) {
   out_ready_.set();
 }
 
-task::Task<Result<void>> TargetConnection::take_capsule(const nvme::Pdu& pdu,
-                                                        task::CancelToken token) {
+TargetConnection::Step TargetConnection::take_capsule(const nvme::Pdu& pdu) {
   if (draining_) {
     // Its host sends it again, elsewhere or later: it was neither begun nor answered.
     receiver_.take(pdu.length);
-    co_return Result<void>{};
+    return Step::kTaken;
   }
   TcpCommand* command = take_slot();
-  if (command == nullptr) co_return fault(nvme::sequence_fault(), pdu.header);
+  if (command == nullptr) {
+    // The first answers of a write may have arrived, and made room at the host, before the last.
+    if (!sending_.empty()) return Step::kWait;
+    return fail_with(fault(nvme::sequence_fault(), pdu.header));
+  }
+  if (!begin_command(*command, pdu)) {
+    receiver_.take(pdu.length);
+    return Step::kTaken;
+  }
+  begun_ = command;
+  if (controller_ == nullptr) return Step::kWait;
+  if (io_queue_ == nullptr || !io_queue_->try_now(*command)) {
+    if (pdu.data_length > 0) {
+      std::optional<Buffer> buffer = core_.in_capsule.try_allocate(pdu.data_length);
+      if (!buffer) return Step::kWait;
+      keep_data(*command, pdu, std::move(*buffer));
+    }
+    dispatch(*command);
+  }
+  begun_ = nullptr;
+  receiver_.take(pdu.length);
+  return Step::kTaken;
+}
+
+bool TargetConnection::begin_command(TcpCommand& command, const nvme::Pdu& pdu) {
   traffic_ = true;
-  command->sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
-  if (queue_entries_ > 0) sq_head_ = static_cast<uint16_t>((sq_head_ + 1) % queue_entries_);
-  if (pdu.data_length > 0) {
-    command->pointer.in_capsule = true;
-    Result<Buffer> buffer = co_await core_.in_capsule.allocate(pdu.data_length, token);
+  ++commands_;
+  command.sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
+  if (queue_entries_ > 0 && ++sq_head_ == queue_entries_) sq_head_ = 0;
+  command.owns_cid = cids_.add(command.sqe.cid);
+  if (!command.owns_cid) {
+    command.complete(
+        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandIdConflict)));
+    return false;
+  }
+  const auto pointer = nvme::decode_data_pointer(command.sqe, pdu.data_length);
+  if (!pointer) {
+    command.complete(nvme::make_cqe(command.sqe, pointer.error()));
+    return false;
+  }
+  command.pointer = *pointer;
+  if (pdu.data_length == 0) return true;
+  const MutableBytes data = receiver_.bytes().subspan(pdu.data_offset, pdu.data_length);
+  if (pdu.data_digest) {
+    const Bytes sent = data;
+    const Bytes digest = receiver_.bytes().subspan(pdu.data_offset + pdu.data_length);
+    command.data_corrupt = !nvme::data_digest_matches(std::span(&sent, 1), digest);
+  }
+  if (pointer->in_capsule) command.piece = data.subspan(pointer->offset, pointer->length);
+  return true;
+}
+
+void TargetConnection::keep_data(TcpCommand& command, const nvme::Pdu& pdu, Buffer buffer) {
+  const Bytes data = receiver_.bytes().subspan(pdu.data_offset, pdu.data_length);
+  std::memcpy(buffer.data(), data.data(), data.size());
+  command.data = std::move(buffer);
+  const nvme::DataPointer& pointer = command.pointer;
+  if (pointer.in_capsule) command.piece = command.data.subspan(pointer.offset, pointer.length);
+}
+
+// It needs a slot or a buffer that is not free now, or it is Connect and all else waits for its
+// answer.
+task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToken token) {
+  if (begun_ == nullptr) {
+    sent_all_.reset();
+    co_return co_await sent_all_.wait(token);
+  }
+  TcpCommand& command = *std::exchange(begun_, nullptr);
+  if (front_.data_length > 0) {
+    Result<Buffer> buffer = co_await core_.in_capsule.allocate(front_.data_length, token);
     if (!buffer) {
-      free_slot(*command);
+      free_slot(command);
       co_return fail(buffer.error());
     }
-    const Bytes data = receiver_.bytes().subspan(pdu.data_offset, pdu.data_length);
-    std::memcpy(buffer->data(), data.data(), data.size());
-    command->data = std::move(*buffer);
-    if (pdu.data_digest) {
-      const Bytes digest = receiver_.bytes().subspan(pdu.data_offset + pdu.data_length);
-      command->data_corrupt = !nvme::data_digest_matches(std::span(&data, 1), digest);
-    }
+    keep_data(command, front_, std::move(*buffer));
   }
-  receiver_.take(pdu.length);
-  command->owns_cid = cids_.add(command->sqe.cid);
-  if (!command->owns_cid) {
-    command->complete(
-        nvme::make_cqe(command->sqe, nvme::final(nvme::StatusCode::kCommandIdConflict)));
-    co_return Result<void>{};
-  }
-  const auto pointer = nvme::decode_data_pointer(command->sqe, pdu.data_length);
-  if (!pointer) {
-    command->complete(nvme::make_cqe(command->sqe, pointer.error()));
-    co_return Result<void>{};
-  }
-  command->pointer = *pointer;
-  if (pointer->in_capsule && pointer->length > 0) {
-    command->piece = command->data.subspan(pointer->offset, pointer->length);
-  }
-  if (controller_ == nullptr) co_return co_await this->connect(*command);
-  dispatch(*command);
+  receiver_.take(front_.length);
+  if (controller_ == nullptr) co_return co_await this->connect(command);
+  dispatch(command);
   co_return Result<void>{};
 }
 

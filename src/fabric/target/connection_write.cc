@@ -54,9 +54,14 @@ task::Task<void> TargetConnection::write_loop() {
     gather();
     while (!pieces_.empty()) {
       doorbell_.left(piece_messages_, piece_bytes_, out_.empty());
-      task::Deadline deadline(core_.env, core_.env.now() + core_.options.write_timeout,
-                              ending_.token());
-      const Result<void> written = co_await stream_->write(std::span(pieces_), deadline.token());
+      Result<void> written = send_now();
+      if (written && !pieces_.empty()) {
+        task::Deadline deadline(core_.env, core_.env.now() + core_.options.write_timeout,
+                                ending_.token());
+        writing_ = true;
+        written = co_await stream_->write(std::span(pieces_), deadline.token());
+        writing_ = false;
+      }
       sent();
       if (!written) {
         stop(written.error() == Errc::kTimedOut ? "the host does not read" : "write failed");
@@ -72,6 +77,41 @@ task::Task<void> TargetConnection::write_loop() {
       co_return;
     }
   }
+}
+
+Result<void> TargetConnection::send_now() {
+  if (ending_.requested()) return fail(Errc::kCancelled, "the connection ends");
+  const Result<size_t> taken = stream_->write_now(pieces_);
+  if (!taken) return fail(taken.error());
+  if (*taken < piece_bytes_) {
+    keep_rest(*taken);
+  } else {
+    pieces_.clear();
+  }
+  return {};
+}
+
+// A host that does not read must keep nothing but its own buffers: what was borrowed and could not
+// be sent is copied there.
+void TargetConnection::keep_rest(size_t sent) {
+  drop_front(pieces_, sent);
+  size_t next = 0;
+  sending_.for_each([&](TcpCommand& command) {
+    const Bytes loan = command.loan;
+    // A loan none of whose bytes is left has been sent.
+    for (size_t i = next; i < pieces_.size() && !loan.empty(); ++i) {
+      const std::byte* from = pieces_[i].data();
+      if (from < loan.data() || from >= loan.data() + loan.size()) continue;
+      const auto offset = static_cast<size_t>(from - loan.data());
+      command.keep_loan(offset);
+      pieces_[i] = command.piece.subspan(offset);
+      next = i + 1;
+      break;
+    }
+  });
+  out_.for_each([](TcpCommand& command) {
+    if (!command.loan.empty()) command.keep_loan(0);
+  });
 }
 
 void TargetConnection::add_piece(Bytes piece) {
@@ -107,19 +147,22 @@ void TargetConnection::gather() {
 }
 
 void TargetConnection::gather_response(TcpCommand& command) {
+  // The host may use the id again once it has read this, which can be before the write is done.
+  if (std::exchange(command.owns_cid, false)) cids_.remove(command.sqe.cid);
   const nvme::Status status = command.cqe.get_status();
+  if (!status.ok()) ++failures_;
   command.cqe.sqhd = flow_control_ ? sq_head_ : nvme::kNoSqHead;
   bool capsule = true;
   if (command.has_output && status.ok() && !command.piece.empty()) {
     // A result besides success needs its capsule; so does a queue with flow control, for SQHD.
     capsule = flow_control_ || command.cqe.result64() != 0;
-    const auto length = static_cast<uint32_t>(command.piece.size());
+    const Bytes data = command.output();
+    const auto length = static_cast<uint32_t>(data.size());
     const nvme::DataPiece piece{.cid = command.sqe.cid, .offset = 0, .length = length};
     const auto end = capsule ? nvme::C2hEnd::kLast : nvme::C2hEnd::kLastWithSuccess;
     command.prefix_size =
         static_cast<uint32_t>(nvme::build_c2h_data(command.prefix, style_, piece, end));
     add_piece(Bytes(command.prefix).first(command.prefix_size));
-    const Bytes data = command.piece;
     add_piece(data);
     if (style_.data_digest) {
       command.digest = nvme::data_digest(std::span(&data, 1));
@@ -135,6 +178,7 @@ void TargetConnection::gather_response(TcpCommand& command) {
 // What was being sent is: responses end their commands, R2Ts leave theirs waiting for data.
 void TargetConnection::sent() {
   pieces_.clear();
+  sent_all_.set();
   while (TcpCommand* command = sending_.pop_front()) {
     if (command->sending_response) {
       free_slot(*command);

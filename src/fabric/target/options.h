@@ -30,7 +30,7 @@ inline constexpr uint32_t kInCapsuleBuffers = 1024;      // of 4 KiB, the usual 
 inline constexpr uint32_t kInCapsuleBuffersLarge = 256;  // of kInCapsuleMax
 
 struct TargetOptions {
-  Duration handshake_timeout = 10_s;  // from accept to the answer of Connect
+  Duration handshake_timeout = 10_s;  // from accept to the answer of Connect; TLS has it too
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
   Duration data_timeout = 30_s;       // nor one that does not send what it was asked for
   Duration linger_timeout = 1_s;      // after a TermReq, for the host to read it and close

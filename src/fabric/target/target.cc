@@ -2,11 +2,15 @@
 #include "fabric/target/target.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "env/call.h"
+#include "fabric/target/tls_entrance.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "tls/context.h"
 
 namespace cairn::fabric {
 
@@ -16,6 +20,14 @@ namespace {
 constexpr Duration kFarewell = 1_s;
 
 task::Task<void> nothing() { co_return; }
+
+void keep_busiest(std::vector<TargetLane>& lanes, size_t most) {
+  const auto rank = [](const TargetLane& lane) {
+    return std::tuple(UINT64_MAX - lane.work.traffic.out.messages, lane.peer.text());
+  };
+  std::ranges::sort(lanes, {}, rank);
+  if (lanes.size() > most) lanes.resize(most);
+}
 
 }  // namespace
 
@@ -27,21 +39,30 @@ class Target::PerCore {
             {.classes = {{4096, kInCapsuleBuffers}, {kInCapsuleMax, kInCapsuleBuffersLarge}}}),
         in_capsule_(env, in_capsule_pool_),
         buffers_(env, env.buffers()),
-        core_{env, registry, control, options, buffers_, in_capsule_, drained_} {}
+        core_{env, registry, control, options, buffers_, in_capsule_, drained_, lanes_} {}
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection) {
-    if (stopping_) co_return;
-    TargetConnection served(core_, core_.env.open(std::move(connection)));
-    Member member(served);
-    members_.push_back(member);
-    co_await served.run();
-    member.unlink();
-    drained_.set();
+  task::Task<void> serve(env::Connection connection, Arrival arrival) {
+    if (stopping_.requested()) co_return;
+    std::unique_ptr<env::Stream> stream = core_.env.open(std::move(connection));
+    if (arrival.channel == Channel::kPlain) {
+      co_await serve_stream(std::move(stream), nullptr, arrival.listener);
+      co_return;
+    }
+    if (tls_ == nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
+    task::Gate lingering;
+    TlsEntrance entrance(core_, *tls_, stopping_.token());
+    std::optional<SecureStream> secure = co_await entrance.admit(std::move(stream), lingering);
+    if (secure && !stopping_.requested()) {
+      co_await serve_stream(std::move(secure->stream), std::move(secure->identity),
+                            arrival.listener);
+    }
+    secure.reset();
+    co_await lingering.close();
   }
   // Takes no more commands; done when those of I/O queues were answered, or `until` has passed.
   task::Task<void> quiesce(Time until) {
-    stopping_ = true;
+    stopping_.request();
     members_.for_each([](Member& member) { member.connection.drain(); });
     const auto is_busy = [](TargetConnection& connection) {
       return !connection.is_admin() && !connection.is_idle();
@@ -58,8 +79,18 @@ class Target::PerCore {
     };
     co_await wait_while(is_left, until);
   }
+  // Adds what is here; keeps the busiest lanes only.
+  void report(TargetReport& into, size_t lanes_max) {
+    for (const auto& [key, totals] : lanes_.accounts()) into.totals[key].add(totals);
+    members_.for_each([&](Member& member) {
+      const TargetLane& lane = into.lanes.emplace_back(member.connection.lane());
+      // What others do counts when it is known for which subsystem.
+      if (lane.key.is_connected()) into.totals[lane.key].work.add(lane.work);
+    });
+    keep_busiest(into.lanes, lanes_max);
+  }
   void stop() {
-    stopping_ = true;
+    stopping_.request();
     members_.for_each([](Member& member) { member.connection.stop("the target is closing"); });
   }
 
@@ -68,6 +99,16 @@ class Target::PerCore {
     explicit Member(TargetConnection& its) : connection(its) {}
     TargetConnection& connection;
   };
+  task::Task<void> serve_stream(std::unique_ptr<env::Stream> stream,
+                                std::unique_ptr<const nvme::TlsIdentity> identity,
+                                uint32_t listener) {
+    TargetConnection served(core_, std::move(stream), listener, std::move(identity));
+    Member member(served);
+    members_.push_back(member);
+    co_await served.run();
+    member.unlink();
+    drained_.set();
+  }
   // Until no connection is so, or `until` has passed.
   template <class F>
   task::Task<void> wait_while(F is_so, Time until) {
@@ -86,9 +127,11 @@ class Target::PerCore {
   BufferQueue in_capsule_;
   BufferQueue buffers_;
   task::Event drained_;  // something is no longer in flight, or a member is gone
+  LaneBook lanes_;
   TargetCore core_;
   List<Member> members_;
-  bool stopping_ = false;
+  std::unique_ptr<tls::Context> tls_;  // made when it is needed first
+  task::CancelSource stopping_;
 };
 
 Target::Target(env::Env& env, nvme::Registry& registry, const TargetOptions& options)
@@ -96,20 +139,26 @@ Target::Target(env::Env& env, nvme::Registry& registry, const TargetOptions& opt
 
 Target::~Target() = default;
 
-Result<env::Address> Target::listen(const env::Address& at) {
+Result<env::Address> Target::listen(const env::Address& at, Channel channel) {
   Result<std::unique_ptr<env::Listener>> listener = env_.listen(at, {});
   if (!listener) return fail(listener.error());
+  const env::Address local = (*listener)->local();
+  const auto number = static_cast<uint32_t>(addresses_.size());
+  addresses_.push_back(local);
   listeners_.push_back(std::move(*listener));
-  accepting_.spawn(accept_loop(*listeners_.back()));
-  return listeners_.back()->local();
+  accepting_.spawn(accept_loop(*listeners_.back(), {number, channel}));
+  return local;
 }
 
-task::Task<void> Target::accept_loop(env::Listener& listener) {
+task::Task<void> Target::accept_loop(env::Listener& listener, Arrival arrival) {
   while (!stop_.requested()) {
     Result<env::Connection> connection = co_await listener.accept(stop_.token());
     if (connection) {
-      if (connections_ >= options_.connections_max) continue;  // dropped, which its host sees
-      gate_.spawn(serve(std::move(*connection)));
+      if (connections_ >= options_.connections_max) {
+        ++refused_;  // dropped, which its host sees
+        continue;
+      }
+      gate_.spawn(serve(std::move(*connection), arrival));
     } else if (connection.error() == Errc::kLimit) {
       // Out of descriptors: connections wait in the backlog until some are free.
       const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
@@ -120,7 +169,7 @@ task::Task<void> Target::accept_loop(env::Listener& listener) {
   }
 }
 
-task::Task<void> Target::serve(env::Connection connection) {
+task::Task<void> Target::serve(env::Connection connection, Arrival arrival) {
   const uint32_t core = next_core_++ % env_.core_count();
   ++connections_;
   co_await env::call_on(env_, CoreId(core), [&](env::Env& there) {
@@ -128,7 +177,7 @@ task::Task<void> Target::serve(env::Connection connection) {
     if (mine == nullptr) {
       mine = std::make_unique<PerCore>(there, registry_, env_.core(), options_);
     }
-    return mine->serve(std::move(connection));
+    return mine->serve(std::move(connection), arrival);
   });
   --connections_;
 }
@@ -160,6 +209,16 @@ task::Task<void> Target::on_cores(F function) {
     }));
   }
   co_await task::when_all(std::move(calls));
+}
+
+task::Task<TargetReport> Target::report(size_t lanes_max) {
+  TargetReport report{.listeners = addresses_, .open = connections_, .refused = refused_};
+  for (uint32_t core = 0; core < env_.core_count(); ++core) {
+    co_await env::call_on(env_, CoreId(core), [&](env::Env&) {
+      if (cores_[core] != nullptr) cores_[core]->report(report, lanes_max);
+    });
+  }
+  co_return report;
 }
 
 task::Task<void> Target::close() {

@@ -2,6 +2,7 @@
 // Target: NVMe/TCP listeners and the connections they brought, over all cores of a world.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,11 +12,18 @@
 #include "env/env.h"
 #include "fabric/target/connection.h"
 #include "fabric/target/options.h"
+#include "fabric/target/report.h"
 #include "nvme/registry.h"
 #include "task/gate.h"
 #include "task/task.h"
 
 namespace cairn::fabric {
+
+// How hosts speak to a listener.
+enum class Channel : uint8_t {
+  kPlain,
+  kTls,  // TLS 1.3 with a key that the registry has for them; nobody is heard without
+};
 
 // Made and used on the control core, where its registry lives. A connection is accepted here and
 // opened on one of the cores, in turn. Close it before the registry.
@@ -27,7 +35,7 @@ class Target {
   Target& operator=(const Target&) = delete;
 
   // Begins to accept. Gives the address with the port that was chosen. Errors as Env::listen.
-  Result<env::Address> listen(const env::Address& at);
+  Result<env::Address> listen(const env::Address& at, Channel channel = Channel::kPlain);
   // Stops accepting and takes no more commands; when those in flight were answered, ends the
   // connections in good order. Done when they are gone or `until` has passed; close() follows.
   task::Task<void> drain(Time until);
@@ -35,11 +43,18 @@ class Target {
   task::Task<void> close();
 
   uint64_t connections() const { return connections_; }
+  // What they have done so far, with at most so many of them one by one.
+  task::Task<TargetReport> report(size_t lanes_max);
 
  private:
   class PerCore;
-  task::Task<void> accept_loop(env::Listener& listener);
-  task::Task<void> serve(env::Connection connection);
+  // How a connection came.
+  struct Arrival {
+    uint32_t listener;  // its number
+    Channel channel;
+  };
+  task::Task<void> accept_loop(env::Listener& listener, Arrival arrival);
+  task::Task<void> serve(env::Connection connection, Arrival arrival);
   task::Task<void> stop_accepting();
   // function(PerCore&) gives a task; runs on every core that has connections.
   template <class F>
@@ -50,11 +65,13 @@ class Target {
   TargetOptions options_;
   std::vector<std::unique_ptr<PerCore>> cores_;
   std::vector<std::unique_ptr<env::Listener>> listeners_;
+  std::vector<env::Address> addresses_;  // of all listeners, by number
   task::CancelSource stop_;
   task::Gate accepting_;
   task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
   uint64_t connections_ = 0;
+  uint64_t refused_ = 0;
 };
 
 }  // namespace cairn::fabric

@@ -3,6 +3,7 @@
 #include "fabric/target/tcp_command.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "fabric/target/connection.h"
@@ -18,11 +19,50 @@ task::Task<Result<void>> TcpCommand::take_share(size_t bytes) {
 }
 
 void TcpCommand::drop_data() {
+  end_loan();
   piece = {};
   if (const uint32_t units = std::exchange(share, 0)) connection->large_data_.release(units);
   if (data.empty()) return;
   data = Buffer();
   (pointer.in_capsule ? connection->core_.in_capsule : connection->core_.buffers).released();
+}
+
+std::optional<nvme::Pieces> TcpCommand::here_from_host(size_t bytes) {
+  if (!pointer.in_capsule || pointer.length < bytes || data_corrupt) return std::nullopt;
+  piece = piece.first(bytes);
+  return nvme::Pieces(&piece, 1);
+}
+
+// A loan has memory of its own from the start: what a slow host does not take at once is copied
+// there, without waiting for anything.
+bool TcpCommand::borrow(Bytes bytes, task::Gate& keeper) {
+  const size_t size = bytes.size();
+  if (pointer.in_capsule || pointer.length != size || !connection->can_borrow()) return false;
+  const bool is_large = size > kSmallDataMax;
+  if (is_large && !connection->large_data_.try_acquire(size)) return false;
+  if (is_large) share = static_cast<uint32_t>(size);
+  std::optional<Buffer> buffer = connection->core_.buffers.try_allocate(size);
+  if (!buffer || !keeper.enter()) {
+    if (const uint32_t units = std::exchange(share, 0)) connection->large_data_.release(units);
+    return false;
+  }
+  data = std::move(*buffer);
+  piece = data.bytes();
+  has_output = true;
+  loan = bytes;
+  lender = &keeper;
+  return true;
+}
+
+void TcpCommand::keep_loan(size_t offset) {
+  const Bytes rest = loan.subspan(offset);
+  std::memcpy(piece.subspan(offset).data(), rest.data(), rest.size());
+  end_loan();
+}
+
+void TcpCommand::end_loan() {
+  loan = {};
+  if (task::Gate* keeper = std::exchange(lender, nullptr)) keeper->leave();
 }
 
 task::Task<Result<nvme::Pieces>> TcpCommand::to_host(size_t bytes) {

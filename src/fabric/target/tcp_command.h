@@ -35,6 +35,8 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
 
   task::Task<Result<nvme::Pieces>> to_host(size_t bytes) override;
   task::Task<Result<nvme::Pieces>> from_host(size_t bytes) override;
+  std::optional<nvme::Pieces> here_from_host(size_t bytes) override;
+  bool borrow(Bytes bytes, task::Gate& keeper) override;
   void complete(const nvme::Cqe& cqe) override;
   task::CancelToken cancel_token() override { return cancel->token(); }
 
@@ -42,6 +44,11 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   bool is_running() const { return state == State::kRunning || state == State::kAsking; }
   // Gives back the memory of its data.
   void drop_data();
+  // What goes to the host on success.
+  Bytes output() const { return loan.empty() ? Bytes(piece) : loan; }
+  // The end of what was borrowed, from `offset` on, is needed for longer: it is copied and lies at
+  // the same offset of `piece`.
+  void keep_loan(size_t offset);
 
   TargetConnection* connection = nullptr;
   // Of its R2Ts; modulo the most slots there can be, the slot's place. A command that ends before
@@ -54,7 +61,9 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   uint32_t share = 0;             // of the connection's large data
   Buffer data;                    // what came from the host, or goes there
   MutableBytes piece;             // of `data`, in use
-  bool has_output = false;        // `piece` goes to the host on success
+  Bytes loan;                     // where the output lies instead; `piece` has room for it
+  task::Gate* lender = nullptr;   // entered while there is a loan
+  bool has_output = false;        // output() goes to the host on success
   bool data_corrupt = false;      // a data digest did not match
   bool owns_cid = false;          // false for a duplicate, which is only refused
   bool sending_response = false;  // of what is being sent: else an R2T
@@ -73,6 +82,7 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
  private:
   // Waits until the connection's large data leaves room for this much more.
   task::Task<Result<void>> take_share(size_t bytes);
+  void end_loan();
   // All of the data, by R2T after R2T.
   task::Task<Result<void>> ask_for_all();
 };

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn bench paper`: runs too short to mean anything, and pages that are complete."""
+
+import json
+
+import support
+
+
+class PaperI10(support.CliTest):
+    def bench(self, *words):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        return json.loads(self.run_ok("bench", "paper", "i10", "--rounds", "1", "--seconds", "0.02",
+                                      "--cores", support.two_cpus(), "--json", *words))
+
+    def test_the_page_and_the_report_are_complete(self):
+        report = self.bench("--out", "i10.html", "--svg", "plots")
+        page = (self.folder / "i10.html").read_text(encoding="utf-8")
+        plots = [path.name for path in (self.folder / "plots").iterdir()]
+        self.assertEqual(report["benchmark"], "paper_i10")
+        for name, value in report["ratios"].items():
+            self.assertIsInstance(value, float, name)
+        measured = {(result["name"], result["variant"]) for result in report["results"]}
+        for expected in (("ablation_read4k", "caravans"), ("components_read4k", "application"),
+                         ("mix_read25", "adaptive"), ("targets48_write4k", "off"),
+                         ("size_512", "adaptive"), ("load_20k", "fixed"),
+                         ("depth1_read4k", "adaptive, polling")):
+            self.assertIn(expected, measured)
+        self.assertEqual(page.count("<svg"), len(plots))
+        self.assertEqual(page.count("<h2>"), 7)
+        for stranger in ("src=", "href=", "<script", "http"):
+            self.assertNotIn(stranger, page.replace("http://www.w3.org/2000/svg", ""))
+        self.assertIn("i10-load-p99.svg", plots)
+
+    def test_one_experiment_alone(self):
+        report = self.bench("--only", "depth1")
+        self.assertEqual({result["name"] for result in report["results"]},
+                         {"depth1_read4k", "depth1_write4k"})
+
+    def test_a_file_that_cannot_be_written(self):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        result = self.run_cairn("bench", "paper", "i10", "--rounds", "1", "--seconds", "0.02",
+                                "--only", "depth1", "--cores", support.two_cpus(), "--out",
+                                "/proc/i10.html")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/proc/i10.html", result.stderr)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lanes/sim_box.h"
+
+#include "base/check.h"
+#include "task/sync.h"
+
+namespace cairn::lane_tests {
+
+env::Program SimBox::program(env::Address at) {
+  return [this, at](env::Env& env) { return serve(env, at); };
+}
+
+task::Task<void> SimBox::serve(env::Env& env, env::Address at) {
+  nvme::Registry registry(env);
+  fabric::Target target(env, registry, options_.target);
+  nvme::SubsystemOptions subsystem;
+  subsystem.nqn = kNqn;
+  subsystem.queue_entries_max = options_.queue_entries;
+  CHECK(registry.add_subsystem(subsystem).has_value());
+  for (uint32_t i = 0; i < options_.namespaces; ++i) {
+    nvme::NamespaceOptions space;
+    space.drive = drive::Spec::parse(options_.drive).value();
+    const Result<uint32_t> added = co_await registry.add_namespace(kNqn, space);
+    CHECK(added.has_value());
+  }
+  CHECK(target.listen(at).has_value());
+  registry_ = &registry;
+  target_ = &target;
+  task::Event never;
+  const Result<void> stopped = co_await never.wait(env.stop_token());
+  CHECK(!stopped);
+  target_ = nullptr;
+  registry_ = nullptr;
+  co_await target.drain(env.now() + 1_s);
+  const fabric::TargetReport report = co_await target.report(0);
+  for (const auto& [key, totals] : report.totals) {
+    if (!key.admin && !key.nqn.empty()) io_totals_.add(totals);
+  }
+  co_await target.close();
+  co_await registry.close();
+}
+
+}  // namespace cairn::lane_tests
