@@ -81,10 +81,11 @@ TEST(Config, OutOfRangeSaysTheRange) {
 }
 
 TEST(Config, EveryMistakeIsReportedInTheOrderOfTheFile) {
-  EXPECT_EQ(problem_of("[runtime]\nz = 1\npoll = 2\na = 3\n"),
-            "f.toml:2:1: unknown key 'z' in [runtime] (allowed: io, cores, poll, poll_cores, spin)\n"
-            "f.toml:3:8: runtime.poll must be true or false; this is an integer\n"
-            "f.toml:4:1: unknown key 'a' in [runtime] (allowed: io, cores, poll, poll_cores, spin)");
+  EXPECT_EQ(
+      problem_of("[runtime]\nz = 1\npoll = 2\na = 3\n"),
+      "f.toml:2:1: unknown key 'z' in [runtime] (allowed: io, cores, poll, poll_cores, spin)\n"
+      "f.toml:3:8: runtime.poll must be true or false; this is an integer\n"
+      "f.toml:4:1: unknown key 'a' in [runtime] (allowed: io, cores, poll, poll_cores, spin)");
 }
 
 TEST(Config, ManyMistakesAreCut) {
