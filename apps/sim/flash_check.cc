@@ -74,14 +74,17 @@ class Checker {
     if (!unpacked) return refuse(fmt::format("{} {}", in_quotes(path), unpacked.error().text));
     return unpacked;
   }
-  // A file that belongs to the reference: beside this one, or in the reference folder.
+  // A file that belongs to the reference: beside this one, or in the reference folder; plain or
+  // compressed.
   Attempt<std::string> companion(const std::string& name) {
     namespace fs = std::filesystem;
-    std::error_code ignored;
-    const fs::path beside = fs::path(path_).parent_path() / name;
-    if (fs::exists(beside, ignored)) return load(beside.string());
-    const fs::path kept = fs::path(options_.reference_folder) / name;
-    if (fs::exists(kept, ignored)) return load(kept.string());
+    for (const fs::path& folder :
+         {fs::path(path_).parent_path(), fs::path(options_.reference_folder)}) {
+      for (const std::string& file : {name, name + ".gz"}) {
+        std::error_code ignored;
+        if (fs::exists(folder / file, ignored)) return load((folder / file).string());
+      }
+    }
     return refuse(
         fmt::format("{} needs {}, which is neither beside it nor in {}; say where with "
                     "--reference FOLDER",
@@ -269,9 +272,8 @@ Attempt<void> Checker::open_loop(const Csv& csv) {
   for (size_t row = 0; row < csv.rows(); ++row) {
     if (csv.text(row, "status") != "ok") continue;
     const std::string kind = csv.text(row, "kind");
-    const std::string trace =
-        fmt::format("traces/{}T{}us_S{}_mix.trace.gz", exponential ? "exp_" : "",
-                    csv.text(row, "T_us"), csv.text(row, "size"));
+    const std::string trace = fmt::format("traces/{}T{}us_S{}_mix.trace", exponential ? "exp_" : "",
+                                          csv.text(row, "T_us"), csv.text(row, "size"));
     const Attempt<std::string> text = companion(trace);
     if (!text) return std::unexpected(text.error());
     Attempt<std::vector<TimedRequest>> requests = parse_mqsim_trace(*text);

@@ -24,7 +24,11 @@ void expect_all_within(const std::string& file) {
 TEST(FlashCheck, MicroCasesAreExactToTheNanosecond) { expect_all_within("d_micro_golden.json"); }
 
 TEST(FlashCheck, EachRequestOfATraceIsExact) {
-  expect_all_within("e_per_request_tableI_dram800x4_T100us_S4096_mix.csv.gz");
+  expect_all_within("e_per_request_tableI_dram800x4_T100us_S4096_mix.csv");
+}
+
+TEST(FlashCheck, MeansAndTailsOfATraceAreTheReferences) {
+  expect_all_within("a_tableI_dram800_first_1000.csv");
 }
 
 TEST(FlashCheck, FileOfAnotherKindIsRefused) {
