@@ -11,6 +11,8 @@
 #include "apps/files.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
+#include "apps/sim/flash_history.h"
+#include "apps/sim/flash_page.h"
 #include "apps/sim/flash_profile.h"
 #include "apps/sim/gunzip.h"
 #include "apps/sim/latency_summary.h"
@@ -89,8 +91,10 @@ class SimSsdCommand final : public Command {
                "percent of the drive written before the run (0: new)");
     add_integer(app, "--seed N", seed_, {.min = 0, .max = 1'000'000'000}, "of the workload (798)");
     add_value(app, "--csv FILE", "write each request's times to a file", text(csv_));
+    add_value(app, "--html FILE", "write a report with plots, as one page", text(html_));
     add_switch(app, "--json", json_, "print one JSON object");
     set_examples(app, {"cairn sim ssd --profile pm1725a --synthetic read --qd 64",
+                       "cairn sim ssd --synthetic mix --precondition 80 --html report.html",
                        "cairn sim ssd --synthetic write --block 16384 --precondition 80 --json",
                        "cairn sim ssd --config drive.json --trace t.trace.gz --csv times.csv"});
   }
@@ -114,16 +118,29 @@ class SimSsdCommand final : public Command {
       if (!loaded) return std::unexpected(loaded.error());
       requests = std::move(*loaded);
     }
+    FlashHistory history(model);
     {
       Progress progress(trace_.empty() ? synthetic.requests : requests.size());
       const auto on_completion = [&](const Completion& c) {
         done_.push_back(c);
+        history.completed(c);
         progress.step(static_cast<double>(c.done) * 1e-9);
       };
       if (trace_.empty()) {
         flash::run_synthetic(model, synthetic, on_completion);
       } else {
         flash::run_open_loop(model, requests, on_completion);
+      }
+    }
+    history.end();
+    if (!html_.empty()) {
+      const std::string page = flash_page({.drive = drive_name(),
+                                           .load = load_name(),
+                                           .completions = done_,
+                                           .history = history,
+                                           .model = model});
+      if (const Attempt<void> written = replace_file(html_, page); !written) {
+        return std::unexpected(written.error());
       }
     }
     if (!csv_.empty()) {
@@ -146,8 +163,22 @@ class SimSsdCommand final : public Command {
     return {};
   }
 
+  std::string drive_name() const {
+    if (!config_.empty()) return config_;
+    return profile_.empty() ? "laptop-tlc" : profile_;
+  }
+  std::string load_name() const {
+    if (!trace_.empty()) return fmt::format("The trace {}", trace_);
+    std::string name = fmt::format("{} requests of {} bytes ({})", requests_, block_, kind_);
+    name += gap_us_ > 0 ? fmt::format(", one every {} us on average", gap_us_)
+                        : fmt::format(", {} in flight", qd_);
+    if (occupancy_ > 0)
+      name += fmt::format(", on a drive written to {} percent before", occupancy_);
+    return name;
+  }
+
   Attempt<flash::Parameters> drive() const {
-    if (config_.empty()) return load_flash_profile(profile_.empty() ? "laptop-tlc" : profile_);
+    if (config_.empty()) return load_flash_profile(drive_name());
     if (!profile_.empty()) return refuse("--profile and --config both say what the drive is");
     const Attempt<std::string> text = read_file(config_, 1 << 20);
     if (!text) return std::unexpected(text.error());
@@ -291,6 +322,7 @@ class SimSsdCommand final : public Command {
   std::string trace_;
   std::string kind_;
   std::string csv_;
+  std::string html_;
   uint64_t block_ = 4096;
   int qd_ = 32;
   int requests_ = 100'000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profiles that come with Cairn. Each is a whole profile file; what it leaves out has the value
-// of flash::Parameters. The numbers are our estimates for a class of drive: neither from data sheets
-// nor measured on a device.
+// of flash::Parameters. The numbers are our estimates for a class of drive: neither from data
+// sheets nor measured on a device.
 #pragma once
 
 #include <array>

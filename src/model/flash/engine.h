@@ -58,7 +58,10 @@ class Engine {
   uint32_t rga_choices() const { return rga_choices_; }
   uint64_t in_flight() const { return counters_.requests_submitted - counters_.requests_completed; }
   Nanos channel_busy(uint32_t channel) const { return channels_[channel].busy_time; }
-  Nanos die_busy(uint32_t die) const { return dies_[die].busy_time; }
+  Nanos die_busy(uint32_t die) const {
+    const Die& d = dies_[die];
+    return d.busy_time + (d.busy ? now_ - d.busy_since : 0);
+  }
   size_t table_bytes() const;
   size_t pool_bytes() const;
 
