@@ -5,53 +5,51 @@
 #include <memory>
 #include <vector>
 
-#include "base/histogram.h"
 #include "drive/drive.h"
+#include "drive/modelled_medium.h"
 #include "env/env.h"
-#include "model/flash/model.h"
 #include "task/gate.h"
 
 namespace cairn::drive {
 
 // Each request goes to the model first and to the drive below when the model says it is done: in
-// real time on a real core, in virtual time in the simulator. Used on one core.
-class ModelledDrive final : public Drive, private flash::CompletionSink {
+// real time on a real core, in virtual time in the simulator. Keeps its size.
+class ModelledDrive final : public Drive {
  public:
-  // kInvalid when the parameters make no drive, or one smaller than `below`.
+  // kInvalid when `below` is larger than the medium.
   static Result<std::unique_ptr<ModelledDrive>> make(env::Env& env, std::unique_ptr<Drive> below,
-                                                     const flash::Parameters& parameters);
+                                                     ModelledMedium& medium);
 
   const Geometry& geometry() const override { return below_->geometry(); }
+  // Waits for what the model was asked, cancelled requests included.
   task::Task<void> close() override;
 
-  const flash::FlashModel& model() const { return model_; }
-  // How much later than the model said requests went on, in nanoseconds.
-  const Histogram& lateness() const { return lateness_; }
-
  private:
-  struct Wake : task::Timer {
-    explicit Wake(ModelledDrive& owner) : Timer(&Wake::fired), drive(owner) {}
-    static void fired(task::Timer& timer) { static_cast<Wake&>(timer).drive.pump(); }
+  struct Ticket : ModelledMedium::Ticket {
+    explicit Ticket(ModelledDrive& owner)
+        : ModelledMedium::Ticket(&Ticket::came_back), drive(owner) {}
+    static void came_back(ModelledMedium::Ticket& ticket) {
+      auto& own = static_cast<Ticket&>(ticket);
+      own.drive.pass_on(own);
+    }
     ModelledDrive& drive;
+    DriveOp* op = nullptr;  // null: cancelled
   };
 
-  ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, const flash::Parameters& parameters);
+  ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, ModelledMedium& medium)
+      : env_(env), below_(std::move(below)), medium_(medium) {}
   void start(DriveOp& op) override;
   void cancel(DriveOp& op) override;
-  void completed(const flash::Completion& completion) override;
-  flash::Nanos model_now() const { return (env_.now() - epoch_).ns; }
-  void pump();
+  Ticket& free_ticket();
+  void pass_on(Ticket& ticket);
   task::Task<void> run(DriveOp& op);
 
   env::Env& env_;
   std::unique_ptr<Drive> below_;
-  flash::FlashModel model_;
-  const Time epoch_;
-  Wake wake_;
-  task::Gate gate_;
-  std::vector<DriveOp*> waiting_;  // by cookie; null when cancelled
-  std::vector<uint32_t> free_;
-  Histogram lateness_;
+  ModelledMedium& medium_;
+  std::vector<std::unique_ptr<Ticket>> tickets_;
+  std::vector<Ticket*> free_;
+  task::Gate gate_;  // tickets on their way, and requests below
 };
 
 }  // namespace cairn::drive

@@ -29,15 +29,19 @@ flash::Parameters small_ssd() {
 class ModelledDrives : public testing::Test {
  protected:
   ModelledDrives() {
-    medium_ = std::move(*MemoryMedium::make(cores_[0], 4_MiB, 4096));
+    memory_ = std::move(*MemoryMedium::make(cores_[0], 4_MiB, 4096));
+    medium_ = std::move(*ModelledMedium::make(cores_[0], small_ssd()));
     drive_ = std::move(*ModelledDrive::make(
-        cores_[0], std::make_unique<MemoryDrive>(cores_[0], *medium_), small_ssd()));
+        cores_[0], std::make_unique<MemoryDrive>(cores_[0], *memory_), *medium_));
   }
-  ~ModelledDrives() override { close_all(*drive_).take(); }
+  ~ModelledDrives() override {
+    task::Task<void> closing = close();
+    wait();
+  }
 
-  static task::Task<bool> close_all(Drive& drive) {
-    co_await drive.close();
-    co_return true;
+  task::Task<void> close() {
+    co_await drive_->close();
+    done_ = true;
   }
   task::Task<void> write(uint64_t lba, const Block& block) {
     result_ = co_await drive_->write(Lba(lba), block, source_.token());
@@ -61,7 +65,8 @@ class ModelledDrives : public testing::Test {
 
   env::TestCores cores_{1};
   task::ReadyQueue::Scope scope_{cores_[0].ready()};
-  std::unique_ptr<MemoryMedium> medium_;
+  std::unique_ptr<MemoryMedium> memory_;
+  std::unique_ptr<ModelledMedium> medium_;
   std::unique_ptr<ModelledDrive> drive_;
   task::CancelSource source_;
   Result<void> result_;
@@ -84,8 +89,8 @@ TEST_F(ModelledDrives, DataComesBackWhenTheModelSays) {
   EXPECT_EQ(back, written);
   EXPECT_GT(cell, 75_us);
   EXPECT_LT(cell, 300_us);
-  EXPECT_EQ(drive_->model().counters().requests_completed, 2u);
-  EXPECT_LT(drive_->lateness().max(), 10'000u);
+  EXPECT_EQ(medium_->model().counters().requests_completed, 2u);
+  EXPECT_LT(medium_->lateness().max(), 10'000u);
 }
 
 TEST_F(ModelledDrives, CancelledRequestEndsAtOnceAndChangesNothing) {
@@ -103,11 +108,17 @@ TEST_F(ModelledDrives, CancelledRequestEndsAtOnceAndChangesNothing) {
 }
 
 TEST_F(ModelledDrives, ModelSmallerThanTheDriveIsRefused) {
-  auto medium = std::move(*MemoryMedium::make(cores_[0], 64_MiB, 4096));
-  const auto made = ModelledDrive::make(
-      cores_[0], std::make_unique<MemoryDrive>(cores_[0], *medium), small_ssd());
+  auto memory = std::move(*MemoryMedium::make(cores_[0], 64_MiB, 4096));
+  const auto made =
+      ModelledDrive::make(cores_[0], std::make_unique<MemoryDrive>(cores_[0], *memory), *medium_);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error(), Errc::kInvalid);
+}
+
+TEST_F(ModelledDrives, ModelThatLosesRequestsIsRefused) {
+  flash::Parameters lossy = small_ssd();
+  lossy.mqsim = true;
+  EXPECT_EQ(ModelledMedium::make(cores_[0], lossy).error(), Errc::kInvalid);
 }
 
 }  // namespace

@@ -52,8 +52,10 @@ class Engine {
   const Counters& counters() const { return counters_; }
   PageTable& pages() { return pages_; }
   Blocks& blocks() { return blocks_; }
+  const Blocks& blocks() const { return blocks_; }
   MappingCache& mapping_cache() { return mapping_cache_; }
   DataCache& cache() { return cache_; }
+  const DataCache& cache() const { return cache_; }
   uint32_t gc_start_blocks() const { return gc_start_blocks_; }
   uint32_t rga_choices() const { return rga_choices_; }
   uint64_t in_flight() const { return counters_.requests_submitted - counters_.requests_completed; }
