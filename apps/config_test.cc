@@ -45,7 +45,7 @@ TEST(Config, KeysPresentAreStored) {
 TEST(Config, UnknownKeyIsNamedWithItsPlaceAndTheNearestOne) {
   EXPECT_EQ(problem_of("[runtime]\n\n  pol = true\n"),
             "f.toml:3:3: unknown key 'pol' in [runtime]; did you mean 'poll'? "
-            "(allowed: io, cores, poll, poll_cores, spin)");
+            "(allowed: io, cores, poll, poll_cores, spin, nap)");
   EXPECT_EQ(problem_of("[rumtime]\nio = 'auto'\n"),
             "f.toml:1:2: unknown key 'rumtime' in this file; did you mean 'runtime'? "
             "(allowed: runtime, log)");
@@ -81,11 +81,12 @@ TEST(Config, OutOfRangeSaysTheRange) {
 }
 
 TEST(Config, EveryMistakeIsReportedInTheOrderOfTheFile) {
-  EXPECT_EQ(
-      problem_of("[runtime]\nz = 1\npoll = 2\na = 3\n"),
-      "f.toml:2:1: unknown key 'z' in [runtime] (allowed: io, cores, poll, poll_cores, spin)\n"
-      "f.toml:3:8: runtime.poll must be true or false; this is an integer\n"
-      "f.toml:4:1: unknown key 'a' in [runtime] (allowed: io, cores, poll, poll_cores, spin)");
+  EXPECT_EQ(problem_of("[runtime]\nz = 1\npoll = 2\na = 3\n"),
+            "f.toml:2:1: unknown key 'z' in [runtime] (allowed: io, cores, "
+            "poll, poll_cores, spin, nap)\n"
+            "f.toml:3:8: runtime.poll must be true or false; this is an integer\n"
+            "f.toml:4:1: unknown key 'a' in [runtime] (allowed: io, cores, "
+            "poll, poll_cores, spin, nap)");
 }
 
 TEST(Config, ManyMistakesAreCut) {

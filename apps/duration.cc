@@ -39,9 +39,9 @@ Attempt<Duration> parse_duration(std::string_view text) {
 }
 
 Attempt<Duration> parse_short_duration(std::string_view text) {
-  static constexpr Unit kUnits[] = {{"us", 1_us}, {"ms", 1_ms}, {"s", 1_s}};
-  if (const auto time = parse(text, kUnits, 1_s)) return *time;
-  return refuse(fmt::format("{} is not a time from 1us to 1s: write something like 50us or 2ms",
+  static constexpr Unit kUnits[] = {{"us", 1_us}, {"ms", 1_ms}};
+  if (const auto time = parse(text, kUnits, 999_ms)) return *time;
+  return refuse(fmt::format("{} is not a time from 1us to 999ms: write something like 50us or 2ms",
                             in_quotes(text)));
 }
 

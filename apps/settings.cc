@@ -56,6 +56,15 @@ std::optional<int> take_cpu(std::string_view& text) {
   return cpu;
 }
 
+std::function<Attempt<void>(const std::string&)> into(Duration& target) {
+  return [&target](const std::string& text) -> Attempt<void> {
+    const Attempt<Duration> time = parse_short_duration(text);
+    if (!time) return std::unexpected(time.error());
+    target = *time;
+    return {};
+  };
+}
+
 }  // namespace
 
 std::string_view name(IoChoice choice) { return word_for(io_choices(), choice); }
@@ -67,12 +76,8 @@ Section settings_keys(Settings& settings) {
   runtime.integers("cores", settings.cores, {.min = 0, .max = kCpuMax});
   runtime.boolean("poll", settings.poll);
   runtime.integers("poll_cores", settings.poll_cores, {.min = 0, .max = kCpuMax});
-  runtime.taken("spin", [&settings](const std::string& text) -> Attempt<void> {
-    const Attempt<Duration> time = parse_short_duration(text);
-    if (!time) return std::unexpected(time.error());
-    settings.spin = *time;
-    return {};
-  });
+  runtime.taken("spin", into(settings.spin));
+  runtime.taken("nap", into(settings.nap));
   Section log;
   log.choice("level", settings.log_level, log_level_choices());
   Section root;
@@ -129,6 +134,7 @@ Attempt<Settings> resolve(const SettingsOptions& options,
   if (options.poll) settings.poll = true;
   if (options.poll_cores) settings.poll_cores = *options.poll_cores;
   if (options.spin) settings.spin = *options.spin;
+  if (options.nap) settings.nap = *options.nap;
   for (const int cpu : settings.poll_cores) {
     if (std::ranges::find(settings.cores, cpu) != settings.cores.end()) continue;
     return refuse(fmt::format("CPU {} is to poll but runs nothing: name it in --cores too", cpu));
@@ -143,6 +149,7 @@ env::WorldOptions world_options(const Settings& settings) {
   options.poll = settings.poll;
   options.poll_cpus = settings.poll_cores;
   options.spin = settings.spin;
+  options.nap = settings.nap;
   options.handle_signals = true;
   return options;
 }

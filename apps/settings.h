@@ -27,6 +27,7 @@ struct Settings {
   bool poll = false;
   std::vector<int> poll_cores;  // of `cores`
   Duration spin{0};
+  Duration nap{0};
   LogLevel log_level = LogLevel::kInfo;
 };
 
@@ -38,6 +39,7 @@ struct SettingsOptions {
   bool poll = false;
   std::optional<std::vector<int>> poll_cores;
   std::optional<Duration> spin;
+  std::optional<Duration> nap;
   std::optional<LogLevel> log_level;
 };
 

@@ -93,6 +93,7 @@ Result<std::unique_ptr<BoxProcess>> BoxProcess::start(const BoxProcessOptions& o
     Result<void> served;
     Result<std::unique_ptr<env::World>> world = options.world({.cpus = {options.cpu},
                                                                .poll = options.poll,
+                                                               .nap = options.nap,
                                                                .handle_signals = true,
                                                                .time_calls = options.time_calls});
     if (!world) {

@@ -21,6 +21,7 @@ struct BoxProcessOptions {
   WorldFactory world;
   int cpu = 0;
   bool poll = false;
+  Duration nap{0};
   fabric::DoorbellOptions doorbell;
   uint64_t memory = 256_MiB;  // of all its drives together
   uint32_t block_size = 4096;

@@ -52,6 +52,7 @@ constexpr uint32_t kTargetsCount = 48;
 constexpr uint32_t kTargetsDepth = kTargetsCount * 16;
 
 const std::string kRatePart = "rate";
+constexpr Duration kNap = 100_us;
 const std::string kConnectionsPart = "connections";
 const std::string kTargetsPart = "targets";
 
@@ -146,6 +147,9 @@ class FabricBench {
       if (!by) return fail(by.error());
       add(kPaced, variant.name, *by, paced, {.doorbell = {.mode = variant.batching}});
     }
+    Result<FabricPair*> by = boxes_.get({.nap = kNap});
+    if (!by) return fail(by.error());
+    add(kPaced, kNapping, *by, paced, {.nap = kNap});
     return {};
   }
 

@@ -8,10 +8,11 @@ namespace cairn::bench {
 namespace {
 
 bool is_same(const BoxKind& one, const BoxKind& other) {
-  return one.poll == other.poll && one.doorbell.mode == other.doorbell.mode &&
-         one.doorbell.count == other.doorbell.count && one.doorbell.bytes == other.doorbell.bytes &&
-         one.doorbell.delay == other.doorbell.delay && one.targets == other.targets &&
-         one.block_size == other.block_size && one.time_calls == other.time_calls;
+  return one.poll == other.poll && one.nap == other.nap &&
+         one.doorbell.mode == other.doorbell.mode && one.doorbell.count == other.doorbell.count &&
+         one.doorbell.bytes == other.doorbell.bytes && one.doorbell.delay == other.doorbell.delay &&
+         one.targets == other.targets && one.block_size == other.block_size &&
+         one.time_calls == other.time_calls;
 }
 
 }  // namespace
@@ -23,6 +24,7 @@ Result<FabricPair*> FabricBoxes::get(const BoxKind& kind) {
   Result<std::unique_ptr<FabricPair>> pair = FabricPair::start({.world = options_.world,
                                                                 .cpu = options_.box_cpu,
                                                                 .poll = kind.poll,
+                                                                .nap = kind.nap,
                                                                 .doorbell = kind.doorbell,
                                                                 .memory = options_.memory,
                                                                 .block_size = kind.block_size,

@@ -16,6 +16,7 @@ namespace cairn::bench {
 // What distinguishes one box from another.
 struct BoxKind {
   bool poll = false;
+  Duration nap{0};
   fabric::DoorbellOptions doorbell;
   uint32_t targets = 1;
   uint32_t block_size = 4096;

@@ -28,8 +28,11 @@ class FabricPair::Run {
 
   Result<ExchangeFigures> carry() {
     if (load_.depth == 0) return fail(Errc::kInvalid, "a load with fewer requests than sessions");
-    Result<std::unique_ptr<env::World>> world = pair_.options_.world(
-        {.cpus = {pair_.host_cpu_}, .poll = host_.poll, .time_calls = host_.time_calls});
+    Result<std::unique_ptr<env::World>> world =
+        pair_.options_.world({.cpus = {pair_.host_cpu_},
+                              .poll = host_.poll,
+                              .nap = host_.nap,
+                              .time_calls = host_.time_calls});
     if (!world) return fail(world.error());
     const Result<void> ran = (*world)->run([this](env::Env& env) { return carry_in(env); });
     if (!ran) return fail(ran.error());

@@ -16,6 +16,7 @@ namespace cairn::bench {
 // How the host meets the box for one load.
 struct HostSetup {
   bool poll = false;
+  Duration nap{0};
   fabric::DoorbellOptions doorbell;
   bool digests = false;     // of headers and of data
   uint32_t sessions = 1;    // with each target of the box: so many hosts, as it sees them

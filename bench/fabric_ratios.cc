@@ -68,7 +68,8 @@ class Ratios {
   }
 
   void add_paced() {
-    add_cores("cpu_cores_at_50k_iops", kSleeping);
+    add_cores("cpu_cores_at_50k_iops", kNapping);
+    add_cores("cpu_cores_at_50k_iops_sleeping", kSleeping);
     add_cores("cpu_cores_at_50k_iops_fixed", kFixed);
     add_cores("cpu_cores_at_50k_iops_off", kOff);
   }

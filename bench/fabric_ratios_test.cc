@@ -103,13 +103,13 @@ TEST(FabricRatios, DigestsCostWhatIsMissingWithThem) {
 
 TEST(FabricRatios, CoresAtARateThatWasKept) {
   Fabricated contest;
-  contest.did(kPaced, kSleeping, {cpu(4, 5, 50'000)});
+  contest.did(kPaced, kNapping, {cpu(4, 5, 50'000)});
   EXPECT_DOUBLE_EQ(contest.ratios()["cpu_cores_at_50k_iops"], 0.45);
 }
 
 TEST(FabricRatios, ARateThatWasNotKeptSaysSoInstead) {
   Fabricated contest;
-  contest.did(kPaced, kSleeping, {cpu(4, 5, 40'000)});
+  contest.did(kPaced, kNapping, {cpu(4, 5, 40'000)});
   const auto report = contest.report();
   EXPECT_FALSE(report["ratios"].contains("cpu_cores_at_50k_iops"));
   EXPECT_EQ(report["skipped"]["cpu_cores_at_50k_iops"],

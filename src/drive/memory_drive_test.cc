@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -95,6 +96,44 @@ TEST_F(MemoryDrives, NoSizeIsRefused) {
   make(64_KiB);
   EXPECT_EQ(here_->resize(0).take().error(), Errc::kInvalid);
   EXPECT_EQ(here_->resize(UINT64_MAX).take().error(), Errc::kInvalid);
+}
+
+TEST_F(MemoryDrives, WritesAndReadsThatNeedNoWaitingAreDoneAtOnce) {
+  make(1_MiB);
+  Block data = filled(8192, 7);
+  const MutableBytes piece(data);
+  const Request write{.kind = Request::Kind::kWrite, .lba = Lba(3), .blocks = 2};
+  auto done = here_->try_now(write, std::span(&piece, 1));
+  ASSERT_TRUE(done && *done);
+  EXPECT_EQ(read(*there_, 3, 8192), data);
+
+  Block back = filled(8192, 0);
+  const MutableBytes room(back);
+  done = here_->try_now({.lba = Lba(3), .blocks = 2}, std::span(&room, 1));
+  ASSERT_TRUE(done && *done);
+  EXPECT_EQ(back, data);
+
+  done = here_->try_now({.lba = Lba(255), .blocks = 2}, std::span(&room, 1));
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->error(), Errc::kInvalid) << "past the end";
+  EXPECT_FALSE(here_->try_now({.kind = Request::Kind::kFlush}, {})) << "no data: submit() it";
+}
+
+TEST_F(MemoryDrives, BlocksAreLentWhereTheyLie) {
+  make(1_MiB);
+  const Block data = filled(4096, 9);
+  EXPECT_TRUE(write_all(*there_, 5, data).take());
+  const Bytes lent = here_->lend(Lba(5), 1);
+  ASSERT_EQ(lent.size(), 4096u);
+  EXPECT_TRUE(std::ranges::equal(lent, data));
+  EXPECT_TRUE(write_all(*here_, 5, filled(4096, 10)).take());
+  EXPECT_EQ(lent[0], std::byte{10}) << "whoever borrows sees later writes";
+  EXPECT_TRUE(here_->lend(Lba(255), 2).empty()) << "past the end";
+  EXPECT_TRUE(here_->lend(Lba(UINT64_MAX), 1).empty());
+
+  resize(2_MiB);
+  EXPECT_TRUE(here_->lend(Lba(255), 2).empty()) << "in two regions";
+  EXPECT_EQ(here_->lend(Lba(256), 2).size(), 8192u);
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ struct WorldOptions {
   std::vector<int> poll_cpus;
   // How long the others look for more work before they sleep; shorter while that finds none.
   Duration spin{0};
+  // How long a core that is woken often for little work sleeps instead of waiting for each event:
+  // less processor time, more latency, and timers as late. Zero: never. Below a second.
+  Duration nap{0};
   // Turn SIGINT and SIGTERM into a stop request.
   bool handle_signals = false;
   // Read the clock around each call that sends or receives, for KernelCalls.

@@ -3,6 +3,7 @@
 
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/check.h"
 #include "task/frame.h"
@@ -98,6 +100,7 @@ CoreEnv::CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& opt
     : id_(id),
       neighbours_(neighbours),
       spin_(spin_limit(id, options)),
+      nap_(options.nap),
       time_calls_(options.time_calls),
       now_(read_clock()),
       wheel_(now_),
@@ -159,10 +162,23 @@ void CoreEnv::run_messages() {
   }
 }
 
+// False: what was queued was done at once, and there is no reason to rest.
+bool CoreEnv::take_nap() {
+  turn(Time{0});
+  if (!ready_.empty()) return false;
+  const timespec length{.tv_sec = 0, .tv_nsec = nap_.length().ns};
+  count_system_call();
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &length, nullptr);
+  turn(Time{0});
+  return true;
+}
+
 void CoreEnv::run(const env::Program* program) {
   const task::ReadyQueue::Scope scope(ready_);
   task::Task<void> main;
   if (program != nullptr) main = (*program)(*this);
+  if (nap_.is_on()) ::prctl(PR_SET_TIMERSLACK, 1);  // else naps are twice as long
+  bool napped = false;
   for (;;) {
     refresh_clock();
     if (neighbours_.stop_requested.load(std::memory_order_relaxed)) stop_.request();
@@ -170,8 +186,14 @@ void CoreEnv::run(const env::Program* program) {
     wheel_.advance(now_);
     const bool worked = ready_.run(kReadyBatch) > 0;
     if (main.is_valid() ? main.is_done() : neighbours_.ended.load(std::memory_order_acquire)) break;
+    if (std::exchange(napped, false)) nap_.napped(worked);
     if (spin_.goes_on(worked, now_) || !ready_.empty() || !mailbox_.fall_asleep()) {
       turn(Time{0});
+      continue;
+    }
+    if (nap_.is_due(worked)) {
+      napped = take_nap();
+      mailbox_.awake();
       continue;
     }
     // Whoever sets a flag wakes after it, so a flag missed above ends the wait below.
@@ -182,9 +204,10 @@ void CoreEnv::run(const env::Program* program) {
     const Time slept_at = now_;
     turn(flagged ? Time{0} : next);
     mailbox_.awake();
-    if (spin_.is_on()) {
+    if (spin_.is_on() || nap_.is_on()) {
       refresh_clock();
       spin_.woke(slept_at, now_);
+      nap_.waited(now_ - slept_at);
     }
   }
   drain();

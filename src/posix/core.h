@@ -103,11 +103,13 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
  private:
   friend class StreamCall;
   void run_messages();
+  bool take_nap();
   void refresh_clock();
 
   CoreId id_;
   Neighbours& neighbours_;
   Spin spin_;
+  Nap nap_;
   bool time_calls_;
   env::KernelCalls kernel_calls_;
   Mailbox mailbox_;

@@ -35,7 +35,7 @@ class ConfigCheck(support.CliTest):
     def test_unknown_key(self):
         self.expect_lines("[runtime]\npol = true\n",
                           "c.toml:2:1: unknown key 'pol' in [runtime]; did you mean 'poll'? "
-                          "(allowed: io, cores, poll, poll_cores, spin)")
+                          "(allowed: io, cores, poll, poll_cores, spin, nap)")
 
     def test_wrong_type(self):
         self.expect_lines("[log]\nlevel = 3\n",

@@ -162,6 +162,70 @@ WORLD_TEST(Streams, VectoredWriteTakesThousandsOfPieces) {
   EXPECT_TRUE(same);
 }
 
+// Writes without waiting as long as that takes anything, and waits for the rest.
+Task<Result<void>> write_now_and_later(Stream& stream, std::vector<Bytes> pieces) {
+  while (total_size(pieces) > 0) {
+    const Result<size_t> taken = stream.write_now(pieces);
+    if (!taken) co_return fail(taken.error());
+    drop_front(pieces, *taken);
+    if (*taken > 0 || pieces.empty()) continue;
+    const Bytes first = pieces.front();
+    const Result<void> written = co_await stream.write(first);
+    if (!written) co_return written;
+    drop_front(pieces, first.size());
+  }
+  co_return Result<void>{};
+}
+
+WORLD_TEST(Streams, WritesWithoutWaitingMixWithOthersInOrder) {
+  const Pair pair = co_await connected(env, scene, kSmallBuffers);
+  const std::array<size_t, 4> sizes = {1, 0, 4096, 70'000};
+  for (const size_t size : {size_t{1}, size_t{5000}, 2 * kInFlightMax}) {
+    const std::vector<std::byte> message = pattern(size, 9);
+    Task<bool> reading = read_in_pieces(*pair.b, size, 50'000, 9);
+    const Result<void> written =
+        co_await write_now_and_later(*pair.a, cut<Bytes>(Bytes(message), sizes));
+    EXPECT_EQ(outcome(written), "ok") << size;
+    const bool same = co_await reading;
+    EXPECT_TRUE(same) << size;
+  }
+}
+
+WORLD_TEST(Streams, WritingWithoutWaitingStopsWhenThePeerDoesNotRead) {
+  const Pair pair = co_await connected(env, scene, kSmallBuffers);
+  const std::vector<std::byte> message = pattern(2 * kInFlightMax, 10);
+  const Bytes all = message;
+  size_t accepted = 0;
+  int refusals = 0;
+  // Some refuse although there is room; nobody does so for ever, or accepts without end.
+  while (refusals < 100 && accepted < message.size()) {
+    const Bytes rest = all.subspan(accepted);
+    const Result<size_t> taken = pair.a->write_now(std::span(&rest, 1));
+    EXPECT_EQ(outcome(taken), "ok");
+    if (!taken) break;
+    accepted += *taken;
+    refusals = *taken == 0 ? refusals + 1 : 0;
+    co_await turn(env);
+  }
+  EXPECT_LE(accepted, kInFlightMax);
+  EXPECT_EQ(outcome(pair.a->finish()), "ok");
+  const auto arrived = co_await drain(*pair.b);
+  EXPECT_EQ(must(arrived).size(), accepted);
+}
+
+WORLD_TEST(Streams, WritingWithoutWaitingAfterTheEndFails) {
+  const Pair pair = co_await connected(env, scene);
+  const std::vector<std::byte> message = pattern(10, 11);
+  const Bytes all = message;
+  EXPECT_EQ(outcome(pair.a->finish()), "ok");
+  // A stream that never writes without waiting has nothing to refuse.
+  const Result<size_t> taken = pair.a->write_now(std::span(&all, 1));
+  EXPECT_TRUE(taken ? *taken == 0 : taken.error() == Errc::kClosed) << outcome(taken);
+  pair.b->reset();
+  const Result<size_t> late = pair.b->write_now(std::span(&all, 1));
+  EXPECT_TRUE(late ? *late == 0 : late.error() == Errc::kReset) << outcome(late);
+}
+
 // Reads `size` bytes with vectored reads whose pieces have the sizes given.
 Task<bool> read_vectored(Stream& stream, size_t size, std::span<const size_t> sizes) {
   std::vector<std::byte> arrived(size);
