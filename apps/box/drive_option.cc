@@ -25,7 +25,8 @@ void make_whole(std::string& path) {
 
 Attempt<void> load_profile(drive::Spec& spec) {
   const std::vector<std::string> known = flash_profile_names();
-  if (std::ranges::find(known, spec.profile) == known.end() && spec.profile.contains('/')) {
+  if (std::ranges::find(known, spec.profile) == known.end() &&
+      spec.profile.find_first_of("/.") != std::string::npos) {
     make_whole(spec.profile);
   }
   Attempt<flash::Parameters> parameters = load_flash_profile(spec.profile);

@@ -41,6 +41,12 @@ class FlashBox(BoxTest):
         self.assertEqual(box.stop(), 0)
         self.assertEqual((self.folder / "kept").stat().st_size, 64 << 20)
 
+    def test_a_profile_of_ones_own_has_its_whole_path(self):
+        path = self.write("own.toml", "channels = 2\nover_provisioning = 0.2\n")
+        self.start_box("--drive", "flash:profile=own.toml,size=1G")
+        (own,) = self.flash()
+        self.assertEqual((own["profile"], len(own["channels_busy"])), (str(path), 2))
+
     def test_what_cannot_be_modelled_is_told(self):
         self.start_box("--drive", "mem:size=1M")
         for drive, part in (("flash:profile=laptop-tlc", "has no size"),
