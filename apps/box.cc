@@ -138,7 +138,8 @@ class BoxCommand final : public Command {
     add_values(app, "--advertise ADDRESS", "what discovery tells hosts instead, one per --listen",
                [this](const std::string& text) { return add_address(text, words_.advertise); });
     add_text(app, "--nqn NQN", words_.nqn, "name of the subsystem");
-    add_values(app, "--drive DRIVE", "mem:size=1G or file:PATH,size=8G; several allowed",
+    add_values(app, "--drive DRIVE",
+               "mem:size=1G, file:PATH,size=8G or flash:profile=NAME,size=4G; several allowed",
                [this](const std::string& text) -> Attempt<void> {
                  Attempt<drive::Spec> spec = parse_drive(text);
                  if (!spec) return std::unexpected(spec.error());

@@ -45,7 +45,7 @@ class NsCommand : public Command {
 class NsAdd final : public NsCommand {
  public:
   explicit NsAdd(CLI::App& app) : NsCommand(app, Verb::kNsAdd) {
-    add_value(app, "--drive DRIVE", "mem:size=1G or file:PATH,size=8G",
+    add_value(app, "--drive DRIVE", "mem:size=1G, file:PATH,size=8G or flash:profile=NAME,size=4G",
               [this](const std::string& text) { return take_drive(text); })
         ->required();
     add_nsid(app, "its number (the lowest free)", false);

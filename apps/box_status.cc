@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
+#include "apps/box/flash_stats.h"
 #include "apps/box_client.h"
 #include "apps/command.h"
 #include "apps/lane_words.h"
@@ -139,7 +140,7 @@ std::string stats_text(const Json& answer) {
       text += fmt::format("TLS: {} connections encrypted, {} refused\n", succeeded, failed);
     }
   }
-  return text + lanes_text(answer);
+  return text + flash_stats_text(answer) + lanes_text(answer);
 }
 
 class StatsCommand final : public Command {

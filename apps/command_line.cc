@@ -40,12 +40,15 @@ class CommandLine {
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
+    add(bench, "flash", "how fast the flash model is", make_bench_flash);
     add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
         make_bench_rocksdb);
     CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");
     add(paper, "i10", "figures of i10 as one page, next to the paper's", make_bench_paper_i10);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
+    add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
+    add(sim, "check", "the flash model against a reference", make_sim_check);
     CLI::App& config = group(root_, "config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);
     add(root_, "version", "print version, commit and compiler", make_version);

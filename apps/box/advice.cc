@@ -10,7 +10,7 @@ namespace cairn::apps {
 namespace {
 
 std::string advice_for(const drive::Spec& drive, const Error& error) {
-  const bool is_file = drive.kind == drive::Spec::Kind::kFile;
+  const bool is_file = !drive.path.empty();
   switch (error.code()) {
     case Errc::kNotFound:
       return drive.size == 0 ? "add ,size=8G to have the file made" : "make its folder first";

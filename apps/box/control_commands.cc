@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "apps/box/drive_option.h"
+#include "apps/box/flash_stats.h"
 #include "apps/box/lane_stats.h"
 #include "apps/box/metrics.h"
 #include "apps/words.h"
@@ -119,6 +122,11 @@ task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
     }
   }
   Json json = listed("namespaces", std::move(all));
+  std::vector<Json> modelled;
+  for (const SubsystemOptions& subsystem : *subsystems) {
+    std::ranges::move(flash_stats(box, subsystem.nqn), std::back_inserter(modelled));
+  }
+  json.update(listed("flash", std::move(modelled)));
   std::vector<Json> authentication;
   for (const SubsystemOptions& subsystem : *subsystems) {
     const nvme::AuthTotals totals = box.registry().authentication_totals(subsystem.nqn);
@@ -142,8 +150,8 @@ Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {
   nvme::NamespaceOptions options{
       .nsid = request.nsid, .ana_group = request.group, .read_only = request.read_only};
   if (request.drive.empty()) return refuse("a namespace needs a drive: --drive mem:size=1G");
-  auto drive = drive::Spec::parse(request.drive);
-  if (!drive) return refuse(drive.error());
+  Attempt<drive::Spec> drive = parse_drive(request.drive);
+  if (!drive) return std::unexpected(drive.error());
   options.drive = std::move(*drive);
   if (!request.uuid.empty()) {
     const std::optional<fabric::Uuid> uuid = fabric::parse_uuid(request.uuid);

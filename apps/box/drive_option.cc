@@ -1,18 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/box/drive_option.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
+#include "apps/sim/flash_profile.h"
+#include "apps/words.h"
+#include "base/units.h"
+#include "model/flash/scale.h"
+
 namespace cairn::apps {
+
+namespace {
+
+void make_whole(std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error).lexically_normal();
+  if (!error) path = whole.string();
+}
+
+Attempt<void> load_profile(drive::Spec& spec) {
+  const std::vector<std::string> known = flash_profile_names();
+  if (std::ranges::find(known, spec.profile) == known.end() &&
+      spec.profile.find_first_of("/.") != std::string::npos) {
+    make_whole(spec.profile);
+  }
+  Attempt<flash::Parameters> parameters = load_flash_profile(spec.profile);
+  if (!parameters) return std::unexpected(parameters.error());
+  if (parameters->mqsim) {
+    return refuse(fmt::format(
+        "profile {} has compat = \"mqsim\", which loses requests: choose another to serve it",
+        in_quotes(spec.profile)));
+  }
+  const uint64_t room = flash::logical_bytes(*parameters);
+  if (room < spec.size) {
+    return refuse(
+        fmt::format("profile {} has room for {}: choose a smaller size or another profile",
+                    in_quotes(spec.profile), text_bytes(room)));
+  }
+  spec.flash = std::make_shared<const flash::Parameters>(std::move(*parameters));
+  return {};
+}
+
+}  // namespace
 
 Attempt<drive::Spec> parse_drive(std::string_view text) {
   auto spec = drive::Spec::parse(text);
   if (!spec) return refuse(spec.error());
-  if (spec->kind == drive::Spec::Kind::kFile) {
-    std::error_code error;
-    const auto whole = std::filesystem::absolute(spec->path, error).lexically_normal();
-    if (!error) spec->path = whole.string();
+  if (!spec->path.empty()) make_whole(spec->path);
+  if (spec->kind == drive::Spec::Kind::kFlash) {
+    if (const Attempt<void> loaded = load_profile(*spec); !loaded) {
+      return std::unexpected(loaded.error());
+    }
   }
   return std::move(*spec);
 }

@@ -9,8 +9,8 @@
 
 namespace cairn::apps {
 
-// As drive::Spec::parse, with the file's whole path: a drive is the same whichever folder it is
-// named from.
+// As drive::Spec::parse, with whole paths: a drive is the same whichever folder it is named from.
+// The profile of a modelled drive is loaded and has room for the size.
 Attempt<drive::Spec> parse_drive(std::string_view text);
 
 }  // namespace cairn::apps

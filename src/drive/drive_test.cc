@@ -14,7 +14,8 @@ namespace {
 
 TEST(DriveSpec, ReadsWhatItPrints) {
   for (const char* text : {"mem:size=1073741824,block=4096", "file:/a/b,size=8192,block=512",
-                           "file:x,block=4096,direct=off"}) {
+                           "file:x,block=4096,direct=off", "flash:profile=qlc,size=4096,block=4096",
+                           "flash:profile=qlc,file=/a/b,size=4096,block=512,direct=off"}) {
     const auto spec = Spec::parse(text);
     ASSERT_TRUE(spec) << spec.error();
     EXPECT_EQ(spec->text(), text);
@@ -40,6 +41,11 @@ TEST(DriveSpec, SaysWhatIsWrongAndWhere) {
       {"file:/x,colour=red", "'colour' is not an option"},
       {"file:/x,", "is not KEY=VALUE"},
       {"mem:block=512", "has no size"},
+      {"mem:size=1G,profile=qlc", "'profile' is not an option"},
+      {"flash:profile=qlc", "has no size"},
+      {"flash:size=1G", "has no profile"},
+      {"flash:profile=,size=1G", "profile names nothing"},
+      {"flash:profile=qlc,size=1G,direct=off", "has direct and no file"},
   };
   for (const auto& [text, message] : cases) {
     const auto spec = Spec::parse(text);

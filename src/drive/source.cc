@@ -11,6 +11,8 @@
 #include "base/units.h"
 #include "drive/file_drive.h"
 #include "drive/memory_drive.h"
+#include "drive/modelled_drive.h"
+#include "model/flash/scale.h"
 
 namespace cairn::drive {
 
@@ -30,13 +32,40 @@ std::optional<std::string> set_option(Spec& spec, std::string_view key, std::str
     }
     return fmt::format("block '{}' is not a power of two from 512 to 65536", value);
   }
-  if (key == "direct" && spec.kind == Spec::Kind::kFile) {
+  if (key == "direct" && spec.kind != Spec::Kind::kMemory) {
     if (value != "on" && value != "off") return fmt::format("direct '{}' is not on or off", value);
     spec.direct = value == "on";
     return std::nullopt;
   }
-  return fmt::format("'{}' is not an option of this kind of drive (size, block{})", key,
-                     spec.kind == Spec::Kind::kFile ? ", direct" : "");
+  const bool is_flash = spec.kind == Spec::Kind::kFlash;
+  if (is_flash && (key == "profile" || key == "file")) {
+    if (value.empty()) return fmt::format("{} names nothing", key);
+    (key == "profile" ? spec.profile : spec.path) = value;
+    return std::nullopt;
+  }
+  return fmt::format("'{}' is not an option of this kind of drive (size, block{}{})", key,
+                     spec.kind == Spec::Kind::kMemory ? "" : ", direct",
+                     is_flash ? ", profile, file" : "");
+}
+
+// What a whole description lacks, or nothing.
+std::optional<std::string> find_lack(const Spec& spec, std::string_view text) {
+  using Kind = Spec::Kind;
+  if (spec.kind == Kind::kMemory && spec.size == 0) {
+    return fmt::format("'{}' has no size: write mem:size=1G", text);
+  }
+  if (spec.kind == Kind::kFlash && (spec.size == 0 || spec.profile.empty())) {
+    return fmt::format("'{}' has no {}: write flash:profile=laptop-tlc,size=4G", text,
+                       spec.size == 0 ? "size" : "profile");
+  }
+  if (spec.kind == Kind::kFlash && spec.path.empty() && !spec.direct) {
+    return fmt::format("'{}' has direct and no file: leave it out, or add ,file=PATH", text);
+  }
+  if (!is_aligned(spec.size, spec.block_size)) {
+    return fmt::format("size {} is not a multiple of the block size {}, in '{}'", spec.size,
+                       spec.block_size, text);
+  }
+  return std::nullopt;
 }
 
 class MemorySource final : public Source {
@@ -67,6 +96,36 @@ class FileSource final : public Source {
   SharedRanges ranges_;
 };
 
+// Data where another source keeps it, at the pace of one model that all cores share.
+class FlashSource final : public Source {
+ public:
+  FlashSource(std::unique_ptr<Source> below, std::unique_ptr<ModelledMedium> medium)
+      : below_(std::move(below)), medium_(std::move(medium)) {}
+  Result<std::unique_ptr<Drive>> open(env::Env& env) override {
+    Result<std::unique_ptr<Drive>> below = below_->open(env);
+    if (!below) return below;
+    return ModelledDrive::make(env, std::move(*below), *medium_);
+  }
+  const ModelledMedium* modelled() const override { return medium_.get(); }
+
+ private:
+  std::unique_ptr<Source> below_;
+  std::unique_ptr<ModelledMedium> medium_;
+};
+
+Result<std::unique_ptr<Source>> make_flash(env::Env& env, const Spec& spec) {
+  if (!spec.flash) return fail(Errc::kInvalid, "nobody filled in the profile of a modelled drive");
+  const std::optional<flash::Parameters> parameters = flash::scaled_to(*spec.flash, spec.size);
+  if (!parameters) return fail(Errc::kInvalid, "the profile's drive is smaller than the size");
+  Result<std::unique_ptr<ModelledMedium>> medium = ModelledMedium::make(env, *parameters);
+  if (!medium) return fail(medium.error());
+  Spec data = spec;
+  data.kind = spec.path.empty() ? Spec::Kind::kMemory : Spec::Kind::kFile;
+  Result<std::unique_ptr<Source>> below = Source::make(env, data);
+  if (!below) return below;
+  return std::make_unique<FlashSource>(std::move(*below), std::move(*medium));
+}
+
 }  // namespace
 
 bool parse_size(std::string_view text, uint64_t& size) {
@@ -91,6 +150,9 @@ std::expected<Spec, std::string> Spec::parse(std::string_view text) {
   bool options_follow = true;
   if (rest.starts_with("mem:")) {
     rest.remove_prefix(4);
+  } else if (rest.starts_with("flash:")) {
+    spec.kind = Kind::kFlash;
+    rest.remove_prefix(6);
   } else if (rest.starts_with("file:")) {
     spec.kind = Kind::kFile;
     rest.remove_prefix(5);
@@ -103,7 +165,9 @@ std::expected<Spec, std::string> Spec::parse(std::string_view text) {
     rest = options_follow ? rest.substr(comma + 1) : "";
   } else {
     return std::unexpected(
-        fmt::format("'{}' is no drive: write mem:size=1G or file:PATH,size=8G", text));
+        fmt::format("'{}' is no drive: write mem:size=1G, file:PATH,size=8G or "
+                    "flash:profile=laptop-tlc,size=4G",
+                    text));
   }
   while (options_follow) {
     const size_t comma = rest.find(',');
@@ -118,18 +182,17 @@ std::expected<Spec, std::string> Spec::parse(std::string_view text) {
     options_follow = comma != std::string_view::npos;
     if (options_follow) rest = rest.substr(comma + 1);
   }
-  if (spec.kind == Kind::kMemory && spec.size == 0) {
-    return std::unexpected(fmt::format("'{}' has no size: write mem:size=1G", text));
-  }
-  if (!is_aligned(spec.size, spec.block_size)) {
-    return std::unexpected(fmt::format("size {} is not a multiple of the block size {}, in '{}'",
-                                       spec.size, spec.block_size, text));
-  }
+  if (auto lack = find_lack(spec, text)) return std::unexpected(std::move(*lack));
   return spec;
 }
 
 std::string Spec::text() const {
-  std::string text = kind == Kind::kMemory ? "mem:" : fmt::format("file:{},", path);
+  std::string text = "mem:";
+  if (kind == Kind::kFile) text = fmt::format("file:{},", path);
+  if (kind == Kind::kFlash) {
+    text = fmt::format("flash:profile={},", profile);
+    if (!path.empty()) text += fmt::format("file={},", path);
+  }
   if (size != 0) text += fmt::format("size={},", size);
   text += fmt::format("block={}", block_size);
   if (!direct) text += ",direct=off";
@@ -137,6 +200,7 @@ std::string Spec::text() const {
 }
 
 Result<std::unique_ptr<Source>> Source::make(env::Env& env, const Spec& spec) {
+  if (spec.kind == Spec::Kind::kFlash) return make_flash(env, spec);
   if (spec.kind == Spec::Kind::kMemory) {
     Result<std::unique_ptr<MemoryMedium>> medium =
         MemoryMedium::make(env, spec.size, spec.block_size);

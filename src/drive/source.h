@@ -10,21 +10,30 @@
 #include "base/error.h"
 #include "drive/drive.h"
 #include "env/env.h"
+#include "model/flash/parameters.h"
 #include "task/task.h"
 
 namespace cairn::drive {
 
-// "mem:size=1G", "file:/var/lib/cairn/d0,size=8G". Options follow, separated by commas:
+class ModelledMedium;
+
+// "mem:size=1G", "file:/var/lib/cairn/d0,size=8G", "flash:profile=laptop-tlc,size=4G". Options
+// follow, separated by commas:
 //   size=N    bytes, with K, M, G or T (1024 each); a file that exists may leave it out
 //   block=N   512 to 65536, default 4096
 //   direct=off   file: go through the page cache, for file systems without O_DIRECT
+//   profile=NAME   flash: the modelled SSD that says how long requests take
+//   file=PATH   flash: where the data is kept; without it in memory
 struct Spec {
-  enum class Kind : uint8_t { kMemory, kFile };
+  enum class Kind : uint8_t { kMemory, kFile, kFlash };
   Kind kind = Kind::kMemory;
-  std::string path;
+  std::string path;  // empty: the data is in memory
   uint64_t size = 0;
   uint32_t block_size = 4096;
   bool direct = true;
+  std::string profile;
+  // What the profile says; whoever knows profiles fills it in before Source::make.
+  std::shared_ptr<const flash::Parameters> flash;
 
   // What is wrong, as a sentence with the part in question, for the user.
   static std::expected<Spec, std::string> parse(std::string_view text);
@@ -39,10 +48,13 @@ bool parse_size(std::string_view text, uint64_t& size);
 class Source {
  public:
   virtual ~Source() = default;
-  // Errors as Env::open_disk and Env::map_memory. The medium is held exclusively from here on.
+  // Errors as Env::open_disk and Env::map_memory; kInvalid when a profile was not filled in or its
+  // drive is too small. The medium is held exclusively from here on.
   static Result<std::unique_ptr<Source>> make(env::Env& env, const Spec& spec);
   // The drive as `env`'s core uses it.
   virtual Result<std::unique_ptr<Drive>> open(env::Env& env) = 0;
+  // What is modelled, to be looked at on the core that made the source; null: nothing is.
+  virtual const ModelledMedium* modelled() const { return nullptr; }
 };
 
 }  // namespace cairn::drive

@@ -26,12 +26,22 @@ std::array<uint8_t, 16> hash128(std::string_view text, uint64_t salt) {
   return bytes;
 }
 
+std::string_view kind_of(drive::Spec::Kind kind) {
+  switch (kind) {
+    case drive::Spec::Kind::kMemory:
+      return "mem:";
+    case drive::Spec::Kind::kFile:
+      return "file:";
+    case drive::Spec::Kind::kFlash:
+      return "flash:";
+  }
+  return "";
+}
+
 }  // namespace
 
 NamespaceIds make_namespace_ids(std::string_view nqn, uint32_t nsid, const drive::Spec& drive) {
-  const bool is_file = drive.kind == drive::Spec::Kind::kFile;
-  const std::string text =
-      fmt::format("{}\n{}\n{}{}", nqn, nsid, is_file ? "file:" : "mem:", drive.path);
+  const std::string text = fmt::format("{}\n{}\n{}{}", nqn, nsid, kind_of(drive.kind), drive.path);
   NamespaceIds ids{.nguid = hash128(text, 0x1001), .uuid = hash128(text, 0x2001)};
   ids.nguid[0] |= 1;  // never all zero
   // RFC 9562: version 8 is for bits of one's own making.

@@ -53,11 +53,10 @@ void Registry::State::discovery_changed(const Subsystem* subsystem) {
 }
 
 Result<void> Registry::State::check_unused(const NamespaceOptions& options) {
-  const bool is_file = options.drive.kind == drive::Spec::Kind::kFile;
+  const bool is_file = !options.drive.path.empty();
   for (const auto& [nqn, subsystem] : subsystems) {
     for (const auto& [nsid, other] : subsystem->namespaces()) {
-      if (is_file && other.options.drive.kind == drive::Spec::Kind::kFile &&
-          other.options.drive.path == options.drive.path) {
+      if (is_file && other.options.drive.path == options.drive.path) {
         return fail(Errc::kExists, "this file is served as another namespace already");
       }
       if (other.options.nguid == options.nguid || other.options.uuid == options.uuid) {
@@ -193,7 +192,8 @@ std::vector<NamespaceInfo> Registry::namespaces(std::string_view nqn) const {
   for (const auto& [nsid, space] : subsystem->namespaces()) {
     all.push_back({.options = space.options,
                    .geometry = space.geometry,
-                   .ana_state = subsystem->ana_state(space.options.ana_group)});
+                   .ana_state = subsystem->ana_state(space.options.ana_group),
+                   .modelled = space.source->modelled()});
   }
   return all;
 }

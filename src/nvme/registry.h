@@ -123,6 +123,8 @@ struct NamespaceInfo {
   NamespaceOptions options;
   drive::Geometry geometry;
   AnaState ana_state = AnaState::kOptimized;
+  // Null: the drive is not modelled. Good until the caller waits for something.
+  const drive::ModelledMedium* modelled = nullptr;
 };
 
 // The same of a host that is connected.

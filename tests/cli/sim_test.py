@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn sim echo`: the same seed twice is the same run."""
+"""`cairn sim`: the same seed twice is the same run; a modelled drive and its report."""
 
 import json
 import os
+import tempfile
 
 import support
 
@@ -37,6 +38,25 @@ class SimEcho(support.CliTest):
         self.expect_usage(["sim", "echo", "--seed", "-1"], "--seed takes a whole number")
         self.expect_usage(["sim", "eco"], "did you mean 'echo'?")
         self.expect_usage(["sim"], "'cairn sim' needs a command: echo")
+
+
+class SimSsd(support.CliTest):
+    def test_the_report_is_one_page_beside_the_numbers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.html")
+            text = self.run_ok("sim", "ssd", "--synthetic", "mix", "--requests", "2000", "--json",
+                               "--html", path)
+            self.assertEqual(json.loads(text)["requests"], 2000)
+            with open(path, encoding="utf-8") as page:
+                html = page.read()
+        self.assertIn("A modelled drive: laptop-tlc", html)
+        self.assertIn("2000 requests of 4096 bytes (mix), 32 in flight", html)
+        self.assertGreaterEqual(html.count("<svg"), 6)
+
+    def test_a_report_that_cannot_be_written_is_told(self):
+        result = self.run_cairn("sim", "ssd", "--synthetic", "read", "--requests", "10", "--html",
+                                "/proc/no/report.html")
+        self.expect_sentence(result, 1, "/proc/no/report.html")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flash model against the numbers of the MQSim reference.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/problem.h"
+
+namespace cairn::apps {
+
+// One number of one case.
+struct FlashComparison {
+  std::string file;
+  std::string case_name;
+  std::string measure;
+  double ours = 0;
+  double reference = 0;
+  double error = 0;      // relative; of exact measures the part that differs
+  double tolerance = 0;  // 0 means exact
+  bool ok() const { return error <= tolerance; }
+};
+
+struct FlashCheckOptions {
+  // Where configs.json, workloads_b_c.json and traces/ are looked for when they are not beside the
+  // file itself.
+  std::string reference_folder;
+  // Overrides the configuration that the name of an open-loop or per-request file says.
+  std::string config;
+  // Reference workloads are drawn from a seed that its tables do not tell; these lead to loads
+  // much like them. 0 means those.
+  uint32_t seed = 0;
+};
+
+// Runs everything a file describes: micro cases (JSON), open-loop, closed-loop and garbage
+// collection tables, per-request completions (CSV, plain or gzip). The Problem names the file.
+Attempt<std::vector<FlashComparison>> check_flash_file(const std::string& path,
+                                                       const FlashCheckOptions& options);
+
+}  // namespace cairn::apps

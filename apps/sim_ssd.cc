@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn sim ssd`: one modelled drive under a trace or a synthetic load.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/command.h"
+#include "apps/files.h"
+#include "apps/json_text.h"
+#include "apps/output.h"
+#include "apps/sim/flash_history.h"
+#include "apps/sim/flash_page.h"
+#include "apps/sim/flash_profile.h"
+#include "apps/sim/gunzip.h"
+#include "apps/sim/latency_summary.h"
+#include "apps/sim/mqsim_config.h"
+#include "apps/sim/trace_file.h"
+#include "apps/words.h"
+#include "model/flash/precondition.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using flash::Completion;
+using flash::FlashModel;
+using flash::Op;
+using flash::Synthetic;
+using flash::TimedRequest;
+
+constexpr size_t kTraceMax = 1UL << 32;
+
+// A line on a terminal's stderr that is rewritten as the run goes on.
+class Progress {
+ public:
+  explicit Progress(uint64_t total) : total_(total), shown_(isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  void step(double model_seconds) {
+    if (!shown_ || ++done_ * 100 / std::max<uint64_t>(total_, 1) == percent_) return;
+    percent_ = done_ * 100 / total_;
+    const double left =
+        percent_ == 0 ? 0 : model_seconds * static_cast<double>(100 - percent_) / percent_;
+    fmt::print(stderr, "\r\x1b[K[{:<50}] {:3}%  {:.3f} s simulated, about {:.3f} s to go",
+               std::string(percent_ / 2, '='), percent_, model_seconds, left);
+  }
+
+ private:
+  uint64_t total_;
+  uint64_t done_ = 0;
+  uint64_t percent_ = 0;
+  bool shown_;
+};
+
+nlohmann::ordered_json json_of(const LatencySummary& s) {
+  return {{"count", s.count}, {"mean_ns", s.mean}, {"min_ns", s.min},
+          {"p50_ns", s.p50},  {"p90_ns", s.p90},   {"p95_ns", s.p95},
+          {"p99_ns", s.p99},  {"p999_ns", s.p999}, {"max_ns", s.max}};
+}
+
+class SimSsdCommand final : public Command {
+ public:
+  explicit SimSsdCommand(CLI::App& app) {
+    const auto text = [](std::string& into) {
+      return [&into](const std::string& value) -> Attempt<void> {
+        into = value;
+        return {};
+      };
+    };
+    add_value(app, "--profile NAME", "the drive: a profile of Cairn's or a TOML file (laptop-tlc)",
+              text(profile_));
+    add_value(app, "--config FILE", "the drive as a JSON object of MQSim parameters",
+              text(config_));
+    add_value(app, "--trace FILE", "replay a trace: MQSim, SYSTOR '17, MSR, Alibaba, Tencent",
+              text(trace_));
+    add_value(app, "--synthetic KIND", "read, write or mix, with seq- before it for sequential",
+              [this](const std::string& kind) { return take_kind(kind); });
+    add_size(app, "--block BYTES", block_, "size of a synthetic request (4096)");
+    add_integer(app, "--qd N", qd_, {.min = 1, .max = 65535}, "requests in flight (32)");
+    add_integer(app, "--requests N", requests_, {.min = 1, .max = 1'000'000'000},
+                "how many synthetic requests (100000)");
+    add_number(app, "--gap-us T", gap_us_, 0, 1e9,
+               "open loop instead: mean time between requests (0: closed loop)");
+    add_number(app, "--read-percent P", read_percent_, 0, 100, "reads of a mix (70)");
+    add_number(app, "--working-set P", working_set_, 1, 100, "percent of the drive used (100)");
+    add_number(app, "--precondition P", occupancy_, 0, 100,
+               "percent of the drive written before the run (0: new)");
+    add_integer(app, "--seed N", seed_, {.min = 0, .max = 1'000'000'000}, "of the workload (798)");
+    add_value(app, "--csv FILE", "write each request's times to a file", text(csv_));
+    add_value(app, "--html FILE", "write a report with plots, as one page", text(html_));
+    add_switch(app, "--json", json_, "print one JSON object");
+    set_examples(app, {"cairn sim ssd --profile pm1725a --synthetic read --qd 64",
+                       "cairn sim ssd --synthetic mix --precondition 80 --html report.html",
+                       "cairn sim ssd --synthetic write --block 16384 --precondition 80 --json",
+                       "cairn sim ssd --config drive.json --trace t.trace.gz --csv times.csv"});
+  }
+
+  Attempt<int> run() override {
+    Attempt<flash::Parameters> p = drive();
+    if (!p) return std::unexpected(p.error());
+    if (trace_.empty() == kind_.empty()) {
+      return refuse("say what the drive shall do: either --trace FILE or --synthetic KIND");
+    }
+    FlashModel model(*p);
+    Synthetic synthetic = workload(model);
+    if (occupancy_ > 0 && !flash::precondition(model, synthetic, occupancy_ / 100)) {
+      return refuse(fmt::format(
+          "the drive has too few spare blocks to be preconditioned to {} percent; ask for less",
+          occupancy_));
+    }
+    std::vector<TimedRequest> requests;
+    if (!trace_.empty()) {
+      Attempt<std::vector<TimedRequest>> loaded = load_trace();
+      if (!loaded) return std::unexpected(loaded.error());
+      requests = std::move(*loaded);
+    }
+    FlashHistory history(model);
+    {
+      Progress progress(trace_.empty() ? synthetic.requests : requests.size());
+      const auto on_completion = [&](const Completion& c) {
+        done_.push_back(c);
+        history.completed(c);
+        progress.step(static_cast<double>(c.done) * 1e-9);
+      };
+      if (trace_.empty()) {
+        flash::run_synthetic(model, synthetic, on_completion);
+      } else {
+        flash::run_open_loop(model, requests, on_completion);
+      }
+    }
+    history.end();
+    if (!html_.empty()) {
+      const std::string page = flash_page({.drive = drive_name(),
+                                           .load = load_name(),
+                                           .completions = done_,
+                                           .history = history,
+                                           .model = model});
+      if (const Attempt<void> written = replace_file(html_, page); !written) {
+        return std::unexpected(written.error());
+      }
+    }
+    if (!csv_.empty()) {
+      if (const Attempt<void> written = replace_file(csv_, csv_text()); !written) {
+        return std::unexpected(written.error());
+      }
+    }
+    say(json_ ? json_text(report(model)) : text_of(model));
+    return kExitOk;
+  }
+
+ private:
+  Attempt<void> take_kind(const std::string& kind) {
+    static const std::vector<std::string> known = {"read",     "write",     "mix",
+                                                   "seq-read", "seq-write", "seq-mix"};
+    if (std::ranges::find(known, kind) == known.end()) {
+      return refuse(fmt::format("is one of {}{}", comma_list(known), did_you_mean(kind, known)));
+    }
+    kind_ = kind;
+    return {};
+  }
+
+  std::string drive_name() const {
+    if (!config_.empty()) return config_;
+    return profile_.empty() ? "laptop-tlc" : profile_;
+  }
+  std::string load_name() const {
+    if (!trace_.empty()) return fmt::format("The trace {}", trace_);
+    std::string name = fmt::format("{} requests of {} bytes ({})", requests_, block_, kind_);
+    name += gap_us_ > 0 ? fmt::format(", one every {} us on average", gap_us_)
+                        : fmt::format(", {} in flight", qd_);
+    if (occupancy_ > 0)
+      name += fmt::format(", on a drive written to {} percent before", occupancy_);
+    return name;
+  }
+
+  Attempt<flash::Parameters> drive() const {
+    if (config_.empty()) return load_flash_profile(drive_name());
+    if (!profile_.empty()) return refuse("--profile and --config both say what the drive is");
+    const Attempt<std::string> text = read_file(config_, 1 << 20);
+    if (!text) return std::unexpected(text.error());
+    const nlohmann::json parsed = nlohmann::json::parse(*text, nullptr, false);
+    if (parsed.is_discarded()) return refuse(fmt::format("{} is not JSON", in_quotes(config_)));
+    Attempt<flash::Parameters> p = parameters_from_mqsim(parsed);
+    if (!p) return refuse(fmt::format("{}: {}", in_quotes(config_), p.error().text));
+    return p;
+  }
+
+  Synthetic workload(const FlashModel& model) const {
+    Synthetic s;
+    s.pattern = kind_.starts_with("seq-") ? flash::Pattern::kSequential : flash::Pattern::kRandom;
+    s.read_fraction = kind_.ends_with("read")    ? 1.0
+                      : kind_.ends_with("write") ? 0.0
+                                                 : read_percent_ / 100;
+    s.sectors =
+        static_cast<uint32_t>(std::clamp<uint64_t>(block_ / flash::kSectorBytes, 1, 1U << 16));
+    s.alignment_sectors = s.sectors;
+    s.working_set = working_set_ / 100;
+    s.requests = static_cast<uint64_t>(requests_);
+    s.queue_depth = static_cast<uint32_t>(qd_);
+    s.mean_gap_ns = gap_us_ * 1000;
+    s.seed = static_cast<uint32_t>(seed_);
+    s.sectors =
+        static_cast<uint32_t>(std::min<uint64_t>(s.sectors, model.domains()[0].logical_sectors));
+    return s;
+  }
+
+  Attempt<std::vector<TimedRequest>> load_trace() const {
+    Attempt<std::string> packed = read_file(trace_, kTraceMax);
+    if (!packed) return std::unexpected(packed.error());
+    const Attempt<std::string> text = gunzip(std::move(*packed), kTraceMax);
+    if (!text) return refuse(fmt::format("{} {}", in_quotes(trace_), text.error().text));
+    Attempt<std::vector<TimedRequest>> requests = parse_trace(*text);
+    if (!requests) return refuse(fmt::format("{} {}", in_quotes(trace_), requests.error().text));
+    return requests;
+  }
+
+  std::string csv_text() const {
+    std::string out = "arrival_ns,lba,sectors,op,complete_ns,latency_ns\n";
+    for (const Completion& c : done_) {
+      out += fmt::format("{},{},{},{},{},{}\n", c.arrival, c.lba, c.sectors,
+                         c.op == Op::kRead ? 'R' : 'W', c.done, c.done - c.arrival);
+    }
+    return out;
+  }
+
+  struct Summary {
+    LatencySummary read;
+    LatencySummary write;
+    double seconds = 0;
+    double bytes = 0;
+  };
+  Summary summary() const {
+    std::vector<int64_t> reads;
+    std::vector<int64_t> writes;
+    flash::Nanos first = INT64_MAX;
+    flash::Nanos last = 0;
+    Summary s;
+    for (const Completion& c : done_) {
+      (c.op == Op::kRead ? reads : writes).push_back(c.done - c.arrival);
+      first = std::min(first, c.arrival);
+      last = std::max(last, c.done);
+      s.bytes += static_cast<double>(c.sectors) * flash::kSectorBytes;
+    }
+    s.read = summarise(std::move(reads));
+    s.write = summarise(std::move(writes));
+    s.seconds = done_.empty() ? 0 : static_cast<double>(last - first) * 1e-9;
+    return s;
+  }
+
+  nlohmann::ordered_json report(const FlashModel& model) const {
+    const Summary s = summary();
+    const flash::Counters& k = model.counters();
+    const double span = std::max(s.seconds, 1e-12);
+    nlohmann::ordered_json channels = nlohmann::ordered_json::array();
+    for (uint32_t i = 0; i < model.geometry().channels(); ++i) {
+      channels.push_back(static_cast<double>(model.channel_busy(i)) * 1e-9 / span);
+    }
+    double dies = 0;
+    for (uint32_t i = 0; i < model.geometry().dies(); ++i) {
+      dies += static_cast<double>(model.die_busy(i)) * 1e-9 / span;
+    }
+    return {{"schema_version", 1},
+            {"requests", done_.size()},
+            {"lost", k.requests_lost},
+            {"simulated_seconds", s.seconds},
+            {"iops", static_cast<double>(done_.size()) / span},
+            {"bytes_per_second", s.bytes / span},
+            {"read", json_of(s.read)},
+            {"write", json_of(s.write)},
+            {"flash",
+             {{"read_commands", k.read_commands},
+              {"multiplane_read_commands", k.multiplane_read_commands},
+              {"program_commands", k.program_commands},
+              {"multiplane_program_commands", k.multiplane_program_commands},
+              {"erase_commands", k.erase_commands},
+              {"multiplane_erase_commands", k.multiplane_erase_commands},
+              {"program_suspensions", k.program_suspensions},
+              {"erase_suspensions", k.erase_suspensions},
+              {"user_pages_programmed", k.user_pages_programmed},
+              {"gc_pages_programmed", k.gc_pages_programmed},
+              {"mapping_pages_programmed", k.mapping_pages_programmed},
+              {"blocks_erased", k.blocks_erased},
+              {"write_amplification", k.write_amplification()}}},
+            {"mapping", {{"queries", k.mapping_queries}, {"hits", k.mapping_hits}}},
+            {"cache", {{"read_hits", k.cache_read_hits}, {"evictions", k.cache_evictions}}},
+            {"gc", {{"executions", k.gc_executions}, {"page_moves", k.gc_page_moves}}},
+            {"wear", {{"executions", k.wear_executions}}},
+            {"channel_utilisation", channels},
+            {"die_utilisation", dies / model.geometry().dies()},
+            {"events", k.events},
+            {"table_bytes", model.table_bytes()},
+            {"pool_bytes", model.pool_bytes()}};
+  }
+
+  std::string text_of(const FlashModel& model) const {
+    const Summary s = summary();
+    const flash::Counters& k = model.counters();
+    const double span = std::max(s.seconds, 1e-12);
+    std::string out = fmt::format(
+        "{} requests in {:.6f} simulated seconds: {:.0f} IOPS, {:.1f} MB/s\n", done_.size(),
+        s.seconds, static_cast<double>(done_.size()) / span, s.bytes / span * 1e-6);
+    for (const auto& [name, one] : {std::pair{"read ", &s.read}, {"write", &s.write}}) {
+      if (one->count == 0) continue;
+      out += fmt::format(
+          "{}  mean {:.1f} us, p50 {:.1f}, p99 {:.1f}, p99.9 {:.1f}, max {:.1f} us\n", name,
+          one->mean * 1e-3, one->p50 * 1e-3, one->p99 * 1e-3, one->p999 * 1e-3, one->max * 1e-3);
+    }
+    return out + fmt::format(
+                     "flash  {} reads, {} programs, {} erases; write amplification {:.3f}, "
+                     "{} collections\n",
+                     k.user_pages_read + k.gc_pages_read + k.mapping_pages_read,
+                     k.user_pages_programmed + k.gc_pages_programmed + k.mapping_pages_programmed,
+                     k.blocks_erased, k.write_amplification(), k.gc_executions);
+  }
+
+  std::string profile_;
+  std::string config_;
+  std::string trace_;
+  std::string kind_;
+  std::string csv_;
+  std::string html_;
+  uint64_t block_ = 4096;
+  int qd_ = 32;
+  int requests_ = 100'000;
+  int seed_ = 798;
+  double gap_us_ = 0;
+  double read_percent_ = 70;
+  double working_set_ = 100;
+  double occupancy_ = 0;
+  bool json_ = false;
+  std::vector<Completion> done_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_sim_ssd(CLI::App& app) {
+  return std::make_unique<SimSsdCommand>(app);
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/flash_speed.h"
+
+#include <ctime>
+
+#include "model/flash/precondition.h"
+
+namespace cairn::bench {
+
+namespace {
+
+using flash::Completion;
+using flash::FlashModel;
+using flash::Parameters;
+using flash::Synthetic;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Table I of the SNIS paper, 1 TiB of flash, as the reference's speed was measured.
+Parameters table_one() {
+  Parameters p;
+  p.mqsim = true;
+  p.gc_policy = flash::GcPolicy::kRga;
+  p.gc_preemptible = false;
+  p.page_bytes = 16384;
+  p.read_ns.fill(2'000);
+  p.program_ns.fill(100'000);
+  return p;
+}
+
+struct Run {
+  double seconds = 0;
+  uint64_t requests = 0;
+  double table_bytes = 0;
+  double pool_bytes = 0;
+};
+
+Run run(FlashModel& model, const Synthetic& load) {
+  Run result;
+  const double start = cpu_seconds();
+  flash::run_synthetic(model, load, [&](const Completion&) { ++result.requests; });
+  result.seconds = cpu_seconds() - start;
+  result.table_bytes = static_cast<double>(model.table_bytes());
+  result.pool_bytes = static_cast<double>(model.pool_bytes());
+  return result;
+}
+
+// Random 4 KiB in 16 GiB, reads and writes each 10 us apart on average.
+Run small_requests() {
+  FlashModel model(table_one());
+  return run(
+      model,
+      {.read_fraction = 0.5, .working_set = 0.0168, .requests = 400'000, .mean_gap_ns = 5'000});
+}
+
+// Random 8 KiB overwrite of a full drive.
+Run collecting() {
+  Parameters p = table_one();
+  p.channels = 4;
+  p.chips_per_channel = 2;
+  p.blocks_per_plane = 512;
+  p.page_bytes = 8192;
+  p.read_ns.fill(75'000);
+  p.program_ns.fill(750'000);
+  FlashModel model(p);
+  const Synthetic load{.read_fraction = 0,
+                       .sectors = 16,
+                       .alignment_sectors = 16,
+                       .working_set = 0.85,
+                       .requests = 200'000,
+                       .queue_depth = 64};
+  flash::precondition(model, load, 0.75);
+  return run(model, load);
+}
+
+double startup_ms() {
+  Parameters p = table_one();
+  p.channels = 16;
+  p.chips_per_channel = 8;
+  p.blocks_per_plane = 512 * 1024 / 256;
+  const double start = cpu_seconds();
+  const FlashModel model(p);
+  return (cpu_seconds() - start) * 1e3;
+}
+
+// The reference's requests per processor second for such loads, least contended of three runs.
+constexpr double kReferenceSmall = 73'601;
+constexpr double kReferenceCollecting = 31'778;
+constexpr double kReferenceStartupMs = 1'270;
+
+}  // namespace
+
+Report bench_flash(const FlashSpeedOptions& options) {
+  Report report("flash");
+  Measurement small{.name = "flash_4k", .unit = "requests/s"};
+  Measurement gc{.name = "flash_gc", .unit = "requests/s"};
+  Measurement startup{.name = "startup_1tb", .unit = "ms"};
+  for (int round = 0; round < options.rounds; ++round) {
+    if (options.progress) options.progress("flash model");
+    const Run one = small_requests();
+    small.samples.push_back(static_cast<double>(one.requests) / one.seconds);
+    if (round == 0) {
+      small.extras = {{"table_bytes_max", one.table_bytes}, {"pool_bytes", one.pool_bytes}};
+    }
+    const Run two = collecting();
+    gc.samples.push_back(static_cast<double>(two.requests) / two.seconds);
+    startup.samples.push_back(startup_ms());
+  }
+  report.add_ratio("flash_4k_req_per_s", small.value());
+  report.add_ratio("flash_gc_req_per_s", gc.value());
+  report.add_ratio("startup_1tb_ms", startup.value());
+  report.add_ratio("flash_4k_vs_mqsim", small.value() / kReferenceSmall);
+  report.add_ratio("flash_gc_vs_mqsim", gc.value() / kReferenceCollecting);
+  report.add_ratio("startup_1tb_vs_mqsim", startup.value() / kReferenceStartupMs);
+  report.add(std::move(small));
+  report.add(std::move(gc));
+  report.add(std::move(startup));
+  return report;
+}
+
+}  // namespace cairn::bench

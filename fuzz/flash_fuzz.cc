@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a drive's profile and as a trace: a drive that passes its check, requests with a
+// length, or a refusal that says something.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "apps/sim/flash_profile.h"
+#include "apps/sim/trace_file.h"
+#include "base/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cairn::apps;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto profile = parse_flash_profile(text)) {
+    CHECK(!cairn::flash::check(*profile));
+  } else {
+    CHECK(!profile.error().text.empty());
+  }
+  if (const auto trace = parse_trace(text)) {
+    for (const auto& timed : *trace) CHECK(timed.request.sectors > 0 && timed.arrival >= 0);
+  } else {
+    CHECK(!trace.error().text.empty());
+  }
+  return 0;
+}

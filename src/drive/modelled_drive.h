@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A drive that stores real data and takes as long as a modelled SSD would.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "drive/drive.h"
+#include "drive/modelled_medium.h"
+#include "env/env.h"
+#include "task/gate.h"
+
+namespace cairn::drive {
+
+// Each request goes to the model first and to the drive below when the model says it is done: in
+// real time on a real core, in virtual time in the simulator. Keeps its size.
+class ModelledDrive final : public Drive {
+ public:
+  // kInvalid when `below` is larger than the medium.
+  static Result<std::unique_ptr<ModelledDrive>> make(env::Env& env, std::unique_ptr<Drive> below,
+                                                     ModelledMedium& medium);
+
+  const Geometry& geometry() const override { return below_->geometry(); }
+  // Waits for what the model was asked, cancelled requests included.
+  task::Task<void> close() override;
+
+ private:
+  struct Ticket : ModelledMedium::Ticket {
+    explicit Ticket(ModelledDrive& owner)
+        : ModelledMedium::Ticket(&Ticket::came_back), drive(owner) {}
+    static void came_back(ModelledMedium::Ticket& ticket) {
+      auto& own = static_cast<Ticket&>(ticket);
+      own.drive.pass_on(own);
+    }
+    ModelledDrive& drive;
+    DriveOp* op = nullptr;  // null: cancelled
+  };
+
+  ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, ModelledMedium& medium)
+      : env_(env), below_(std::move(below)), medium_(medium) {}
+  void start(DriveOp& op) override;
+  void cancel(DriveOp& op) override;
+  Ticket& free_ticket();
+  void pass_on(Ticket& ticket);
+  task::Task<void> run(DriveOp& op);
+
+  env::Env& env_;
+  std::unique_ptr<Drive> below_;
+  ModelledMedium& medium_;
+  std::vector<std::unique_ptr<Ticket>> tickets_;
+  std::vector<Ticket*> free_;
+  task::Gate gate_;  // tickets on their way, and requests below
+};
+
+}  // namespace cairn::drive

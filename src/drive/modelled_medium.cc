@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/modelled_medium.h"
+
+#include <algorithm>
+
+namespace cairn::drive {
+
+Result<std::unique_ptr<ModelledMedium>> ModelledMedium::make(env::Env& env,
+                                                             const flash::Parameters& parameters) {
+  if (flash::check(parameters)) return fail(Errc::kInvalid, "parameters of a modelled drive");
+  if (parameters.mqsim) {
+    return fail(Errc::kInvalid, "a profile with compat = \"mqsim\" loses requests");
+  }
+  return std::unique_ptr<ModelledMedium>(new ModelledMedium(env, parameters));
+}
+
+ModelledMedium::ModelledMedium(env::Env& env, const flash::Parameters& parameters)
+    : env_(env),
+      core_(env.core()),
+      model_(parameters),
+      bytes_(model_.domains()[0].logical_sectors * flash::kSectorBytes),
+      epoch_(env.now()),
+      wake_(*this) {}
+
+// What the model does by itself, writing back its cache for instance, may be under way.
+ModelledMedium::~ModelledMedium() { env_.disarm(wake_); }
+
+void ModelledMedium::send(Ticket& ticket, env::Env& home) {
+  ticket.medium = this;
+  ticket.home = home.core();
+  if (ticket.home == core_) return take(ticket);
+  ticket.run = &ModelledMedium::arrive;
+  home.post(core_, ticket);
+}
+
+void ModelledMedium::arrive(env::Message& message, env::Env&) {
+  auto& ticket = static_cast<Ticket&>(message);
+  ticket.medium->take(ticket);
+}
+
+void ModelledMedium::take(Ticket& ticket) {
+  if (ticket.late.ns >= 0) record(ticket.late);
+  ticket.late = Duration{-1};
+  pump();
+  auto cookie = static_cast<uint32_t>(taken_.size());
+  if (free_.empty()) {
+    taken_.push_back(nullptr);
+  } else {
+    cookie = free_.back();
+    free_.pop_back();
+  }
+  taken_[cookie] = &ticket;
+  flash::Request request = ticket.request;
+  request.cookie = cookie;
+  model_.submit(request, model_now());
+  pump();
+}
+
+void ModelledMedium::pump() {
+  env_.disarm(wake_);
+  model_.advance(model_now(), *this);
+  if (model_.next_event() != flash::kNever) {
+    env_.arm(wake_, epoch_ + Duration{model_.next_event()});
+  }
+}
+
+void ModelledMedium::completed(const flash::Completion& completion) {
+  const auto cookie = static_cast<uint32_t>(completion.cookie);
+  Ticket& ticket = *taken_[cookie];
+  free_.push_back(cookie);
+  ticket.due = epoch_ + Duration{completion.done};
+  if (ticket.home != core_) {
+    ticket.run = &ModelledMedium::arrive_home;
+    return env_.post(ticket.home, ticket);
+  }
+  record(env_.now() - ticket.due);
+  ticket.back(ticket);
+}
+
+void ModelledMedium::arrive_home(env::Message& message, env::Env& home) {
+  auto& ticket = static_cast<Ticket&>(message);
+  ticket.late = std::max(Duration{0}, home.now() - ticket.due);
+  ticket.back(ticket);
+}
+
+void ModelledMedium::record(Duration late) {
+  lateness_.record(static_cast<uint64_t>(std::max<int64_t>(0, late.ns)));
+}
+
+}  // namespace cairn::drive

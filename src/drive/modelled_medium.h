@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modelled SSD behind drives on several cores: one model, on one core, by that core's clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/histogram.h"
+#include "env/env.h"
+#include "model/flash/model.h"
+
+namespace cairn::drive {
+
+// Lives on the core that made it; drives on others send it tickets. Outlives them.
+class ModelledMedium final : private flash::CompletionSink {
+ public:
+  // One request on its way to the model and back. Belongs to a drive, and is the medium's from
+  // send() until `back` is called, on the core that sent it.
+  struct Ticket : env::Message {
+    using Back = void (*)(Ticket&);
+    explicit Ticket(Back function) : Message(nullptr), back(function) {}
+    flash::Request request;
+    Back back;
+
+   private:
+    friend ModelledMedium;
+    ModelledMedium* medium = nullptr;
+    CoreId home{};
+    Time due;           // when the model said it was done
+    Duration late{-1};  // of its last journey, until the medium is told with the next
+  };
+
+  // kInvalid when the parameters make no drive, or one that loses requests (compat = "mqsim").
+  static Result<std::unique_ptr<ModelledMedium>> make(env::Env& env,
+                                                      const flash::Parameters& parameters);
+  ~ModelledMedium();
+
+  uint64_t bytes() const { return bytes_; }
+  // On the core of `home`.
+  void send(Ticket& ticket, env::Env& home);
+
+  // On the medium's own core.
+  const flash::FlashModel& model() const { return model_; }
+  // Since the drive was switched on.
+  flash::Nanos model_now() const { return (env_.now() - epoch_).ns; }
+  // How much later than the model said requests went on at their core, in nanoseconds.
+  const Histogram& lateness() const { return lateness_; }
+
+ private:
+  struct Wake : task::Timer {
+    explicit Wake(ModelledMedium& owner) : Timer(&Wake::fired), medium(owner) {}
+    static void fired(task::Timer& timer) { static_cast<Wake&>(timer).medium.pump(); }
+    ModelledMedium& medium;
+  };
+
+  ModelledMedium(env::Env& env, const flash::Parameters& parameters);
+  static void arrive(env::Message& message, env::Env& there);
+  static void arrive_home(env::Message& message, env::Env& home);
+  void take(Ticket& ticket);
+  void completed(const flash::Completion& completion) override;
+  void pump();
+  void record(Duration late);
+
+  env::Env& env_;
+  const CoreId core_;
+  flash::FlashModel model_;
+  const uint64_t bytes_;
+  const Time epoch_;
+  Wake wake_;
+  std::vector<Ticket*> taken_;  // by cookie
+  std::vector<uint32_t> free_;
+  Histogram lateness_;
+};
+
+}  // namespace cairn::drive

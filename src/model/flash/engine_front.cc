@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's queue pairs and the link between host and drive.
+#include "base/check.h"
+#include "model/flash/engine.h"
+
+namespace cairn::flash {
+
+void Engine::to_drive(Message message, uint32_t about, Nanos duration) {
+  down_.push({message, about}, duration, now_, order_);
+}
+
+void Engine::to_host(Message message, uint32_t about, Nanos duration) {
+  up_.push({message, about}, duration, now_, order_);
+}
+
+void Engine::submit(const Request& request, Nanos now) {
+  CHECK(now >= now_ && now <= next_event(), "the model was advanced to when the request comes");
+  CHECK(request.stream < streams_.size(), "the stream exists");
+  CHECK(request.sectors > 0 || request.op == Op::kFlush, "a request has a length");
+  now_ = now;
+  ++counters_.requests_submitted;
+  const uint32_t index = requests_.take();
+  RequestState& state = requests_[index];
+  state.op = request.op;
+  state.stream = request.stream;
+  state.sectors = request.sectors;
+  state.lba = request.lba;
+  state.cookie = request.cookie;
+  state.arrival = now;
+  Stream& stream = streams_[request.stream];
+  if (stream.waiting.empty() && stream.tail - stream.head_known < parameters_.queue_depth - 1) {
+    ring(index);
+  } else {
+    stream.waiting.push(requests_, index);
+  }
+}
+
+void Engine::ring(uint32_t request) {
+  const uint32_t stream = requests_[request].stream;
+  streams_[stream].submitted.push(requests_, request);
+  ++streams_[stream].tail;
+  to_drive(Message::kDoorbell, stream, timing_.doorbell());
+}
+
+void Engine::fetch(uint32_t index) {
+  Stream& stream = streams_[index];
+  const uint32_t request = stream.submitted.pop(requests_);
+  ++stream.fetched;
+  ++stream.in_drive;
+  // The page's record is looked up a few events from now, and is hardly ever in the processor's
+  // cache by chance.
+  const Domain& domain = domains_[index];
+  const uint64_t page = requests_[request].lba / geometry_.sectors();
+  if (page < domain.logical_pages) __builtin_prefetch(&pages_[domain.first_lpa + page]);
+  to_host(Message::kFetchEntry, request, timing_.pcie_read_request());
+}
+
+void Engine::delivered_to_drive(const LinkJob& job) {
+  switch (job.message) {
+    case Message::kDoorbell: {
+      Stream& stream = streams_[job.request];
+      ++stream.visible;
+      if (stream.in_drive < parameters_.queue_fetch) fetch(job.request);
+      break;
+    }
+    case Message::kEntry: {
+      const RequestState& request = requests_[job.request];
+      ++streams_[request.stream].head;
+      if (request.op == Op::kWrite) {
+        to_host(Message::kFetchData, job.request, timing_.pcie_read_request());
+      } else {
+        start_request(job.request);
+      }
+      break;
+    }
+    case Message::kWriteData:
+      start_request(job.request);
+      break;
+    default:  // the drive learns that completion entries were read
+      break;
+  }
+}
+
+void Engine::delivered_to_host(const LinkJob& job, CompletionSink& sink) {
+  switch (job.message) {
+    case Message::kFetchEntry:
+      to_drive(Message::kEntry, job.request, timing_.submission_entry());
+      break;
+    case Message::kFetchData:
+      to_drive(Message::kWriteData, job.request,
+               timing_.pcie_payload(requests_[job.request].sectors * kSectorBytes));
+      break;
+    case Message::kCompletion: {
+      const RequestState request = requests_[job.request];
+      requests_.give_back(job.request);
+      ++counters_.requests_completed;
+      Stream& stream = streams_[request.stream];
+      stream.head_known = request.queue_head;
+      while (!stream.waiting.empty() &&
+             stream.tail - stream.head_known < parameters_.queue_depth - 1) {
+        ring(stream.waiting.pop(requests_));
+      }
+      to_drive(Message::kCompletionDoorbell, request.stream, timing_.doorbell());
+      sink.completed({.cookie = request.cookie,
+                      .op = request.op,
+                      .stream = request.stream,
+                      .lba = request.lba,
+                      .sectors = request.sectors,
+                      .arrival = request.arrival,
+                      .done = now_});
+      break;
+    }
+    default:  // read data needs no answer
+      break;
+  }
+}
+
+void Engine::finish_if_done(uint32_t request) {
+  const RequestState& state = requests_[request];
+  if (state.pages_left == 0 && state.dram_sectors == 0) serviced_request(request);
+}
+
+// The drive is done: data of a read goes first, then the entry of a request that waited for the
+// fetch limit is asked for, then the completion entry.
+void Engine::serviced_request(uint32_t request) {
+  RequestState& state = requests_[request];
+  Stream& stream = streams_[state.stream];
+  --stream.in_drive;
+  if (state.op == Op::kRead) {
+    counters_.sectors_read += state.sectors;
+    to_host(Message::kReadData, request, timing_.pcie_payload(state.sectors * kSectorBytes));
+  }
+  if (stream.fetched != stream.visible) fetch(state.stream);
+  requests_[request].queue_head = stream.head;
+  to_host(Message::kCompletion, request, timing_.completion_entry());
+}
+
+}  // namespace cairn::flash

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/flash/model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "model/flash/precondition.h"
+
+namespace cairn::flash {
+namespace {
+
+// 64 planes' worth of a drive would hide errors: two channels, small blocks.
+Parameters small_drive() {
+  Parameters p;
+  p.channels = 2;
+  p.chips_per_channel = 2;
+  p.dies_per_chip = 2;
+  p.planes_per_die = 2;
+  p.blocks_per_plane = 48;
+  p.pages_per_block = 16;
+  p.page_bytes = 4096;
+  p.over_provisioning = 0.25;
+  p.cache_bytes = 256 << 10;
+  p.mapping_cache_bytes = 8192;
+  p.read_ns.fill(20'000);
+  p.program_ns.fill(100'000);
+  p.erase_ns = 500'000;
+  return p;
+}
+
+// Every logical page is where its flash page says, and blocks count what is valid.
+void expect_consistent(FlashModel& model) {
+  std::set<uint32_t> used;
+  std::map<uint32_t, uint64_t> valid_by_plane;
+  uint64_t pages = 0;
+  for (const Domain& domain : model.domains()) pages += domain.logical_pages;
+  for (uint32_t lpa = 0; lpa < pages; ++lpa) {
+    const PageRecord& record = model.pages()[lpa];
+    if (!record.mapped()) continue;
+    ASSERT_TRUE(used.insert(record.ppa()).second) << "two pages at " << record.ppa();
+    ASSERT_EQ(model.blocks().lpa_of(record.ppa()), lpa);
+    ASSERT_TRUE(model.blocks().valid(record.ppa()));
+  }
+  for (uint32_t plane = 0; plane < model.geometry().planes(); ++plane) {
+    uint64_t valid = 0;
+    for (uint32_t i = 0; i < model.geometry().blocks(); ++i) {
+      const Block& block = model.blocks()[plane * model.geometry().blocks() + i];
+      ASSERT_LE(block.invalid, block.written);
+      valid += block.written - block.invalid;
+    }
+    EXPECT_EQ(valid, model.blocks().valid_pages(plane));
+  }
+}
+
+class Recorder final : public CompletionSink {
+ public:
+  void completed(const Completion& c) override {
+    EXPECT_TRUE(cookies.insert(c.cookie).second) << c.cookie << " completed twice";
+    EXPECT_GT(c.done, c.arrival);
+    time_in_drive += static_cast<double>(c.done - c.arrival);
+    last = c.done;
+  }
+  std::set<uint64_t> cookies;
+  double time_in_drive = 0;
+  Nanos last = 0;
+};
+
+// Random reads, writes and trims of all sizes until blocks were collected many times.
+void hammer(const Parameters& p, uint64_t seed, uint64_t count) {
+  ASSERT_FALSE(check(p)) << check(p)->member << " " << check(p)->text;
+  FlashModel model(p);
+  Rng rng(seed);
+  Recorder recorder;
+  Nanos now = 0;
+  // The area under "requests in the drive" must be the sum of their latencies.
+  double area = 0;
+  Nanos before = 0;
+  const auto account = [&] {
+    area += static_cast<double>(model.in_flight()) * static_cast<double>(model.now() - before);
+    before = model.now();
+  };
+  for (uint64_t i = 0; i < count; ++i) {
+    now += static_cast<Nanos>(rng.exponential(60'000));
+    while (model.next_event() <= now) {
+      const Nanos next = model.next_event();
+      area += static_cast<double>(model.in_flight()) * static_cast<double>(next - before);
+      before = next;
+      model.advance(next, recorder);
+    }
+    model.advance(now, recorder);
+    account();
+    const uint64_t kind = rng.below(10);
+    const Op op = kind < 3 ? Op::kRead : kind < 9 ? Op::kWrite : Op::kTrim;
+    const auto stream = static_cast<uint32_t>(rng.below(p.streams.size()));
+    model.submit({.op = op,
+                  .stream = stream,
+                  .lba = rng.below(model.domains()[stream].logical_sectors),
+                  .sectors = static_cast<uint32_t>(rng.between(1, 40)),
+                  .cookie = i},
+                 now);
+  }
+  while (model.next_event() != kNever) {
+    const Nanos next = model.next_event();
+    area += static_cast<double>(model.in_flight()) * static_cast<double>(next - before);
+    before = next;
+    model.advance(next, recorder);
+  }
+  EXPECT_EQ(recorder.cookies.size(), count);
+  EXPECT_EQ(model.in_flight(), 0u);
+  EXPECT_EQ(model.counters().requests_lost, 0u);
+  EXPECT_NEAR(area / recorder.time_in_drive, 1.0, 1e-6);
+  EXPECT_GT(model.counters().gc_executions, 10u);
+  expect_consistent(model);
+}
+
+TEST(FlashModel, EveryRequestCompletesOnceUnderCollection) {
+  for (const GcPolicy policy : {GcPolicy::kGreedy, GcPolicy::kRga, GcPolicy::kRandom,
+                                GcPolicy::kRandomP, GcPolicy::kRandomPp, GcPolicy::kFifo}) {
+    SCOPED_TRACE(static_cast<int>(policy));
+    Parameters p = small_drive();
+    p.gc_policy = policy;
+    p.gc_preemptible = policy != GcPolicy::kRga;
+    hammer(p, 7, 20'000);
+  }
+}
+
+TEST(FlashModel, EveryCacheModeLosesNothing) {
+  for (const CacheMode mode :
+       {CacheMode::kOff, CacheMode::kWrite, CacheMode::kRead, CacheMode::kReadWrite}) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    Parameters p = small_drive();
+    p.streams[0].cache = mode;
+    p.suspend_program = true;
+    hammer(p, 11, 20'000);
+  }
+}
+
+TEST(FlashModel, DynamicSpreadAndIdealMappingLoseNothing) {
+  Parameters p = small_drive();
+  p.dynamic_spread = true;
+  p.ideal_mapping = true;
+  hammer(p, 13, 20'000);
+}
+
+TEST(FlashModel, StreamsKeepToTheirChannels) {
+  Parameters p = small_drive();
+  p.over_provisioning = 0.3;
+  p.streams = {{.channels = {0}}, {.priority = PriorityClass::kLow, .channels = {1}}};
+  hammer(p, 17, 20'000);
+  FlashModel model(p);
+  for (uint32_t stream = 0; stream < 2; ++stream) {
+    for (const uint32_t plane : model.domains()[stream].spread) {
+      EXPECT_EQ(model.geometry().channel_of_chip(model.geometry().chip_of_plane(plane)), stream);
+    }
+  }
+}
+
+TEST(FlashModel, SameRequestsSameTimes) {
+  const auto run = [] {
+    FlashModel model(small_drive());
+    uint64_t sum = 0;
+    run_synthetic(model, {.read_fraction = 0.5, .requests = 5000, .queue_depth = 16},
+                  [&](const Completion& c) { sum = sum * 31 + static_cast<uint64_t>(c.done); });
+    return sum;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+double iops(const Parameters& p, double read_fraction) {
+  FlashModel model(p);
+  Nanos last = 0;
+  run_synthetic(model, {.read_fraction = read_fraction, .requests = 4000, .queue_depth = 64},
+                [&](const Completion& c) { last = c.done; });
+  return 4000e9 / static_cast<double>(last);
+}
+
+TEST(FlashModel, MoreChannelsAndDiesAreNotSlower) {
+  for (const double reads : {1.0, 0.0}) {
+    Parameters p = small_drive();
+    p.blocks_per_plane = 256;
+    const double base = iops(p, reads);
+    Parameters channels = p;
+    channels.channels = 4;
+    EXPECT_GE(iops(channels, reads), base);
+    Parameters dies = p;
+    dies.dies_per_chip = 4;
+    EXPECT_GE(iops(dies, reads), base);
+  }
+}
+
+TEST(FlashModel, ReadSuspendsAnErase) {
+  Parameters p = small_drive();
+  p.suspend_erase = true;
+  p.suspend_erase_ns = 10'000;
+  p.worth_suspending_erase_ns = 50'000;
+  p.erase_ns = 5'000'000;
+  FlashModel model(p);
+  run_synthetic(model, {.read_fraction = 0.6, .requests = 30'000, .queue_depth = 16},
+                [](const Completion&) {});
+  EXPECT_GT(model.counters().erase_suspensions, 0u);
+}
+
+TEST(FlashModel, TrimmedPagesAreNotMoved) {
+  const Parameters p = small_drive();
+  FlashModel model(p);
+  Recorder recorder;
+  const uint64_t sectors = model.domains()[0].logical_sectors;
+  Nanos now = 0;
+  uint64_t cookie = 0;
+  for (uint64_t lba = 0; lba + 8 <= sectors; lba += 8) {
+    model.advance(now += 50'000, recorder);
+    model.submit({.op = Op::kWrite, .lba = lba, .sectors = 8, .cookie = cookie++}, now);
+  }
+  model.advance(kNever, recorder);
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < model.geometry().planes(); ++i) before += model.blocks().valid_pages(i);
+  model.submit(
+      {.op = Op::kTrim, .lba = 0, .sectors = static_cast<uint32_t>(sectors), .cookie = cookie},
+      model.now());
+  model.advance(kNever, recorder);
+  uint64_t after = 0;
+  for (uint32_t i = 0; i < model.geometry().planes(); ++i) after += model.blocks().valid_pages(i);
+  EXPECT_GE(before - after, sectors / 8 * 9 / 10);
+  expect_consistent(model);
+}
+
+TEST(FlashModel, WearStaysWithinTheThreshold) {
+  Parameters p = small_drive();
+  p.static_wear_threshold = 8;
+  FlashModel model(p);
+  // All writes go to a tenth of the drive; the rest is cold.
+  run_synthetic(model, {.read_fraction = 0, .requests = 12'000, .queue_depth = 8},
+                [](const Completion&) {});
+  run_synthetic(model,
+                {.read_fraction = 0, .working_set = 0.1, .requests = 60'000, .queue_depth = 8},
+                [](const Completion&) {});
+  for (uint32_t plane = 0; plane < model.geometry().planes(); ++plane) {
+    // A frontier stays as worn as it was until it is full.
+    uint32_t most = 0;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < model.geometry().blocks(); ++i) {
+      const uint32_t block = plane * model.geometry().blocks() + i;
+      if (model.blocks().is_frontier(block)) continue;
+      most = std::max(most, model.blocks()[block].erases);
+      least = std::min(least, model.blocks()[block].erases);
+    }
+    EXPECT_LE(most - least, 2 * p.static_wear_threshold) << "plane " << plane;
+  }
+  EXPECT_GT(model.counters().wear_executions, 0u);
+}
+
+// The mapping cache against the plainest LRU there is.
+TEST(MappingCache, EvictsAsALeastRecentlyUsedListDoes) {
+  PageTable pages(1000);
+  MappingCache cache(pages, 32, 10);
+  std::vector<uint32_t> model;  // most recent first
+  Rng rng(3);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto lpa = static_cast<uint32_t>(rng.below(100));
+    const auto found = std::ranges::find(model, lpa);
+    ASSERT_EQ(cache.has(lpa), found != model.end());
+    if (found != model.end()) {
+      model.erase(found);
+      cache.touch(cache.find(lpa));
+    } else {
+      if (cache.full()) {
+        bool dirty = false;
+        ASSERT_EQ(cache.evict(dirty), model.back());
+        model.pop_back();
+      }
+      cache.insert(lpa, lpa / 100, false);
+    }
+    model.insert(model.begin(), lpa);
+  }
+}
+
+TEST(Precondition, SteadyStateIsADistributionWithTheRightMean) {
+  for (const GcPolicy policy : {GcPolicy::kGreedy, GcPolicy::kRga}) {
+    const std::vector<double> state = steady_state(policy, 64, 0.8, 9, 0);
+    double sum = 0;
+    double mean = 0;
+    for (size_t i = 0; i < state.size(); ++i) {
+      sum += state[i];
+      mean += state[i] * static_cast<double>(i) / 64;
+    }
+    EXPECT_NEAR(sum, 1, 0.01);
+    EXPECT_NEAR(mean, 0.8, 0.04);
+  }
+}
+
+TEST(Precondition, PreconditionedDriveIsConsistentAndCollects) {
+  FlashModel model(small_drive());
+  const Synthetic load{.read_fraction = 0, .requests = 5000, .queue_depth = 16};
+  ASSERT_TRUE(precondition(model, load, 0.9));
+  expect_consistent(model);
+  run_synthetic(model, load, [](const Completion&) {});
+  EXPECT_GT(model.counters().gc_executions, 0u);
+  EXPECT_GT(model.counters().write_amplification(), 1.1);
+  expect_consistent(model);
+}
+
+TEST(Parameters, ImpossibleDrivesAreNamed) {
+  Parameters p = small_drive();
+  p.dies_per_chip = 0;
+  EXPECT_EQ(check(p)->member, "dies_per_chip");
+  p = small_drive();
+  p.over_provisioning = 0.01;
+  EXPECT_EQ(check(p)->member, "over_provisioning");
+  p = small_drive();
+  p.streams[0].channels = {5};
+  EXPECT_EQ(check(p)->member, "streams");
+}
+
+TEST(Parameters, AllOrdersOfLevelsRoundTrip) {
+  std::string letters = "CDPW";
+  int orders = 0;
+  do {
+    ASSERT_TRUE(parse_spread(letters));
+    EXPECT_EQ(text(*parse_spread(letters)), letters);
+    ++orders;
+  } while (std::ranges::next_permutation(letters).found);
+  EXPECT_EQ(orders, 24);
+  EXPECT_FALSE(parse_spread("CCDP"));
+}
+
+}  // namespace
+}  // namespace cairn::flash
