@@ -3,10 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/backend.h"
 #include "apps/bench_options.h"
 #include "apps/command.h"
-#include "apps/doctor/facts.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "bench/fabric.h"
@@ -23,24 +21,15 @@ class BenchFabricCommand final : public Command {
                 "how often each is measured (5); medians count");
     add_number(app, "--seconds S", options_.seconds, 0.01, 3600, "length of one run (0.5)");
     add_only(app, options_.only, bench::fabric_loads());
-    add_core_pair(app, cores_);
-    add_io(app, io_);
+    add_host_and_box(app, where_);
     set_examples(app, {"cairn bench fabric", "cairn bench fabric --only read4k --rounds 9 --json",
                        "cairn bench fabric --io epoll"});
   }
 
   Attempt<int> run() override {
-    if (const Attempt<void> checked = check_core_pair(cores_); !checked) {
-      return std::unexpected(checked.error());
+    if (const Attempt<void> put = put_host_and_box(where_, options_); !put) {
+      return std::unexpected(put.error());
     }
-    options_.box_cpu = cores_.server;
-    options_.host_cpu = cores_.client;
-    const IoChoice io = io_.value_or(IoChoice::kAuto);
-    if (const Attempt<Backend> backend = choose_backend(io, doctor::gather_uring()); !backend) {
-      return std::unexpected(backend.error());
-    }
-    options_.world = world_factory(io);
-    options_.progress = progress_on_terminal();
     const Result<bench::Report> report = bench::bench_fabric(options_);
     if (!report) return bench_stopped(report.error());
     say(json_ ? json_text(report->json()) : report->table());
@@ -49,8 +38,7 @@ class BenchFabricCommand final : public Command {
 
  private:
   bench::FabricOptions options_;
-  CorePair cores_;
-  std::optional<IoChoice> io_;
+  HostAndBox where_;
   bool json_ = false;
 };
 

@@ -44,20 +44,36 @@ bench::WorldFactory world_factory(IoChoice io) {
   return [io](const env::WorldOptions& options) { return std::move(*make_world(io, options)); };
 }
 
+void add_host_and_box(CLI::App& app, HostAndBox& into) {
+  add_core_pair(app, into.cores);
+  add_io(app, into.io);
+}
+
+Attempt<bench::WorldFactory> check_host_and_box(const HostAndBox& where) {
+  if (const Attempt<void> checked = check_core_pair(where.cores); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const IoChoice io = where.io.value_or(IoChoice::kAuto);
+  if (const Attempt<Backend> backend = choose_backend(io, doctor::gather_uring()); !backend) {
+    return std::unexpected(backend.error());
+  }
+  return world_factory(io);
+}
+
 std::unexpected<Problem> bench_stopped(const Error& error) {
   return refuse(
       fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says", error.text()));
 }
 
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices) {
-  std::string help = fmt::format("measure just this: {}", comma_list(choices));
+  std::string help = fmt::format("measure just this, several allowed: {}", comma_list(choices));
   add_value(app, "--only NAME", std::move(help),
             [&into, choices = std::move(choices)](const std::string& name) -> Attempt<void> {
               if (std::ranges::find(choices, name) == choices.end()) {
                 return refuse(fmt::format("{} is not one of {}{}", in_quotes(name),
                                           comma_list(choices), did_you_mean(name, choices)));
               }
-              into = {name};
+              into.push_back(name);
               return {};
             });
 }

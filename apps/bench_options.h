@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/problem.h"
@@ -31,9 +33,30 @@ Attempt<void> check_core_pair(const CorePair& cores);
 std::function<void(std::string_view)> progress_on_terminal();
 // Makes worlds as `io` says, which choose_backend() has accepted.
 bench::WorldFactory world_factory(IoChoice io);
+
+// Where a host and a box are measured, and how they talk to the kernel: --cores and --io.
+struct HostAndBox {
+  CorePair cores;
+  std::optional<IoChoice> io;
+};
+void add_host_and_box(CLI::App& app, HostAndBox& into);
+// Whether this machine can do so; how to make their worlds.
+Attempt<bench::WorldFactory> check_host_and_box(const HostAndBox& where);
+// Tells a benchmark's options.
+template <class Options>
+Attempt<void> put_host_and_box(const HostAndBox& where, Options& options) {
+  Attempt<bench::WorldFactory> world = check_host_and_box(where);
+  if (!world) return std::unexpected(world.error());
+  options.world = std::move(*world);
+  options.box_cpu = where.cores.server;
+  options.host_cpu = where.cores.client;
+  options.progress = progress_on_terminal();
+  return {};
+}
+
 // A benchmark ended with an error.
 std::unexpected<Problem> bench_stopped(const Error& error);
-// --only NAME, one of `choices`.
+// --only NAME, of `choices`, several allowed.
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices);
 
 }  // namespace cairn::apps

@@ -5,10 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "apps/backend.h"
 #include "apps/bench_options.h"
 #include "apps/command.h"
-#include "apps/doctor/facts.h"
 #include "apps/files.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
@@ -37,25 +35,16 @@ class BenchPaperI10Command final : public Command {
                 "how often each is measured (3); medians count");
     add_number(app, "--seconds S", options_.seconds, 0.01, 3600, "length of one run (0.4)");
     add_only(app, options_.only, bench::i10::experiments());
-    add_core_pair(app, cores_);
-    add_io(app, io_);
+    add_host_and_box(app, where_);
     set_examples(app, {"cairn bench paper i10", "cairn bench paper i10 --only load --svg docs",
                        "cairn bench paper i10 --json --out /tmp/i10.html"});
   }
 
   Attempt<int> run() override {
-    if (const Attempt<void> checked = check_core_pair(cores_); !checked) {
-      return std::unexpected(checked.error());
+    if (const Attempt<void> put = put_host_and_box(where_, options_); !put) {
+      return std::unexpected(put.error());
     }
-    options_.box_cpu = cores_.server;
-    options_.host_cpu = cores_.client;
-    const IoChoice io = io_.value_or(IoChoice::kAuto);
-    if (const Attempt<Backend> backend = choose_backend(io, doctor::gather_uring()); !backend) {
-      return std::unexpected(backend.error());
-    }
-    options_.world = world_factory(io);
     options_.epoll_world = world_factory(IoChoice::kEpoll);
-    options_.progress = progress_on_terminal();
     if (!json_ && page_file_.empty()) page_file_ = "i10.html";
     const Result<bench::i10::Paper> paper = bench::i10::bench_paper(options_);
     if (!paper) return bench_stopped(paper.error());
@@ -93,8 +82,7 @@ class BenchPaperI10Command final : public Command {
   }
 
   bench::i10::Options options_;
-  CorePair cores_;
-  std::optional<IoChoice> io_;
+  HostAndBox where_;
   std::string page_file_;
   std::string plot_folder_;
   bool json_ = false;

@@ -4,10 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/backend.h"
 #include "apps/bench_options.h"
 #include "apps/command.h"
-#include "apps/doctor/facts.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
 
@@ -31,24 +29,15 @@ class BenchRocksdbCommand final : public Command {
                 "bytes of each value (400)");
     add_size(app, "--memory SIZE", options_.memory,
              "size of each box's drive (1G); several times that of the data");
-    add_core_pair(app, cores_);
-    add_io(app, io_);
+    add_host_and_box(app, where_);
     set_examples(app, {"cairn bench rocksdb", "cairn bench rocksdb --threads 32 --json",
                        "cairn bench rocksdb --keys 1000000 --memory 4G"});
   }
 
   Attempt<int> run() override {
-    if (const Attempt<void> checked = check_core_pair(cores_); !checked) {
-      return std::unexpected(checked.error());
+    if (const Attempt<void> put = put_host_and_box(where_, options_); !put) {
+      return std::unexpected(put.error());
     }
-    options_.box_cpu = cores_.server;
-    options_.host_cpu = cores_.client;
-    const IoChoice io = io_.value_or(IoChoice::kAuto);
-    if (const Attempt<Backend> backend = choose_backend(io, doctor::gather_uring()); !backend) {
-      return std::unexpected(backend.error());
-    }
-    options_.world = world_factory(io);
-    options_.progress = progress_on_terminal();
     const Result<bench::Report> report = bench::bench_rocksdb(options_);
     if (!report) return bench_stopped(report.error());
     say(json_ ? json_text(report->json()) : report->table());
@@ -57,8 +46,7 @@ class BenchRocksdbCommand final : public Command {
 
  private:
   bench::RocksdbOptions options_;
-  CorePair cores_;
-  std::optional<IoChoice> io_;
+  HostAndBox where_;
   bool json_ = false;
 };
 
