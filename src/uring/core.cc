@@ -116,7 +116,10 @@ void UringCore::try_spinning(bool falls_asleep) {
 }
 
 void UringCore::turn(Time until) {
-  if (spinning_count_ > 0) try_spinning(until > now());
+  if (spinning_count_ > 0) {
+    try_spinning(until > now());
+    if (!is_quiet()) until = Time{0};  // one has found something: no time to sleep
+  }
   Duration wait{0};
   if (until == Time::never()) {
     wait = Duration::max();

@@ -150,6 +150,8 @@ void run_real(const Setting& setting, Body body, const More&... more) {
   env::WorldOptions options;
   options.cpus.assign(setting.cores, -1);
   options.trace = true;
+  options.spin = setting.spin;
+  options.nap = setting.nap;
   World world(options, more...);
   RealScene scene(world);
   scene.set_encrypted(setting.encrypted);

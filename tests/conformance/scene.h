@@ -22,6 +22,9 @@ struct Setting {
   bool calm = false;
   // connected() gives streams that run through TLS.
   bool encrypted = false;
+  // Of real worlds; see env::WorldOptions.
+  Duration spin{0};
+  Duration nap{0};
 };
 
 // any_port() and disk() on every core, the others on the one the body started on.

@@ -12,6 +12,7 @@ namespace cairn::conformance {
 struct Uring {
   static constexpr const char* kName = "uring";
   static constexpr const char* kEncryptedName = "uring_tls";
+  static constexpr const char* kNappingName = "uring_napping";
   static void run(const Setting& setting, Body body);
 };
 // The same as on a kernel without standing receives and accepts.
@@ -23,6 +24,7 @@ struct UringSingle {
 struct Epoll {
   static constexpr const char* kName = "epoll";
   static constexpr const char* kEncryptedName = "epoll_tls";
+  static constexpr const char* kNappingName = "epoll_napping";
   static void run(const Setting& setting, Body body);
 };
 // The simulator: once per seed, with faults that a correct program never notices (segments of any
@@ -43,9 +45,28 @@ struct Encrypted {
   }
 };
 
+// Cores that look for work for a while before they sleep.
+struct UringSpinning {
+  static constexpr const char* kName = "uring_spinning";
+  static void run(Setting setting, Body body) {
+    setting.spin = 20_us;
+    Uring::run(setting, body);
+  }
+};
+// Cores that rest for a while when they are woken often.
+template <class World>
+struct Napping {
+  static constexpr const char* kName = World::kNappingName;
+  static void run(Setting setting, Body body) {
+    setting.nap = 50_us;
+    World::run(setting, body);
+  }
+};
+
 using Worlds = testing::Types<Uring, UringSingle, Epoll, Sim>;
 // For facts about streams.
-using StreamWorlds = testing::Types<Uring, UringSingle, Epoll, Sim, Encrypted<Uring>,
-                                    Encrypted<UringSingle>, Encrypted<Epoll>, Encrypted<Sim>>;
+using StreamWorlds =
+    testing::Types<Uring, UringSingle, Epoll, Sim, Encrypted<Uring>, Encrypted<UringSingle>,
+                   Encrypted<Epoll>, Encrypted<Sim>, UringSpinning, Napping<Uring>, Napping<Epoll>>;
 
 }  // namespace cairn::conformance
