@@ -6,10 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/key_file.h"
-#include "apps/nvme/commands.h"
-#include "apps/nvme/connect.h"
-#include "apps/output.h"
+#include "apps/nvme/key_maker.h"
 #include "apps/words.h"
 #include "crypto/secret.h"
 #include "nvme/auth_message.h"
@@ -20,7 +17,7 @@ namespace cairn::apps {
 
 namespace {
 
-class GenKeyCommand final : public Command {
+class GenKeyCommand final : public KeyMaker {
  public:
   explicit GenKeyCommand(CLI::App& app) {
     add_value(
@@ -39,40 +36,22 @@ class GenKeyCommand final : public Command {
                 nqn_ = text;
                 return {};
               });
-    add_value(app, "--output FILE", "write it to a new file of mode 0600 instead of printing it",
-              [this](const std::string& text) -> Attempt<void> {
-                output_ = text;
-                return {};
-              });
-    add_settings(app, options_.settings);
+    add_options(app, "--output FILE");
     set_examples(app, {"cairn nvme gen-key --output host.key",
                        "cairn nvme gen-key --hmac sha512 --output controller.key"});
   }
 
-  Attempt<int> run() override {
-    std::string text;
-    const Attempt<void> ran =
-        run_in_world(options_, [&](env::Env& env) { return make(env, text); });
-    if (!ran) return std::unexpected(ran.error());
-    const Attempt<int> kept = hand_over_key(text, output_);
-    crypto::wipe(std::as_writable_bytes(std::span(text)));
-    return kept;
-  }
-
  private:
-  task::Task<Attempt<void>> make(env::Env& env, std::string& text) {
+  std::string make(env::Env& env) override {
     const nvme::AuthHash hash = hash_.value_or(nvme::AuthHash::kSha256);
     crypto::Digest key(nvme::size_of(hash));
     env.fill_secret(key.mutable_bytes());
     if (!nqn_.empty()) key = nvme::bind_to_name(hash, key.bytes(), nqn_);
-    text = nvme::AuthSecret::make(hash_, key.bytes()).text() + "\n";
-    co_return Attempt<void>{};
+    return nvme::AuthSecret::make(hash_, key.bytes()).text();
   }
 
-  NvmeOptions options_;
   std::optional<nvme::AuthHash> hash_;
   std::string nqn_;
-  std::string output_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "drive/memory_drive.h"
+#include "drive/modelled_testing.h"
 #include "env/test_env.h"
 #include "task/cancel.h"
 
@@ -11,20 +12,6 @@ namespace cairn::drive {
 namespace {
 
 using Block = std::vector<std::byte>;
-
-flash::Parameters small_ssd() {
-  flash::Parameters p;
-  p.channels = 2;
-  p.chips_per_channel = 1;
-  p.dies_per_chip = 1;
-  p.planes_per_die = 1;
-  p.blocks_per_plane = 64;
-  p.pages_per_block = 32;
-  p.page_bytes = 4096;
-  p.over_provisioning = 0.25;
-  p.streams[0].cache = flash::CacheMode::kOff;
-  return p;
-}
 
 class ModelledDrives : public testing::Test {
  protected:

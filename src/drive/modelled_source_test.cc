@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drive/modelled_medium.h"
+#include "drive/modelled_testing.h"
 #include "drive/source.h"
 #include "env/call.h"
 #include "model/flash/workload.h"
@@ -16,20 +17,6 @@ namespace cairn::drive {
 namespace {
 
 constexpr uint32_t kCores = 3;
-
-flash::Parameters small_ssd() {
-  flash::Parameters p;
-  p.channels = 2;
-  p.chips_per_channel = 1;
-  p.dies_per_chip = 1;
-  p.planes_per_die = 1;
-  p.blocks_per_plane = 64;
-  p.pages_per_block = 32;
-  p.page_bytes = 4096;
-  p.over_provisioning = 0.25;
-  p.streams[0].cache = flash::CacheMode::kOff;
-  return p;
-}
 
 Spec small_flash(std::string_view text) {
   Spec spec = Spec::parse(text).value();

@@ -13,6 +13,7 @@
 #include "env/world.h"
 #include "posix/fd.h"
 #include "posix/mailbox.h"
+#include "posix/nap.h"
 #include "posix/spin.h"
 #include "task/cancel.h"
 #include "task/ready.h"

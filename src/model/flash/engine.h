@@ -211,6 +211,14 @@ class Engine {
   void make_room_in_mapping_cache(uint32_t stream);
   void write_back_mapping(uint32_t lpa, uint32_t stream);
   uint32_t allocate_translation_page(uint32_t page, uint32_t stream);
+  // A translation page on its way between flash and DRAM.
+  struct MappingMove {
+    uint32_t page;
+    uint32_t ppa;
+    uint32_t stream;
+    uint32_t bytes;
+  };
+  void add_mapping_to_batch(Kind kind, const MappingMove& move);
   void read_translation_page(uint32_t page, uint32_t stream, uint32_t bytes);
   void mapping_read_done(uint32_t transaction);
   void mark_dirty(uint32_t lpa);

@@ -251,22 +251,26 @@ void Engine::make_room_in_mapping_cache(uint32_t stream) {
   write_back_mapping(evicted, owner);
 }
 
+void Engine::add_mapping_to_batch(Kind kind, const MappingMove& move) {
+  const uint32_t index = transactions_.take();
+  Transaction& t = transactions_[index];
+  t.kind = kind;
+  t.source = Source::kMapping;
+  t.stream = static_cast<uint8_t>(move.stream);
+  t.lpa = move.page;
+  t.ppa = move.ppa;
+  t.plane = geometry_.plane_of(move.ppa);
+  t.page = geometry_.page_of(move.ppa);
+  t.bytes = move.bytes;
+  add_to_batch(index);
+}
+
 void Engine::read_translation_page(uint32_t page, uint32_t stream, uint32_t bytes) {
   open_batch();
   const uint32_t ppa = translation_ppa_plus_one_[page] - 1;
-  const uint32_t index = transactions_.take();
-  Transaction& t = transactions_[index];
-  t.kind = Kind::kRead;
-  t.source = Source::kMapping;
-  t.stream = static_cast<uint8_t>(stream);
-  t.lpa = page;
-  t.ppa = ppa;
-  t.plane = geometry_.plane_of(ppa);
-  t.page = geometry_.page_of(ppa);
-  t.bytes = bytes;
   ++blocks_[geometry_.block_of(ppa)].reads;
   ++counters_.mapping_reads_wanted;
-  add_to_batch(index);
+  add_mapping_to_batch(Kind::kRead, {.page = page, .ppa = ppa, .stream = stream, .bytes = bytes});
   close_batch();
 }
 
@@ -304,17 +308,9 @@ void Engine::write_back_mapping(uint32_t lpa, uint32_t stream) {
   const uint32_t ppa = allocate_translation_page(page, stream);
   arrivals_[page].departing = true;
   if (!mqsim_) {  // the reference queues the program and never issues it
-    const uint32_t index = transactions_.take();
-    Transaction& t = transactions_[index];
-    t.kind = Kind::kProgram;
-    t.source = Source::kMapping;
-    t.stream = static_cast<uint8_t>(stream);
-    t.lpa = page;
-    t.ppa = ppa;
-    t.plane = geometry_.plane_of(ppa);
-    t.page = geometry_.page_of(ppa);
-    t.bytes = parameters_.page_bytes;
-    add_to_batch(index);
+    add_mapping_to_batch(
+        Kind::kProgram,
+        {.page = page, .ppa = ppa, .stream = stream, .bytes = parameters_.page_bytes});
   }
   close_batch();
 }
