@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bare_exchange.h"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/check.h"
 #include "base/rng.h"
 #include "bench/process.h"
 #include "bench/raw_pair.h"
@@ -115,6 +119,25 @@ class Inbox {
   std::unique_ptr<std::byte[]> memory_ = std::make_unique<std::byte[]>(kReceiveSize);
   size_t begin_ = 0;
   size_t end_ = 0;
+};
+
+// What is read and written. Of large pages where the kernel has them, as a memory drive's.
+class LargeMemory {
+ public:
+  explicit LargeMemory(size_t size)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(kPage, align_up(size, kPage)))) {
+    CHECK(data_ != nullptr, "there is memory for a benchmark");
+    (void)!::madvise(data_.get(), size, MADV_HUGEPAGE);
+    std::memset(data_.get(), 0x5a, size);
+  }
+  std::byte* data() const { return data_.get(); }
+
+ private:
+  static constexpr size_t kPage = 2 << 20;
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
 };
 
 Header header_of(const std::byte* message) {
@@ -227,10 +250,8 @@ Result<ExchangeFigures> bare_exchange(const ExchangeLoad& load) {
   Result<Process> server = Process::start([&]() -> Result<void> {
     pair->client = Descriptor();
     if (const Result<void> pinned = pin_to(load.server_cpu); !pinned) return pinned;
-    Result<SharedMemory> memory = SharedMemory::make(load.memory);
-    if (!memory) return fail(memory.error());
-    std::memset(memory->data(), 0x5a, load.memory);
-    return serve(pair->server.get(), load, memory->data(), server_calls);
+    const LargeMemory memory(load.memory);
+    return serve(pair->server.get(), load, memory.data(), server_calls);
   });
   if (!server) return fail(server.error());
   pair->server = Descriptor();
