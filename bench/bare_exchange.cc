@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bare_exchange.h"
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -140,6 +141,21 @@ class LargeMemory {
   std::unique_ptr<std::byte, Free> data_;
 };
 
+// The server has filled its memory, which takes longer than a short run; nothing counts before.
+Result<void> tell_ready(int socket) {
+  constexpr char kReady = 1;
+  if (::send(socket, &kReady, 1, MSG_NOSIGNAL) == 1) return {};
+  return fail(Error::from_errno(errno, "send"));
+}
+Result<void> await_ready(int socket) {
+  pollfd readable{.fd = socket, .events = POLLIN, .revents = 0};
+  char ready = 0;
+  while (::poll(&readable, 1, -1) < 0 && errno == EINTR) {
+  }
+  if (::recv(socket, &ready, 1, MSG_DONTWAIT) == 1) return {};
+  return fail(Errc::kClosed, "the server of the bare exchange did not start");
+}
+
 Header header_of(const std::byte* message) {
   Header header;
   std::memcpy(&header, message, sizeof(header));
@@ -251,10 +267,14 @@ Result<ExchangeFigures> bare_exchange(const ExchangeLoad& load) {
     pair->client = Descriptor();
     if (const Result<void> pinned = pin_to(load.server_cpu); !pinned) return pinned;
     const LargeMemory memory(load.memory);
+    if (const Result<void> told = tell_ready(pair->server.get()); !told) return told;
     return serve(pair->server.get(), load, memory.data(), server_calls);
   });
   if (!server) return fail(server.error());
   pair->server = Descriptor();
+  if (const Result<void> ready = await_ready(pair->client.get()); !ready) {
+    return fail(ready.error());
+  }
   auto figures = std::make_unique<ExchangeFigures>();
   Client client(pair->client.get(), load, *figures);
   const Result<void> ran = on_cpu(load.client_cpu, [&] { return client.run(); });
