@@ -39,8 +39,8 @@ constexpr double kClosedLoop = 0.01;
 constexpr double kPerRequest = 0.001;
 constexpr double kGcPrograms = 0.03;
 constexpr double kGcLatency = 0.05;
-constexpr uint32_t kClosedLoopSeed = 823;
-constexpr uint32_t kGcSeed = 914;
+constexpr uint32_t kClosedLoopSeed = 798;
+constexpr uint32_t kGcSeed = 798;
 
 struct Outcome {
   std::vector<int64_t> reads;
@@ -315,7 +315,7 @@ Attempt<void> Checker::closed_loop(const Csv& csv) {
     if (!p) return std::unexpected(p.error());
     Synthetic synthetic;
     synthetic.queue_depth = std::max(1U, static_cast<uint32_t>(csv.number(row, "qd")));
-    synthetic.working_set = 0.85;
+    synthetic.working_set = 0.5;
     synthetic.seed = options_.seed != 0 ? options_.seed : kClosedLoopSeed;
     synthetic.requests = static_cast<uint64_t>(csv.number(row, "requests_generated"));
     synthetic.read_fraction = work.contains("rw70") ? 0.7 : work.contains("read") ? 1.0 : 0.0;

@@ -21,7 +21,7 @@ class Mrg32k3a {
   }
 
  private:
-  std::array<std::array<uint64_t, 3>, 2> state_;
+  std::array<std::array<double, 3>, 2> state_;
 };
 
 }  // namespace cairn::flash
