@@ -39,8 +39,9 @@ constexpr double kClosedLoop = 0.01;
 constexpr double kPerRequest = 0.001;
 constexpr double kGcPrograms = 0.03;
 constexpr double kGcLatency = 0.05;
-constexpr uint32_t kClosedLoopSeed = 798;
-constexpr uint32_t kGcSeed = 798;
+// What the reference's workload files say where its tables are silent.
+constexpr uint32_t kSeed = 798;
+constexpr double kWorkingSet = 0.5;
 
 struct Outcome {
   std::vector<int64_t> reads;
@@ -315,8 +316,8 @@ Attempt<void> Checker::closed_loop(const Csv& csv) {
     if (!p) return std::unexpected(p.error());
     Synthetic synthetic;
     synthetic.queue_depth = std::max(1U, static_cast<uint32_t>(csv.number(row, "qd")));
-    synthetic.working_set = 0.5;
-    synthetic.seed = options_.seed != 0 ? options_.seed : kClosedLoopSeed;
+    synthetic.working_set = kWorkingSet;
+    synthetic.seed = options_.seed != 0 ? options_.seed : kSeed;
     synthetic.requests = static_cast<uint64_t>(csv.number(row, "requests_generated"));
     synthetic.read_fraction = work.contains("rw70") ? 0.7 : work.contains("read") ? 1.0 : 0.0;
     if (work.starts_with("seq")) synthetic.pattern = flash::Pattern::kSequential;
@@ -351,12 +352,12 @@ Attempt<void> Checker::collection(const Csv& csv) {
     const json& flow = found->second["flow"];
     Synthetic synthetic;
     synthetic.queue_depth = flow.value("Average_No_of_Reqs_in_Queue", 1U);
-    synthetic.working_set = flow.value("Working_Set_Percentage", 85.0) / 100;
+    synthetic.working_set = flow.value("Working_Set_Percentage", 100 * kWorkingSet) / 100;
     synthetic.sectors = std::max(1U, flow.value("Average_Request_Size", 16U));
     synthetic.alignment_sectors = std::max(1U, flow.value("Address_Alignment_Unit", 16U));
     synthetic.requests = flow.value("Total_Requests_To_Generate", uint64_t{200'000});
     synthetic.read_fraction = flow.value("Read_Percentage", 0.0) / 100;
-    synthetic.seed = options_.seed != 0 ? options_.seed : kGcSeed;
+    synthetic.seed = options_.seed != 0 ? options_.seed : kSeed;
     FlashModel model(*p);
     flash::precondition(model, synthetic, flow.value("occ", 85.0) / 100);
     Outcome outcome;

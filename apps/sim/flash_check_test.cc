@@ -9,14 +9,17 @@
 namespace cairn::apps {
 namespace {
 
-void expect_all_within(const std::string& file) {
+constexpr double kExact = 1e-9;
+
+// Every number within its tolerance, and within `error` if that is less.
+void expect_all_within(const std::string& file, double error = 1) {
   FlashCheckOptions options;
   options.reference_folder = CAIRN_REFERENCE_FOLDER;
   const auto found = check_flash_file(options.reference_folder + "/" + file, options);
   ASSERT_TRUE(found) << found.error().text;
   EXPECT_FALSE(found->empty());
   for (const FlashComparison& c : *found) {
-    EXPECT_TRUE(c.ok()) << c.case_name << " " << c.measure << ": " << c.ours << " against "
+    EXPECT_TRUE(c.ok() && c.error <= error) << c.case_name << " " << c.measure << ": " << c.ours << " against "
                         << c.reference;
   }
 }
@@ -29,6 +32,14 @@ TEST(FlashCheck, EachRequestOfATraceIsExact) {
 
 TEST(FlashCheck, MeansAndTailsOfATraceAreTheReferences) {
   expect_all_within("a_tableI_dram800_first_1000.csv");
+}
+
+TEST(FlashCheck, ClosedLoopsAreTheReferences) {
+  expect_all_within("b_closed_loop.csv", kExact);
+}
+
+TEST(FlashCheck, CollectionIsTheReferences) {
+  expect_all_within("c_gc_steady_state.csv", kExact);
 }
 
 TEST(FlashCheck, FileOfAnotherKindIsRefused) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // L'Ecuyer's combined multiple recursive generator MRG32k3a (Operations Research 47(1), 1999).
-// The reference draws its workloads from it, so the same addresses can be drawn here.
+// The reference draws its workloads from it, so the same addresses can be drawn here: its streams,
+// which overflow in the jump to their start, not those of the paper.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@ namespace cairn::flash {
 
 class Mrg32k3a {
  public:
-  // The stream that starts (seed / 200 + 1) * 2^(seed % 200) steps after the all-ones state.
+  // Meant to start (seed / 200 + 1) * 2^(seed % 200) steps after the all-ones state.
   explicit Mrg32k3a(uint32_t seed);
 
   // Uniform in (0, 1].

@@ -97,7 +97,7 @@ Written draw(const Synthetic& workload, uint64_t last, uint64_t space, uint32_t 
              uint64_t wanted) {
   Written written;
   written.is.resize(space);
-  Mrg32k3a addresses(workload.seed + 5);
+  Mrg32k3a addresses(workload.seed + 1);
   uint64_t next = 0;
   if (workload.pattern == Pattern::kSequential) next = addresses.between(0, last);
   while (written.order.size() < wanted) {
