@@ -40,7 +40,7 @@ class CommandLine {
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
-    add(bench, "flash", "how fast the flash model is", make_bench_flash);
+    add(bench, "sim", "how fast the models are, and how true", make_bench_sim);
     add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
         make_bench_rocksdb);
     CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");

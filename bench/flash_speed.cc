@@ -94,8 +94,7 @@ constexpr double kReferenceStartupMs = 1'270;
 
 }  // namespace
 
-Report bench_flash(const FlashSpeedOptions& options) {
-  Report report("flash");
+void bench_flash(const FlashSpeedOptions& options, Report& report) {
   Measurement small{.name = "flash_4k", .unit = "requests/s"};
   Measurement gc{.name = "flash_gc", .unit = "requests/s"};
   Measurement startup{.name = "startup_1tb", .unit = "ms"};
@@ -119,7 +118,6 @@ Report bench_flash(const FlashSpeedOptions& options) {
   report.add(std::move(small));
   report.add(std::move(gc));
   report.add(std::move(startup));
-  return report;
 }
 
 }  // namespace cairn::bench

@@ -16,6 +16,6 @@ struct FlashSpeedOptions {
 
 // flash_4k_req_per_s, flash_gc_req_per_s and startup_1tb_ms, each also against what the MQSim
 // reference needed for the same load on a machine of this kind.
-Report bench_flash(const FlashSpeedOptions& options);
+void bench_flash(const FlashSpeedOptions& options, Report& report);
 
 }  // namespace cairn::bench

@@ -50,7 +50,7 @@ class ModelledMedium final : private flash::CompletionSink {
  private:
   struct Wake : task::Timer {
     explicit Wake(ModelledMedium& owner) : Timer(&Wake::fired), medium(owner) {}
-    static void fired(task::Timer& timer) { static_cast<Wake&>(timer).medium.pump(); }
+    static void fired(task::Timer& timer) { static_cast<Wake&>(timer).medium.wake(); }
     ModelledMedium& medium;
   };
 
@@ -60,6 +60,7 @@ class ModelledMedium final : private flash::CompletionSink {
   void take(Ticket& ticket);
   void completed(const flash::Completion& completion) override;
   void pump();
+  void wake();
   void record(Duration late);
 
   env::Env& env_;
@@ -68,6 +69,8 @@ class ModelledMedium final : private flash::CompletionSink {
   const uint64_t bytes_;
   const Time epoch_;
   Wake wake_;
+  Duration head_start_{0};      // of the timer, before the model's next event
+  bool is_waiting_ = false;     // for the timer; else only glancing at the clock
   std::vector<Ticket*> taken_;  // by cookie
   std::vector<uint32_t> free_;
   Histogram lateness_;

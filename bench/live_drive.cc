@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/live_drive.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "bench/drive_load.h"
+#include "bench/workload.h"
+#include "drive/source.h"
+#include "sim/cluster.h"
+
+namespace cairn::bench {
+
+namespace {
+
+struct Job {
+  std::string_view name;
+  DriveLoad load;
+};
+
+constexpr uint64_t kDriveBytes = 1_GiB;
+// What is used of it. It is written first: memory that was never touched takes the kernel longer
+// than flash takes, and a mapping that was never used is read first.
+constexpr uint64_t kRange = 64_MiB;
+constexpr uint64_t kFillSize = 128_KiB;
+constexpr DriveLoad kFill = {.order = DriveLoad::Order::kSequential,
+                             .read_share = 0,
+                             .request_size = kFillSize,
+                             .depth = 8,
+                             .length = kRange,
+                             .duration = 60_s,
+                             .requests_max = kRange / kFillSize};
+
+// What a drive of a few thousand to a few ten thousand requests a second is asked in practice.
+constexpr std::array<Job, 5> kJobs = {{
+    {"randread4k_qd1", {.read_share = 1, .depth = 1}},
+    {"randread4k_qd16", {.read_share = 1, .depth = 16}},
+    {"randwrite4k_qd4", {.read_share = 0, .depth = 4}},
+    {"randrw70_4k_qd8", {.read_share = 0.7, .depth = 8}},
+    {"seqread64k_qd4",
+     {.order = DriveLoad::Order::kSequential, .request_size = 64_KiB, .depth = 4}},
+}};
+
+// Opens a new drive, runs the job and closes it.
+task::Task<void> run_job(env::Env& env, std::shared_ptr<const flash::Parameters> parameters,
+                         DriveLoad load, Result<LoadResult>& result) {
+  drive::Spec spec;
+  spec.kind = drive::Spec::Kind::kFlash;
+  spec.size = kDriveBytes;
+  spec.flash = std::move(parameters);
+  Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, spec);
+  if (!source) {
+    result = fail(source.error());
+    co_return;
+  }
+  Result<std::unique_ptr<drive::Drive>> drive = (*source)->open(env);
+  if (!drive) {
+    result = fail(drive.error());
+    co_return;
+  }
+  result = co_await run_load(env, **drive, kFill);
+  if (result) result = co_await run_load(env, **drive, load);
+  co_await (*drive)->close();
+}
+
+Result<LoadResult> run_live(const LiveDriveOptions& options, DriveLoad load) {
+  Result<std::unique_ptr<env::World>> world = options.world({});
+  if (!world) return fail(world.error());
+  load.clock = &now;
+  Result<LoadResult> result = fail(Errc::kCancelled, "the job did not run");
+  const Result<void> ran =
+      (*world)->run([&](env::Env& env) { return run_job(env, options.drive, load, result); });
+  if (!ran) return fail(ran.error());
+  return result;
+}
+
+Result<LoadResult> run_simulated(const LiveDriveOptions& options, const DriveLoad& load) {
+  sim::Cluster cluster({.seed = 1});
+  Result<LoadResult> result = fail(Errc::kCancelled, "the job did not run");
+  bool done = false;
+  cluster.node("host").start([&](env::Env& env) -> task::Task<void> {
+    co_await run_job(env, options.drive, load, result);
+    done = true;
+  });
+  while (!done) cluster.run_for(100_ms);
+  return result;
+}
+
+double difference(double one, double other) {
+  return other == 0 ? 1 : std::abs(one - other) / other;
+}
+
+}  // namespace
+
+Result<void> bench_live_drive(const LiveDriveOptions& options, Report& report) {
+  double worst = 0;
+  for (const Job& job : kJobs) {
+    DriveLoad load = job.load;
+    load.length = kRange;
+    load.warm_up = Duration::from_seconds(options.seconds / 4);
+    load.duration = Duration::from_seconds(options.seconds);
+    const Result<LoadResult> simulated = run_simulated(options, load);
+    if (!simulated) return fail(simulated.error());
+    Measurement live{.name = std::string(job.name), .variant = "live", .unit = "requests/s"};
+    std::vector<double> tails;
+    for (int round = 0; round < options.rounds; ++round) {
+      if (options.progress) options.progress(job.name);
+      const Result<LoadResult> one = run_live(options, load);
+      if (!one) return fail(one.error());
+      if (one->error) return fail(*one->error);
+      live.samples.push_back(one->per_second);
+      tails.push_back(static_cast<double>(one->latency_ns().p99()));
+    }
+    const auto simulated_tail = static_cast<double>(simulated->latency_ns().p99());
+    Measurement virtual_time{.name = std::string(job.name),
+                             .variant = "simulated",
+                             .unit = "requests/s",
+                             .samples = {simulated->per_second}};
+    constexpr double kNanosPerMicro = 1e3;
+    live.extras = {{"p99_us", median(tails) / kNanosPerMicro}};
+    virtual_time.extras = {{"p99_us", simulated_tail / kNanosPerMicro}};
+    worst = std::max({worst, difference(live.value(), simulated->per_second),
+                      difference(median(tails), simulated_tail)});
+    report.add(std::move(live));
+    report.add(std::move(virtual_time));
+  }
+  report.add_ratio("live_vs_sim_error", worst);
+  return {};
+}
+
+}  // namespace cairn::bench
