@@ -19,8 +19,8 @@ void expect_all_within(const std::string& file, double error = 1) {
   ASSERT_TRUE(found) << found.error().text;
   EXPECT_FALSE(found->empty());
   for (const FlashComparison& c : *found) {
-    EXPECT_TRUE(c.ok() && c.error <= error) << c.case_name << " " << c.measure << ": " << c.ours << " against "
-                        << c.reference;
+    EXPECT_TRUE(c.ok() && c.error <= error)
+        << c.case_name << " " << c.measure << ": " << c.ours << " against " << c.reference;
   }
 }
 
@@ -34,13 +34,9 @@ TEST(FlashCheck, MeansAndTailsOfATraceAreTheReferences) {
   expect_all_within("a_tableI_dram800_first_1000.csv");
 }
 
-TEST(FlashCheck, ClosedLoopsAreTheReferences) {
-  expect_all_within("b_closed_loop.csv", kExact);
-}
+TEST(FlashCheck, ClosedLoopsAreTheReferences) { expect_all_within("b_closed_loop.csv", kExact); }
 
-TEST(FlashCheck, CollectionIsTheReferences) {
-  expect_all_within("c_gc_steady_state.csv", kExact);
-}
+TEST(FlashCheck, CollectionIsTheReferences) { expect_all_within("c_gc_steady_state.csv", kExact); }
 
 TEST(FlashCheck, FileOfAnotherKindIsRefused) {
   const auto found =

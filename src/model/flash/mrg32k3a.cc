@@ -54,9 +54,8 @@ Mrg32k3a::Mrg32k3a(uint32_t seed) {
   const auto last_row = [](double value, int part) {
     return static_cast<int64_t>(value) + (value < 0 ? kModulus[part] : 0);
   };
-  Matrix steps[2] = {
-      Matrix{Vector{0, 1, 0}, {0, 0, 1}, {last_row(kA13, 0), last_row(kA12, 0), 0}},
-      Matrix{Vector{0, 1, 0}, {0, 0, 1}, {last_row(kA23, 1), 0, last_row(kA21, 1)}}};
+  Matrix steps[2] = {Matrix{Vector{0, 1, 0}, {0, 0, 1}, {last_row(kA13, 0), last_row(kA12, 0), 0}},
+                     Matrix{Vector{0, 1, 0}, {0, 0, 1}, {last_row(kA23, 1), 0, last_row(kA21, 1)}}};
   for (int part = 0; part < 2; ++part) {
     Vector start = {1, 1, 1};
     for (uint32_t i = 0; i < seed % 200; ++i) {
