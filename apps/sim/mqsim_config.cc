@@ -168,7 +168,7 @@ std::map<std::string, Reader::Take> Reader::keys() {
                                                                  {"RANDOM_P", GcPolicy::kRandomP},
                                                                  {"RANDOM_PP", GcPolicy::kRandomPp},
                                                                  {"FIFO", GcPolicy::kFifo}})},
-      {"Use_Copyback_for_GC", only("false")},
+      {"Use_Copyback_for_GC", flag(p.copyback)},
       {"Preemptible_GC_Enabled", flag(p.gc_preemptible)},
       {"GC_Hard_Threshold", number(p.gc_hard_threshold)},
       {"Dynamic_Wearleveling_Enabled", flag(p.dynamic_wear_levelling)},
@@ -223,6 +223,11 @@ Attempt<flash::Parameters> parameters_from_mqsim(const json& config) {
   }
   reader.p.read_ns = by_type(reader.read, reader.p.technology);
   reader.p.program_ns = by_type(reader.program, reader.p.technology);
+  if (reader.p.copyback) {
+    return refuse(
+        "Use_Copyback_for_GC can only be false: how the reference copies pages back is not known. "
+        "A profile of your own without compat may have copyback = true");
+  }
   if (const auto problem = flash::check(reader.p)) {
     return refuse(fmt::format("{} {}", problem->member, problem->text));
   }

@@ -69,6 +69,32 @@ void Blocks::invalidate(uint32_t ppa) {
   --planes_[geometry_.plane_of_block(block)].valid;
 }
 
+void Blocks::revalidate(uint32_t ppa) {
+  const uint32_t block = geometry_.block_of(ppa);
+  uint64_t& word = invalid_bits_[word_of(ppa)];
+  const uint64_t bit = uint64_t{1} << (geometry_.page_of(ppa) % 64);
+  CHECK((word & bit) != 0, "only an invalid page can be brought back");
+  word &= ~bit;
+  --blocks_[block].invalid;
+  ++planes_[geometry_.plane_of_block(block)].valid;
+}
+
+void Blocks::settle() {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    Block& block = blocks_[i];
+    block.programs = block.reads = block.pins = 0;
+    block.collecting = false;
+  }
+  for (Plane& plane : planes_) {
+    for (const uint32_t block : plane.ongoing) {
+      if (keep_history_ && std::ranges::find(plane.history, block) == plane.history.end()) {
+        plane.history.push_front(block);
+      }
+    }
+    plane.ongoing.clear();
+  }
+}
+
 uint32_t Blocks::fill_block(uint32_t plane, uint32_t stream, uint32_t valid) {
   Plane& p = planes_[plane];
   uint32_t& front = p.frontiers[stream * kFrontiers];
@@ -95,6 +121,7 @@ void Blocks::erased(uint32_t index) {
                 .erases = block.erases + 1,
                 .programs = block.programs,
                 .reads = block.reads,
+                .pins = 0,
                 .stream = 0,
                 .mapping = false,
                 .collecting = false};

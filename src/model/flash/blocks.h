@@ -19,6 +19,7 @@ struct Block {
   uint32_t erases;
   uint32_t programs;  // under way, except the collector's
   uint32_t reads;     // under way, except the collector's
+  uint32_t pins;      // pages a power cut would bring back: the block cannot be erased
   uint8_t stream;
   bool mapping;     // holds translation pages
   bool collecting;  // chosen as a victim
@@ -49,11 +50,16 @@ class Blocks {
   // block was opened. There must be a free block then.
   uint32_t allocate(uint32_t plane, uint32_t stream, Frontier frontier, bool& filled);
   void invalidate(uint32_t ppa);
+  // The page is valid again; its block was not erased meanwhile.
+  void revalidate(uint32_t ppa);
   // Closes a block whose pages 0..valid-1 were just given owners; the others become invalid.
   // Returns the first page. Preconditioning only.
   uint32_t fill_block(uint32_t plane, uint32_t stream, uint32_t valid);
   // The block is free again.
   void erased(uint32_t block);
+
+  // Power failed: nobody uses any block, and no victim is under way.
+  void settle();
 
   bool is_frontier(uint32_t block) const;
   // Neither a frontier, nor being programmed, nor a victim already.

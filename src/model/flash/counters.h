@@ -46,11 +46,13 @@ struct Counters {
 
   uint64_t gc_executions = 0;
   uint64_t gc_page_moves = 0;
+  uint64_t copybacks = 0;  // pages moved past the bus
   uint64_t wear_executions = 0;
   uint64_t wear_page_moves = 0;
 
   uint64_t requests_submitted = 0;
   uint64_t requests_completed = 0;
+  uint64_t requests_cut = 0;   // in the drive when power failed
   uint64_t requests_lost = 0;  // pages of them; only where the reference loses them too
   uint64_t sectors_read = 0;
   uint64_t sectors_written = 0;

@@ -16,7 +16,10 @@ void DataCache::insert(uint32_t lpa, uint64_t sectors, Nanos stamp, Status statu
   slot.sectors = sectors;
   slot.stamp = stamp;
   slot.status = status;
-  if (status == Status::kDirty) ++dirty_;
+  if (status == Status::kDirty) {
+    ++dirty_;
+    slot.dirty_sectors = sectors;
+  }
   pages_[lpa].cache_slot_plus_one = index + 1;
   link_newest(index);
   ++used_;
@@ -27,6 +30,7 @@ void DataCache::update(uint32_t index, uint64_t sectors, Nanos stamp) {
   slot.sectors |= sectors;
   if (stamp > slot.stamp) slot.stamp = stamp;
   set_status(index, Status::kDirty);
+  slot.dirty_sectors |= sectors;
   touch(index);
 }
 
@@ -34,7 +38,23 @@ void DataCache::set_status(uint32_t index, Status status) {
   Slot& slot = slots_[index];
   if (slot.status == Status::kDirty) --dirty_;
   slot.status = status;
-  if (status == Status::kDirty) ++dirty_;
+  if (status == Status::kDirty) {
+    ++dirty_;
+  } else {
+    slot.dirty_sectors = 0;
+  }
+}
+
+void DataCache::forget(uint32_t index, uint64_t sectors) {
+  Slot& slot = slots_[index];
+  slot.sectors &= ~sectors;
+  slot.dirty_sectors &= ~sectors;
+  if (slot.sectors == 0) return remove(index);
+  if (slot.status == Status::kDirty && slot.dirty_sectors == 0) set_status(index, Status::kClean);
+}
+
+void DataCache::clear() {
+  while (used_ > 0) remove(newest_);
 }
 
 void DataCache::remove(uint32_t index) {

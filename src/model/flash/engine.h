@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The drive's controller and flash as one event loop. Each engine_*.cc holds one station of a
 // request's way: front (host queues) -> cache -> mapping -> schedule -> bus -> back. collect is the
-// garbage collector.
+// garbage collector; power is what flushes and power cuts are about.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/rng.h"
+#include "model/flash/barriers.h"
 #include "model/flash/blocks.h"
 #include "model/flash/counters.h"
 #include "model/flash/data_cache.h"
@@ -19,6 +23,7 @@
 #include "model/flash/page_table.h"
 #include "model/flash/timing.h"
 #include "model/flash/transaction.h"
+#include "model/flash/undo_log.h"
 
 namespace cairn::flash {
 
@@ -31,6 +36,12 @@ class CompletionSink {
   ~CompletionSink() = default;
 };
 
+// Sectors of one page, one bit each.
+struct PageSectors {
+  uint32_t lpa = 0;
+  uint64_t sectors = 0;
+};
+
 class Engine {
  public:
   // `parameters` passed check().
@@ -40,6 +51,13 @@ class Engine {
   Nanos next_event() const;
   void advance(Nanos until, CompletionSink& sink);
   void submit(const Request& request, Nanos now);
+  // Power fails, and comes back at once; not in mqsim mode. The model was advanced to `now`.
+  // Requests in the drive are never completed. A drive whose cache is protected finishes what it
+  // has to do on its capacitors, which takes model time, and loses nothing. Otherwise each page is
+  // what was last programmed of it; told are the sectors, by page, whose last write or trim is
+  // gone. The mapping is recovered from the flash pages, but the mapping cache is cold; how long
+  // recovery takes is not modelled.
+  std::vector<PageSectors> power_loss(Nanos now);
   // Puts the mapping entry of a written page into the cache. Preconditioning only.
   void warm_mapping(uint32_t lpa, uint32_t stream) {
     if (mapping_cache_.find(lpa) != kNone || mapping_cache_.full()) return;
@@ -53,12 +71,18 @@ class Engine {
   PageTable& pages() { return pages_; }
   Blocks& blocks() { return blocks_; }
   const Blocks& blocks() const { return blocks_; }
+  // By translation page: its flash page plus one, 0 while it is in DRAM alone.
+  const Zeroed<uint32_t>& translation_pages() const { return translation_ppa_plus_one_; }
   MappingCache& mapping_cache() { return mapping_cache_; }
   DataCache& cache() { return cache_; }
   const DataCache& cache() const { return cache_; }
   uint32_t gc_start_blocks() const { return gc_start_blocks_; }
   uint32_t rga_choices() const { return rga_choices_; }
-  uint64_t in_flight() const { return counters_.requests_submitted - counters_.requests_completed; }
+  uint64_t in_flight() const {
+    return counters_.requests_submitted - counters_.requests_completed - counters_.requests_cut;
+  }
+  // Whether a power cut would lose what is in the cache.
+  bool has_volatile_cache() const { return !parameters_.cache_protected; }
   Nanos channel_busy(uint32_t channel) const { return channels_[channel].busy_time; }
   Nanos die_busy(uint32_t die) const {
     const Die& d = dies_[die];
@@ -154,6 +178,7 @@ class Engine {
     uint32_t die = 0;
     uint32_t transaction = kNone;
     uint32_t turn = 0;
+    Fifo copybacks;  // programs whose data is in their plane
     Fifo mapping_data;
     Fifo user_data;
     Fifo collector_data;
@@ -178,6 +203,13 @@ class Engine {
   void to_host(Message message, uint32_t about, Nanos duration);
 
   // --- cache (engine_cache.cc) ---
+  // The next page of a request: its record, sectors and bytes.
+  struct Cut {
+    uint32_t lpa;
+    uint64_t sectors;
+    uint32_t count;
+    uint64_t at_hand = 0;
+  };
   void start_request(uint32_t request);
   void start_read(uint32_t request);
   void start_write(uint32_t request);
@@ -190,14 +222,34 @@ class Engine {
   void program_done(uint32_t transaction);
   void keep_read_page(const Transaction& transaction);
   void retry_blocked();
-  // The next page of a request: its record, sectors and bytes.
-  struct Cut {
-    uint32_t lpa;
-    uint64_t sectors;
-    uint32_t count;
-  };
+  // What a slot has to write to flash: its dirty sectors, and with them those flash has anyway.
+  Cut to_write_back(const DataCache::Slot& slot) const;
+  void drop_if_empty(uint32_t lpa);
   Cut cut(RequestState& request);
   uint32_t new_transaction(Kind kind, Source source, const Cut& cut, uint32_t stream);
+
+  // --- power (engine_power.cc) ---
+  void flush(uint32_t request);
+  void write_back_dirty();
+  void persist_trims();
+  void translation_page_programmed(uint32_t page);
+  void finish_flushes();
+  void supersede(uint32_t lpa, uint64_t sectors, Nanos version);
+  void forget_superseded();
+  uint64_t still_wanted(const Transaction& transaction) const;
+  void note_undo(const Undo& undo) {
+    if (has_volatile_cache()) keep_undo(undo);
+  }
+  void keep_undo(const Undo& undo);
+  // A program has ended.
+  void on_flash(uint32_t ppa) {
+    if (has_volatile_cache()) drop_undo(ppa);
+  }
+  void drop_undo(uint32_t ppa);
+  void unpin(uint32_t block);
+  // Adds to `lost` the sectors whose newest contents are gone.
+  void undo(const Undo& undo, std::map<uint32_t, uint64_t>& lost);
+  void stop_everything();
 
   // --- mapping (engine_mapping.cc) ---
   void store_mapping_table();
@@ -208,7 +260,7 @@ class Engine {
   void allocate_user_page(uint32_t transaction);
   void submit_translated(uint32_t transaction);
   bool bring_entry(uint32_t lpa, uint32_t stream);
-  void make_room_in_mapping_cache(uint32_t stream);
+  void make_room_in_mapping_cache();
   void write_back_mapping(uint32_t lpa, uint32_t stream);
   uint32_t allocate_translation_page(uint32_t page, uint32_t stream);
   // A translation page on its way between flash and DRAM.
@@ -223,6 +275,7 @@ class Engine {
   void mapping_read_done(uint32_t transaction);
   void mark_dirty(uint32_t lpa);
   uint32_t translation_page_of(uint32_t lpa, uint32_t stream) const;
+  uint32_t stream_of(uint32_t lpa) const;
   uint32_t choose_plane(uint32_t lpa, uint32_t stream);
   void hold_back(uint32_t transaction);  // its page is being moved
   void release_held(uint32_t lpa);
@@ -238,6 +291,8 @@ class Engine {
   void collect(uint32_t block, bool wear);
   void start_collection(uint32_t collection);
   void collector_read_done(uint32_t transaction);
+  uint32_t move_page(uint32_t transaction);
+  void copy_back(uint32_t die);
   void collector_program_done(uint32_t transaction);
   void page_moved(uint32_t collection);
   void erase_done(uint32_t transaction);
@@ -251,6 +306,12 @@ class Engine {
   void add_to_batch(uint32_t transaction) { batch_.push_back(transaction); }
   void close_batch();
   void enqueue(uint32_t transaction);
+  // The plane's channel looks for work when the batch is closed, or at once when none is open.
+  void wake_later(uint32_t plane);
+  void mark_woken(uint32_t plane) {
+    const uint32_t channel = geometry_.channel_of_chip(geometry_.chip_of_plane(plane));
+    woken_[channel / 64] |= uint64_t{1} << (channel % 64);
+  }
   void wake(uint32_t channel);
   void serve_chip(uint32_t chip);
   bool serve_reads_of_chip(uint32_t chip);
@@ -280,8 +341,14 @@ class Engine {
   void transfer_done(uint32_t channel);
   void die_done(uint32_t die);
   void start_data_out(uint32_t channel, uint32_t transaction);
+  void start_copyback(uint32_t channel, uint32_t transaction);
   void bus_free(uint32_t channel);
   void serviced(uint32_t transaction);
+  // The collector's reads then travel alone, and their data stays in the plane.
+  bool is_copyback(const Command& command) const {
+    return parameters_.copyback &&
+           transactions_[command.transactions[0]].source == Source::kCollector;
+  }
   void release_die(uint32_t die);
   void execute(uint32_t die, Nanos duration);
   void resume(uint32_t die);
@@ -340,8 +407,35 @@ class Engine {
     bool departing;
   };
   Zeroed<Arrival> arrivals_;
-  std::vector<Fifo> overfull_;  // by plane: programs that wait for free blocks
-  Fifo held_;                   // transactions on pages that are being moved
+  // By plane: programs that wait for free blocks. Those that may go anywhere wait in one list.
+  std::vector<Fifo> overfull_;
+  Fifo& overfull(uint32_t plane) { return overfull_[parameters_.dynamic_spread ? 0 : plane]; }
+  Fifo held_;  // transactions on pages that are being moved
+
+  // Programs of the user's data, and who waits for them.
+  Barriers barriers_;
+  Nanos version_ = 0;      // of data given to the drive
+  uint32_t unplaced_ = 0;  // programs without a flash page yet
+  struct Flush {
+    uint32_t request;
+    uint32_t epoch;
+    UndoLog::Order trims;  // those before
+  };
+  std::deque<Flush> flushes_;
+  // Sectors that were trimmed, or written durably, while older data of them may be on its way: by
+  // page, until that has arrived.
+  struct Superseded {
+    Nanos version;
+    uint64_t sectors;
+  };
+  std::unordered_multimap<uint32_t, Superseded> superseded_;
+  struct Expiry {
+    uint32_t epoch;
+    uint32_t lpa;
+    Nanos version;
+  };
+  std::deque<Expiry> expiries_;
+  UndoLog undo_log_;  // empty while the cache is protected
 
   uint32_t write_period_ = 1;
   Nanos next_period_ = 0;

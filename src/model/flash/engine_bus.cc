@@ -104,6 +104,7 @@ void Engine::die_done(uint32_t index) {
   Channel& channel = channels_[channel_index];
   die.executing = false;
   if (die.active.kind == Kind::kRead) {
+    if (is_copyback(die.active)) return copy_back(index);
     const Source source = transactions_[die.active.transactions[0]].source;
     for (uint32_t i = 0; i < die.active.count; ++i) {
       const uint32_t transaction = die.active.transactions[i];
@@ -157,9 +158,25 @@ void Engine::start_data_out(uint32_t index, uint32_t transaction) {
   flash_.push({now_ + duration, order_++}, index);
 }
 
-// Data that was read goes before new commands: mapping, then user, then collector.
+// The plane's register holds the data already.
+void Engine::start_copyback(uint32_t index, uint32_t transaction) {
+  Channel& channel = channels_[index];
+  const Nanos duration = timing_.program_command(1);
+  ++counters_.program_commands;
+  channel.busy = true;
+  channel.data_out = false;
+  channel.die = geometry_.die_of_plane(transactions_[transaction].plane);
+  channel.busy_time += duration;
+  flash_.push({now_ + duration, order_++}, index);
+}
+
+// Dies that wait to copy a page back go first; then data that was read goes before new commands:
+// mapping, then user, then collector.
 void Engine::bus_free(uint32_t index) {
   Channel& channel = channels_[index];
+  if (!channel.copybacks.empty()) {
+    return start_copyback(index, channel.copybacks.pop(transactions_));
+  }
   for (Fifo* waiting : {&channel.mapping_data, &channel.user_data, &channel.collector_data}) {
     if (waiting->empty()) continue;
     start_data_out(index, waiting->pop(transactions_));
@@ -171,6 +188,7 @@ void Engine::bus_free(uint32_t index) {
 // What a finished transaction means to the parts above.
 void Engine::serviced(uint32_t index) {
   const Transaction t = transactions_[index];
+  if (t.kind == Kind::kProgram) on_flash(t.ppa);
   if (t.source == Source::kCollector) {
     if (t.kind == Kind::kRead) return collector_read_done(index);
     if (t.kind == Kind::kProgram) return collector_program_done(index);
@@ -188,6 +206,7 @@ void Engine::serviced(uint32_t index) {
     } else {
       ++counters_.mapping_pages_programmed;
       arrivals_[t.lpa].departing = false;
+      translation_page_programmed(t.lpa);
     }
     return;
   }

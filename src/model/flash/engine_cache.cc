@@ -11,6 +11,8 @@ namespace {
 
 // A page not written since this long ago is written back at once: it is probably cold.
 constexpr Nanos kWriteFilterPeriod = 1'000'000'000;
+// So many trims may be known to DRAM alone; then translation pages tell of them.
+constexpr size_t kTrimsMax = 4096;
 
 uint32_t count(uint64_t sectors) { return static_cast<uint32_t>(std::popcount(sectors)); }
 
@@ -43,8 +45,13 @@ uint32_t Engine::new_transaction(Kind kind, Source source, const Cut& cut, uint3
   t.stream = static_cast<uint8_t>(stream);
   t.lpa = cut.lpa;
   t.sectors = cut.sectors;
+  t.at_hand = cut.at_hand;
   t.bytes = cut.count * kSectorBytes;
-  t.stamp = now_;
+  t.stamp = mqsim_ ? now_ : ++version_;
+  if (kind == Kind::kProgram) {
+    ++unplaced_;
+    t.epoch = barriers_.enter();
+  }
   return index;
 }
 
@@ -61,9 +68,9 @@ void Engine::start_request(uint32_t index) {
       return start_write(index);
     case Op::kTrim:
       trim(index);
-      return serviced_request(index);
-    case Op::kFlush:  // the cache outlives a power cut
-      return serviced_request(index);
+      return requests_[index].durable ? flush(index) : serviced_request(index);
+    case Op::kFlush:
+      return flush(index);
   }
 }
 
@@ -133,26 +140,34 @@ void Engine::to_cache(uint32_t index) {
          write_back_sectors_ + evicted_sectors + write_back_sectors < write_back_sectors_max_) {
     const RequestState before = requests_[index];
     const Cut page = cut(requests_[index]);
+    const Nanos stamp = mqsim_ ? before.stamp : ++version_;
     uint32_t slot = cache_.find(page.lpa);
     if (slot != kNone) {
-      cache_.update(slot, page.sectors, before.stamp);
+      cache_.update(slot, page.sectors, stamp);
     } else {
       if (cache_.full() && !make_room_in_cache(evicted, evicted_sectors)) {
         requests_[index].cut_lba = before.cut_lba;
         requests_[index].cut_sectors = before.cut_sectors;
         break;
       }
-      cache_.insert(page.lpa, page.sectors, before.stamp, DataCache::Status::kDirty);
+      cache_.insert(page.lpa, page.sectors, stamp, DataCache::Status::kDirty);
       slot = cache_.find(page.lpa);
     }
     dram_sectors += page.count;
     PageRecord& record = pages_[page.lpa];
-    if (record.written_in() != write_period_) {
+    if (record.written_in() != write_period_ || before.durable) {
       record.set_written_in(write_period_);
+      // The reference forgets other dirty sectors of the page.
+      const Cut dirty = mqsim_ ? page : to_write_back(cache_[slot]);
+      if (before.durable) supersede(page.lpa, dirty.sectors, stamp);
       cache_.set_status(slot, DataCache::Status::kWritingBack);
-      write_back_sectors += page.count;
-      const uint32_t transaction = new_transaction(Kind::kProgram, Source::kUser, page, stream);
-      transactions_[transaction].stamp = before.stamp;
+      write_back_sectors += dirty.count;
+      const uint32_t transaction = new_transaction(Kind::kProgram, Source::kUser, dirty, stream);
+      transactions_[transaction].stamp = stamp;
+      if (before.durable) {
+        transactions_[transaction].request = index;
+        ++requests_[index].programs_left;
+      }
       write_back.push(transactions_, transaction);
     }
   }
@@ -183,17 +198,23 @@ bool Engine::make_room_in_cache(Fifo& evicted, uint32_t& sectors) {
     slot = cache_.evict();
   }
   if (slot.status != DataCache::Status::kDirty) return true;
-  const uint32_t size = count(slot.sectors);
-  const Cut page{.lpa = slot.lpa, .sectors = slot.sectors, .count = size};
-  uint32_t stream = 0;
-  while (stream + 1 < domains_.size() && slot.lpa >= domains_[stream + 1].first_lpa) ++stream;
-  const uint32_t transaction = new_transaction(Kind::kProgram, Source::kCache, page, stream);
+  const Cut page = to_write_back(slot);
+  const uint32_t transaction =
+      new_transaction(Kind::kProgram, Source::kCache, page, stream_of(slot.lpa));
   transactions_[transaction].priority = PriorityClass::kUrgent;
   transactions_[transaction].stamp = slot.stamp;
   evicted.push(transactions_, transaction);
-  sectors += size;
+  sectors += page.count;
   ++counters_.cache_evictions;
   return true;
+}
+
+Engine::Cut Engine::to_write_back(const DataCache::Slot& slot) const {
+  // The reference also writes sectors that nobody ever wrote.
+  if (mqsim_) return {.lpa = slot.lpa, .sectors = slot.sectors, .count = count(slot.sectors)};
+  const uint64_t dirty = slot.dirty_sectors;
+  const uint64_t clean = slot.sectors & pages_[slot.lpa].written & ~dirty;
+  return {.lpa = slot.lpa, .sectors = dirty, .count = count(dirty | clean), .at_hand = clean};
 }
 
 void Engine::use_dram(const DramJob& job, uint32_t sectors) {
@@ -218,6 +239,8 @@ void Engine::user_read_done(uint32_t index) {
   const Transaction& t = transactions_[index];
   if (t.update_of != kNone) {
     transactions_[t.update_of].update_read = kNone;
+    // The program may be on another channel, which knows nothing of the read.
+    if (!mqsim_) wake_later(transactions_[t.update_of].plane);
     return;
   }
   const CacheMode mode = parameters_.streams[t.stream].cache;
@@ -229,11 +252,10 @@ void Engine::user_read_done(uint32_t index) {
 void Engine::keep_read_page(const Transaction& t) {
   const uint32_t slot = cache_.find(t.lpa);
   if (slot != kNone) {
-    // The reference marks a page dirty that it only read; data is as new as what was there.
-    const DataCache::Status status = cache_[slot].status;
+    // Data is as new as what was there. The reference marks a page dirty that it only read.
     cache_.touch(slot);
+    if (!mqsim_) return cache_.add_clean(slot, t.sectors);
     cache_.update(slot, t.sectors, t.stamp);
-    if (!mqsim_) cache_.set_status(slot, status);
     return;
   }
   if (cache_.full()) {
@@ -245,18 +267,25 @@ void Engine::keep_read_page(const Transaction& t) {
       use_dram({.use = DramUse::kEviction, .evicted = evicted}, sectors);
     }
   }
-  cache_.insert(t.lpa, t.sectors, t.stamp, DataCache::Status::kClean);
+  cache_.insert(t.lpa, t.sectors, mqsim_ ? t.stamp : 0, DataCache::Status::kClean);
   use_dram({.use = DramUse::kFill, .evicted = {}}, count(t.sectors));
 }
 
 void Engine::program_done(uint32_t index) {
   const Transaction t = transactions_[index];
+  barriers_.leave(t.epoch);
+  forget_superseded();
+  drop_if_empty(t.lpa);
   const CacheMode mode = parameters_.streams[t.stream].cache;
   if (mode == CacheMode::kOff || mode == CacheMode::kRead) {
     if (t.request == kNone) return;
     --requests_[t.request].pages_left;
     finish_if_done(t.request);
-    return;
+    return finish_flushes();
+  }
+  if (t.request != kNone) {
+    --requests_[t.request].programs_left;
+    finish_if_done(t.request);
   }
   write_back_sectors_ -= t.bytes / kSectorBytes;
   const uint32_t slot = cache_.find(t.lpa);
@@ -265,6 +294,7 @@ void Engine::program_done(uint32_t index) {
     if (t.stamp >= cache_[slot].stamp) cache_.remove(slot);
   }
   retry_blocked();
+  finish_flushes();
 }
 
 void Engine::retry_blocked() {
@@ -285,21 +315,40 @@ void Engine::retry_blocked() {
   }
 }
 
-// Whole pages are forgotten, and so are sectors of the others; the data is gone at once.
+// Whole pages are forgotten, and so are sectors of the others; the data is gone at once, also what
+// is still on its way to flash.
 void Engine::trim(uint32_t index) {
   counters_.sectors_trimmed += requests_[index].sectors;
   while (requests_[index].cut_sectors > 0) {
     const Cut page = cut(requests_[index]);
+    supersede(page.lpa, page.sectors, ++version_);
+    if (const uint32_t slot = cache_.find(page.lpa); slot != kNone) {
+      cache_.forget(slot, page.sectors);
+    }
     PageRecord& record = pages_[page.lpa];
     if (!record.mapped()) continue;
+    if ((record.written & page.sectors) != 0) {
+      const uint32_t block = geometry_.block_of(record.ppa());
+      note_undo({.kind = Undo::Kind::kTrimmed,
+                 .lpa = page.lpa,
+                 .ppa = record.ppa(),
+                 .old_ppa = kNone,
+                 .erases = blocks_[block].erases,
+                 .sectors = record.written & page.sectors});
+    }
     record.written &= ~page.sectors;
-    if (record.written != 0 || record.locked()) continue;
-    // A page still in the cache will be written, and mapped again, by its write-back.
-    if (cache_.find(page.lpa) != kNone) continue;
-    blocks_.invalidate(record.ppa());
-    record.ppa_plus_one = 0;
-    mark_dirty(page.lpa);
+    drop_if_empty(page.lpa);
   }
+  if (undo_log_.trims() >= kTrimsMax) persist_trims();
+}
+
+// A page without sectors needs no place on flash. While the collector moves it, it keeps its place.
+void Engine::drop_if_empty(uint32_t lpa) {
+  PageRecord& record = pages_[lpa];
+  if (!record.mapped() || record.written != 0 || record.locked()) return;
+  blocks_.invalidate(record.ppa());
+  record.ppa_plus_one = 0;
+  mark_dirty(lpa);
 }
 
 }  // namespace cairn::flash

@@ -11,7 +11,10 @@ namespace cairn::flash {
 void Engine::check_collection(uint32_t plane) {
   if (blocks_.free_blocks(plane) >= gc_start_blocks_) return;
   if (blocks_.ongoing(plane).size() >= victims_per_plane_) return;
-  const uint32_t block = choose_victim(plane);
+  uint32_t block = choose_victim(plane);
+  // Chance may find nothing worth collecting, and nobody would ask again.
+  const bool found = block != kNone && blocks_[block].invalid > 0;
+  if (!mqsim_ && !found) block = choose_greedy(plane);
   if (block == kNone) return;
   if (std::ranges::count(blocks_.ongoing(plane), block) > 0) return;
   if (blocks_[block].written == 0 || blocks_[block].invalid == 0) return;
@@ -167,8 +170,7 @@ void Engine::start_collection(uint32_t index) {
   chip.collector_reads += collection.reads_left;
   ++chip.erases;
   // The batch carries no transaction for it: the scheduler reads pages out of the collection.
-  const uint32_t channel = geometry_.channel_of_chip(geometry_.chip_of_plane(collection.plane));
-  woken_[channel / 64] |= uint64_t{1} << (channel % 64);
+  wake_later(collection.plane);
   close_batch();
 }
 
@@ -184,18 +186,48 @@ void Engine::block_released(uint32_t block) {
 }
 
 void Engine::collector_read_done(uint32_t index) {
+  open_batch();
+  if (const uint32_t program = move_page(index); program != kNone) add_to_batch(program);
+  close_batch();
+}
+
+// The die holds the page that was read, and programs it next. Others wait for the die meanwhile.
+void Engine::copy_back(uint32_t index) {
+  const uint32_t channel_index = geometry_.channel_of_chip(geometry_.chip_of_die(index));
+  const uint32_t read = dies_[index].active.transactions[0];
+  open_batch();
+  const uint32_t program = move_page(read);
+  if (program == kNone) {
+    wake_later(transactions_[read].plane);
+    transactions_.give_back(read);
+    release_die(index);
+    return close_batch();
+  }
+  transactions_.give_back(read);
+  ++counters_.copybacks;
+  dies_[index].active = {.kind = Kind::kProgram, .count = 1, .transactions = {program}};
+  if (channels_[channel_index].busy) {
+    channels_[channel_index].copybacks.push(transactions_, program);
+  } else {
+    start_copyback(channel_index, program);
+  }
+  close_batch();
+}
+
+// A page of a victim was read: the program that puts it elsewhere in its plane, or kNone when it
+// was overwritten or trimmed meanwhile.
+uint32_t Engine::move_page(uint32_t index) {
   const Transaction t = transactions_[index];
   const uint32_t block = geometry_.block_of(t.ppa);
   const uint32_t owner = blocks_.lpa_of(t.ppa);
   ++counters_.gc_pages_read;
   const bool current = blocks_[block].mapping ? translation_ppa_plus_one_[owner] == t.ppa + 1
                                               : pages_[owner].ppa() == t.ppa;
-  if (!current) {  // overwritten or trimmed meanwhile
+  if (!current) {
     CHECK(!mqsim_, "a locked page keeps its place");
     page_moved(t.collection);
-    return;
+    return kNone;
   }
-  open_batch();
   const uint32_t stream = blocks_[block].stream;
   const uint32_t program = transactions_.take();
   uint32_t ppa = kNone;
@@ -206,12 +238,13 @@ void Engine::collector_read_done(uint32_t index) {
     ppa = blocks_.allocate(t.plane, stream, Frontier::kTranslation, filled);
     --blocks_[geometry_.block_of(ppa)].programs;
     translation_ppa_plus_one_[owner] = ppa + 1;
+    note_undo({.kind = Undo::Kind::kTranslation, .lpa = owner, .ppa = ppa, .old_ppa = kNone});
   } else {
     if (!parameters_.ideal_mapping) {
       if (!mapping_cache_.has(owner)) {
         const uint32_t kept = mapping_cache_.find(owner);
         if (kept == kNone) {
-          make_room_in_mapping_cache(stream);
+          make_room_in_mapping_cache();
           mapping_cache_.insert(owner, translation_page_of(owner, stream), false);
         }
       }
@@ -222,6 +255,7 @@ void Engine::collector_read_done(uint32_t index) {
     bool filled = false;
     ppa = blocks_.allocate(t.plane, stream, Frontier::kCollector, filled);
     pages_[owner].map_to(ppa);
+    note_undo({.kind = Undo::Kind::kMoved, .lpa = owner, .ppa = ppa, .old_ppa = t.ppa});
     mark_dirty(owner);
     ++counters_.mapping_queries;
     ++counters_.mapping_hits;
@@ -241,8 +275,7 @@ void Engine::collector_read_done(uint32_t index) {
   p.page = geometry_.page_of(ppa);
   p.bytes = parameters_.page_bytes;
   p.collection = t.collection;
-  add_to_batch(program);
-  close_batch();
+  return program;
 }
 
 void Engine::collector_program_done(uint32_t index) {
@@ -251,8 +284,10 @@ void Engine::collector_program_done(uint32_t index) {
   ++counters_.gc_pages_programmed;
   if (blocks_[collection.block].mapping) {
     arrivals_[t.lpa].departing = false;
+    if (!flushes_.empty()) persist_trims();
   } else {
     pages_[t.lpa].unlock();
+    drop_if_empty(t.lpa);
     release_held(t.lpa);
   }
   page_moved(t.collection);
@@ -262,10 +297,7 @@ void Engine::page_moved(uint32_t index) {
   Collection& collection = collections_[index];
   --collection.moves_left;
   if (collection.moves_left > 0) return;
-  const uint32_t channel = geometry_.channel_of_chip(geometry_.chip_of_plane(collection.plane));
-  open_batch();
-  woken_[channel / 64] |= uint64_t{1} << (channel % 64);
-  close_batch();
+  wake_later(collection.plane);
 }
 
 void Engine::erase_done(uint32_t index) {

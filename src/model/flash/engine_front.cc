@@ -26,6 +26,7 @@ void Engine::submit(const Request& request, Nanos now) {
   state.sectors = request.sectors;
   state.lba = request.lba;
   state.cookie = request.cookie;
+  state.durable = request.durable && has_volatile_cache();
   state.arrival = now;
   Stream& stream = streams_[request.stream];
   if (stream.waiting.empty() && stream.tail - stream.head_known < parameters_.queue_depth - 1) {
@@ -117,7 +118,7 @@ void Engine::delivered_to_host(const LinkJob& job, CompletionSink& sink) {
 
 void Engine::finish_if_done(uint32_t request) {
   const RequestState& state = requests_[request];
-  if (state.pages_left == 0 && state.dram_sectors == 0) serviced_request(request);
+  if (state.pages_left + state.dram_sectors + state.programs_left == 0) serviced_request(request);
 }
 
 // The drive is done: data of a read goes first, then the entry of a request that waited for the

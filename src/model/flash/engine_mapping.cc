@@ -14,6 +14,12 @@ uint32_t Engine::translation_page_of(uint32_t lpa, uint32_t stream) const {
                                (lpa - domain.first_lpa) / entries_per_translation_);
 }
 
+uint32_t Engine::stream_of(uint32_t lpa) const {
+  uint32_t stream = 0;
+  while (stream + 1 < domains_.size() && lpa >= domains_[stream + 1].first_lpa) ++stream;
+  return stream;
+}
+
 // A drive leaves the factory with its (empty) mapping table on flash. The reference never says that
 // those programs ended, so it never collects their blocks.
 void Engine::store_mapping_table() {
@@ -103,8 +109,12 @@ bool Engine::translate(uint32_t index) {
   const uint32_t plane = choose_plane(t.lpa, t.stream);
   transactions_[index].plane = plane;
   if (writes_must_wait(plane)) {
-    overfull_[plane].push(transactions_, index);
-    if (!mqsim_) check_collection(plane);
+    overfull(plane).push(transactions_, index);
+    if (parameters_.dynamic_spread) {
+      for (const uint32_t each : domains_[t.stream].spread) check_collection(each);
+    } else if (!mqsim_) {
+      check_collection(plane);
+    }
     return false;
   }
   allocate_user_page(index);
@@ -165,11 +175,15 @@ void Engine::allocate_user_page(uint32_t index) {
   const uint32_t lpa = transactions_[index].lpa;
   const uint32_t stream = transactions_[index].stream;
   const uint32_t plane = transactions_[index].plane;
+  --unplaced_;
+  if (!superseded_.empty()) transactions_[index].sectors = still_wanted(transactions_[index]);
   const uint64_t sectors = transactions_[index].sectors;
   PageRecord& record = pages_[lpa];
+  const uint32_t replaced = record.ppa();
+  const uint64_t replaced_sectors = record.written;
   if (record.mapped()) {
     const uint32_t old = record.ppa();
-    const uint64_t keep = record.written & ~sectors;
+    const uint64_t keep = record.written & ~(sectors | transactions_[index].at_hand);
     if (keep != 0) {
       const Cut rest{
           .lpa = lpa, .sectors = keep, .count = static_cast<uint32_t>(std::popcount(keep))};
@@ -194,6 +208,12 @@ void Engine::allocate_user_page(uint32_t index) {
   blocks_.set_owner(ppa, lpa);
   record.map_to(ppa);
   record.written |= sectors;
+  note_undo({.kind = Undo::Kind::kPlaced,
+             .lpa = lpa,
+             .ppa = ppa,
+             .old_ppa = replaced,
+             .old_written = replaced_sectors,
+             .sectors = sectors});
   mark_dirty(lpa);
   ++plane_load_[plane];
   if (filled) check_collection(plane);
@@ -214,7 +234,7 @@ bool Engine::bring_entry(uint32_t lpa, uint32_t stream) {
   const bool on_flash = translation_ppa_plus_one_[page] != 0;
   const bool expected = arrivals_[page].expected;
   const bool in_memory = !expected && arrivals_[page].departing;
-  make_room_in_mapping_cache(stream);
+  make_room_in_mapping_cache();
   if (!on_flash || in_memory) {
     mapping_cache_.insert(lpa, page, false);
     return true;
@@ -237,18 +257,12 @@ bool Engine::bring_entry(uint32_t lpa, uint32_t stream) {
   return false;
 }
 
-void Engine::make_room_in_mapping_cache(uint32_t stream) {
+void Engine::make_room_in_mapping_cache() {
   if (!mapping_cache_.full()) return;
   bool dirty = false;
   const uint32_t evicted = mapping_cache_.evict(dirty);
   if (evicted == kNone || !dirty) return;
-  uint32_t owner = stream;
-  if (evicted < domains_[owner].first_lpa ||
-      evicted >= domains_[owner].first_lpa + domains_[owner].logical_pages) {
-    owner = 0;
-    while (evicted >= domains_[owner].first_lpa + domains_[owner].logical_pages) ++owner;
-  }
-  write_back_mapping(evicted, owner);
+  write_back_mapping(evicted, stream_of(evicted));
 }
 
 void Engine::add_mapping_to_batch(Kind kind, const MappingMove& move) {
@@ -306,6 +320,7 @@ void Engine::write_back_mapping(uint32_t lpa, uint32_t stream) {
   }
   ++counters_.mapping_writes_wanted;
   const uint32_t ppa = allocate_translation_page(page, stream);
+  note_undo({.kind = Undo::Kind::kTranslation, .lpa = page, .ppa = ppa, .old_ppa = kNone});
   arrivals_[page].departing = true;
   if (!mqsim_) {  // the reference queues the program and never issues it
     add_mapping_to_batch(
@@ -391,10 +406,13 @@ void Engine::release_held(uint32_t lpa) {
 }
 
 void Engine::retry_overfull(uint32_t plane) {
-  Fifo& waiting = overfull_[plane];
+  Fifo& waiting = overfull(plane);
   if (waiting.empty()) return;
   open_batch();
-  while (!waiting.empty() && !writes_must_wait(plane)) {
+  while (!waiting.empty()) {
+    Transaction& first = transactions_[waiting.head];
+    if (parameters_.dynamic_spread) first.plane = choose_plane(first.lpa, first.stream);
+    if (writes_must_wait(first.plane)) break;
     const uint32_t index = waiting.pop(transactions_);
     if (pages_[transactions_[index].lpa].locked()) {
       hold_back(index);

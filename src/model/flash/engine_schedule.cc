@@ -26,9 +26,7 @@ void Engine::close_batch() {
   if (--open_batches_ > 0) return;
   for (const uint32_t index : batch_) {
     enqueue(index);
-    const uint32_t chip = geometry_.chip_of_plane(transactions_[index].plane);
-    const uint32_t channel = geometry_.channel_of_chip(chip);
-    woken_[channel / 64] |= uint64_t{1} << (channel % 64);
+    mark_woken(transactions_[index].plane);
   }
   batch_.clear();
   for (uint32_t word = 0; word < woken_.size(); ++word) {
@@ -39,6 +37,12 @@ void Engine::close_batch() {
       if (!channels_[channel].busy) wake(channel);
     }
   }
+}
+
+void Engine::wake_later(uint32_t plane) {
+  open_batch();
+  mark_woken(plane);
+  close_batch();
 }
 
 void Engine::enqueue(uint32_t index) {
@@ -228,7 +232,10 @@ uint32_t Engine::next_class(uint32_t chip, uint32_t first_queue, Turn& turn, uin
   uint64_t any = 0;
   for (uint32_t rank = 1; rank < kPriorityClasses; ++rank) any |= queued[first_queue + rank];
   if ((any & planes) == 0) return kNoQueue;
-  for (int tries = 0; tries < kWeights[1];) {
+  // A whole cycle of weights, and the rest of the round it began in. The reference leaves that out,
+  // and the lowest class waits for another event.
+  const int rounds = mqsim_ ? kWeights[1] : kWeights[1] + 1;
+  for (int tries = 0; tries < rounds;) {
     turn.last = turn.last + 1 < static_cast<int>(kPriorityClasses) ? turn.last + 1 : 1;
     if (turn.last == 1) {
       ++tries;
@@ -292,6 +299,7 @@ bool Engine::issue(uint32_t chip, uint32_t queue, uint32_t second, uint64_t plan
   uint64_t taken = 0;
   for (const uint32_t source : {queue, second}) {
     if (source == kNoQueue) continue;
+    if (source == kCollectorReads && parameters_.copyback && taken != 0) continue;
     if (source == kCollectorReads) {
       take_collector_reads(chip, die_planes, command, taken, page);
     } else if (chips_[chip].queued[source] != 0) {
@@ -380,6 +388,7 @@ void Engine::take_collector_reads(uint32_t chip, uint64_t planes, Command& comma
     }
     taken |= bit;
     command.transactions[command.count++] = take_collector_page(chip, i, page);
+    if (parameters_.copyback) return;  // its target need not have the same number in another plane
   }
 }
 
@@ -401,7 +410,8 @@ bool Engine::erase(uint32_t chip, uint64_t planes) {
     if (mqsim_ && started && taken == 0 && planes == low_bits(geometry_.planes_per_chip())) {
       planes = planes_of_die(geometry_.die_of_plane(collection.plane));
     }
-    if (!started || collection.moves_left > 0 || (bit & planes & ~taken) == 0) {
+    const bool pinned = blocks_[collection.block].pins > 0;
+    if (!started || pinned || collection.moves_left > 0 || (bit & planes & ~taken) == 0) {
       previous = i;
       i = next;
       continue;

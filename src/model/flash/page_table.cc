@@ -34,6 +34,10 @@ uint32_t MappingCache::evict(bool& dirty) {
   return lpa;
 }
 
+void MappingCache::clear() {
+  while (used_ > 0) remove(newest_);
+}
+
 void MappingCache::unlink(uint32_t index) {
   const Slot& slot = slots_[index];
   (slot.newer == kNone ? newest_ : slots_[slot.newer].next) = slot.next;

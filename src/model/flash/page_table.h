@@ -75,6 +75,7 @@ class MappingCache {
   // The least recently used entry that is not on its way, taken out; kNone when there is none.
   // `dirty` tells whether it must be written back.
   uint32_t evict(bool& dirty);
+  void clear();
   // First slot of the entries of a translation page; follow `sibling`.
   uint32_t first_of(uint32_t translation_page) const {
     return first_of_page_[translation_page] - 1;

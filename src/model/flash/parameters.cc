@@ -116,6 +116,15 @@ std::optional<ParameterProblem> check(const Parameters& p) {
   if (!(p.over_provisioning >= 0 && p.over_provisioning < 0.95)) {
     return ParameterProblem{"over_provisioning", "must be from 0 to below 0.95"};
   }
+  if (p.mqsim && !p.cache_protected) {
+    return ParameterProblem{"cache_protected",
+                            "must be true with compat = \"mqsim\": the reference has no power cut"};
+  }
+  if (p.mqsim && p.copyback) {
+    return ParameterProblem{
+        "copyback",
+        "must be false with compat = \"mqsim\": how the reference does it is not known"};
+  }
   if (!p.mqsim) {
     // Three write frontiers per stream and the collector's reserve of two more must fit into the
     // spare blocks, or a full drive could never make room again.

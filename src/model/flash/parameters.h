@@ -59,6 +59,8 @@ struct Parameters {
   // A full cache makes a write wait rather than give up a clean page or one being written back, as
   // the authors of SNIS changed the reference.
   bool cache_evicts_dirty_only = false;
+  // Capacitors keep the cache through a power cut. Without them a flush waits for flash.
+  bool cache_protected = true;
 
   // Mapping.
   bool ideal_mapping = false;
@@ -72,6 +74,7 @@ struct Parameters {
   double gc_threshold = 0.05;        // part of a plane's blocks that should be free
   double gc_hard_threshold = 0.005;  // below it, collection goes before the user
   bool gc_preemptible = true;
+  bool copyback = false;  // the collector moves pages inside their plane, past the bus
   bool dynamic_wear_levelling = true;
   bool static_wear_levelling = true;
   uint32_t static_wear_threshold = 100;

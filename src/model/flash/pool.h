@@ -31,11 +31,27 @@ class Pool {
   }
   T& operator[](uint32_t index) { return slots_[index]; }
   const T& operator[](uint32_t index) const { return slots_[index]; }
+  // Calls visit(slot) for each slot that is taken.
+  template <class F>
+  void for_each(F&& visit) const {
+    std::vector<bool> free(slots_.size());
+    for (uint32_t index = free_; index != kNone; index = slots_[index].next) free[index] = true;
+    for (size_t index = 0; index < slots_.size(); ++index) {
+      if (!free[index]) visit(slots_[index]);
+    }
+  }
+  // Takes all slots back.
+  void clear() {
+    peak_ = peak();
+    slots_.clear();
+    free_ = kNone;
+  }
   // The most that were ever taken at once.
-  size_t peak() const { return slots_.size(); }
+  size_t peak() const { return peak_ > slots_.size() ? peak_ : slots_.size(); }
 
  private:
   std::vector<T> slots_;
+  size_t peak_ = 0;  // before the last clear()
   uint32_t free_ = kNone;
 };
 

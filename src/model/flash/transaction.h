@@ -19,7 +19,8 @@ struct Request {
   uint32_t stream = 0;
   uint64_t lba = 0;
   uint32_t sectors = 0;
-  uint64_t cookie = 0;  // comes back with the completion
+  uint64_t cookie = 0;   // comes back with the completion
+  bool durable = false;  // of a write or trim: done when no power cut can undo it
 };
 
 struct Completion {
@@ -35,9 +36,11 @@ struct Completion {
 // A request's life: host queue, submission queue, fetched, in the drive, completion sent.
 struct RequestState {
   uint32_t next = kNone;
-  uint32_t pages_left = 0;    // flash transactions, or pages not yet in the cache
-  uint32_t dram_sectors = 0;  // on their way through DRAM
+  uint32_t pages_left = 0;     // flash transactions, or pages not yet in the cache
+  uint32_t dram_sectors = 0;   // on their way through DRAM
+  uint32_t programs_left = 0;  // of a durable write that also goes through the cache
   Op op = Op::kRead;
+  bool durable = false;
   uint32_t stream = 0;
   uint32_t sectors = 0;
   uint64_t lba = 0;
@@ -70,7 +73,9 @@ struct Transaction {
   uint32_t update_read = kNone;
   uint32_t update_of = kNone;
   uint32_t collection = kNone;
+  uint32_t epoch = 0;  // of a user program: who waits for it, see Barriers
   uint64_t sectors = 0;
+  uint64_t at_hand = 0;  // of a program: sectors that flash has and DRAM too
   Nanos stamp = 0;
   uint64_t order = 0;  // in the queues
 };
