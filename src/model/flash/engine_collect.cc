@@ -82,6 +82,8 @@ uint32_t Engine::choose_among_random(uint32_t plane) {
     const uint32_t block = first + static_cast<uint32_t>(draw(geometry_.blocks()));
     if (std::ranges::count(drawn, block) > 0) continue;
     if (std::ranges::count(blocks_.ongoing(plane), block) > 0) continue;
+    // A block with free pages is no choice; the reference draws it nevertheless.
+    if (!mqsim_ && blocks_[block].written != geometry_.pages()) continue;
     if (blocks_.safe_victim(block)) drawn.push_back(block);
   }
   if (drawn.empty()) return kNone;
@@ -91,7 +93,6 @@ uint32_t Engine::choose_among_random(uint32_t plane) {
     const Block& b = blocks_[block];
     if (b.invalid > blocks_[best].invalid && b.written == geometry_.pages()) best = block;
   }
-  if (!mqsim_ && blocks_[best].written != geometry_.pages()) return choose_greedy(plane);
   return best;
 }
 
