@@ -250,6 +250,7 @@ class Engine {
   void open_batch() { ++open_batches_; }
   void add_to_batch(uint32_t transaction) { batch_.push_back(transaction); }
   void close_batch();
+  void wake_channel_of(uint32_t plane);
   void enqueue(uint32_t transaction);
   void wake(uint32_t channel);
   void serve_chip(uint32_t chip);

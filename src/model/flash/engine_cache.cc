@@ -178,7 +178,11 @@ void Engine::to_cache(uint32_t index) {
 bool Engine::make_room_in_cache(Fifo& evicted, uint32_t& sectors) {
   DataCache::Slot slot;
   if (parameters_.cache_evicts_dirty_only) {
-    if (!cache_.evict_dirty(slot)) return false;
+    if (!cache_.evict_dirty(slot)) {
+      // Without a write-back under way nobody would ever make room: then a clean page goes.
+      if (mqsim_ || write_back_sectors_ > 0) return false;
+      slot = cache_.evict();
+    }
   } else {
     slot = cache_.evict();
   }
@@ -218,6 +222,8 @@ void Engine::user_read_done(uint32_t index) {
   const Transaction& t = transactions_[index];
   if (t.update_of != kNone) {
     transactions_[t.update_of].update_read = kNone;
+    // The program may wait on another channel, which nothing else wakes.
+    if (!mqsim_) wake_channel_of(transactions_[t.update_of].plane);
     return;
   }
   const CacheMode mode = parameters_.streams[t.stream].cache;

@@ -93,6 +93,7 @@ uint32_t Engine::choose_among_random(uint32_t plane) {
     const Block& b = blocks_[block];
     if (b.invalid > blocks_[best].invalid && b.written == geometry_.pages()) best = block;
   }
+  if (!mqsim_ && blocks_[best].invalid == 0) return choose_greedy(plane);
   return best;
 }
 
@@ -103,6 +104,8 @@ uint32_t Engine::choose_random(uint32_t plane, uint32_t least_invalid, bool full
     block = first + static_cast<uint32_t>(draw(geometry_.blocks()));
     const Block& b = blocks_[block];
     if (full_only && b.written < geometry_.pages()) continue;
+    // A block without garbage is no victim; the reference draws it and then collects nothing.
+    if (!mqsim_ && (b.written < geometry_.pages() || b.invalid == 0)) continue;
     if (b.invalid >= least_invalid && blocks_.safe_victim(block)) return block;
   }
   return mqsim_ ? block : choose_greedy(plane);
@@ -263,10 +266,7 @@ void Engine::page_moved(uint32_t index) {
   Collection& collection = collections_[index];
   --collection.moves_left;
   if (collection.moves_left > 0) return;
-  const uint32_t channel = geometry_.channel_of_chip(geometry_.chip_of_plane(collection.plane));
-  open_batch();
-  woken_[channel / 64] |= uint64_t{1} << (channel % 64);
-  close_batch();
+  wake_channel_of(collection.plane);
 }
 
 void Engine::erase_done(uint32_t index) {

@@ -41,6 +41,14 @@ void Engine::close_batch() {
   }
 }
 
+// Something there can go on that was not queued just now.
+void Engine::wake_channel_of(uint32_t plane) {
+  const uint32_t channel = geometry_.channel_of_chip(geometry_.chip_of_plane(plane));
+  open_batch();
+  woken_[channel / 64] |= uint64_t{1} << (channel % 64);
+  close_batch();
+}
+
 void Engine::enqueue(uint32_t index) {
   Transaction& t = transactions_[index];
   const auto rank = static_cast<uint32_t>(t.priority);
@@ -228,7 +236,10 @@ uint32_t Engine::next_class(uint32_t chip, uint32_t first_queue, Turn& turn, uin
   uint64_t any = 0;
   for (uint32_t rank = 1; rank < kPriorityClasses; ++rank) any |= queued[first_queue + rank];
   if ((any & planes) == 0) return kNoQueue;
-  for (int tries = 0; tries < kWeights[1];) {
+  // All weights come up within one round more than there are, wherever the turn stands. The
+  // reference gives up a round early, and the lowest class may wait for the next event.
+  const int rounds = mqsim_ ? kWeights[1] : kWeights[1] + 1;
+  for (int tries = 0; tries < rounds;) {
     turn.last = turn.last + 1 < static_cast<int>(kPriorityClasses) ? turn.last + 1 : 1;
     if (turn.last == 1) {
       ++tries;
