@@ -39,7 +39,8 @@ uint32_t Engine::choose_victim(uint32_t plane) {
         if (blocks_.safe_victim(block) && blocks_[block].written == geometry_.pages()) {
           if (blocks_[block].invalid > 0) return block;
         }
-        if (blocks_[block].written > 0) history.push_back(block);
+        // One that was opened and has no page yet stays, too; a free one comes back when opened.
+        if (blocks_[block].written > 0 || blocks_.is_frontier(block)) history.push_back(block);
       }
       return kNone;
     }

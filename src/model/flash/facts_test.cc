@@ -29,6 +29,7 @@ Parameters any_drive(Rng& rng) {
   p.lane_gb_per_s = one_of(rng, {0.1, 1.0, 4.0});
   p.queue_depth = one_of<uint32_t>(rng, {2, 16, 1024});
   p.queue_fetch = one_of<uint32_t>(rng, {1, 8, 512});
+  p.command_ns = one_of<Nanos>(rng, {0, 10'000});
   p.cache_bytes = p.page_bytes * rng.between(1, 64);
   p.write_back_pages = static_cast<uint32_t>(rng.between(1, 4));
   p.cache_evicts_dirty_only = rng.below(2) == 0;
@@ -210,6 +211,32 @@ TEST(Suspension, LowersTheTailOfReadsUnderPrograms) {
   EXPECT_EQ(without.counters.program_suspensions, 0u);
   EXPECT_GT(with.counters.program_suspensions, 100u);
   EXPECT_LT(with.read_p99, without.read_p99);
+}
+
+TEST(Controller, AddsItsTimeToEveryCommandAndToNothingElse) {
+  for (const double reads : {1.0, 0.0}) {
+    Parameters p = one_die();
+    const Synthetic load{.read_fraction = reads, .requests = 100};
+    const auto latencies = [&] {
+      FlashModel model(p);
+      std::vector<Nanos> found;
+      run_synthetic(model, load, [&](const Completion& c) { found.push_back(c.done - c.arrival); });
+      return found;
+    };
+    const std::vector<Nanos> without = latencies();
+    p.command_ns = 7'000;
+    const std::vector<Nanos> with = latencies();
+    // A single write may wait for the program before it, and that wait gets shorter.
+    EXPECT_EQ(with.front(), without.front() + 7'000);
+    if (reads == 1.0) EXPECT_EQ(with.back(), without.back() + 7'000);
+  }
+}
+
+TEST(Controller, WorksOnManyCommandsAtOnce) {
+  Parameters p = one_die();
+  const double without = run(p, kReads).iops;
+  p.command_ns = 50'000;
+  EXPECT_GT(run(p, kReads).iops, 0.99 * without);
 }
 
 TEST(MappingWrites, AreCountedAndTakeTheDiesTime) {

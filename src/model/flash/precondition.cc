@@ -365,6 +365,26 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
   return fits;
 }
 
+void warm_mapping_for(FlashModel& model, const Synthetic& workload) {
+  if (model.parameters().ideal_mapping) return;
+  const Domain& domain = model.domains()[workload.stream];
+  const double used = static_cast<double>(domain.logical_pages) * workload.working_set;
+  const double kept =
+      std::min(1.0, static_cast<double>(model.mapping_cache().capacity()) / std::max(used, 1.0));
+  SyntheticSource source(workload, domain.logical_sectors);
+  const uint32_t sectors = model.geometry().sectors();
+  while (!source.exhausted()) {
+    const Request request = source.next();
+    const uint64_t last = (request.lba + request.sectors - 1) / sectors;
+    for (uint64_t page = request.lba / sectors; page <= last && page < domain.logical_pages;
+         ++page) {
+      // The same page is always in, or always out.
+      if (Rng(page).uniform() >= kept) continue;
+      model.warm_mapping(static_cast<uint32_t>(domain.first_lpa + page), workload.stream);
+    }
+  }
+}
+
 void precondition_by_replay(FlashModel& model, const Synthetic& workload, double passes) {
   Synthetic writes = workload;
   writes.read_fraction = 0;
