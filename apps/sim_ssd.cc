@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn sim ssd`: one modelled drive under a trace or a synthetic load.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 
 #include "apps/command.h"
 #include "apps/files.h"
@@ -17,6 +15,7 @@
 #include "apps/sim/gunzip.h"
 #include "apps/sim/latency_summary.h"
 #include "apps/sim/mqsim_config.h"
+#include "apps/sim/progress_line.h"
 #include "apps/sim/trace_file.h"
 #include "apps/words.h"
 #include "model/flash/precondition.h"
@@ -32,29 +31,8 @@ using flash::Synthetic;
 using flash::TimedRequest;
 
 constexpr size_t kTraceMax = 1UL << 32;
-
-// A line on a terminal's stderr that is rewritten as the run goes on.
-class Progress {
- public:
-  explicit Progress(uint64_t total) : total_(total), shown_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (shown_) std::fputs("\r\x1b[K", stderr);
-  }
-  void step(double model_seconds) {
-    if (!shown_ || ++done_ * 100 / std::max<uint64_t>(total_, 1) == percent_) return;
-    percent_ = done_ * 100 / total_;
-    const double left =
-        percent_ == 0 ? 0 : model_seconds * static_cast<double>(100 - percent_) / percent_;
-    fmt::print(stderr, "\r\x1b[K[{:<50}] {:3}%  {:.3f} s simulated, about {:.3f} s to go",
-               std::string(percent_ / 2, '='), percent_, model_seconds, left);
-  }
-
- private:
-  uint64_t total_;
-  uint64_t done_ = 0;
-  uint64_t percent_ = 0;
-  bool shown_;
-};
+// Completions between two looks at the clock for the progress line.
+constexpr uint64_t kLookEvery = 1024;
 
 nlohmann::ordered_json json_of(const LatencySummary& s) {
   return {{"count", s.count}, {"mean_ns", s.mean}, {"min_ns", s.min},
@@ -120,11 +98,13 @@ class SimSsdCommand final : public Command {
     }
     FlashHistory history(model);
     {
-      Progress progress(trace_.empty() ? synthetic.requests : requests.size());
+      ProgressLine progress(trace_.empty() ? synthetic.requests : requests.size(), kLookEvery,
+                            !json_);
       const auto on_completion = [&](const Completion& c) {
         done_.push_back(c);
         history.completed(c);
-        progress.step(static_cast<double>(c.done) * 1e-9);
+        progress.step(
+            [&] { return fmt::format("{:.3f} s simulated", static_cast<double>(c.done) * 1e-9); });
       };
       if (trace_.empty()) {
         flash::run_synthetic(model, synthetic, on_completion);

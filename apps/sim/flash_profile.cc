@@ -189,6 +189,7 @@ std::map<std::string, Take> keys_of(Parameters& p, std::string& name) {
       {"lanes", count(p.lanes)},
       {"queue_depth", count(p.queue_depth)},
       {"queue_fetch", count(p.queue_fetch)},
+      {"command_ns", time(p.command_ns)},
       {"cache_bytes", size(p.cache_bytes)},
       {"cache", word<CacheMode>(p.streams[0].cache, {{"off", CacheMode::kOff},
                                                      {"write", CacheMode::kWrite},

@@ -4,6 +4,8 @@
 
 import json
 import os
+import pty
+import subprocess
 import tempfile
 
 import support
@@ -52,6 +54,33 @@ class SimSsd(support.CliTest):
         self.assertIn("A modelled drive: laptop-tlc", html)
         self.assertIn("2000 requests of 4096 bytes (mix), 32 in flight", html)
         self.assertGreaterEqual(html.count("<svg"), 6)
+
+    def on_terminal(self, *words):
+        """What `cairn` shows on a terminal's stderr."""
+        terminal, side = pty.openpty()
+        with os.fdopen(terminal, "rb", buffering=0) as shown:
+            process = subprocess.Popen(self.command(words), stderr=side, cwd=self.folder,
+                                       stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            os.close(side)
+            text = b""
+            try:
+                while part := shown.read(4096):
+                    text += part
+            except OSError:  # how Linux says that nobody has the terminal's other side any more
+                pass
+            self.assertEqual(process.wait(timeout=60), 0)
+        return text.decode()
+
+    LONG = ("sim", "ssd", "--synthetic", "write", "--requests", "1000000")
+
+    def test_a_terminal_is_told_how_long_it_will_take(self):
+        text = self.on_terminal(*self.LONG)
+        self.assertRegex(text, r"\[=* *\] +\d+%  [\d.]+ s simulated, \d+ s to go")
+        self.assertTrue(text.endswith("\r\x1b[K"), text[-80:])
+
+    def test_with_json_a_terminal_is_told_nothing_and_so_is_a_pipe(self):
+        self.assertEqual(self.on_terminal(*self.LONG, "--json"), "")
+        self.run_ok(*self.LONG[:-1], "20000")
 
     def test_a_report_that_cannot_be_written_is_told(self):
         result = self.run_cairn("sim", "ssd", "--synthetic", "read", "--requests", "10", "--html",

@@ -107,6 +107,8 @@ void Engine::advance(Nanos until, CompletionSink& sink) {
         Die& die = dies_[what & ~kDieEvent];
         // A suspended command's end is no longer what the die waits for.
         if (die.executing && die.finish_order == flash.order) die_done(what & ~kDieEvent);
+      } else if ((what & kCommandEvent) != 0) {
+        start_request(what & ~kCommandEvent);
       } else {
         transfer_done(what);
       }

@@ -195,6 +195,7 @@ class Engine {
   // --- front: the host's queues and the link (engine_front.cc) ---
   void ring(uint32_t request);
   void fetch(uint32_t stream);
+  void begin(uint32_t request);
   void delivered_to_drive(const LinkJob& job);
   void delivered_to_host(const LinkJob& job, CompletionSink& sink);
   void finish_if_done(uint32_t request);
@@ -352,7 +353,9 @@ class Engine {
   void release_die(uint32_t die);
   void execute(uint32_t die, Nanos duration);
   void resume(uint32_t die);
+  // What the heap's events are about: a die, a command in the controller, else a channel.
   static constexpr uint32_t kDieEvent = 1U << 31;
+  static constexpr uint32_t kCommandEvent = 1U << 30;
 
   Ends& ends(uint32_t queue, uint32_t plane) {
     return queues_[size_t{queue} * geometry_.planes() + plane];

@@ -198,6 +198,8 @@ void Engine::serviced(uint32_t index) {
     const uint32_t block = geometry_.block_of(t.ppa);
     --(t.kind == Kind::kRead ? blocks_[block].reads : blocks_[block].programs);
     block_released(block);
+    // When writes found no victim because every block was being written, this may be the first.
+    if (!mqsim_ && !overfull_[t.plane].empty()) check_collection(t.plane);
   }
   if (t.source == Source::kMapping) {
     if (t.kind == Kind::kRead) {

@@ -193,7 +193,11 @@ void Engine::to_cache(uint32_t index) {
 bool Engine::make_room_in_cache(Fifo& evicted, uint32_t& sectors) {
   DataCache::Slot slot;
   if (parameters_.cache_evicts_dirty_only) {
-    if (!cache_.evict_dirty(slot)) return false;
+    if (!cache_.evict_dirty(slot)) {
+      // Without a write-back under way nobody would ever make room: then a clean page goes.
+      if (mqsim_ || write_back_sectors_ > 0) return false;
+      slot = cache_.evict();
+    }
   } else {
     slot = cache_.evict();
   }

@@ -42,7 +42,8 @@ uint32_t Engine::choose_victim(uint32_t plane) {
         if (blocks_.safe_victim(block) && blocks_[block].written == geometry_.pages()) {
           if (blocks_[block].invalid > 0) return block;
         }
-        if (blocks_[block].written > 0) history.push_back(block);
+        // One that was opened and has no page yet stays, too; a free one comes back when opened.
+        if (blocks_[block].written > 0 || blocks_.is_frontier(block)) history.push_back(block);
       }
       return kNone;
     }
@@ -85,6 +86,8 @@ uint32_t Engine::choose_among_random(uint32_t plane) {
     const uint32_t block = first + static_cast<uint32_t>(draw(geometry_.blocks()));
     if (std::ranges::count(drawn, block) > 0) continue;
     if (std::ranges::count(blocks_.ongoing(plane), block) > 0) continue;
+    // A block with free pages is no choice; the reference draws it nevertheless.
+    if (!mqsim_ && blocks_[block].written != geometry_.pages()) continue;
     if (blocks_.safe_victim(block)) drawn.push_back(block);
   }
   if (drawn.empty()) return kNone;
@@ -94,7 +97,7 @@ uint32_t Engine::choose_among_random(uint32_t plane) {
     const Block& b = blocks_[block];
     if (b.invalid > blocks_[best].invalid && b.written == geometry_.pages()) best = block;
   }
-  if (!mqsim_ && blocks_[best].written != geometry_.pages()) return choose_greedy(plane);
+  if (!mqsim_ && blocks_[best].invalid == 0) return choose_greedy(plane);
   return best;
 }
 
@@ -105,6 +108,8 @@ uint32_t Engine::choose_random(uint32_t plane, uint32_t least_invalid, bool full
     block = first + static_cast<uint32_t>(draw(geometry_.blocks()));
     const Block& b = blocks_[block];
     if (full_only && b.written < geometry_.pages()) continue;
+    // A block without garbage is no victim; the reference draws it and then collects nothing.
+    if (!mqsim_ && (b.written < geometry_.pages() || b.invalid == 0)) continue;
     if (b.invalid >= least_invalid && blocks_.safe_victim(block)) return block;
   }
   return mqsim_ ? block : choose_greedy(plane);

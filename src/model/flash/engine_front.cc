@@ -56,6 +56,12 @@ void Engine::fetch(uint32_t index) {
   to_host(Message::kFetchEntry, request, timing_.pcie_read_request());
 }
 
+// The drive has the whole command; its controller looks at it first.
+void Engine::begin(uint32_t request) {
+  if (parameters_.command_ns == 0) return start_request(request);
+  flash_.push({now_ + parameters_.command_ns, order_++}, request | kCommandEvent);
+}
+
 void Engine::delivered_to_drive(const LinkJob& job) {
   switch (job.message) {
     case Message::kDoorbell: {
@@ -70,12 +76,12 @@ void Engine::delivered_to_drive(const LinkJob& job) {
       if (request.op == Op::kWrite) {
         to_host(Message::kFetchData, job.request, timing_.pcie_read_request());
       } else {
-        start_request(job.request);
+        begin(job.request);
       }
       break;
     }
     case Message::kWriteData:
-      start_request(job.request);
+      begin(job.request);
       break;
     default:  // the drive learns that completion entries were read
       break;

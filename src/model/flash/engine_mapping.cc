@@ -158,7 +158,8 @@ void Engine::translate_read(uint32_t index) {
       Transaction& t = transactions_[index];
       t.ppa = kNone;
       t.plane = plane;
-      t.page = 0;
+      t.page = static_cast<uint32_t>((lpa - domain.first_lpa) / domain.spread.size() %
+                                     geometry_.pages());
       return;
     }
   }

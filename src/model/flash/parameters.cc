@@ -51,6 +51,7 @@ std::optional<ParameterProblem> check_ranges(const Parameters& p) {
 
 std::optional<ParameterProblem> check_times(const Parameters& p) {
   const std::pair<const char*, Nanos> times[] = {
+      {"command_ns", p.command_ns},
       {"dram_trcd_ns", p.dram_trcd_ns},
       {"dram_tcl_ns", p.dram_tcl_ns},
       {"dram_trp_ns", p.dram_trp_ns},
@@ -96,6 +97,9 @@ std::optional<ParameterProblem> check(const Parameters& p) {
   if (auto problem = check_streams(p)) return problem;
   if (!(p.lane_gb_per_s >= 0.01 && p.lane_gb_per_s <= 64)) {
     return ParameterProblem{"lane_gb_per_s", "must be from 0.01 to 64"};
+  }
+  if (p.mqsim && p.command_ns != 0) {
+    return ParameterProblem{"command_ns", "must be 0 with compat = \"mqsim\""};
   }
   if (p.page_bytes % kSectorBytes != 0) {
     return ParameterProblem{"page_bytes", "must be a multiple of 512"};

@@ -45,6 +45,9 @@ struct Parameters {
   uint32_t lanes = 4;
   uint32_t queue_depth = 65535;
   uint32_t queue_fetch = 512;
+  // What firmware and interrupts add to a command, however many there are at once. The reference
+  // has nothing like it.
+  Nanos command_ns = 0;
 
   // Data cache.
   uint64_t cache_bytes = 256ULL << 20;

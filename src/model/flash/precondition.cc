@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/rng.h"
+#include "model/flash/mean_field.h"
 
 namespace cairn::flash {
 
@@ -223,6 +224,22 @@ bool fill_plane_as_reference(FlashModel& model, uint32_t stream, uint32_t plane,
   return lpas.empty();
 }
 
+// How full blocks are after random writes. Where the analysis has an exact answer, drives other
+// than the reference get it.
+std::vector<double> random_writes_leave(const FlashModel& model, double load) {
+  const Parameters& p = model.parameters();
+  const uint32_t pages = model.geometry().pages();
+  if (!p.mqsim) {
+    const double possible = std::clamp(load, 1e-6, 1 - 1.001 / pages);
+    if (p.gc_policy == GcPolicy::kGreedy) return greedy_mean_field(pages, possible).valid;
+    if (p.gc_policy == GcPolicy::kRga) {
+      return choices_mean_field(pages, possible, model.rga_choices()).valid;
+    }
+  }
+  return steady_state(p.gc_policy, pages, std::min(load, 0.999), model.rga_choices(),
+                      p.random_pp_invalid_pages);
+}
+
 // A list of pages that can be walked in both directions, and shrinks.
 class Walk {
  public:
@@ -327,8 +344,7 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
     distribution[0] = 1 - load;
     distribution[pages] = load;
   } else {
-    distribution = steady_state(p.gc_policy, pages, std::min(load, 0.999), model.rga_choices(),
-                                p.random_pp_invalid_pages);
+    distribution = random_writes_leave(model, load);
   }
   std::unordered_map<uint32_t, std::vector<uint32_t>> by_plane;
   for (uint64_t page = 0; page < domain.logical_pages; ++page) {
@@ -347,6 +363,26 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
   }
   warm_mapping_cache(model, workload, early);
   return fits;
+}
+
+void warm_mapping_for(FlashModel& model, const Synthetic& workload) {
+  if (model.parameters().ideal_mapping) return;
+  const Domain& domain = model.domains()[workload.stream];
+  const double used = static_cast<double>(domain.logical_pages) * workload.working_set;
+  const double kept =
+      std::min(1.0, static_cast<double>(model.mapping_cache().capacity()) / std::max(used, 1.0));
+  SyntheticSource source(workload, domain.logical_sectors);
+  const uint32_t sectors = model.geometry().sectors();
+  while (!source.exhausted()) {
+    const Request request = source.next();
+    const uint64_t last = (request.lba + request.sectors - 1) / sectors;
+    for (uint64_t page = request.lba / sectors; page <= last && page < domain.logical_pages;
+         ++page) {
+      // The same page is always in, or always out.
+      if (Rng(page).uniform() >= kept) continue;
+      model.warm_mapping(static_cast<uint32_t>(domain.first_lpa + page), workload.stream);
+    }
+  }
 }
 
 void precondition_by_replay(FlashModel& model, const Synthetic& workload, double passes) {

@@ -23,4 +23,8 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
 // The same by writing: `passes` times as many sectors as the working set has, in model time.
 void precondition_by_replay(FlashModel& model, const Synthetic& workload, double passes);
 
+// Only the mapping cache: of the pages that `workload` will touch, those are in it that would be
+// after it had run for long. The drive is new otherwise.
+void warm_mapping_for(FlashModel& model, const Synthetic& workload);
+
 }  // namespace cairn::flash
