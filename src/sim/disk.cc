@@ -22,12 +22,20 @@ namespace cairn::sim {
 namespace {
 // Of a write of several blocks to show some of them before it completes.
 constexpr double kMidwayChance = 0.1;
+// When it may, as long as nobody knows when it completes.
+constexpr Duration kMidway = 100_us;
 }  // namespace
 
 // A request between start and completion; found from its operation by the scratch space.
-struct SimDisk::Pending : Event, ListHook<SimDisk> {
+struct SimDisk::Pending final : Event, ListHook<SimDisk>, Medium::Waiter {
   explicit Pending(SimDisk& owner)
       : Event(kComplete, owner.core_.machine().origin()), disk(owner) {}
+  void served() override {
+    cancel();
+    World& world = disk.core_.process().world();
+    completes_at = world.now() + request.slower;
+    world.schedule(*this, completes_at);
+  }
   SimDisk& disk;
   env::DiskOp* op = nullptr;
   Medium::Request request;
@@ -75,15 +83,16 @@ void SimDisk::start_disk_op(env::DiskOp& op) {
   store(MutableBytes(op.scratch), std::bit_cast<uintptr_t>(&pending));
   in_flight_.push_back(pending);
   World& world = core_.process().world();
-  pending.completes_at = medium_.start(pending.request);
-  const Duration left = pending.completes_at - world.now();
+  const std::optional<Time> known = medium_.start(pending.request, pending);
+  pending.completes_at = known.value_or(Time::never());
+  const Duration left = known ? *known - world.now() : kMidway;
   const bool is_large_write =
       what.kind == env::DiskOp::Kind::kWrite && what.length > medium_.block_size();
   if (is_large_write && left.ns > 1 && core_.process().rng().chance(kMidwayChance)) {
     const auto passed = static_cast<int64_t>(core_.process().rng().below(left.ns));
     return world.schedule(pending, world.now() + Duration{passed});
   }
-  world.schedule(pending, pending.completes_at);
+  if (known) world.schedule(pending, pending.completes_at);
 }
 
 // A disk may have been faster than the cancellation; a stalled one never is.
@@ -93,6 +102,7 @@ void SimDisk::cancel_disk_op(env::DiskOp& op) {
   pending.is_cancelled =
       medium_.stalled_until() > world.now() || core_.process().rng().chance(0.75);
   pending.cancel();
+  medium_.forget(pending);
   pending.completes_at = world.now() + 1_us;
   world.schedule(pending, pending.completes_at);
 }
@@ -110,6 +120,7 @@ void SimDisk::on_complete(Event& event) {
   }
   if (pending.completes_at > world.now()) {
     self.medium_.execute_partly(pending.request);
+    if (pending.completes_at == Time::never()) return;
     return world.schedule(pending, pending.completes_at);
   }
   self.finish(pending, self.medium_.execute(pending.request));
@@ -127,6 +138,7 @@ void SimDisk::die(Death) {
   is_dead_ = true;
   while (Pending* pending = in_flight_.front()) {
     pending->cancel();
+    medium_.forget(*pending);
     medium_.execute_partly(pending->request);
     finish(*pending, fail(crashed()));
   }

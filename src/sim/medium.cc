@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -22,7 +23,8 @@ namespace cairn::sim {
 
 using Kind = env::DiskOp::Kind;
 
-Medium::Medium(World& world, Rng rng) : world_(world), rng_(rng), faults_(world.disk_faults()) {
+Medium::Medium(World& world, Rng rng)
+    : world_(world), rng_(rng), model_event_(*this), faults_(world.disk_faults()) {
   const auto& make = world.options().disk.model;
   const uint64_t seed = rng_.next();
   model_ = make ? make(seed) : std::make_unique<SimpleDisk>(seed);
@@ -80,13 +82,55 @@ void Medium::corrupt(DiskRange range, uint32_t bits) {
   }
 }
 
-Time Medium::start(Request& request) {
+std::optional<Time> Medium::start(Request& request, Waiter& waiter) {
   if (draw(faults_.stall)) stall(draw_up_to(faults_.stall_max));
   if (request.what.kind == Kind::kFlush) request.mark = store_.mark();
-  Time at = std::max(world_.now(), model_->complete(world_.now(), request.what));
-  if (draw(faults_.slow)) at = at + draw_up_to(faults_.slow_max);
-  return at;
+  uint64_t tag = waiting_.size();
+  if (free_tags_.empty()) {
+    waiting_.push_back(nullptr);
+  } else {
+    tag = free_tags_.back();
+    free_tags_.pop_back();
+  }
+  const std::optional<Time> at = model_->start(world_.now(), request.what, tag);
+  request.slower = draw(faults_.slow) ? draw_up_to(faults_.slow_max) : Duration{0};
+  if (at) {
+    free_tags_.push_back(tag);
+    return std::max(world_.now(), *at) + request.slower;
+  }
+  waiting_[tag] = &waiter;
+  waiter.tag = tag;
+  advance_model();
+  return {};
 }
+
+// The model goes on with it; its tag is free when that is done.
+void Medium::forget(Waiter& waiter) {
+  if (waiter.tag == UINT64_MAX) return;
+  waiting_[waiter.tag] = nullptr;
+  waiter.tag = UINT64_MAX;
+}
+
+void Medium::advance_model() {
+  model_event_.cancel();
+  completed_.clear();
+  model_->advance(world_.now(), completed_);
+  for (const uint64_t tag : completed_) {
+    Waiter* const waiter = std::exchange(waiting_[tag], nullptr);
+    free_tags_.push_back(tag);
+    if (waiter == nullptr) continue;
+    waiter->tag = UINT64_MAX;
+    waiter->served();
+  }
+  if (model_->next_event() != Time::never()) {
+    world_.schedule(model_event_, model_->next_event());
+  }
+}
+
+const EventKind Medium::kModelEvent("disk.model", [](Event& event) {
+  static_cast<ModelEvent&>(event).medium.advance_model();
+});
+const Origin Medium::kOrigin;
 
 Result<void> Medium::execute(const Request& request) {
   switch (request.what.kind) {

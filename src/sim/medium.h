@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/units.h"
 #include "env/disk.h"
 #include "sim/durability.h"
+#include "sim/event_queue.h"
 #include "sim/model.h"
 #include "sim/options.h"
 #include "sim/world.h"
@@ -72,9 +74,22 @@ class Medium {
     env::DiskOp::Request what;
     std::span<const MutableBytes> pieces;
     DurableStore::Mark mark = 0;  // of a flush: what it covers
+    Duration slower;              // than the model says
   };
-  // When a request that starts now completes, unless a stall keeps it longer.
-  Time start(Request& request);
+  // Told when the model has served a request whose time it did not know.
+  class Waiter {
+   public:
+    virtual void served() = 0;
+
+   protected:
+    ~Waiter() = default;
+    friend Medium;
+    uint64_t tag = UINT64_MAX;  // while it waits
+  };
+  // When a request that starts now completes, unless a stall keeps it longer. Nothing: `waiter` is
+  // told, unless forget() comes first.
+  std::optional<Time> start(Request& request, Waiter& waiter);
+  void forget(Waiter& waiter);
   Time stalled_until() const { return stalled_until_; }
   // Does what the request asks, as far as faults allow.
   Result<void> execute(const Request& request);
@@ -102,9 +117,21 @@ class Medium {
     return {static_cast<int64_t>(rng_.below(static_cast<uint64_t>(max.ns) + 1))};
   }
 
+  struct ModelEvent : Event {
+    explicit ModelEvent(Medium& owner) : Event(kModelEvent, kOrigin), medium(owner) {}
+    Medium& medium;
+  };
+  static const EventKind kModelEvent;
+  static const Origin kOrigin;  // drives are hardware: no node's pause stops them
+  void advance_model();
+
   World& world_;
   Rng rng_;
   std::unique_ptr<DiskModel> model_;
+  ModelEvent model_event_;
+  std::vector<Waiter*> waiting_;  // by tag; null: free
+  std::vector<uint64_t> free_tags_;
+  std::vector<uint64_t> completed_;
   DiskFaults faults_;
   DurableStore store_;
   uint64_t size_ = 0;

@@ -26,7 +26,8 @@ Time SimpleNetwork::deliver(Time now, uint32_t from, uint32_t to, uint64_t bytes
   return occupy(free_at_[from], now, bytes, options_.bytes_per_ns) + options_.latency;
 }
 
-Time SimpleDisk::complete(Time now, const env::DiskOp::Request& request) {
+std::optional<Time> SimpleDisk::start(Time now, const env::DiskOp::Request& request,
+                                      uint64_t /*tag*/) {
   using Kind = env::DiskOp::Kind;
   Duration latency = options_.write_latency;
   uint64_t bytes = 0;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/rng.h"
@@ -26,8 +27,14 @@ class NetworkModel {
 class DiskModel {
  public:
   virtual ~DiskModel() = default;
-  // When a request that is started now completes; not before now. Called in the order of starting.
-  virtual Time complete(Time now, const env::DiskOp::Request& request) = 0;
+  // A request is started now; called in the order of starting. When it completes, not before now;
+  // nothing: that depends on what is started meanwhile, and advance() will tell by its tag.
+  virtual std::optional<Time> start(Time now, const env::DiskOp::Request& request,
+                                    uint64_t tag) = 0;
+  // When the model has something to do by itself; never() while it has not.
+  virtual Time next_event() const { return Time::never(); }
+  // Time has come to `now`. Appends the tags of the requests that have completed.
+  virtual void advance(Time /*now*/, std::vector<uint64_t>& /*completed*/) {}
 };
 
 struct SimpleNetworkOptions {
@@ -61,7 +68,7 @@ class SimpleDisk final : public DiskModel {
  public:
   explicit SimpleDisk(uint64_t seed, const SimpleDiskOptions& options = {})
       : options_(options), rng_(seed) {}
-  Time complete(Time now, const env::DiskOp::Request& request) override;
+  std::optional<Time> start(Time now, const env::DiskOp::Request& request, uint64_t tag) override;
 
  private:
   SimpleDiskOptions options_;

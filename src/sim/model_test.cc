@@ -33,8 +33,8 @@ TEST(SimpleDisk, RepeatsItsSeedAndKeepsItsBandwidth) {
   Time last;
   for (int i = 0; i < 100; ++i) {
     const env::DiskOp::Request request{.kind = Kind::kRead, .offset = 0, .length = 1 << 20};
-    last = one.complete(Time{0}, request);
-    EXPECT_EQ(last, same.complete(Time{0}, request));
+    last = one.start(Time{0}, request, 0).value();
+    EXPECT_EQ(last, same.start(Time{0}, request, 0).value());
     latencies.insert(last.ns - (i + 1) * (1 << 19));
   }
   EXPECT_GT(latencies.size(), 50u) << "jitter";
