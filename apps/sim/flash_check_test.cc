@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "apps/sim/flash_profile.h"
+#include "apps/sim/mqsim_config.h"
 #include "apps/sim/trace_file.h"
 
 namespace cairn::apps {
@@ -67,6 +70,79 @@ TEST(FlashProfile, ProblemsNameLineAndKey) {
   EXPECT_NE(problem_of("over_provisioning = 0.0001\n").find("over_provisioning leaves"),
             std::string::npos);
   EXPECT_NE(problem_of("read = [\n").find("line"), std::string::npos);
+}
+
+TEST(FlashProfile, WhatMakesNoDriveIsTold) {
+  const std::pair<const char*, const char*> cases[] = {
+      // Zero and too few of something.
+      {"channels = 0", "line 1, column 1: channels must be from 1 to 64, not 0"},
+      {"planes_per_die = 0", "line 1, column 1: planes_per_die must be from 1 to 8, not 0"},
+      {"blocks_per_plane = 3", "blocks_per_plane must be from 16"},
+      {"cache_bytes = \"1 KiB\"", "cache_bytes must hold at least one page"},
+      {"page_bytes = \"700 B\"", "page_bytes must be a multiple of 512"},
+      // Capacity below what the drive needs for itself, also when the other key did it.
+      {"blocks_per_plane = 64\nover_provisioning = 0.05",
+       "line 2, column 1: over_provisioning leaves 3.2 spare blocks per plane"},
+      {"\nblocks_per_plane = 64",
+       "line 2, column 1: with this blocks_per_plane over_provisioning leaves"},
+      {"over_provisioning = 0.99", "over_provisioning must be from 0 to below 0.95"},
+      // Units.
+      {"page_bytes = 4096", "line 1, column 14: page_bytes needs a unit"},
+      {"page = \"16\"", "line 1, column 8: page has no unit"},
+      {"erase = \"fast\"", "erase is a number of at least 0 with a unit"},
+      {"erase = \"-5 ms\"", "erase is a number of at least 0 with a unit"},
+      {"read = [\"5 us\", 6]", "read needs a unit"},
+      {"read = []", "read lists one to four times"},
+      // Types.
+      {"channels = \"8\"", "channels is a whole number"},
+      {"channels = 2.5", "channels is a whole number"},
+      {"channels = [1]", "channels is a whole number"},
+      {"copyback = 1", "line 1, column 12: copyback is true or false"},
+      {"cache_protected = \"no\"", "cache_protected is true or false"},
+      {"gc_policy = \"best\"", "gc_policy is one of"},
+      {"spread = \"CCDP\"", "spread is \"dynamic\" or an order"},
+      {"over_provisioning = nan", "over_provisioning is a number from 0 to 1"},
+      {"[channels]\nx = 1", "channels is a whole number"},
+      // Huge.
+      {"channels = 99999999999", "channels is a whole number from 0 to 2147483647"},
+      {"channels = 99999999999999999999999", "line 1"},
+      {"erase = \"1e300 s\"", "erase is a number"},
+      {"erase = \"1000 s\"", "erase_ns must be from 0 to 10 s"},
+      {"page_bytes = \"1000000 GiB\"", "page_bytes is too large"},
+      {"channels = 64\nchips_per_channel = 64\npages_per_block = 8192", "more than 2^32"},
+      // Contradictions.
+      {"dies_per_chip = 16\nplanes_per_die = 8", "dies_per_chip a chip can have at most 64"},
+      {"compat = \"mqsim\"\ncopyback = true", "line 2, column 1: copyback must be false"},
+      {"compat = \"mqsim\"\ncache_protected = false", "cache_protected must be true"},
+      {"gc_threshold = 0.01\ngc_hard_threshold = 0.2",
+       "line 2, column 1: gc_hard_threshold must be at most gc_threshold"},
+      {"gc_threshold = 0.001", "line 1, column 1: with this gc_threshold gc_hard_threshold must"},
+      {"channels = 1\nchannels = 2", "line 2"},
+      // Names.
+      {"chanels = 8", "there is no key 'chanels'"},
+      {"= 3", "line 1"},
+  };
+  for (const auto& [profile, part] : cases) {
+    const std::string problem = problem_of(profile);
+    EXPECT_NE(problem.find(part), std::string::npos) << profile << "\ngives: " << problem;
+    EXPECT_TRUE(problem.starts_with("line ")) << problem;
+  }
+}
+
+TEST(FlashProfile, FileOfABadProfileIsNamed) {
+  const std::string path = testing::TempDir() + "bad_profile.toml";
+  std::ofstream(path) << "\n\ndies_per_chip = 0\n";
+  const auto profile = load_flash_profile(path);
+  ASSERT_FALSE(profile);
+  EXPECT_NE(profile.error().text.find(path), std::string::npos) << profile.error().text;
+  EXPECT_NE(profile.error().text.find("line 3, column 1: dies_per_chip"), std::string::npos);
+}
+
+TEST(MqsimConfig, CopybackIsKnownAndRefused) {
+  EXPECT_TRUE(parameters_from_mqsim({{"Use_Copyback_for_GC", "false"}}));
+  const auto refused = parameters_from_mqsim({{"Use_Copyback_for_GC", "true"}});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("Use_Copyback_for_GC can only be false"), std::string::npos);
 }
 
 TEST(TraceFile, FormatsAreToldApart) {

@@ -63,7 +63,7 @@ Take count(T& into) {
   return [&into](const TomlValue& value) -> Attempt<void> {
     const int64_t* number = value.get<int64_t>();
     if (number == nullptr || *number < 0 || *number > INT32_MAX) {
-      return refuse("is a whole number of at least 0");
+      return refuse(fmt::format("is a whole number from 0 to {}", INT32_MAX));
     }
     into = static_cast<T>(*number);
     return {};
@@ -281,9 +281,17 @@ Attempt<flash::Parameters> parse_flash_profile(std::string_view text) {
     places[member] = entry.place;
   }
   if (const auto problem = flash::check(p)) {
-    const auto place = places.find(problem->member);
-    return refuse(fmt::format("{}{} {}", place == places.end() ? "" : at(place->second) + ": ",
-                              problem->member, problem->text));
+    std::vector<std::string> involved = problem->others;
+    involved.insert(involved.begin(), problem->member);
+    std::string where;
+    for (const std::string& member : involved) {
+      const auto place = places.find(member);
+      if (place == places.end()) continue;
+      where = at(place->second) + ": ";
+      if (member != problem->member) where += fmt::format("with this {} ", member);
+      break;
+    }
+    return refuse(fmt::format("{}{} {}", where, problem->member, problem->text));
   }
   return p;
 }

@@ -49,6 +49,11 @@ Result<std::unique_ptr<ModelledDrive>> ModelledDrive::make(env::Env& env,
   return std::unique_ptr<ModelledDrive>(new ModelledDrive(env, std::move(below), medium));
 }
 
+ModelledDrive::ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, ModelledMedium& medium)
+    : env_(env), below_(std::move(below)), medium_(medium), geometry_(below_->geometry()) {
+  geometry_.volatile_cache |= medium.has_volatile_cache();
+}
+
 ModelledDrive::Ticket& ModelledDrive::free_ticket() {
   if (free_.empty()) {
     free_.push_back(tickets_.emplace_back(std::make_unique<Ticket>(*this)).get());
@@ -67,7 +72,8 @@ void ModelledDrive::start(DriveOp& op) {
   const uint64_t sectors = op.request.blocks * sectors_per_block;
   ticket.request = {.op = sectors == 0 ? flash::Op::kFlush : model_op(op.request.kind),
                     .lba = op.request.lba.value() * sectors_per_block,
-                    .sectors = static_cast<uint32_t>(std::min<uint64_t>(sectors, UINT32_MAX))};
+                    .sectors = static_cast<uint32_t>(std::min<uint64_t>(sectors, UINT32_MAX)),
+                    .durable = op.request.durable};
   medium_.send(ticket, env_);
 }
 

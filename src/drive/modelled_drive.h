@@ -14,13 +14,17 @@ namespace cairn::drive {
 
 // Each request goes to the model first and to the drive below when the model says it is done: in
 // real time on a real core, in virtual time in the simulator. Keeps its size.
+//
+// The drive below decides what survives a crash. It hears of a flush or a durable write only when
+// the model's flash has what that is about, so whatever a crash takes was at stake in the modelled
+// drive too.
 class ModelledDrive final : public Drive {
  public:
   // kInvalid when `below` is larger than the medium.
   static Result<std::unique_ptr<ModelledDrive>> make(env::Env& env, std::unique_ptr<Drive> below,
                                                      ModelledMedium& medium);
 
-  const Geometry& geometry() const override { return below_->geometry(); }
+  const Geometry& geometry() const override { return geometry_; }
   // Waits for what the model was asked, cancelled requests included.
   task::Task<void> close() override;
 
@@ -36,8 +40,7 @@ class ModelledDrive final : public Drive {
     DriveOp* op = nullptr;  // null: cancelled
   };
 
-  ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, ModelledMedium& medium)
-      : env_(env), below_(std::move(below)), medium_(medium) {}
+  ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, ModelledMedium& medium);
   void start(DriveOp& op) override;
   void cancel(DriveOp& op) override;
   Ticket& free_ticket();
@@ -47,6 +50,7 @@ class ModelledDrive final : public Drive {
   env::Env& env_;
   std::unique_ptr<Drive> below_;
   ModelledMedium& medium_;
+  Geometry geometry_;
   std::vector<std::unique_ptr<Ticket>> tickets_;
   std::vector<Ticket*> free_;
   task::Gate gate_;  // tickets on their way, and requests below

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/flash/precondition.h"
+
 namespace cairn::drive {
 
 namespace {
@@ -13,12 +15,17 @@ constexpr Duration kGlance = 1_us;
 }  // namespace
 
 Result<std::unique_ptr<ModelledMedium>> ModelledMedium::make(env::Env& env,
-                                                             const flash::Parameters& parameters) {
+                                                             const flash::Parameters& parameters,
+                                                             const Past& past) {
   if (flash::check(parameters)) return fail(Errc::kInvalid, "parameters of a modelled drive");
   if (parameters.mqsim) {
     return fail(Errc::kInvalid, "a profile with compat = \"mqsim\" loses requests");
   }
-  return std::unique_ptr<ModelledMedium>(new ModelledMedium(env, parameters));
+  std::unique_ptr<ModelledMedium> medium(new ModelledMedium(env, parameters));
+  const bool fits =
+      flash::precondition(medium->model_, {.read_fraction = 0}, past.occupancy, past.written);
+  if (!fits) return fail(Errc::kNoSpace, "what a modelled drive shall hold from the start");
+  return medium;
 }
 
 ModelledMedium::ModelledMedium(env::Env& env, const flash::Parameters& parameters)

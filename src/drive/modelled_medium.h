@@ -31,12 +31,26 @@ class ModelledMedium final : private flash::CompletionSink {
     Duration late{-1};  // of its last journey, until the medium is told with the next
   };
 
-  // kInvalid when the parameters make no drive, or one that loses requests (compat = "mqsim").
+  // What was written before the drive was switched on. The model lets it lie on flash as random
+  // writes would have left it, with a cold data cache and a new drive's wear.
+  struct Past {
+    double occupancy = 0;       // part of the pages, at most flash::kOccupancyMax
+    std::vector<bool> written;  // pages that are among them, by number
+  };
+
+  // kInvalid when the parameters make no drive, or one that loses requests (compat = "mqsim");
+  // kNoSpace when the past does not fit beside what the drive needs for itself.
   static Result<std::unique_ptr<ModelledMedium>> make(env::Env& env,
-                                                      const flash::Parameters& parameters);
+                                                      const flash::Parameters& parameters,
+                                                      const Past& past);
+  static Result<std::unique_ptr<ModelledMedium>> make(env::Env& env,
+                                                      const flash::Parameters& parameters) {
+    return make(env, parameters, Past{});
+  }
   ~ModelledMedium();
 
   uint64_t bytes() const { return bytes_; }
+  bool has_volatile_cache() const { return model_.has_volatile_cache(); }
   // On the core of `home`.
   void send(Ticket& ticket, env::Env& home);
 

@@ -12,6 +12,7 @@
 #include "drive/file_drive.h"
 #include "drive/memory_drive.h"
 #include "drive/modelled_drive.h"
+#include "model/flash/precondition.h"
 #include "model/flash/scale.h"
 
 namespace cairn::drive {
@@ -43,9 +44,17 @@ std::optional<std::string> set_option(Spec& spec, std::string_view key, std::str
     (key == "profile" ? spec.profile : spec.path) = value;
     return std::nullopt;
   }
+  if (is_flash && key == "precondition") {
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), spec.precondition);
+    constexpr auto kMost = static_cast<uint32_t>(100 * flash::kOccupancyMax);
+    const bool whole = error == std::errc{} && end == value.data() + value.size();
+    if (whole && spec.precondition <= kMost) return std::nullopt;
+    return fmt::format("precondition '{}' is not a percentage from 0 to {}", value, kMost);
+  }
   return fmt::format("'{}' is not an option of this kind of drive (size, block{}{})", key,
                      spec.kind == Spec::Kind::kMemory ? "" : ", direct",
-                     is_flash ? ", profile, file" : "");
+                     is_flash ? ", profile, file, precondition" : "");
 }
 
 // What a whole description lacks, or nothing.
@@ -89,6 +98,14 @@ class FileSource final : public Source {
     if (!disk) return fail(disk.error());
     return std::make_unique<FileDrive>(env, std::move(*disk), spec_.block_size, ranges_);
   }
+  std::vector<env::Disk::Extent> data() const override {
+    std::vector<env::Disk::Extent> all;
+    for (auto next = keeper_->next_data(0); next.length > 0;
+         next = keeper_->next_data(next.offset + next.length)) {
+      all.push_back(next);
+    }
+    return all;
+  }
 
  private:
   std::unique_ptr<env::Disk> keeper_;  // holds the lock for all cores
@@ -113,16 +130,30 @@ class FlashSource final : public Source {
   std::unique_ptr<ModelledMedium> medium_;
 };
 
+// Pages that the medium has data of.
+std::vector<bool> written_pages(const Source& below, uint32_t page_bytes) {
+  std::vector<bool> pages;
+  for (const env::Disk::Extent& extent : below.data()) {
+    const uint64_t end = (extent.offset + extent.length + page_bytes - 1) / page_bytes;
+    if (pages.size() < end) pages.resize(end);
+    for (uint64_t page = extent.offset / page_bytes; page < end; ++page) pages[page] = true;
+  }
+  return pages;
+}
+
 Result<std::unique_ptr<Source>> make_flash(env::Env& env, const Spec& spec) {
   if (!spec.flash) return fail(Errc::kInvalid, "nobody filled in the profile of a modelled drive");
   const std::optional<flash::Parameters> parameters = flash::scaled_to(*spec.flash, spec.size);
   if (!parameters) return fail(Errc::kInvalid, "the profile's drive is smaller than the size");
-  Result<std::unique_ptr<ModelledMedium>> medium = ModelledMedium::make(env, *parameters);
-  if (!medium) return fail(medium.error());
   Spec data = spec;
   data.kind = spec.path.empty() ? Spec::Kind::kMemory : Spec::Kind::kFile;
   Result<std::unique_ptr<Source>> below = Source::make(env, data);
   if (!below) return below;
+  Result<std::unique_ptr<ModelledMedium>> medium =
+      ModelledMedium::make(env, *parameters,
+                           {.occupancy = spec.precondition / 100.0,
+                            .written = written_pages(**below, parameters->page_bytes)});
+  if (!medium) return fail(medium.error());
   return std::make_unique<FlashSource>(std::move(*below), std::move(*medium));
 }
 
@@ -196,6 +227,7 @@ std::string Spec::text() const {
   if (size != 0) text += fmt::format("size={},", size);
   text += fmt::format("block={}", block_size);
   if (!direct) text += ",direct=off";
+  if (precondition != 0) text += fmt::format(",precondition={}", precondition);
   return text;
 }
 

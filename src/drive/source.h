@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "drive/drive.h"
+#include "env/disk.h"
 #include "env/env.h"
 #include "model/flash/parameters.h"
 #include "task/task.h"
@@ -24,6 +26,7 @@ class ModelledMedium;
 //   direct=off   file: go through the page cache, for file systems without O_DIRECT
 //   profile=NAME   flash: the modelled SSD that says how long requests take
 //   file=PATH   flash: where the data is kept; without it in memory
+//   precondition=N   flash: so many percent of the modelled SSD were written before, 0 to 90
 struct Spec {
   enum class Kind : uint8_t { kMemory, kFile, kFlash };
   Kind kind = Kind::kMemory;
@@ -32,6 +35,7 @@ struct Spec {
   uint32_t block_size = 4096;
   bool direct = true;
   std::string profile;
+  uint32_t precondition = 0;
   // What the profile says; whoever knows profiles fills it in before Source::make.
   std::shared_ptr<const flash::Parameters> flash;
 
@@ -53,6 +57,8 @@ class Source {
   static Result<std::unique_ptr<Source>> make(env::Env& env, const Spec& spec);
   // The drive as `env`'s core uses it.
   virtual Result<std::unique_ptr<Drive>> open(env::Env& env) = 0;
+  // Where the medium may hold something else than zeroes; memory is new and holds nothing.
+  virtual std::vector<env::Disk::Extent> data() const { return {}; }
   // What is modelled, to be looked at on the core that made the source; null: nothing is.
   virtual const ModelledMedium* modelled() const { return nullptr; }
 };

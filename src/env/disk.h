@@ -66,6 +66,17 @@ class Disk {
   // at all when power fails; larger writes may be torn between blocks.
   virtual uint32_t block_size() const = 0;
 
+  // A part of the disk.
+  struct Extent {
+    uint64_t offset = 0;
+    uint64_t length = 0;
+  };
+  // The first blocks from `offset` on that may hold something else than zeroes; none left: a length
+  // of 0. Asks the medium where its holes are, and may wait for that: not for the data path.
+  virtual Extent next_data(uint64_t offset) const {
+    return {.offset = offset, .length = size() - offset};
+  }
+
   // All bytes, or an error and undefined memory. kIo: the medium failed, or the file has shrunk.
   DiskOp read(uint64_t offset, MutableBytes into, task::CancelToken token = {}) {
     return {*this, {DiskOp::Kind::kRead, false, offset, into.size()}, into, token};

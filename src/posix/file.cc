@@ -119,6 +119,19 @@ int fallocate_mode(env::DiskOp::Kind kind) {
                                              : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
 }
 
+env::Disk::Extent next_data(const DiskFile& file, uint64_t offset) {
+  const env::Disk::Extent none{.offset = file.size, .length = 0};
+  if (offset >= file.size) return none;
+  const off_t data = ::lseek(file.fd.get(), static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return none;
+  const off_t hole = data < 0 ? -1 : ::lseek(file.fd.get(), data, SEEK_HOLE);
+  if (hole < 0) return {.offset = offset, .length = file.size - offset};
+  const uint64_t begin = static_cast<uint64_t>(data) & ~uint64_t{file.block_size - 1};
+  const uint64_t end = std::min(align_up(static_cast<uint64_t>(hole), file.block_size), file.size);
+  if (begin >= end) return none;
+  return {.offset = begin, .length = end - begin};
+}
+
 Result<void> zero_by_writing(const DiskFile& file, uint64_t offset, uint64_t length) {
   constexpr size_t kStep = 128_KiB;
   const std::unique_ptr<void, decltype(&std::free)> zeroes(std::aligned_alloc(4096, kStep),

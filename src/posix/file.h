@@ -31,6 +31,9 @@ Result<void> run_blocking(const DiskFile& file, const env::DiskOp& op);
 // The fallocate mode of a discard or write-zeroes request.
 int fallocate_mode(env::DiskOp::Kind kind);
 
+// As Disk::next_data(); a file system that knows no holes has data everywhere.
+env::Disk::Extent next_data(const DiskFile& file, uint64_t offset);
+
 // Zeroes a range by writing, where the file system cannot do it by command.
 Result<void> zero_by_writing(const DiskFile& file, uint64_t offset, uint64_t length);
 

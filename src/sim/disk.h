@@ -25,6 +25,7 @@ class SimDisk final : public env::Disk, public Mortal {
 
   uint64_t size() const override { return medium_.size(); }
   uint32_t block_size() const override { return medium_.block_size(); }
+  Extent next_data(uint64_t offset) const override { return medium_.next_data(offset); }
 
   // Power failed: what is in flight changes any subset of its blocks.
   void die(Death death) override;

@@ -27,6 +27,8 @@ class DurableStore {
   uint32_t block_size() const { return block_size_; }
 
   void read(uint64_t offset, MutableBytes into) const { pages_.read(offset, into); }
+  // Whether the block at `offset` may hold something else than zeroes.
+  bool has_data(uint64_t offset) const { return pages_.has_data(offset, block_size_); }
   // Writes one block; nullopt: zeroes.
   void write_block(uint64_t offset, std::optional<Bytes> from, bool durable, Rng& rng);
   // Changes the newest contents behind everybody's back.

@@ -82,6 +82,13 @@ void Medium::corrupt(DiskRange range, uint32_t bits) {
   }
 }
 
+env::Disk::Extent Medium::next_data(uint64_t offset) const {
+  while (offset < size_ && !store_.has_data(offset)) offset += block_size();
+  uint64_t end = offset;
+  while (end < size_ && store_.has_data(end)) end += block_size();
+  return {.offset = offset, .length = end - offset};
+}
+
 std::optional<Time> Medium::start(Request& request, Waiter& waiter) {
   if (draw(faults_.stall)) stall(draw_up_to(faults_.stall_max));
   if (request.what.kind == Kind::kFlush) request.mark = store_.mark();

@@ -64,6 +64,8 @@ class Medium {
   // The contents as a read would see them, or a change of them behind the program's back.
   void peek(uint64_t offset, MutableBytes into) const { store_.read(offset, into); }
   void poke(uint64_t offset, Bytes from) { store_.overwrite(offset, from); }
+  // As env::Disk::next_data().
+  env::Disk::Extent next_data(uint64_t offset) const;
   // Blocks that would be at stake if power failed now.
   size_t volatile_block_count() const { return store_.volatile_block_count(); }
 

@@ -25,6 +25,13 @@ void PageStore::read(uint64_t offset, MutableBytes into) const {
   }
 }
 
+bool PageStore::has_data(uint64_t offset, uint64_t length) const {
+  for (uint64_t page = offset / kPageSize; page * kPageSize < offset + length; ++page) {
+    if (pages_.contains(page)) return true;
+  }
+  return false;
+}
+
 void PageStore::write(uint64_t offset, Bytes from) {
   while (!from.empty()) {
     const size_t inside = offset % kPageSize;

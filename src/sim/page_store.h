@@ -20,6 +20,8 @@ class PageStore {
   void read(uint64_t offset, MutableBytes into) const;
   void write(uint64_t offset, Bytes from);
   void write_zeroes(uint64_t offset, uint64_t length);
+  // Whether any page of the range was written since it was last zeroed as a whole.
+  bool has_data(uint64_t offset, uint64_t length) const;
   size_t page_count() const { return pages_.size(); }
 
  private:

@@ -18,6 +18,7 @@ class UringDisk final : public env::Disk {
 
   uint64_t size() const override { return file_.size; }
   uint32_t block_size() const override { return file_.block_size; }
+  Extent next_data(uint64_t offset) const override { return posix::next_data(file_, offset); }
 
  private:
   class Job;

@@ -41,6 +41,30 @@ class FlashBox(BoxTest):
         self.assertEqual(box.stop(), 0)
         self.assertEqual((self.folder / "kept").stat().st_size, 64 << 20)
 
+    def test_a_restarted_box_has_used_drives(self):
+        path = self.folder / "used"
+        drive = f"flash:profile=laptop-tlc,size=64M,file={path}"
+        box = self.start_box("--drive", drive)
+        (new,) = self.flash()
+        (self.folder / "data").write_bytes(b"cairn" * (1 << 20))
+        uri = f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=1"
+        self.run_ok("nvme", "write", uri, "--input", str(self.folder / "data"))
+        self.assertEqual(box.stop(), 0)
+        box = self.start_box("--drive", drive)
+        (used,) = self.flash()
+        self.assertLess(used["free_blocks"], new["free_blocks"])
+        self.assertEqual(used["pages_programmed"], {"user": 0, "collector": 0, "mapping": 0})
+        self.assertEqual(box.stop(), 0)
+
+    def test_a_preconditioned_drive_is_used_from_the_start(self):
+        self.start_box("--drive", "flash:profile=laptop-tlc,size=1G,precondition=80", "--drive",
+                       "flash:profile=laptop-tlc,size=1G")
+        used, new = self.flash()
+        self.assertLess(used["free_blocks"], new["free_blocks"])
+        self.assertGreater(used["fragmentation"], 0)
+        self.expect_usage(["box", "ns", "add", "--drive",
+                           "flash:profile=laptop-tlc,size=1G,precondition=99"], "from 0 to 90")
+
     def test_a_profile_of_ones_own_has_its_whole_path(self):
         path = self.write("own.toml", "channels = 2\nover_provisioning = 0.2\n")
         self.start_box("--drive", "flash:profile=own.toml,size=1G")

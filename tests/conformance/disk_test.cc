@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -245,6 +246,22 @@ WORLD_TEST(Disks, DiscardAndWriteZeroesReadAsZeroesAndTouchNothingElse) {
     const bool again = co_await holds(env, *disk, offset, block, 2, 0);
     EXPECT_TRUE(again) << "cleared blocks can be written again";
   }
+}
+
+WORLD_TEST(Disks, EverythingWrittenIsFoundAmongTheData) {
+  const std::unique_ptr<Disk> disk = new_disk(env, scene);
+  const uint32_t block = disk->block_size();
+  const std::set<uint64_t> written = {0, 7 * block, kSize - block};
+  for (const uint64_t offset : written) co_await put(env, *disk, offset, block, 1);
+  std::set<uint64_t> found;
+  for (Disk::Extent data = disk->next_data(0); data.length > 0;
+       data = disk->next_data(data.offset + data.length)) {
+    EXPECT_LE(data.offset + data.length, kSize);
+    for (const uint64_t offset : written) {
+      if (offset >= data.offset && offset < data.offset + data.length) found.insert(offset);
+    }
+  }
+  EXPECT_EQ(found, written);
 }
 
 WORLD_TEST(Disks, ResizeKeepsWhatStaysAndAddsZeroes) {

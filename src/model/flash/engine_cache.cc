@@ -278,14 +278,16 @@ void Engine::keep_read_page(const Transaction& t) {
 void Engine::program_done(uint32_t index) {
   const Transaction t = transactions_[index];
   barriers_.leave(t.epoch);
-  forget_superseded();
+  if (!expiries_.empty()) forget_superseded();
   drop_if_empty(t.lpa);
   const CacheMode mode = parameters_.streams[t.stream].cache;
   if (mode == CacheMode::kOff || mode == CacheMode::kRead) {
-    if (t.request == kNone) return;
-    --requests_[t.request].pages_left;
-    finish_if_done(t.request);
-    return finish_flushes();
+    if (t.request != kNone) {
+      --requests_[t.request].pages_left;
+      finish_if_done(t.request);
+    }
+    if (!flushes_.empty()) finish_flushes();
+    return;
   }
   if (t.request != kNone) {
     --requests_[t.request].programs_left;
@@ -298,7 +300,7 @@ void Engine::program_done(uint32_t index) {
     if (t.stamp >= cache_[slot].stamp) cache_.remove(slot);
   }
   retry_blocked();
-  finish_flushes();
+  if (!flushes_.empty()) finish_flushes();
 }
 
 void Engine::retry_blocked() {

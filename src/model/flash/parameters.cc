@@ -105,11 +105,15 @@ std::optional<ParameterProblem> check(const Parameters& p) {
     return ParameterProblem{"page_bytes", "must be a multiple of 512"};
   }
   if (uint64_t{p.dies_per_chip} * p.planes_per_die > 64) {
-    return ParameterProblem{"dies_per_chip", "a chip can have at most 64 planes"};
+    return ParameterProblem{
+        "dies_per_chip", "a chip can have at most 64 planes", {"planes_per_die"}};
   }
   // One value of the 32-bit page number means "no page".
   if (p.physical_pages() >= UINT32_MAX) {
-    return ParameterProblem{"blocks_per_plane", "the drive has more than 2^32 flash pages"};
+    return ParameterProblem{
+        "blocks_per_plane",
+        "the drive has more than 2^32 flash pages",
+        {"pages_per_block", "channels", "chips_per_channel", "dies_per_chip", "planes_per_die"}};
   }
   if (!(p.gc_threshold >= 0 && p.gc_threshold < 0.5)) {
     return ParameterProblem{"gc_threshold", "must be from 0 to below 0.5"};
@@ -117,17 +121,26 @@ std::optional<ParameterProblem> check(const Parameters& p) {
   if (!(p.gc_hard_threshold >= 0 && p.gc_hard_threshold <= 0.5)) {
     return ParameterProblem{"gc_hard_threshold", "must be from 0 to 0.5"};
   }
+  if (!p.mqsim && p.gc_hard_threshold > p.gc_threshold) {
+    return ParameterProblem{"gc_hard_threshold",
+                            fmt::format("must be at most gc_threshold, which is {}: collection "
+                                        "cannot become urgent before it starts",
+                                        p.gc_threshold),
+                            {"gc_threshold"}};
+  }
   if (!(p.over_provisioning >= 0 && p.over_provisioning < 0.95)) {
     return ParameterProblem{"over_provisioning", "must be from 0 to below 0.95"};
   }
   if (p.mqsim && !p.cache_protected) {
     return ParameterProblem{"cache_protected",
-                            "must be true with compat = \"mqsim\": the reference has no power cut"};
+                            "must be true with compat = \"mqsim\": the reference has no power cut",
+                            {"compat"}};
   }
   if (p.mqsim && p.copyback) {
     return ParameterProblem{
         "copyback",
-        "must be false with compat = \"mqsim\": how the reference does it is not known"};
+        "must be false with compat = \"mqsim\": how the reference does it is not known",
+        {"compat"}};
   }
   if (!p.mqsim) {
     // Three write frontiers per stream and the collector's reserve of two more must fit into the
@@ -139,12 +152,14 @@ std::optional<ParameterProblem> check(const Parameters& p) {
           "over_provisioning",
           fmt::format("leaves {:.1f} spare blocks per plane; at least {:.0f} are needed, so raise "
                       "it to {:.3f} or use more blocks_per_plane",
-                      spare, needed, needed / p.blocks_per_plane)};
+                      spare, needed, needed / p.blocks_per_plane),
+          {"blocks_per_plane"}};
     }
   }
   const uint64_t cache_pages = p.cache_bytes / p.page_bytes;
   if (cache_pages < 1 || cache_pages > (1U << 28)) {
-    return ParameterProblem{"cache_bytes", "must hold at least one page and at most 2^28"};
+    return ParameterProblem{
+        "cache_bytes", "must hold at least one page and at most 2^28", {"page_bytes"}};
   }
   if (p.mapping_cache_bytes < 4096 || p.mapping_cache_bytes > (1ULL << 36)) {
     return ParameterProblem{"mapping_cache_bytes", "must be from 4 KiB to 64 GiB"};

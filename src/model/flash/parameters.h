@@ -122,6 +122,8 @@ struct Parameters {
 struct ParameterProblem {
   std::string member;
   std::string text;
+  // Other members that take part, for when `member` has its default: the likeliest first.
+  std::vector<std::string> others;
 };
 
 // Nothing when a drive can be built of them.

@@ -93,11 +93,21 @@ struct Written {
   std::vector<bool> is;  // by page
 };
 
-// Pages as the workload would draw them, until `wanted` different ones are there.
-Written draw(const Synthetic& workload, uint64_t last, uint64_t space, uint32_t sectors_per_page,
-             uint64_t wanted) {
+// Those that are written for sure.
+Written start_with(const std::vector<bool>& sure, uint64_t space) {
   Written written;
+  written.is = sure;
   written.is.resize(space);
+  for (uint32_t page = 0; page < space; ++page) {
+    if (written.is[page]) written.order.push_back(page);
+  }
+  return written;
+}
+
+// Adds pages as the workload would draw them, until `wanted` different ones are there.
+void draw(const Synthetic& workload, uint64_t last, uint32_t sectors_per_page, uint64_t wanted,
+          Written& written) {
+  const uint64_t space = written.is.size();
   Mrg32k3a addresses(workload.seed + 1);
   uint64_t next = 0;
   if (workload.pattern == Pattern::kSequential) next = addresses.between(0, last);
@@ -120,7 +130,6 @@ Written draw(const Synthetic& workload, uint64_t last, uint64_t space, uint32_t 
       written.order.push_back(static_cast<uint32_t>(page));
     }
   }
-  return written;
 }
 
 // Moves a distribution so that its mean is what the plane really holds.
@@ -165,7 +174,10 @@ void close_block(FlashModel& model, uint32_t stream, uint32_t plane, uint32_t va
 bool fill_plane(FlashModel& model, uint32_t stream, uint32_t plane, std::vector<uint32_t> lpas,
                 const std::vector<double>& distribution) {
   const uint32_t pages = model.geometry().pages();
-  const uint32_t goal = blocks_to_fill(model);
+  // Translation pages may have taken blocks already.
+  const auto free = static_cast<uint32_t>(model.blocks().free_blocks(plane));
+  const uint32_t spare = free - std::min(free, model.gc_start_blocks());
+  const uint32_t goal = std::min(blocks_to_fill(model), spare);
   if (lpas.size() > uint64_t{goal} * pages) return false;
   std::vector<uint32_t> valid(goal);
   uint64_t planned = 0;
@@ -314,7 +326,8 @@ std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, u
   return {};
 }
 
-bool precondition(FlashModel& model, const Synthetic& workload, double occupancy) {
+bool precondition(FlashModel& model, const Synthetic& workload, double occupancy,
+                  const std::vector<bool>& sure) {
   const Parameters& p = model.parameters();
   const Domain& domain = model.domains()[workload.stream];
   const uint32_t sectors = model.geometry().sectors();
@@ -328,10 +341,13 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
   if (static_cast<double>(last / sectors - 1) < slack * static_cast<double>(wanted)) {
     last = static_cast<uint64_t>(static_cast<double>(last) / workload.working_set);
     if (static_cast<double>(last / sectors) < slack * static_cast<double>(wanted)) {
-      wanted = static_cast<uint64_t>(static_cast<double>(last / sectors) * (slack > 1 ? 0.9 : 1.0));
+      wanted = static_cast<uint64_t>(static_cast<double>(last / sectors) *
+                                     (slack > 1 ? kOccupancyMax : 1.0));
     }
   }
-  const Written written = draw(workload, last, domain.logical_pages, sectors, wanted);
+  Written written = start_with(sure, domain.logical_pages);
+  draw(workload, last, sectors, wanted, written);
+  if (written.order.empty()) return true;
 
   double load = occupancy * (1 - p.over_provisioning) /
                 (1 - static_cast<double>(model.gc_start_blocks()) / p.blocks_per_plane);

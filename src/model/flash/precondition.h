@@ -16,9 +16,14 @@ namespace cairn::flash {
 std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, uint32_t choices,
                                  uint32_t least_invalid);
 
+// The most that random writes can fill of a drive's logical pages.
+inline constexpr double kOccupancyMax = 0.9;
+
 // Puts the drive into the state that writing as `workload` would lead to, with `occupancy` of its
-// logical pages written. The drive must be new. False when the pages do not fit.
-bool precondition(FlashModel& model, const Synthetic& workload, double occupancy);
+// logical pages written, those of `written` (by number in the stream) among them even if they are
+// more. The drive must be new. False when the pages do not fit.
+bool precondition(FlashModel& model, const Synthetic& workload, double occupancy,
+                  const std::vector<bool>& written = {});
 
 // The same by writing: `passes` times as many sectors as the working set has, in model time.
 void precondition_by_replay(FlashModel& model, const Synthetic& workload, double passes);
