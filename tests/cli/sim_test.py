@@ -5,6 +5,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import tempfile
 
@@ -86,6 +87,78 @@ class SimSsd(support.CliTest):
         result = self.run_cairn("sim", "ssd", "--synthetic", "read", "--requests", "10", "--html",
                                 "/proc/no/report.html")
         self.expect_sentence(result, 1, "/proc/no/report.html")
+
+
+class SimFit(support.CliTest):
+    """Every mistake in what fio wrote is a unit test; here are the ways in and out."""
+
+    def write_fio(self, name="fio.json", **options):
+        side = {"iops": 12000.0, "clat_ns": {"mean": 80000.0, "percentile": {"99.000000": 95000}}}
+        job = {"jobname": "a", "groupid": 0, "error": 0, "read": side, "write": side,
+               "job options": {"rw": "randread", "bs": "4k", "direct": "1", **options}}
+        (self.folder / name).write_text(json.dumps({"jobs": [job]}), encoding="utf-8")
+
+    SHORT = ("--trials", "20", "--requests", "500")
+
+    def test_the_profile_it_writes_is_one(self):
+        self.write_fio()
+        text = self.run_ok("sim", "fit", "--from", "fio.json", "--out", "x.toml", *self.SHORT)
+        self.assertIn("randread 4 KiB x 1", text)
+        self.assertIn("no point tells it", text)
+        self.assertIn("fio --name=program ", text)
+        profile = (self.folder / "x.toml").read_text(encoding="utf-8")
+        self.assertIn("# Made by cairn sim fit.", profile)
+        told = self.run_ok("sim", "ssd", "--profile", "./x.toml", "--synthetic", "read",
+                           "--requests", "2000", "--json")
+        self.assertEqual(json.loads(told)["requests"], 2000)
+
+    def test_json_has_every_number_and_knob(self):
+        self.write_fio()
+        self.write_fio("more.json", rw="randwrite", iodepth="4", ioengine="libaio")
+        report = json.loads(self.run_ok("sim", "fit", "--from", "fio.json", "--from", "more.json",
+                                        "--json", *self.SHORT))
+        self.assertEqual(report["points"], 2)
+        self.assertEqual([one["measure"] for one in report["numbers"]],
+                         ["iops", "mean_ns", "p99_ns"] * 2)
+        self.assertIn("channels", [one["key"] for one in report["parameters"]])
+
+    def test_mistakes(self):
+        self.expect_sentence(self.run_cairn("sim", "fit"), 1, "--from FILE")
+        self.expect_sentence(self.run_cairn("sim", "fit", "--from", "no.json"), 1, "no.json")
+        self.write_fio(rw="randtrim")
+        self.expect_sentence(self.run_cairn("sim", "fit", "--from", "fio.json"), 1,
+                             "'fio.json' job 'a': rw is 'randtrim'")
+        (self.folder / "bad.json").write_text("{", encoding="utf-8")
+        self.expect_sentence(self.run_cairn("sim", "fit", "--from", "bad.json"), 1,
+                             "'bad.json' is not JSON")
+        self.write_fio()
+        self.expect_sentence(
+            self.run_cairn("sim", "fit", "--from", "fio.json", "--profile", "snis"), 1,
+            "profile 'snis' reproduces the MQSim reference")
+        self.expect_sentence(
+            self.run_cairn("sim", "fit", "--from", "fio.json", "--profile", "nope"), 1,
+            "there is no profile 'nope'")
+        self.expect_sentence(
+            self.run_cairn("sim", "fit", "--from", "fio.json", "--out", "/proc/no/x.toml",
+                           *self.SHORT), 1, "/proc/no/x.toml")
+
+    def test_what_fio_itself_writes_is_read(self):
+        if not shutil.which("fio"):
+            self.skipTest("fio is not installed")
+        common = ["--filename=data", "--size=1m", "--runtime=1", "--ioengine=psync", "--iodepth=4",
+                  "--stonewall"]
+        jobs = ["--name=first", "--rw=randread", "--bs=4k", *common,
+                "--name=second", "--rw=randrw", "--bs=8k", "--numjobs=2", *common]
+        for form in ("json", "json+"):
+            result = subprocess.run(["fio", f"--output-format={form}", *jobs], cwd=self.folder,
+                                    capture_output=True, text=True, timeout=60, check=True)
+            (self.folder / "real.json").write_text(result.stdout, encoding="utf-8")
+            report = json.loads(self.run_ok("sim", "fit", "--from", "real.json", "--json",
+                                            "--trials", "10", "--requests", "500"))
+            self.assertEqual(report["points"], 2)
+            self.assertEqual({one["load"] for one in report["numbers"]},
+                             {"randread 4 KiB x 1", "randrw 8 KiB x 2, 50% reads"})
+            self.assertEqual(len(report["doubts"]), 2)  # without direct=1 the page cache answers
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn sim fit`: a profile for a drive that was measured with fio.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/command.h"
+#include "apps/files.h"
+#include "apps/json_text.h"
+#include "apps/output.h"
+#include "apps/sim/fio_points.h"
+#include "apps/sim/fit_report.h"
+#include "apps/sim/flash_fit.h"
+#include "apps/sim/flash_profile.h"
+#include "apps/sim/progress_line.h"
+#include "apps/words.h"
+
+namespace cairn::apps {
+
+namespace {
+
+constexpr size_t kFioMax = 64 << 20;
+
+class SimFitCommand final : public Command {
+ public:
+  explicit SimFitCommand(CLI::App& app) {
+    add_values(app, "--from FILE", "what fio measured (--output-format=json); may be repeated",
+               [this](const std::string& path) -> Attempt<void> {
+                 paths_.push_back(path);
+                 return {};
+               });
+    add_value(app, "--profile NAME", "where to start: a profile of Cairn's or a file (laptop-tlc)",
+              [this](const std::string& name) -> Attempt<void> {
+                profile_ = name;
+                return {};
+              });
+    add_value(app, "--out FILE", "write the fitted profile to a file",
+              [this](const std::string& path) -> Attempt<void> {
+                out_ = path;
+                return {};
+              });
+    add_number(app, "--precondition P", occupancy_, 0, 100,
+               "percent of the drive that random writes had filled before (0: new)");
+    add_integer(app, "--trials N", trials_, {.min = 10, .max = 100'000},
+                "how many drives to try at most (400)");
+    add_integer(app, "--requests N", requests_, {.min = 500, .max = 10'000'000},
+                "requests of a point in each trial (4000)");
+    add_switch(app, "--json", json_, "print one JSON object");
+    set_examples(app, {"cairn sim fit --from drive.json --profile pm1725a --out drive.toml",
+                       "cairn sim fit --from reads.json --from writes.json --json",
+                       "cairn sim ssd --profile ./drive.toml --synthetic read --qd 64"});
+  }
+
+  Attempt<int> run() override {
+    if (paths_.empty()) return refuse("say what was measured: --from FILE, made by fio");
+    Attempt<flash::Parameters> start = load_flash_profile(profile_);
+    if (!start) return std::unexpected(start.error());
+    if (start->mqsim) {
+      return refuse(fmt::format(
+          "profile {} reproduces the MQSim reference; start from one without compat = \"mqsim\"",
+          in_quotes(profile_)));
+    }
+    FioPoints all;
+    for (const std::string& path : paths_) {
+      const Attempt<std::string> text = read_file(path, kFioMax);
+      if (!text) return std::unexpected(text.error());
+      Attempt<FioPoints> found = parse_fio(*text);
+      if (!found) return refuse(fmt::format("{} {}", in_quotes(path), found.error().text));
+      std::ranges::move(found->points, std::back_inserter(all.points));
+      std::ranges::move(found->doubts, std::back_inserter(all.doubts));
+    }
+    const std::optional<FlashFit> fit = fitted(*start, all.points);
+    if (!fit) {
+      return refuse(fmt::format(
+          "the drive has too few spare blocks to be preconditioned to {} percent; ask for less",
+          occupancy_));
+    }
+    if (!out_.empty()) {
+      const std::string name = fmt::format("{} fitted to {}", profile_, fmt::join(paths_, " and "));
+      if (const Attempt<void> written = replace_file(out_, fit_profile(*fit, all.points, name));
+          !written) {
+        return std::unexpected(written.error());
+      }
+    }
+    tell(*fit, all);
+    return kExitOk;
+  }
+
+ private:
+  std::optional<FlashFit> fitted(const flash::Parameters& start,
+                                 const std::vector<FioPoint>& points) const {
+    FitOptions options{
+        .load = {.requests = static_cast<uint64_t>(requests_), .occupancy = occupancy_ / 100},
+        .trials_max = static_cast<uint64_t>(trials_)};
+    ProgressLine line(options.trials_max, 1, !json_);
+    options.on_trial = [&line](uint64_t trials, double error) {
+      line.step([&] { return fmt::format("{} drives, error {:.2f}%", trials, error * 100); });
+    };
+    return fit_flash(start, points, options);
+  }
+
+  void tell(const FlashFit& fit, const FioPoints& all) const {
+    if (json_) {
+      nlohmann::ordered_json report = fit_json(fit, all.points);
+      report["doubts"] = all.doubts;
+      say(json_text(report));
+      return;
+    }
+    for (const std::string& doubt : all.doubts) say(doubt + "\n");
+    say(fit_text(fit, all.points));
+    if (out_.empty()) say("\n--out FILE writes the profile.\n");
+  }
+
+  std::vector<std::string> paths_;
+  std::string profile_ = "laptop-tlc";
+  std::string out_;
+  double occupancy_ = 0;
+  int trials_ = 400;
+  int requests_ = 4000;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_sim_fit(CLI::App& app) {
+  return std::make_unique<SimFitCommand>(app);
+}
+
+}  // namespace cairn::apps
