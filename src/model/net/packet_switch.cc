@@ -8,7 +8,7 @@ namespace cairn::net {
 void PacketNetwork::forward(uint32_t index) {
   Event& event = events_[index];
   const uint32_t out = hops_[event.route++];
-  if (event.kind != EventKind::kData) {
+  if (event.kind != EventKind::kData && !parameters_.acks_wait_with_data) {
     transmit_control(out, index);
     return;
   }
@@ -105,7 +105,7 @@ void PacketNetwork::leave_switch(uint32_t port, uint32_t index) {
   }
   if (parameters_.ecn.enabled && leaving.egress_bytes > p.kmin_bytes &&
       should_mark(p, leaving.egress_bytes, events_[index])) {
-    events_[index].marked = true;
+    if (events_[index].kind == EventKind::kData) events_[index].marked = true;
     ++counters_.marks;
     ++counters_.ports[port].marks;
   }

@@ -84,6 +84,9 @@ struct Parameters {
   uint32_t header_bytes = 48;
   uint32_t ack_bytes = 60;
   uint32_t pause_bytes = 64;
+  // Switches treat acknowledgements like data of the flow's priority; else they are never paused,
+  // never dropped, and go before data.
+  bool acks_wait_with_data = false;
 
   // Switches.
   uint64_t buffer_bytes = 12ULL << 20;
