@@ -66,8 +66,9 @@ struct Port {
   uint64_t bits_per_s = 0;
 
   // Of the switch it belongs to.
-  uint32_t kmin_bytes = 0;
+  uint32_t kmin_bytes = 0;  // nothing is marked below; without marks there is no above
   uint32_t kmax_bytes = 0;
+  double pmax = 0;
   uint32_t headroom_bytes = 0;
   uint32_t threshold_shift = 0;
   uint32_t shared = 0;  // index of the switch's buffer

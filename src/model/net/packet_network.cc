@@ -71,10 +71,10 @@ void PacketNetwork::build_buffers() {
       shared_.push_back({.for_sharing = static_cast<uint32_t>(parameters_.buffer_bytes)});
     }
     p.shared = shared;
-    const double scale =
-        static_cast<double>(p.bits_per_s) / static_cast<double>(parameters_.ecn.at_rate);
-    p.kmin_bytes = static_cast<uint32_t>(parameters_.ecn.kmin_bytes * scale);
-    p.kmax_bytes = static_cast<uint32_t>(parameters_.ecn.kmax_bytes * scale);
+    const EcnThreshold ecn = parameters_.ecn.at(p.bits_per_s);
+    p.kmin_bytes = parameters_.ecn.enabled ? ecn.kmin_bytes : UINT32_MAX;
+    p.kmax_bytes = ecn.kmax_bytes;
+    p.pmax = ecn.pmax;
     p.threshold_shift = parameters_.pfc.threshold_shift;
     for (uint64_t rate = p.bits_per_s; rate > nic_rate && p.threshold_shift > 0; rate /= 2) {
       --p.threshold_shift;
