@@ -55,6 +55,7 @@ std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_echo(CLI::App& app);
 std::unique_ptr<Command> make_sim_fit(CLI::App& app);
+std::unique_ptr<Command> make_sim_net(CLI::App& app);
 std::unique_ptr<Command> make_sim_ssd(CLI::App& app);
 std::unique_ptr<Command> make_version(CLI::App& app);
 

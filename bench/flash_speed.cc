@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/flash_speed.h"
 
-#include <ctime>
 #include <vector>
 
 #include "base/rng.h"
+#include "bench/cpu_clock.h"
 #include "model/flash/precondition.h"
 
 namespace cairn::bench {
@@ -18,12 +18,6 @@ using flash::Parameters;
 using flash::Synthetic;
 using flash::SyntheticSource;
 using flash::TimedRequest;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Table I of the SNIS paper, 1 TiB of flash, as the reference's speed was measured.
 Parameters table_one() {
