@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens next: a calendar of short buckets, and a heap for what is far away.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "model/flash/event_queue.h"
+#include "model/flash/pool.h"
+#include "model/net/flow.h"
+
+namespace cairn::net {
+
+using flash::kNone;
+using flash::Pool;
+
+// Links events of a pool by their `next`; an event has `time`, `order` and `next`. Of two events at
+// one time the one with the smaller order goes first. Taking the next costs the same however many
+// wait: a packet is its own event, and the calendar need not know how many there are.
+template <class Event>
+class EventWheel {
+ public:
+  explicit EventWheel(Pool<Event>& pool) : pool_(pool), heads_(kBuckets, kNone) {}
+
+  bool empty() const { return open_at_ == open_.size() && waiting_ == 0 && far_.empty(); }
+
+  // Time and order of the event are set, and not before those of the last that was popped.
+  void push(uint32_t index) {
+    const Event& event = pool_[index];
+    const int64_t bucket = event.time >> kShift;
+    if (bucket <= current_) {
+      insert_open(index);
+    } else if (bucket < current_ + kBuckets) {
+      put(bucket, index);
+    } else {
+      far_.push({event.time, event.order}, index);
+    }
+  }
+
+  // The time of the next event; kNever when there is none.
+  Picos next_time() const {
+    if (open_at_ < open_.size()) return pool_[open_[open_at_]].time;
+    Picos time = far_.empty() ? kNever : far_.next().time;
+    if (waiting_ > 0) {
+      for (uint32_t i = heads_[next_bucket() & kMask]; i != kNone; i = pool_[i].next) {
+        time = std::min(time, pool_[i].time);
+      }
+    }
+    return time;
+  }
+
+  // The next event if it is not after `until`; else kNone.
+  uint32_t pop(Picos until) {
+    if (open_at_ == open_.size() && !open_next(until)) return kNone;
+    const uint32_t index = open_[open_at_];
+    if (pool_[index].time > until) return kNone;
+    ++open_at_;
+    return index;
+  }
+
+ private:
+  static constexpr int kShift = 11;  // 2 ns: a few events per bucket in a busy network
+  static constexpr int64_t kBuckets = 1 << 14;
+  static constexpr int64_t kMask = kBuckets - 1;
+
+  bool before(uint32_t a, uint32_t b) const {
+    const Event& x = pool_[a];
+    const Event& y = pool_[b];
+    return x.time < y.time || (x.time == y.time && x.order < y.order);
+  }
+  void put(int64_t bucket, uint32_t index) {
+    uint32_t& head = heads_[bucket & kMask];
+    pool_[index].next = head;
+    head = index;
+    full_[(bucket & kMask) >> 6] |= 1ULL << (bucket & 63);
+    ++waiting_;
+  }
+  void insert_open(uint32_t index) {
+    open_.push_back(index);
+    size_t i = open_.size() - 1;
+    while (i > open_at_ && before(index, open_[i - 1])) {
+      open_[i] = open_[i - 1];
+      --i;
+    }
+    open_[i] = index;
+  }
+  // The first bucket after the current one that holds something; only when one does.
+  int64_t next_bucket() const {
+    int64_t bucket = current_ + 1;
+    for (;;) {
+      const uint64_t word = full_[(bucket & kMask) >> 6] >> (bucket & 63);
+      if (word != 0) return bucket + std::countr_zero(word);
+      bucket = (bucket | 63) + 1;
+    }
+  }
+  // Makes the next bucket the current one, unless it begins after `until`.
+  bool open_next(Picos until) {
+    int64_t bucket = waiting_ > 0 ? next_bucket() : INT64_MAX;
+    if (!far_.empty()) bucket = std::min(bucket, far_.next().time >> kShift);
+    if (bucket == INT64_MAX || (bucket << kShift) > until) return false;
+    current_ = bucket;
+    open_.clear();
+    open_at_ = 0;
+    while (!far_.empty() && (far_.next().time >> kShift) < current_ + kBuckets) {
+      const int64_t at = far_.next().time >> kShift;
+      put(at, far_.pop());
+    }
+    uint32_t& head = heads_[current_ & kMask];
+    for (uint32_t i = head; i != kNone; i = pool_[i].next) open_.push_back(i);
+    head = kNone;
+    full_[(current_ & kMask) >> 6] &= ~(1ULL << (current_ & 63));
+    waiting_ -= open_.size();
+    sort_open();
+    return true;
+  }
+  void sort_open() {
+    const size_t size = open_.size();
+    if (size > 24) {
+      std::ranges::sort(open_, [this](uint32_t a, uint32_t b) { return before(a, b); });
+      return;
+    }
+    for (size_t i = 1; i < size; ++i) {
+      const uint32_t index = open_[i];
+      size_t j = i;
+      while (j > 0 && before(index, open_[j - 1])) {
+        open_[j] = open_[j - 1];
+        --j;
+      }
+      open_[j] = index;
+    }
+  }
+
+  Pool<Event>& pool_;
+  std::vector<uint32_t> heads_;
+  std::vector<uint64_t> full_ = std::vector<uint64_t>(kBuckets / 64);
+  size_t waiting_ = 0;          // in buckets after the current one
+  std::vector<uint32_t> open_;  // what is in the current bucket or before it, sorted
+  size_t open_at_ = 0;
+  int64_t current_ = -1;
+  flash::EventHeap far_;
+};
+
+}  // namespace cairn::net
