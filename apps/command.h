@@ -54,6 +54,7 @@ std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_echo(CLI::App& app);
+std::unique_ptr<Command> make_sim_snis(CLI::App& app);
 std::unique_ptr<Command> make_sim_ssd(CLI::App& app);
 std::unique_ptr<Command> make_version(CLI::App& app);
 

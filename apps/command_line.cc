@@ -48,6 +48,7 @@ class CommandLine {
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
+    add(sim, "snis", "drives and a network, simulated until they agree", make_sim_snis);
     add(sim, "check", "the flash model against a reference", make_sim_check);
     CLI::App& config = group(root_, "config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);

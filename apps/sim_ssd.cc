@@ -183,13 +183,7 @@ class SimSsdCommand final : public Command {
   Attempt<flash::Parameters> drive() const {
     if (config_.empty()) return load_flash_profile(drive_name());
     if (!profile_.empty()) return refuse("--profile and --config both say what the drive is");
-    const Attempt<std::string> text = read_file(config_, 1 << 20);
-    if (!text) return std::unexpected(text.error());
-    const nlohmann::json parsed = nlohmann::json::parse(*text, nullptr, false);
-    if (parsed.is_discarded()) return refuse(fmt::format("{} is not JSON", in_quotes(config_)));
-    Attempt<flash::Parameters> p = parameters_from_mqsim(parsed);
-    if (!p) return refuse(fmt::format("{}: {}", in_quotes(config_), p.error().text));
-    return p;
+    return load_mqsim_config(config_);
   }
 
   Synthetic workload(const FlashModel& model) const {

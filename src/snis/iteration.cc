@@ -47,4 +47,25 @@ Movement movement(std::span<const Request> requests, const Times& before, const 
   return found;
 }
 
+Differences differences(std::span<const Request> requests, const Times& one, const Times& other) {
+  Differences found;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const bool same = one.storage_arrival[i] == other.storage_arrival[i] &&
+                      one.storage_departure[i] == other.storage_departure[i] &&
+                      one.network_arrival[i] == other.network_arrival[i] &&
+                      one.network_departure[i] == other.network_departure[i];
+    if (same) continue;
+    ++found.requests;
+    const auto done = [&](const Times& times) {
+      return requests[i].write ? static_cast<double>(times.storage_departure[i])
+                               : static_cast<double>(times.network_departure[i]) * 1e-3;
+    };
+    const double apart = std::abs(done(one) - done(other));
+    found.mean_abs_ns += apart;
+    found.max_abs_ns = std::max(found.max_abs_ns, apart);
+  }
+  if (!requests.empty()) found.mean_abs_ns /= static_cast<double>(requests.size());
+  return found;
+}
+
 }  // namespace cairn::snis

@@ -37,4 +37,13 @@ struct Movement {
 };
 Movement movement(std::span<const Request> requests, const Times& before, const Times& after);
 
+// How far two results of the same requests are apart. A request is done when it went all its way:
+// a read when the network carried it, a write when its drive served it.
+struct Differences {
+  uint64_t requests = 0;   // of which any time differs
+  double mean_abs_ns = 0;  // of when they are done, over all requests
+  double max_abs_ns = 0;
+};
+Differences differences(std::span<const Request> requests, const Times& one, const Times& other);
+
 }  // namespace cairn::snis

@@ -90,6 +90,21 @@ TEST(Iteration, UntilNothingChangesIsWhatOneLoopGives) {
   }
 }
 
+TEST(Iteration, DifferencesCountRequestsAndTheirEnds) {
+  const std::vector<Request> requests = {read_at(0, 1), write_at(0, 1), read_at(0, 1)};
+  Times one(3);
+  one.network_departure = {5000, 1000, 7000};
+  one.storage_departure = {1, 90, 1};
+  Times other = one;
+  EXPECT_EQ(differences(requests, one, other).requests, 0U);
+  other.network_departure[0] = 8000;
+  other.storage_departure[1] = 60;
+  const Differences found = differences(requests, one, other);
+  EXPECT_EQ(found.requests, 2U);
+  EXPECT_DOUBLE_EQ(found.mean_abs_ns, 11);
+  EXPECT_DOUBLE_EQ(found.max_abs_ns, 30);
+}
+
 TEST(Iteration, TheOrderOfTargetsChangesNothing) {
   const QueueModels models(5);
   const std::vector<Request> requests = random_requests(3, 500, 5);
