@@ -7,11 +7,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "apps/backend.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
+#include "apps/files.h"
 #include "apps/words.h"
 #include "apps/world.h"
 
@@ -63,6 +65,16 @@ Attempt<bench::WorldFactory> check_host_and_box(const HostAndBox& where) {
 std::unexpected<Problem> bench_stopped(const Error& error) {
   return refuse(
       fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says", error.text()));
+}
+
+Attempt<void> write_plot(const std::string& folder, const std::string& name, std::string_view svg) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return refuse(fmt::format("cannot make the folder {} ({}): name another with --svg",
+                              in_quotes(folder), error.message()));
+  }
+  return replace_file(fmt::format("{}/{}.svg", folder, name), svg);
 }
 
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices) {

@@ -16,7 +16,7 @@ void expect_all_within(const std::string& file) {
   const auto found = check_flash_file(options.reference_folder + "/" + file, options);
   ASSERT_TRUE(found) << found.error().text;
   EXPECT_FALSE(found->empty());
-  for (const FlashComparison& c : *found) {
+  for (const Comparison& c : *found) {
     EXPECT_TRUE(c.ok()) << c.case_name << " " << c.measure << ": " << c.ours << " against "
                         << c.reference;
   }

@@ -13,8 +13,8 @@ constexpr Picos kStepsOneByOne = 1024;
 
 }  // namespace
 
-void Dcqcn::notify(Picos now, const DcqcnParameters& p) {
-  if (now >= next_timer_) run_timers(now, p);
+void Dcqcn::notify(Picos now, Picos since, const DcqcnParameters& p) {
+  if (now >= next_timer_) run_timers(now, since, p);
   decrease_notified_ = true;
   if (alpha_at_ != kNever) {
     alpha_notified_ = true;
@@ -29,13 +29,16 @@ void Dcqcn::notify(Picos now, const DcqcnParameters& p) {
   next_timer_ = std::min(alpha_at_, decrease_at_);
 }
 
-void Dcqcn::run_timers(Picos now, const DcqcnParameters& p) {
+void Dcqcn::run_timers(Picos now, Picos since, const DcqcnParameters& p) {
+  const auto fired = [&](Picos at, Picos interval) {
+    return at < now || (at == now && at - interval <= since);
+  };
   // Of timers that fire together the one with the longest period was set first.
   const bool increase_first = p.increase_interval > p.decrease_interval;
   for (;;) {
     const Picos rate_at = std::min(decrease_at_, increase_at_);
-    if (std::min(alpha_at_, rate_at) > now) break;
     if (alpha_at_ <= rate_at) {
+      if (!fired(alpha_at_, p.alpha_interval)) break;
       alpha_ *= 1 - p.gain;
       if (alpha_notified_) alpha_ += p.gain;
       alpha_notified_ = false;
@@ -46,15 +49,16 @@ void Dcqcn::run_timers(Picos now, const DcqcnParameters& p) {
         alpha_at_ += idle * p.alpha_interval;
       }
     } else if (increase_at_ < decrease_at_ || (increase_at_ == decrease_at_ && increase_first)) {
+      if (!fired(increase_at_, p.increase_interval)) break;
       increase_at_ += p.increase_interval;
       increase(p);
     } else {
-      const Picos fired = decrease_at_;
-      decrease_at_ += p.decrease_interval;
+      if (!fired(decrease_at_, p.decrease_interval)) break;
       if (decrease_notified_) {
         decrease(p);
-        increase_at_ = fired + p.increase_interval;
+        increase_at_ = decrease_at_ + p.increase_interval;
       }
+      decrease_at_ += p.decrease_interval;
     }
   }
   next_timer_ = std::min({alpha_at_, decrease_at_, increase_at_});

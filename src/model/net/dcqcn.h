@@ -15,20 +15,21 @@ class Dcqcn {
   explicit Dcqcn(uint64_t line_bits_per_s)
       : rate_(line_bits_per_s), target_(line_bits_per_s), line_(line_bits_per_s) {}
 
-  // The rate at `now`, in bits per second. Times must not go back.
-  uint64_t rate(Picos now, const DcqcnParameters& p) {
-    if (now >= next_timer_) run_timers(now, p);
+  // The rate at `now`, in bits per second. Times must not go back. A timer that fires just now and
+  // was set after `since`, when the event that asks was scheduled, has not fired yet.
+  uint64_t rate(Picos now, Picos since, const DcqcnParameters& p) {
+    if (now >= next_timer_) run_timers(now, since, p);
     return rate_;
   }
   // A congestion notification arrived.
-  void notify(Picos now, const DcqcnParameters& p);
+  void notify(Picos now, Picos since, const DcqcnParameters& p);
 
   uint64_t target() const { return target_; }
   double alpha() const { return alpha_; }
   uint32_t stage() const { return stage_; }
 
  private:
-  void run_timers(Picos now, const DcqcnParameters& p);
+  void run_timers(Picos now, Picos since, const DcqcnParameters& p);
   void decrease(const DcqcnParameters& p);
   void increase(const DcqcnParameters& p);
 

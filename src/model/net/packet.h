@@ -41,7 +41,7 @@ struct Event {
   uint64_t offset = 0;  // of the first payload byte; of an acknowledgement, the next expected
   uint32_t route = 0;   // index of the port it leaves the next node through
   uint32_t acked_packets = 0;
-  Picos sent_at = 0;  // when the host sent the data
+  Picos since = 0;  // when the host sent the data; when a wake-up was asked for
 };
 static_assert(sizeof(Event) == 64);
 
@@ -59,14 +59,16 @@ struct Port {
   // The frame being sent, or the last, ends here; at the same time with a smaller order it has not.
   Picos free_at = 0;
   uint64_t free_order = 0;
+  Picos began_at = 0;  // sending it
   Picos delay = 0;
   Picos frame_time = 0;  // of a full data frame, an acknowledgement
   Picos ack_time = 0;
   uint64_t bits_per_s = 0;
 
   // Of the switch it belongs to.
-  uint32_t kmin_bytes = 0;
+  uint32_t kmin_bytes = 0;  // nothing is marked below; without marks there is no above
   uint32_t kmax_bytes = 0;
+  double pmax = 0;
   uint32_t headroom_bytes = 0;
   uint32_t threshold_shift = 0;
   uint32_t shared = 0;  // index of the switch's buffer
@@ -105,6 +107,7 @@ struct FlowState {
   uint32_t on_the_way = 0;  // events that name it
   uint8_t priority = 0;
   bool done = false;
+  bool in_turn = false;  // has a slot at its NIC
   bool waiting = false;  // in the NIC's heap of flows that may not send yet
   bool timer_set = false;
 

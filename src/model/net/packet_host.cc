@@ -30,6 +30,7 @@ void PacketNetwork::begin_flow(uint32_t flow) {
   f.nic = nic_of_port_[hops_[f.data_route]];
   Nic& nic = nics_[f.nic];
   f.slot = nic.add(flow);
+  f.in_turn = true;
   f.dcqcn = Dcqcn(ports_[nic.port].bits_per_s);
   f.next_send = now_;
   f.progress_at = now_;
@@ -63,6 +64,7 @@ void PacketNetwork::wake(Nic& nic, Picos at) {
   const uint32_t index = new_event(EventKind::kHostWake, kNone);
   events_[index].port = nic.port;
   events_[index].time = at;
+  events_[index].since = std::max(now_, ports_[nic.port].free_at);
   events_[index].order = order_++;
   wheel_.push(index);
 }
@@ -97,7 +99,8 @@ void PacketNetwork::host_send(Nic& nic) {
     }
   }
   if (nic.next_waiting() == kNever) return;
-  if (nic.next_waiting() <= p.free_at) {
+  // The reference sets its wake-up when the frame is out, which decides who goes first of a moment.
+  if (nic.next_waiting() <= p.free_at || (parameters_.hpcc && busy(p))) {
     serve_when_free(nic.port);
   } else {
     wake(nic, nic.next_waiting());
@@ -123,11 +126,12 @@ void PacketNetwork::send_packet(Nic& nic, uint32_t flow) {
   const uint32_t bytes = event.bytes;
   transmit_now(nic.port, index);
   const uint64_t rate = parameters_.control == Control::kDcqcn
-                            ? f.dcqcn.rate(now_, parameters_.dcqcn)
+                            ? f.dcqcn.rate(now_, since_, parameters_.dcqcn)
                             : ports_[nic.port].bits_per_s;
   f.next_send = now_ + (parameters_.hpcc ? frame_time_hpcc(bytes, rate) : frame_time(bytes, rate));
   if (parameters_.retransmit_timeout > 0 && !f.timer_set) arm_timeout(flow);
   offer(nic, flow);
+  if (f.done && !may_send(f)) leave_turn(flow);
 }
 
 void PacketNetwork::receive_data(uint32_t index) {
@@ -137,7 +141,7 @@ void PacketNetwork::receive_data(uint32_t index) {
   EventKind answer = EventKind::kAck;
   if (event.offset == f.expected) {
     f.expected += payload;
-    counters_.payload_bytes_delivered += payload;
+    if (!f.done) counters_.payload_bytes_delivered += payload;
     if (f.expected == f.bytes) f.received = now_;
   } else if (event.offset > f.expected) {
     if (now_ < f.nack_again_at && f.last_nack == f.expected) {
@@ -157,7 +161,7 @@ void PacketNetwork::receive_data(uint32_t index) {
     if (notify) f.notify_again_at = now_ + parameters_.dcqcn.notification_interval;
   }
   event.kind = answer;
-  event.priority = 0;
+  event.priority = f.priority;
   event.marked = notify;
   event.bytes = parameters_.ack_bytes;
   event.offset = f.expected;
@@ -182,8 +186,10 @@ void PacketNetwork::receive_ack(uint32_t index) {
     free_event(index);
     return;
   }
-  if (event.marked && parameters_.control == Control::kDcqcn)
-    f.dcqcn.notify(now_, parameters_.dcqcn);
+  since_ = now_ - ports_[event.port].delay - ports_[event.port].ack_time;
+  if (event.marked && parameters_.control == Control::kDcqcn) {
+    f.dcqcn.notify(now_, since_, parameters_.dcqcn);
+  }
   if (event.kind == EventKind::kNack) {
     f.sent = f.acked;
     Nic& nic = nics_[f.nic];
@@ -196,18 +202,31 @@ void PacketNetwork::receive_ack(uint32_t index) {
 void PacketNetwork::finish_flow(uint32_t flow) {
   FlowState& f = flows_[flow];
   f.done = true;
+  if (!may_send(f)) leave_turn(flow);
+  const Picos received = f.received;
+  if (parameters_.hpcc) {
+    // The reference forgets the receiver: what is repeated now looks like a flow with a gap.
+    f.expected = 0;
+    f.last_nack = 0;
+    f.nack_again_at = 0;
+  }
+  ++counters_.flows_finished;
+  sink_->flow_done({f.tag, received, now_});
+}
+
+void PacketNetwork::leave_turn(uint32_t flow) {
+  FlowState& f = flows_[flow];
   Nic& nic = nics_[f.nic];
   nic.remove(f.slot);
+  f.in_turn = false;
   if (nic.sparse()) {
     nic.renumber([this](uint32_t moved, uint32_t slot) { flows_[moved].slot = slot; });
   }
-  ++counters_.flows_finished;
-  sink_->flow_done({f.tag, f.received, now_});
 }
 
 void PacketNetwork::release_flow(uint32_t flow) {
   const FlowState& f = flows_[flow];
-  if (f.done && f.on_the_way == 0 && !f.waiting) flows_.give_back(flow);
+  if (f.done && f.on_the_way == 0 && !f.waiting && !f.in_turn) flows_.give_back(flow);
 }
 
 void PacketNetwork::arm_timeout(uint32_t flow) {

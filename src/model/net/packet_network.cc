@@ -71,10 +71,10 @@ void PacketNetwork::build_buffers() {
       shared_.push_back({.for_sharing = static_cast<uint32_t>(parameters_.buffer_bytes)});
     }
     p.shared = shared;
-    const double scale =
-        static_cast<double>(p.bits_per_s) / static_cast<double>(parameters_.ecn.at_rate);
-    p.kmin_bytes = static_cast<uint32_t>(parameters_.ecn.kmin_bytes * scale);
-    p.kmax_bytes = static_cast<uint32_t>(parameters_.ecn.kmax_bytes * scale);
+    const EcnThreshold ecn = parameters_.ecn.at(p.bits_per_s);
+    p.kmin_bytes = parameters_.ecn.enabled ? ecn.kmin_bytes : UINT32_MAX;
+    p.kmax_bytes = ecn.kmax_bytes;
+    p.pmax = ecn.pmax;
     p.threshold_shift = parameters_.pfc.threshold_shift;
     for (uint64_t rate = p.bits_per_s; rate > nic_rate && p.threshold_shift > 0; rate /= 2) {
       --p.threshold_shift;
@@ -142,6 +142,7 @@ void PacketNetwork::handle(uint32_t index) {
     case EventKind::kPortFree: {
       const uint32_t port = event.port;
       ports_[port].free_pending = false;
+      since_ = ports_[port].began_at;
       if (busy(ports_[port])) {
         serve_when_free(port);  // a frame of priority 0 came in between
       } else {
@@ -152,18 +153,21 @@ void PacketNetwork::handle(uint32_t index) {
     case EventKind::kHostWake: {
       Nic& nic = nics_[nic_of_port_[event.port]];
       if (nic.wake_at == now_) nic.wake_at = kNever;
+      since_ = event.since;
       free_event(index);
       kick(nic);
       return;
     }
     case EventKind::kFlowStart: {
       const uint32_t flow = event.flow;
+      since_ = now_;
       begin_flow(flow);
       free_event(index);
       return;
     }
     case EventKind::kTimeout: {
       const uint32_t flow = event.flow;
+      since_ = now_;
       timeout(flow);
       free_event(index);
       return;
@@ -214,6 +218,7 @@ void PacketNetwork::transmit(uint32_t port, uint32_t index, Picos at) {
   const Picos time = event.bytes == parameters_.frame_bytes_max() ? p.frame_time
                      : event.bytes == parameters_.ack_bytes       ? p.ack_time
                                                                   : time_on(p, event.bytes);
+  p.began_at = at;
   p.free_at = at + time;
   p.free_order = order_++;
   ++p.packets;
@@ -266,6 +271,7 @@ void PacketNetwork::pause_or_resume(const Event& event) {
   ++count.resumes_received;
   ++counters_.resumes;
   if (!p.at_switch) {
+    since_ = now_;
     kick(nics_[nic_of_port_[port]]);
   } else if (busy(p)) {
     if (p.backlog != 0) serve_when_free(port);

@@ -81,7 +81,11 @@ class PacketNetwork final : public Engine {
   void offer(Nic& nic, uint32_t flow);
   void kick(Nic& nic);
   void wake(Nic& nic, Picos at);
-  bool may_send(const FlowState& f) const { return !f.done && f.sent < f.bytes; }
+  // The reference goes on repeating what a flow went back to, even when it turns out to be done.
+  bool may_send(const FlowState& f) const {
+    return f.sent < f.bytes && (!f.done || parameters_.hpcc);
+  }
+  void leave_turn(uint32_t flow);
   void receive_data(uint32_t index);
   void receive_ack(uint32_t index);
   void finish_flow(uint32_t flow);
@@ -95,6 +99,7 @@ class PacketNetwork final : public Engine {
   const Parameters parameters_;
   Routes routes_;
   Picos now_ = 0;
+  Picos since_ = 0;  // when the event that happens now was scheduled; only for hosts' events
   uint64_t order_now_ = 0;
   uint64_t order_ = 1;
   FlowSink* sink_ = nullptr;

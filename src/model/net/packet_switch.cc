@@ -8,7 +8,7 @@ namespace cairn::net {
 void PacketNetwork::forward(uint32_t index) {
   Event& event = events_[index];
   const uint32_t out = hops_[event.route++];
-  if (event.kind != EventKind::kData) {
+  if (event.kind != EventKind::kData && !parameters_.acks_wait_with_data) {
     transmit_control(out, index);
     return;
   }
@@ -103,9 +103,8 @@ void PacketNetwork::leave_switch(uint32_t port, uint32_t index) {
   } else {
     shared_[p.shared].used -= bytes;
   }
-  if (parameters_.ecn.enabled && leaving.egress_bytes > p.kmin_bytes &&
-      should_mark(p, leaving.egress_bytes, events_[index])) {
-    events_[index].marked = true;
+  if (leaving.egress_bytes > p.kmin_bytes && should_mark(p, leaving.egress_bytes, events_[index])) {
+    if (events_[index].kind == EventKind::kData) events_[index].marked = true;
     ++counters_.marks;
     ++counters_.ports[port].marks;
   }
@@ -126,8 +125,8 @@ void PacketNetwork::leave_switch(uint32_t port, uint32_t index) {
 
 bool PacketNetwork::should_mark(const Port& out, uint32_t waiting, const Event& event) {
   if (waiting > out.kmax_bytes) return true;
-  const double probability = parameters_.ecn.pmax * static_cast<double>(waiting - out.kmin_bytes) /
-                             (out.kmax_bytes - out.kmin_bytes);
+  const double probability =
+      out.pmax * static_cast<double>(waiting - out.kmin_bytes) / (out.kmax_bytes - out.kmin_bytes);
   if (streams_) return streams_->next() < probability;
   // Keyed by flow, packet and hop: what happens elsewhere does not move the draw.
   const uint64_t key =

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/net/parameters.h"
 
+#include <algorithm>
+
 namespace cairn::net {
 
 namespace {
+
+constexpr double kLargest = 1U << 31;
 
 std::optional<ParameterProblem> check_frames(const Parameters& p) {
   if (p.payload_bytes == 0 || p.payload_bytes > 65'536) {
@@ -30,13 +34,16 @@ std::optional<ParameterProblem> check_switches(const Parameters& p) {
   if (!(p.pfc.headroom_delays >= 0 && p.pfc.headroom_delays <= 100)) {
     return ParameterProblem{"headroom_delays", "must be from 0 to 100"};
   }
-  if (p.ecn.kmin_bytes > p.ecn.kmax_bytes) {
-    return ParameterProblem{"kmin_bytes", "must be at most kmax_bytes"};
+  if (p.ecn.thresholds.empty()) return ParameterProblem{"thresholds", "must not be empty"};
+  for (const EcnThreshold& t : p.ecn.thresholds) {
+    if (t.kmin_bytes > t.kmax_bytes) {
+      return ParameterProblem{"kmin_bytes", "must be at most kmax_bytes"};
+    }
+    if (!(t.pmax >= 0 && t.pmax <= 1)) {
+      return ParameterProblem{"pmax", "must be a probability from 0 to 1"};
+    }
+    if (t.at_rate == 0) return ParameterProblem{"at_rate", "must be above 0"};
   }
-  if (!(p.ecn.pmax >= 0 && p.ecn.pmax <= 1)) {
-    return ParameterProblem{"pmax", "must be a probability from 0 to 1"};
-  }
-  if (p.ecn.at_rate == 0) return ParameterProblem{"at_rate", "must be above 0"};
   return std::nullopt;
 }
 
@@ -82,6 +89,18 @@ std::optional<ParameterProblem> check_hosts(const Parameters& p) {
 
 }  // namespace
 
+EcnThreshold EcnParameters::at(uint64_t bits_per_s) const {
+  for (const EcnThreshold& t : thresholds) {
+    if (t.at_rate == bits_per_s) return t;
+  }
+  EcnThreshold scaled = thresholds.front();
+  const double scale = static_cast<double>(bits_per_s) / static_cast<double>(scaled.at_rate);
+  scaled.at_rate = bits_per_s;
+  scaled.kmin_bytes = static_cast<uint32_t>(std::min(scaled.kmin_bytes * scale, kLargest));
+  scaled.kmax_bytes = static_cast<uint32_t>(std::min(scaled.kmax_bytes * scale, kLargest));
+  return scaled;
+}
+
 std::optional<ParameterProblem> check(const Parameters& parameters) {
   if (auto problem = check_frames(parameters)) return problem;
   if (auto problem = check_switches(parameters)) return problem;
@@ -107,11 +126,8 @@ Parameters tcp_parameters(Control control) {
   p.ack_bytes = 90;
   p.pfc.enabled = false;
   p.queue_bytes_max = 512'000;
-  p.ecn = {.enabled = control == Control::kDctcp,
-           .kmin_bytes = 100'000,
-           .kmax_bytes = 100'000,
-           .pmax = 1,
-           .at_rate = 10'000'000'000};
+  p.ecn.enabled = control == Control::kDctcp;
+  p.ecn.thresholds = {{.kmin_bytes = 100'000, .kmax_bytes = 100'000, .pmax = 1}};
   return p;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/net/flow.h"
 
@@ -36,14 +37,20 @@ struct PfcParameters {
   std::optional<uint32_t> headroom_extra_bytes;  // nothing: as much as is needed
 };
 
-// Marks begin at kmin, reach probability pmax at kmax, and are certain above; given for `at_rate`,
-// and in proportion for other link rates.
-struct EcnParameters {
-  bool enabled = true;
+// Marks begin at kmin, reach probability pmax at kmax, and are certain above.
+struct EcnThreshold {
+  uint64_t at_rate = 10'000'000'000;
   uint32_t kmin_bytes = 40'000;
   uint32_t kmax_bytes = 160'000;
   double pmax = 0.2;
-  uint64_t at_rate = 10'000'000'000;
+};
+
+struct EcnParameters {
+  bool enabled = true;
+  // Links of other rates have the first, in proportion to their rate. Never empty.
+  std::vector<EcnThreshold> thresholds = {EcnThreshold{}};
+
+  EcnThreshold at(uint64_t bits_per_s) const;
 };
 
 struct DcqcnParameters {
@@ -84,6 +91,9 @@ struct Parameters {
   uint32_t header_bytes = 48;
   uint32_t ack_bytes = 60;
   uint32_t pause_bytes = 64;
+  // Switches treat acknowledgements like data of the flow's priority; else they are never paused,
+  // never dropped, and go before data.
+  bool acks_wait_with_data = false;
 
   // Switches.
   uint64_t buffer_bytes = 12ULL << 20;
