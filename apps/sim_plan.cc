@@ -129,7 +129,7 @@ class SimPlanCommand final : public Command {
             .drives_per_box = static_cast<uint32_t>(drives_per_box_),
             .links_per_box_max = static_cast<uint32_t>(links_per_box_)};
   }
-  double expected_trials() const { return 2 * std::log2(drives_max_ + 1.0) + 3; }
+  double expected_trials() const { return 3 * std::log2(drives_max_ + 1.0) + 3; }
 
   Attempt<PlanParts> load_parts() const {
     const Attempt<flash::Parameters> drive = load_drive(system_options_);

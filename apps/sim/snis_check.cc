@@ -28,8 +28,8 @@ constexpr int kIterationsMax = 1000;
 // reference to the digits given. What comes after saw the other network, whose marks are random:
 // single requests move by milliseconds, means by a few percent.
 constexpr double kFirstStorage = 0.001;
-constexpr double kStorage = 0.10;
-constexpr double kNetwork = 0.10;
+constexpr double kStorage = 0.15;
+constexpr double kNetwork = 0.15;
 constexpr double kThroughput = 0.10;
 constexpr double kCriterion = 0.03;  // absolute
 constexpr double kStableAt = 1;      // iteration

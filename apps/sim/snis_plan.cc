@@ -126,22 +126,23 @@ std::string plan_page(const PlanOutcome& outcome) {
                                 outcome.load, outcome.iops, outcome.p99_ns_max * 1e-3));
   page.paragraph(verdict(outcome));
   std::vector<report::Point> by_drives;
+  std::vector<report::Point> by_boxes;
   std::vector<report::Point> by_links;
-  uint32_t most = 0;
+  const snis::Hardware& first = outcome.plan.trials.front().hardware;
   for (const snis::Trial& trial : outcome.plan.trials) {
-    most = std::max(most, trial.hardware.links_per_box);
-  }
-  for (const snis::Trial& trial : outcome.plan.trials) {
+    const snis::Hardware& h = trial.hardware;
     const double us = trial.worst_p99_ns() * 1e-3;
-    if (trial.hardware.links_per_box == most) {
-      by_drives.push_back({static_cast<double>(trial.hardware.drives), us});
-    }
-    if (outcome.plan.least && trial.hardware.drives == outcome.plan.least->drives) {
-      by_links.push_back({static_cast<double>(trial.hardware.links_per_box), us});
+    const bool all_links = h.links_per_box == first.links_per_box;
+    if (h.boxes == h.drives && all_links) by_drives.push_back({static_cast<double>(h.drives), us});
+    if (!outcome.plan.least || h.drives != outcome.plan.least->drives) continue;
+    if (all_links) by_boxes.push_back({static_cast<double>(h.boxes), us});
+    if (h.boxes == outcome.plan.least->boxes) {
+      by_links.push_back({static_cast<double>(h.links_per_box), us});
     }
   }
-  page.figure(svg(chart(outcome, "drives", by_drives)), "With all links that boxes may have");
-  page.figure(svg(chart(outcome, "links per box", by_links)), "With the drives that are enough");
+  page.figure(svg(chart(outcome, "drives", by_drives)), "Each in a box of its own, with all links");
+  page.figure(svg(chart(outcome, "boxes", by_boxes)), "With the drives that are enough");
+  page.figure(svg(chart(outcome, "links per box", by_links)), "With drives and boxes that are");
   page.table(heading(), rows(outcome));
   return page.html();
 }

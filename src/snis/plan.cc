@@ -27,9 +27,8 @@ class Search {
       : limits_(limits), p99_ns_max_(p99_ns_max), simulate_(simulate) {}
 
   Plan run() {
-    const auto drives_enough = [&](uint32_t drives) {
-      return keeps({drives, boxes_for(drives), limits_.links_per_box_max});
-    };
+    const uint32_t most_links = limits_.links_per_box_max;
+    const auto drives_enough = [&](uint32_t drives) { return keeps({drives, drives, most_links}); };
     uint32_t too_few = 0;
     uint32_t drives = 1;
     while (!drives_enough(drives)) {
@@ -38,18 +37,16 @@ class Search {
       drives = std::min(drives * 2, limits_.drives_max);
     }
     drives = least_enough(too_few + 1, drives, drives_enough);
-    const uint32_t boxes = boxes_for(drives);
-    const uint32_t links = least_enough(1, limits_.links_per_box_max, [&](uint32_t count) {
-      return keeps({drives, boxes, count});
-    });
+    const uint32_t fewest_boxes = (drives + limits_.drives_per_box - 1) / limits_.drives_per_box;
+    const uint32_t boxes = least_enough(
+        fewest_boxes, drives, [&](uint32_t count) { return keeps({drives, count, most_links}); });
+    const uint32_t links =
+        least_enough(1, most_links, [&](uint32_t count) { return keeps({drives, boxes, count}); });
     plan_.least = Hardware{drives, boxes, links};
     return std::move(plan_);
   }
 
  private:
-  uint32_t boxes_for(uint32_t drives) const {
-    return (drives + limits_.drives_per_box - 1) / limits_.drives_per_box;
-  }
   bool keeps(const Hardware& hardware) {
     for (const Trial& trial : plan_.trials) {
       if (trial.hardware == hardware) return trial.worst_p99_ns() <= p99_ns_max_;

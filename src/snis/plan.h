@@ -37,9 +37,10 @@ struct Plan {
   std::vector<Trial> trials;      // in the order they were simulated
 };
 
-// Takes more hardware as never worse. First the fewest drives with all links that their boxes may
-// have, then the fewest links for them. Each is found by doubling and halving, so a plan takes
-// about 2 log2(drives_max) simulations. The same limits and simulations give the same plan.
+// Takes more hardware as never worse. First the fewest drives, each in a box of its own with all
+// links, then the fewest boxes for them, then the fewest links. Each is found by doubling and
+// halving, so a plan takes about 3 log2(drives_max) simulations. The same limits and simulations
+// give the same plan.
 Plan plan(const PlanLimits& limits, double p99_ns_max,
           const std::function<Trial(const Hardware&)>& simulate);
 

@@ -15,14 +15,18 @@ Trial shared_evenly(const Hardware& hardware) {
 
 TEST(Plan, FindsTheLeastByBruteForceToo) {
   const PlanLimits limits{.drives_max = 200, .drives_per_box = 24, .links_per_box_max = 8};
-  for (const double promise : {150.0, 200.0, 400.0, 1000.0, 5000.0, 20'000.0}) {
+  for (const double promise : {60.0, 200.0, 400.0, 1000.0, 5000.0, 20'000.0}) {
     const Plan found = plan(limits, promise, shared_evenly);
     Hardware best{};
     for (uint32_t drives = 1; drives <= 200; ++drives) {
-      const Hardware all{drives, (drives + 23) / 24, 8};
-      if (shared_evenly(all).worst_p99_ns() > promise) continue;
-      best = all;
-      break;
+      best = {drives, drives, 8};
+      if (shared_evenly(best).worst_p99_ns() <= promise) break;
+    }
+    while (best.boxes > (best.drives + 23) / 24) {
+      Hardware fewer = best;
+      --fewer.boxes;
+      if (shared_evenly(fewer).worst_p99_ns() > promise) break;
+      best = fewer;
     }
     while (best.links_per_box > 1) {
       Hardware fewer = best;
@@ -32,7 +36,7 @@ TEST(Plan, FindsTheLeastByBruteForceToo) {
     }
     ASSERT_TRUE(found.least) << promise;
     EXPECT_EQ(*found.least, best) << promise;
-    EXPECT_LE(found.trials.size(), 24U);
+    EXPECT_LE(found.trials.size(), 30U);
   }
 }
 

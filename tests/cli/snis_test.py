@@ -107,10 +107,10 @@ class SimPlan(support.CliTest):
         found = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms", "--html", "p.html"))
         self.assertTrue(found["enough"])
         chosen = [trial for trial in found["trials"]
-                  if (trial["drives"], trial["links_per_box"]) ==
-                  (found["drives"], found["links_per_box"])]
+                  if all(trial[what] == found[what]
+                         for what in ("drives", "boxes", "links_per_box"))]
         self.assertTrue(chosen[0]["enough"])
-        self.assertEqual((self.folder / "p.html").read_text(encoding="utf-8").count("<svg"), 2)
+        self.assertEqual((self.folder / "p.html").read_text(encoding="utf-8").count("<svg"), 3)
         again = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms"))
         self.assertEqual(again, found)
 
