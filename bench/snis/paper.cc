@@ -82,11 +82,11 @@ snis::System with_bins(snis::System system, const std::vector<Request>& requests
 
 Found run_trace(const PaperTrace& row, const Options& options) {
   Found found{.row = &row, .requests = requests_of(row, options)};
-  const snis::System system = with_bins(options.system, found.requests);
-  const snis::SystemModels models(system);
-  snis::LocalStorage storage(models, found.requests);
-  const Iteration coupled = snis::run_coupled(models, found.requests);
+  const snis::System drawn = with_bins(options.system, found.requests);
+  const Iteration coupled = snis::run_coupled(snis::SystemModels(drawn), found.requests);
   found.coupled = snis::describe(found.requests, coupled);
+  const snis::SystemModels models(options.system);
+  snis::LocalStorage storage(models, found.requests);
 
   // The simulations alone are timed, as the peers' were; what is shown of them is not.
   std::vector<Iteration> all;
@@ -102,7 +102,9 @@ Found run_trace(const PaperTrace& row, const Options& options) {
     const bool was_stable = iterations.convergence().at().has_value();
     const snis::Times times = iteration.times;
     const snis::Step& step = iterations.take(std::move(iteration));
-    if (was_stable || !iterations.convergence().at()) continue;
+    // Where nothing is stable, the last iteration is where one stops.
+    const bool last = iterations.steps().size() == all.size();
+    if (was_stable || !(iterations.convergence().at() || last)) continue;
     found.stopped = snis::differences(found.requests, times, coupled.times);
     found.at_stop = step.metrics;
   }
@@ -211,7 +213,7 @@ class Presentation {
   void show_network() {
     if (heavy() == nullptr) return;
     page_.heading("Figure 6: PAUSE and sending rate of F_t_h");
-    const snis::NetworkFacts& usual = heavy()->steps.back().network;
+    const snis::NetworkFacts& usual = heavy()->coupled.network;
     chart("snis-rate-F_t_h", svg(snis::rate_chart(usual)),
           "Reads fill the target's link of 10 Gb/s");
     snis::System small = with_bins(options_.system, heavy()->requests);
