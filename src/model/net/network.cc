@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/net/network.h"
 
+#include "model/net/fluid_network.h"
 #include "model/net/packet_network.h"
 
 namespace cairn::net {
 
+namespace {
+
+std::unique_ptr<Engine> make_engine(const Topology& topology, const Parameters& parameters) {
+  if (parameters.mode == Mode::kFluid) {
+    return std::make_unique<FluidNetwork>(topology, parameters);
+  }
+  return std::make_unique<PacketNetwork>(topology, parameters);
+}
+
+}  // namespace
+
 Network::Network(const Topology& topology, const Parameters& parameters)
-    : engine_(std::make_unique<PacketNetwork>(topology, parameters)) {}
+    : engine_(make_engine(topology, parameters)) {}
 Network::Network(Network&&) noexcept = default;
 Network& Network::operator=(Network&&) noexcept = default;
 Network::~Network() = default;

@@ -21,8 +21,9 @@ enum class EventKind : uint8_t {
   kPortFree,   // `port` has sent its frame and may have another
   kHostWake,   // a flow of the host's `port` may send again
   kFlowStart,  // of `flow`
-  kTimeout,    // of `flow`: no progress?
-  kAckTimer,   // of `flow`: an acknowledgement that was held back
+  // From here on timers that mean nothing once the flow is done.
+  kTimeout,   // of `flow`: no progress?
+  kAckTimer,  // of `flow`: an acknowledgement that was held back
 };
 
 // A frame on its way, or a timer: an event either way.

@@ -32,6 +32,10 @@ void PacketNetwork::begin_flow(uint32_t flow) {
   f.slot = nic.add(flow);
   f.in_turn = true;
   f.dcqcn = Dcqcn(ports_[nic.port].bits_per_s);
+  if (parameters_.windowed()) {
+    f.tcp = tcps_.take();
+    tcps_[f.tcp].window = TcpWindow(parameters_);
+  }
   f.next_send = now_;
   f.progress_at = now_;
   offer(nic, flow);
@@ -63,10 +67,8 @@ void PacketNetwork::wake(Nic& nic, Picos at) {
   nic.wake_at = at;
   const uint32_t index = new_event(EventKind::kHostWake, kNone);
   events_[index].port = nic.port;
-  events_[index].time = at;
   events_[index].since = std::max(now_, ports_[nic.port].free_at);
-  events_[index].order = order_++;
-  wheel_.push(index);
+  set_timer(index, at);
 }
 
 void PacketNetwork::host_send(Nic& nic) {
@@ -82,6 +84,10 @@ void PacketNetwork::host_send(Nic& nic) {
   }
   Port& p = ports_[nic.port];
   uint32_t slot = nic.next_ready();
+  while (slot != Nic::kNobody && !may_send(flows_[nic.flow_at(slot)])) {
+    nic.clear_ready(slot);  // its window closed while it waited for its turn
+    slot = nic.next_ready_after(slot);
+  }
   if (p.paused != 0) {
     const uint32_t first = slot;
     while (slot != Nic::kNobody && (p.paused >> flows_[nic.flow_at(slot)].priority & 1) != 0) {
@@ -111,13 +117,22 @@ void PacketNetwork::send_packet(Nic& nic, uint32_t flow) {
   const uint32_t index = new_event(EventKind::kData, flow);
   FlowState& f = flows_[flow];
   Event& event = events_[index];
-  const uint64_t payload = std::min<uint64_t>(parameters_.payload_bytes, f.bytes - f.sent);
+  const bool first = f.sent == f.acked;  // nothing else is on the way
+  const bool repair = parameters_.windowed() && tcps_[f.tcp].repair;
+  const uint64_t from = repair ? f.acked : f.sent;
+  const uint64_t payload = std::min<uint64_t>(parameters_.payload_bytes, f.bytes - from);
   event.priority = f.priority;
   event.bytes = static_cast<uint32_t>(payload) + parameters_.header_bytes;
-  event.offset = f.sent;
+  event.offset = from;
   event.route = f.data_route + 1;
-  event.repeated = f.sent < f.sent_max;
-  f.sent += payload;
+  event.repeated = from < f.sent_max;
+  event.since = now_;
+  if (repair) {
+    tcps_[f.tcp].repair = false;
+    f.sent = std::max(f.sent, from + payload);
+  } else {
+    f.sent += payload;
+  }
   ++counters_.data_packets;
   if (event.repeated) ++counters_.repeated_packets;
   counters_.payload_bytes_sent += payload;
@@ -125,16 +140,29 @@ void PacketNetwork::send_packet(Nic& nic, uint32_t flow) {
   ports_[nic.port].data_bytes += event.bytes;
   const uint32_t bytes = event.bytes;
   transmit_now(nic.port, index);
+  if (parameters_.windowed()) {
+    TcpState& tcp = tcps_[f.tcp];
+    if (first) tcp.deadline = now_ + tcp.timeout(parameters_.tcp.timeout_min);
+    if (!f.timer_set) arm_timeout(flow);
+    f.next_send = now_;
+    offer(nic, flow);
+    return;
+  }
   const uint64_t rate = parameters_.control == Control::kDcqcn
                             ? f.dcqcn.rate(now_, since_, parameters_.dcqcn)
                             : ports_[nic.port].bits_per_s;
   f.next_send = now_ + (parameters_.hpcc ? frame_time_hpcc(bytes, rate) : frame_time(bytes, rate));
+  if (first) f.progress_at = now_;
   if (parameters_.retransmit_timeout > 0 && !f.timer_set) arm_timeout(flow);
   offer(nic, flow);
   if (f.done && !may_send(f)) leave_turn(flow);
 }
 
 void PacketNetwork::receive_data(uint32_t index) {
+  if (parameters_.windowed()) {
+    receive_segment(index);
+    return;
+  }
   Event& event = events_[index];
   FlowState& f = flows_[event.flow];
   const uint32_t payload = event.bytes - parameters_.header_bytes;
@@ -175,6 +203,10 @@ void PacketNetwork::receive_ack(uint32_t index) {
   FlowState& f = flows_[event.flow];
   if (f.done) {
     free_event(index);
+    return;
+  }
+  if (parameters_.windowed()) {
+    receive_window_ack(index);
     return;
   }
   if (event.offset > f.acked) {
@@ -226,23 +258,28 @@ void PacketNetwork::leave_turn(uint32_t flow) {
 
 void PacketNetwork::release_flow(uint32_t flow) {
   const FlowState& f = flows_[flow];
-  if (f.done && f.on_the_way == 0 && !f.waiting && !f.in_turn) flows_.give_back(flow);
+  if (f.done && f.on_the_way == 0 && !f.waiting && !f.in_turn) {
+    if (parameters_.windowed()) tcps_.give_back(f.tcp);
+    flows_.give_back(flow);
+  }
 }
 
 void PacketNetwork::arm_timeout(uint32_t flow) {
   const uint32_t index = new_event(EventKind::kTimeout, flow);
   FlowState& f = flows_[flow];
   f.timer_set = true;
-  events_[index].time = std::max(now_, f.progress_at) + parameters_.retransmit_timeout;
-  events_[index].order = order_++;
-  wheel_.push(index);
+  const Picos patience =
+      parameters_.windowed() ? parameters_.tcp.timeout_min : parameters_.retransmit_timeout;
+  const Picos deadline = parameters_.windowed() ? tcps_[f.tcp].deadline : f.progress_at + patience;
+  set_timer(index, deadline > now_ ? deadline : now_ + patience);
 }
 
 void PacketNetwork::timeout(uint32_t flow) {
   FlowState& f = flows_[flow];
   f.timer_set = false;
-  if (f.done) return;
-  if (f.sent > f.acked && now_ - f.progress_at >= parameters_.retransmit_timeout) {
+  if (parameters_.windowed()) {
+    window_timeout(flow);
+  } else if (f.sent > f.acked && now_ - f.progress_at >= parameters_.retransmit_timeout) {
     f.sent = f.acked;
     f.progress_at = now_;
     Nic& nic = nics_[f.nic];

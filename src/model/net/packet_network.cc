@@ -106,10 +106,7 @@ void PacketNetwork::start(const Flow& flow) {
   f.destination = topology_.hosts()[flow.destination];
   f.priority = flow.priority;
   ++counters_.flows_started;
-  const uint32_t event = new_event(EventKind::kFlowStart, index);
-  events_[event].time = flow.start;
-  events_[event].order = order_++;
-  wheel_.push(event);
+  set_timer(new_event(EventKind::kFlowStart, index), flow.start);
 }
 
 void PacketNetwork::advance(Picos until, FlowSink& sink) {
@@ -118,6 +115,10 @@ void PacketNetwork::advance(Picos until, FlowSink& sink) {
   for (;;) {
     const uint32_t index = wheel_.pop(until);
     if (index == kNone) break;
+    if (is_stale(events_[index])) {
+      free_event(index);  // a timer that nobody waits for is not something that happens
+      continue;
+    }
     now_ = events_[index].time;
     order_now_ = events_[index].order;
     ++counters_.events;
@@ -173,7 +174,7 @@ void PacketNetwork::handle(uint32_t index) {
       return;
     }
     case EventKind::kAckTimer:
-      free_event(index);
+      ack_timer(index);
       return;
   }
 }
@@ -206,6 +207,12 @@ void PacketNetwork::free_event(uint32_t index) {
   if (flow == kNone) return;
   --flows_[flow].on_the_way;
   release_flow(flow);
+}
+
+void PacketNetwork::set_timer(uint32_t index, Picos at) {
+  events_[index].time = at;
+  events_[index].order = order_++;
+  wheel_.push(index);
 }
 
 Picos PacketNetwork::time_on(const Port& p, uint32_t bytes) const {

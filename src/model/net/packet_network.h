@@ -13,6 +13,7 @@
 #include "model/net/packet.h"
 #include "model/net/parameters.h"
 #include "model/net/routes.h"
+#include "model/net/tcp.h"
 #include "model/net/topology.h"
 
 namespace cairn::net {
@@ -36,12 +37,16 @@ class PacketNetwork final : public Engine {
  private:
   void build_ports();
   void build_buffers();
+  bool is_stale(const Event& event) const {
+    return event.kind >= EventKind::kTimeout && flows_[event.flow].done;
+  }
   void handle(uint32_t index);
   void arrive(uint32_t index);
 
   // Links.
   uint32_t new_event(EventKind kind, uint32_t flow);
   void free_event(uint32_t index);
+  void set_timer(uint32_t index, Picos at);
   bool busy(const Port& p) const {
     return now_ < p.free_at || (now_ == p.free_at && order_now_ < p.free_order);
   }
@@ -83,7 +88,8 @@ class PacketNetwork final : public Engine {
   void wake(Nic& nic, Picos at);
   // The reference goes on repeating what a flow went back to, even when it turns out to be done.
   bool may_send(const FlowState& f) const {
-    return f.sent < f.bytes && (!f.done || parameters_.hpcc);
+    if (f.done && !parameters_.hpcc) return false;
+    return parameters_.windowed() ? window_allows(f) : f.sent < f.bytes;
   }
   void leave_turn(uint32_t flow);
   void receive_data(uint32_t index);
@@ -92,6 +98,14 @@ class PacketNetwork final : public Engine {
   void release_flow(uint32_t flow);
   void arm_timeout(uint32_t flow);
   void timeout(uint32_t flow);
+
+  // Flows with a window.
+  bool window_allows(const FlowState& f) const;
+  void receive_segment(uint32_t index);
+  void send_ack(uint32_t index, Picos since);
+  void ack_timer(uint32_t index);
+  void receive_window_ack(uint32_t index);
+  void window_timeout(uint32_t flow);
 
   Lane& lane(uint32_t port, uint8_t priority) { return lanes_[port * kPriorities + priority]; }
 
@@ -112,6 +126,7 @@ class PacketNetwork final : public Engine {
   std::vector<Nic> nics_;  // one per port of a host
   std::vector<uint32_t> nic_of_port_;
   Pool<FlowState> flows_;
+  Pool<TcpState> tcps_;         // only with a window
   std::vector<uint32_t> hops_;  // paths, one after the other
   std::map<std::vector<uint32_t>, uint32_t> path_at_;
   std::vector<uint16_t> next_source_port_;  // by node

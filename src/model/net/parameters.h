@@ -107,7 +107,7 @@ struct Parameters {
   // Of rate-controlled flows: how long after a NACK the same gap may be told again, and how long
   // without progress until everything unacknowledged is sent again; 0 means never.
   Picos nack_interval = 500 * kMicrosecond;
-  Picos retransmit_timeout = 4 * kMillisecond;
+  Picos retransmit_timeout = 100 * kMillisecond;
 
   // Counters over time have bins of this width; 0 keeps none.
   Picos bin = 0;
