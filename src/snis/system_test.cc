@@ -31,20 +31,35 @@ std::vector<Request> drawn(const char* name, uint64_t each, uint32_t targets, ui
   return requests;
 }
 
+void expect_fixed_point_is_coupled(const System& system, const char* trace) {
+  ASSERT_FALSE(check(system));
+  const SystemModels models(system);
+  const std::vector<Request> requests = drawn(trace, 150, 2, 3);
+  LocalStorage storage(models, requests);
+  Iterations run(models, requests, storage, {.until = Until::kUnchanged, .iterations = 400});
+  while (!run.done()) run.advance();
+  ASSERT_TRUE(run.unchanged());
+  const Iteration coupled = run_coupled(models, requests);
+  EXPECT_EQ(coupled.times, run.last().times);
+  EXPECT_EQ(coupled.network.data_packets, run.last().network.data_packets);
+  EXPECT_EQ(run.steps().back().metrics.unfinished, 0U);
+}
+
 TEST(SnisSystem, ModelsOfDriveAndNetworkReachTheCoupledLoop) {
-  for (const char* name : {"F_t_h", "F_s_m"}) {
-    const System system = small_system(2, 3);
-    ASSERT_FALSE(check(system));
-    const SystemModels models(system);
-    const std::vector<Request> requests = drawn(name, 150, 2, 3);
-    LocalStorage storage(models, requests);
-    Iterations run(models, requests, storage, {.until = Until::kUnchanged, .iterations = 400});
-    while (!run.done()) run.advance();
-    ASSERT_TRUE(run.unchanged());
-    const Iteration coupled = run_coupled(models, requests);
-    EXPECT_EQ(coupled.times, run.last().times) << name;
-    EXPECT_EQ(coupled.network, run.last().network) << name;
-    EXPECT_EQ(run.steps().back().metrics.unfinished, 0U);
+  for (const char* trace : {"F_t_h", "F_s_m"}) {
+    SCOPED_TRACE(trace);
+    expect_fixed_point_is_coupled(small_system(2, 3), trace);
+  }
+}
+
+TEST(SnisSystem, EveryKindOfNetworkReachesTheCoupledLoop) {
+  System fluid = small_system(2, 3);
+  fluid.network.mode = net::Mode::kFluid;
+  expect_fixed_point_is_coupled(fluid, "F_t_h");
+  for (const net::Control control : {net::Control::kDctcp, net::Control::kCubic}) {
+    System tcp = small_system(2, 3);
+    tcp.network = net::tcp_parameters(control);
+    expect_fixed_point_is_coupled(tcp, "F_t_h");
   }
 }
 
