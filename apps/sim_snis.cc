@@ -193,7 +193,6 @@ class SimSnisCommand final : public Command {
     bool resuming = state.has_value();
     while (!iterations.done()) {
       const auto number = static_cast<uint32_t>(iterations.steps().size());
-      const double total = options_.iterations;
       if (resuming) {
         Attempt<std::optional<snis::Iteration>> kept = state->load(number);
         if (!kept) return std::unexpected(kept.error());
@@ -202,15 +201,27 @@ class SimSnisCommand final : public Command {
           continue;
         }
         resuming = false;
-        progress.begin_at(number / total);
+        progress.begin_at(part_done(iterations, load, 0));
       }
       iterations.advance([&](double part) {
-        progress.show((number + part) / total, fmt::format("iteration {}", number));
+        progress.show(part_done(iterations, load, part), fmt::format("iteration {}", number));
       });
       if (!state) continue;
       if (Attempt<void> saved = state->save(number, iterations.last()); !saved) return saved;
     }
     return {};
+  }
+
+  // How far all iterations are while `part` of one is done. Until nothing moves, what counts is how
+  // long a beginning of the trace no longer does.
+  double part_done(const snis::Iterations& iterations, const SnisLoad& load, double part) const {
+    const std::vector<snis::Step>& steps = iterations.steps();
+    if (options_.until != snis::Until::kUnchanged) {
+      return (static_cast<double>(steps.size()) + part) / options_.iterations;
+    }
+    if (steps.empty() || !steps.back().movement) return 0;
+    const auto last = static_cast<double>(std::max<snis::Nanos>(load.requests.back().arrival, 1));
+    return std::min(1.0, static_cast<double>(steps.back().movement->first_ns) / last);
   }
 
   Attempt<void> write(const SnisOutcome& outcome, const snis::Times& times) const {
