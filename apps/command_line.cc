@@ -41,6 +41,7 @@ class CommandLine {
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
     add(bench, "flash", "how fast the flash model is", make_bench_flash);
+    add(bench, "net", "how fast the network model is", make_bench_net);
     add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
         make_bench_rocksdb);
     CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");
@@ -52,6 +53,7 @@ class CommandLine {
     add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
     add(sim, "snis", "drives and a network, simulated until they agree", make_sim_snis);
     add(sim, "plan", "how many drives, boxes and links a load needs", make_sim_plan);
+    add(sim, "net", "a load on a modelled network", make_sim_net);
     add(sim, "check", "the models against a reference", make_sim_check);
     CLI::App& config = group(root_, "config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/flash_speed.h"
 
-#include <ctime>
-
+#include "bench/cpu_clock.h"
 #include "model/flash/precondition.h"
 
 namespace cairn::bench {
@@ -13,12 +12,6 @@ using flash::Completion;
 using flash::FlashModel;
 using flash::Parameters;
 using flash::Synthetic;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Table I of the SNIS paper, 1 TiB of flash, as the reference's speed was measured.
 Parameters table_one() {

@@ -10,6 +10,7 @@
 #include "apps/files.h"
 #include "apps/sim/flash_profile.h"
 #include "apps/sim/mqsim_config.h"
+#include "apps/sim/net_topology.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -23,12 +24,6 @@ constexpr const char* kProfile = "snis-authors";
 std::string meaning(const std::string& name) {
   const Attempt<std::string> text = read_file(name, kConfigMax);
   return text ? *text : name;
-}
-
-Attempt<net::Topology> load_topology(const std::string& name) {
-  std::expected<net::Topology, std::string> named = net::named_topology(name);
-  if (!named) return refuse(fmt::format("--network: {}", named.error()));
-  return std::move(*named);
 }
 
 }  // namespace
@@ -46,7 +41,8 @@ void add_system_options(CLI::App& app, SnisSystemOptions& options) {
             text(options.config));
   add_number(app, "--precondition P", options.precondition_percent, 0, 100,
              "percent of each drive written before the run (0: new)");
-  add_value(app, "--network NAME", "star:N, leaf-spine:LxHxS, clos256 (the default)",
+  add_value(app, "--network NAME",
+            "star:N, leaf-spine:LxHxS, clos256 (the default), or a TOML file",
             text(options.network));
   add_value(app, "--transport NAME", "how hosts send: dcqcn (the default), pfc, dctcp, cubic",
             [&options](const std::string& name) -> Attempt<void> {
@@ -96,7 +92,7 @@ Attempt<SnisSystem> load_system(const SnisSystemOptions& options) {
   const Attempt<flash::Parameters> drive = load_drive(options);
   if (!drive) return std::unexpected(drive.error());
   Attempt<net::Topology> topology = load_topology(options.network);
-  if (!topology) return std::unexpected(topology.error());
+  if (!topology) return refuse(fmt::format("--network: {}", topology.error().text));
   const Attempt<net::Parameters> transport = load_transport(options);
   if (!transport) return std::unexpected(transport.error());
   if (topology->hosts().size() < 2) return refuse("--network: there must be at least two hosts");

@@ -60,6 +60,9 @@ class EventWheel {
     return index;
   }
 
+  // The event after the one that was popped last, if it is as near as that is known.
+  uint32_t following() const { return open_at_ < open_.size() ? open_[open_at_] : kNone; }
+
  private:
   static constexpr int kShift = 11;  // 2 ns: a few events per bucket in a busy network
   static constexpr int64_t kBuckets = 1 << 14;

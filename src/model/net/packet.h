@@ -26,8 +26,8 @@ enum class EventKind : uint8_t {
   kAckTimer,  // of `flow`: an acknowledgement that was held back
 };
 
-// A frame on its way, or a timer: an event either way.
-struct Event {
+// A frame on its way, or a timer: an event either way. One cache line.
+struct alignas(64) Event {
   Picos time = 0;
   uint64_t order = 0;
   uint32_t next = 0;
@@ -47,7 +47,7 @@ struct Event {
 static_assert(sizeof(Event) == 64);
 
 // One direction of a link, seen from where it begins.
-struct Port {
+struct alignas(64) Port {
   uint32_t node = 0;
   uint32_t peer = 0;
   bool at_switch = false;

@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kStreamsPerNode = 6;
 constexpr uint64_t kStreamsBefore = 2;
 
+constexpr double kHeadroomMax = 1U << 30;  // more than any buffer has
+
 }  // namespace
 
 PacketNetwork::PacketNetwork(const Topology& topology, const Parameters& parameters)
@@ -84,7 +86,8 @@ void PacketNetwork::build_buffers() {
                              static_cast<double>(kSecond);
     const uint32_t extra = parameters_.pfc.headroom_extra_bytes.value_or(
         3 * parameters_.frame_bytes_max() + parameters_.pause_bytes + parameters_.ack_bytes);
-    p.headroom_bytes = static_cast<uint32_t>(in_flight * parameters_.pfc.headroom_delays) + extra;
+    const double wanted = in_flight * parameters_.pfc.headroom_delays + extra;
+    p.headroom_bytes = static_cast<uint32_t>(std::min(wanted, kHeadroomMax));
     SharedBuffer& buffer = shared_[shared];
     const uint32_t kept = p.headroom_bytes + parameters_.pfc.reserve_bytes;
     buffer.for_sharing -= std::min(buffer.for_sharing, kept);
@@ -122,12 +125,28 @@ void PacketNetwork::advance(Picos until, FlowSink& sink) {
     now_ = events_[index].time;
     order_now_ = events_[index].order;
     ++counters_.events;
+    fetch_ahead();
     handle(index);
   }
   // Everything of this moment has happened: nothing that is due now is still being sent.
   order_now_ = order_;
   if (until != kNever) now_ = until;
   sink_ = nullptr;
+}
+
+// What the next event will look at is on its way to the cache while this one is handled.
+void PacketNetwork::fetch_ahead() const {
+  const uint32_t next = wheel_.following();
+  if (next == kNone) return;
+  const Event& event = events_[next];
+  const Port& p = ports_[event.port];
+  __builtin_prefetch(&p.free_at);
+  if (event.kind == EventKind::kPortFree && p.at_switch) {
+    const Lane& waiting = lanes_[event.port * kPriorities + p.last_priority];
+    if (!waiting.queue.empty()) __builtin_prefetch(&events_[waiting.queue.head]);
+  } else if (event.kind <= EventKind::kNack && p.to_switch) {
+    __builtin_prefetch(&ports_[hops_[event.route]].free_at);
+  }
 }
 
 void PacketNetwork::handle(uint32_t index) {

@@ -40,6 +40,7 @@ class PacketNetwork final : public Engine {
   bool is_stale(const Event& event) const {
     return event.kind >= EventKind::kTimeout && flows_[event.flow].done;
   }
+  void fetch_ahead() const;
   void handle(uint32_t index);
   void arrive(uint32_t index);
 
