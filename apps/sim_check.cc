@@ -11,6 +11,7 @@
 #include "apps/output.h"
 #include "apps/sim/flash_check.h"
 #include "apps/sim/net_check.h"
+#include "apps/sim/snis_check.h"
 #include "apps/table.h"
 
 #ifndef CAIRN_REFERENCE_FOLDER
@@ -30,9 +31,11 @@ class SimCheckCommand final : public Command {
  public:
   explicit SimCheckCommand(CLI::App& app) {
     options_.reference_folder = CAIRN_REFERENCE_FOLDER;
-    app.add_option("FILE", paths_,
-                   "reference tables: of flash micro cases (.json), open and closed loop, garbage "
-                   "collection, per request (.csv, .csv.gz); of networks runs.csv or its folder")
+    app.add_option(
+           "FILE", paths_,
+           "reference tables: of flash micro cases (.json), open and closed loop, garbage "
+           "collection, per request (.csv, .csv.gz); of networks runs.csv or its folder; of "
+           "both together convergence.csv or its folder")
         ->required();
     add_value(app, "--reference FOLDER", "where configs.json and traces/ are, if not beside FILE",
               [this](const std::string& text) -> Attempt<void> {
@@ -48,9 +51,9 @@ class SimCheckCommand final : public Command {
                 "what workloads are drawn from that the reference does not list");
     add_switch(app, "--all", all_, "print every number, not only those outside their tolerance");
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(
-        app, {"cairn sim check tests/data/mqsim/d_micro_golden.json",
-              "cairn sim check tests/data/mqsim/*.csv --all", "cairn sim check tests/data/net"});
+    set_examples(app, {"cairn sim check tests/data/mqsim/d_micro_golden.json",
+                       "cairn sim check tests/data/mqsim/*.csv --all",
+                       "cairn sim check tests/data/net", "cairn sim check tests/data/snis"});
   }
 
   Attempt<int> run() override {
@@ -69,6 +72,7 @@ class SimCheckCommand final : public Command {
 
  private:
   Attempt<std::vector<Comparison>> check(const std::string& path) const {
+    if (is_snis_reference(path)) return check_snis_file(path);
     if (!is_net_reference(path)) return check_flash_file(path, options_);
     return check_net_file(path, {.seed = seed_ == 0 ? 1 : static_cast<uint32_t>(seed_)});
   }

@@ -174,6 +174,7 @@ std::map<std::string, Take> keys_of(Parameters& p, std::string& name) {
       {"dram_tcl_ns", time(p.dram_tcl_ns)},
       {"dram_trp_ns", time(p.dram_trp_ns)},
       {"write_back_pages", count(p.write_back_pages)},
+      {"cache_evicts_dirty_only", flag(p.cache_evicts_dirty_only)},
       {"ideal_mapping", flag(p.ideal_mapping)},
       {"mapping_cache_bytes", size(p.mapping_cache_bytes)},
       {"spread", spread(p)},
