@@ -13,8 +13,8 @@
 #include "apps/sim/net_topology.h"
 #include "apps/table.h"
 #include "apps/words.h"
-#include "base/rng.h"
 #include "model/net/network.h"
+#include "model/net/workload.h"
 
 namespace cairn::apps {
 
@@ -95,23 +95,8 @@ class SimNetCommand final : public Command {
   std::vector<net::Flow> flows() const {
     const auto hosts = static_cast<uint32_t>(topology_.hosts().size());
     const auto bytes = static_cast<uint64_t>(bytes_);
-    std::vector<net::Flow> all;
-    if (incast_) {
-      for (uint32_t i = 1; i < hosts; ++i) {
-        all.push_back({.tag = i, .source = i, .destination = 0, .bytes = bytes});
-      }
-      return all;
-    }
-    // A circle through all hosts in random order: nobody sends to itself.
-    Rng rng(static_cast<uint64_t>(seed_));
-    std::vector<uint32_t> order(hosts);
-    for (uint32_t i = 0; i < hosts; ++i) order[i] = i;
-    for (uint32_t i = hosts - 1; i > 0; --i) std::swap(order[i], order[rng.below(i + 1)]);
-    for (uint32_t i = 0; i < hosts; ++i) {
-      all.push_back(
-          {.tag = i, .source = order[i], .destination = order[(i + 1) % hosts], .bytes = bytes});
-    }
-    return all;
+    return incast_ ? net::incast(hosts, bytes, 0)
+                   : net::permutation(hosts, bytes, 0, static_cast<uint64_t>(seed_));
   }
 
   static uint64_t deepest(const net::Counters& k) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/net_speed.h"
 
-#include <numeric>
-
 #include "base/rng.h"
 #include "bench/cpu_clock.h"
 #include "model/net/network.h"
+#include "model/net/workload.h"
 
 namespace cairn::bench {
 
@@ -36,21 +35,6 @@ Run run(const net::Parameters& parameters, const std::vector<net::Flow>& flows) 
           static_cast<double>(k.link_packets), static_cast<double>(k.events)};
 }
 
-// Every host sends to one other, and receives from one.
-std::vector<net::Flow> permutation() {
-  constexpr uint32_t kHosts = 256;
-  Rng rng(1);
-  std::vector<uint32_t> order(kHosts);
-  std::iota(order.begin(), order.end(), 0);
-  for (uint32_t i = kHosts - 1; i > 0; --i) std::swap(order[i], order[rng.below(i + 1)]);
-  std::vector<net::Flow> flows;
-  for (uint32_t i = 0; i < kHosts; ++i) {
-    flows.push_back(
-        {.tag = i, .source = order[i], .destination = order[(i + 1) % kHosts], .bytes = 1'000'000});
-  }
-  return flows;
-}
-
 // Small flows between random hosts, a new one every microsecond.
 std::vector<net::Flow> arrivals() {
   Rng rng(2);
@@ -74,7 +58,7 @@ constexpr double kReferencePackets = 24'502;
 void bench_net(const NetSpeedOptions& options, Report& report) {
   Measurement packets{.name = "net_clos256", .unit = "packets/s"};
   Measurement fluid{.name = "net_fluid", .unit = "flows/s"};
-  const std::vector<net::Flow> all_hosts = permutation();
+  const std::vector<net::Flow> all_hosts = net::permutation(256, 1'000'000, 0, 1);
   const std::vector<net::Flow> small = arrivals();
   for (int round = 0; round < options.rounds; ++round) {
     if (options.progress) options.progress("network model");

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <numeric>
 #include <string_view>
+#include <tuple>
 
 #include "apps/words.h"
 #include "base/rng.h"
+#include "model/net/workload.h"
 
 namespace cairn::apps {
 
@@ -113,25 +114,6 @@ Attempt<std::vector<Flow>> listed_flows(const json& list, const net::Topology& t
   return flows;
 }
 
-std::vector<Flow> permutation(uint32_t hosts, uint64_t bytes, Rng& rng) {
-  std::vector<uint32_t> to(hosts);
-  std::iota(to.begin(), to.end(), 0);
-  const auto moves_all = [&] {
-    for (uint32_t i = 0; i < hosts; ++i) {
-      if (to[i] == i) return false;
-    }
-    return true;
-  };
-  do {
-    for (uint32_t i = hosts - 1; i > 0; --i) std::swap(to[i], to[rng.below(i + 1)]);
-  } while (!moves_all());
-  std::vector<Flow> flows;
-  for (uint32_t i = 0; i < hosts; ++i) {
-    flows.push_back({.source = i, .destination = to[i], .bytes = bytes, .start = kStart});
-  }
-  return flows;
-}
-
 // Host 0 is the target; initiators are in other pods.
 std::vector<Flow> requests(const Trace& trace, uint32_t count, uint32_t hosts, Rng& rng) {
   std::vector<uint32_t> initiators;
@@ -172,9 +154,7 @@ Attempt<NetRun> incast(const std::string& name, uint32_t senders, const json* li
   }
   if (bytes == 0) return refuse("neither its name nor fct_per_flow.json tells the size of a flow");
   // Also those that the reference lists not, because they never finished.
-  for (uint32_t i = 1; i <= senders; ++i) {
-    run.flows.push_back({.source = i, .destination = 0, .bytes = bytes, .start = start});
-  }
+  run.flows = net::incast(senders + 1, bytes, start);
   return run;
 }
 
@@ -187,16 +167,16 @@ Attempt<NetRun> clos(const std::string& name, uint32_t flows, const json* list, 
     return run;
   }
   run.drawn = true;
-  Rng rng(seed);
   const auto hosts = static_cast<uint32_t>(run.topology.hosts().size());
   if (name.contains("perm")) {
     const uint64_t bytes = bytes_in(name);
     if (bytes == 0) return refuse("its name does not tell the size of a flow");
-    run.flows = permutation(hosts, bytes, rng);
+    run.flows = net::permutation(hosts, bytes, kStart, seed);
     return run;
   }
   for (const Trace& trace : kTableTwo) {
     if (!name.contains(trace.tag)) continue;
+    Rng rng(seed);
     run.flows = requests(trace, flows, hosts, rng);
     return run;
   }

@@ -41,8 +41,7 @@ struct alignas(64) Event {
   uint32_t bytes = 0;   // on the wire
   uint64_t offset = 0;  // of the first payload byte; of an acknowledgement, the next expected
   uint32_t route = 0;   // index of the port it leaves the next node through
-  uint32_t acked_packets = 0;
-  Picos since = 0;  // when the host sent the data; when a wake-up was asked for
+  Picos since = 0;      // when the host sent the data; when a wake-up was asked for
 };
 static_assert(sizeof(Event) == 64);
 
@@ -74,6 +73,7 @@ struct alignas(64) Port {
   uint32_t threshold_shift = 0;
   uint32_t shared = 0;  // index of the switch's buffer
 
+  uint32_t queue_bytes_max = 0;
   uint64_t packets = 0;
   uint64_t bytes = 0;
   uint64_t data_bytes = 0;

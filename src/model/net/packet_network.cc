@@ -142,7 +142,7 @@ void PacketNetwork::fetch_ahead() const {
   const Port& p = ports_[event.port];
   __builtin_prefetch(&p.free_at);
   if (event.kind == EventKind::kPortFree && p.at_switch) {
-    const Lane& waiting = lanes_[event.port * kPriorities + p.last_priority];
+    const Lane& waiting = lanes_[p.last_priority * ports_.size() + event.port];
     if (!waiting.queue.empty()) __builtin_prefetch(&events_[waiting.queue.head]);
   } else if (event.kind <= EventKind::kNack && p.to_switch) {
     __builtin_prefetch(&ports_[hops_[event.route]].free_at);
@@ -312,6 +312,7 @@ const Counters& PacketNetwork::counters() const {
     counters_.ports[i].packets = ports_[i].packets;
     counters_.ports[i].bytes = ports_[i].bytes;
     counters_.ports[i].data_bytes = ports_[i].data_bytes;
+    counters_.ports[i].queue_bytes_max = ports_[i].queue_bytes_max;
     counters_.link_packets += ports_[i].packets;
   }
   return counters_;

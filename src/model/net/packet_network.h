@@ -74,7 +74,6 @@ class PacketNetwork final : public Engine {
   }
   void send_pfc(uint32_t port, EventKind kind, uint8_t priority);
   void leave_switch(uint32_t port, uint32_t index);
-  void release_buffer(uint32_t port, uint32_t bytes, uint8_t priority);
   bool should_mark(const Port& out, uint32_t waiting, const Event& event);
   void switch_send(uint32_t port);
   void drop(uint32_t port, uint32_t index);
@@ -108,7 +107,8 @@ class PacketNetwork final : public Engine {
   void receive_window_ack(uint32_t index);
   void window_timeout(uint32_t flow);
 
-  Lane& lane(uint32_t port, uint8_t priority) { return lanes_[port * kPriorities + priority]; }
+  // Lanes of one priority lie together: most networks use few.
+  Lane& lane(uint32_t port, uint8_t priority) { return lanes_[priority * ports_.size() + port]; }
 
   const Topology topology_;
   const Parameters parameters_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packet engine inside a switch: a shared buffer, PAUSE by what came in, marks by what waits.
+#include <algorithm>
+
 #include "base/rng.h"
 #include "model/net/packet_network.h"
 
@@ -23,9 +25,7 @@ void PacketNetwork::forward(uint32_t index) {
   }
   event.enter = in;
   leaving.egress_bytes += event.bytes;
-  if (leaving.egress_bytes > counters_.ports[out].queue_bytes_max) {
-    counters_.ports[out].queue_bytes_max = leaving.egress_bytes;
-  }
+  p.queue_bytes_max = std::max(p.queue_bytes_max, leaving.egress_bytes);
   if (counters_.bin > 0) {
     counters_.ports[out].queue_bytes.raise(now_, counters_.bin, leaving.egress_bytes);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -85,13 +86,22 @@ void Routes::rank_by_hosts() {
   for (size_t i = 0; i < hops.size(); ++i) rank_[i] = (uint64_t{hops[i]} << 32) + i;
 }
 
-// Switches near a root are high: this connects everything in every graph.
+// Switches near a root are high: this connects everything in every graph. Switches that only hosts
+// connect have roots of their own.
 void Routes::rank_by_root() {
-  const auto highest = static_cast<uint32_t>(std::ranges::max_element(rank_) - rank_.begin());
-  const auto hops = hops_from(topology_, ports_of_, port_node_, {highest});
-  for (size_t i = 0; i < hops.size(); ++i) {
-    const bool end = !topology_.nodes()[i].is_switch;
-    rank_[i] = end ? i : (uint64_t{UINT32_MAX - hops[i]} << 32) + i;
+  std::vector<uint32_t> by_height;
+  for (uint32_t i = 0; i < rank_.size(); ++i) {
+    if (topology_.nodes()[i].is_switch) by_height.push_back(i);
+  }
+  std::ranges::sort(by_height, std::greater{}, [this](uint32_t node) { return rank_[node]; });
+  for (size_t i = 0; i < rank_.size(); ++i) rank_[i] = i;
+  for (const uint32_t root : by_height) {
+    if (rank_[root] != root) continue;  // reached from another
+    const auto hops = hops_from(topology_, ports_of_, port_node_, {root});
+    for (size_t i = 0; i < hops.size(); ++i) {
+      if (hops[i] == UINT32_MAX || !topology_.nodes()[i].is_switch) continue;
+      rank_[i] = (uint64_t{UINT32_MAX - hops[i]} << 32) + i;
+    }
   }
   for (Distances& d : distances_) d = {};
 }

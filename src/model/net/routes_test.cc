@@ -105,6 +105,28 @@ bool has_circle(const std::map<uint32_t, std::vector<uint32_t>>& follows) {
   return false;
 }
 
+TEST(Routes, SwitchesThatOnlyHostsConnectAreReached) {
+  // Two rings without a way between them; each host has a link to both.
+  Topology t;
+  std::vector<uint32_t> rings[2];
+  for (auto& ring : rings) {
+    for (int i = 0; i < 5; ++i) ring.push_back(t.add_switch("s"));
+    for (int i = 0; i < 5; ++i) t.connect(ring[i], ring[(i + 1) % 5], {});
+  }
+  for (int i = 0; i < 5; ++i) {
+    const uint32_t host = t.add_host("h");
+    t.connect(host, rings[0][i], {});
+    t.connect(host, rings[1][(i * 2) % 5], {});
+  }
+  ASSERT_FALSE(t.problem());
+  Routes routes(t, 0);
+  for (const uint32_t from : t.hosts()) {
+    for (const uint32_t to : t.hosts()) {
+      if (from != to) EXPECT_EQ(routes.peer_of(path(routes, {from, to, 1, 2}).back()), to);
+    }
+  }
+}
+
 TEST(Routes, PortsNeverWaitInACircle) {
   Rng rng(7);
   for (int round = 0; round < 200; ++round) {

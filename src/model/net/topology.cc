@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace cairn::net {
@@ -75,8 +76,9 @@ std::optional<std::string> Topology::problem() const {
     neighbours[link.a].push_back(link.b);
     neighbours[link.b].push_back(link.a);
   }
-  // Switches are shared, so one host that reaches all of them speaks for all that it reaches;
-  // hosts with several links may still join parts that are not connected otherwise.
+  // Where every host has one link, what one reaches the others reach as well.
+  const bool single_links =
+      std::ranges::all_of(hosts_, [&](uint32_t host) { return neighbours[host].size() == 1; });
   for (const uint32_t from : hosts_) {
     const std::vector<bool> seen = reached(*this, neighbours, from);
     for (const uint32_t to : hosts_) {
@@ -85,11 +87,7 @@ std::optional<std::string> Topology::problem() const {
                            nodes_[to].name);
       }
     }
-    if (neighbours[from].size() == 1 && nodes_[neighbours[from][0]].is_switch) {
-      bool single = true;
-      for (const uint32_t host : hosts_) single = single && neighbours[host].size() == 1;
-      if (single) break;
-    }
+    if (single_links) break;
   }
   return std::nullopt;
 }
@@ -97,8 +95,9 @@ std::optional<std::string> Topology::problem() const {
 Topology star(uint32_t hosts, LinkSpeed speed) {
   Topology t;
   const uint32_t middle = t.add_switch("switch");
-  for (uint32_t i = 0; i < hosts; ++i)
+  for (uint32_t i = 0; i < hosts; ++i) {
     t.connect(middle, t.add_host(fmt::format("host{}", i)), speed);
+  }
   return t;
 }
 
