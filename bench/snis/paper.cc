@@ -228,11 +228,12 @@ class Presentation {
         snis::run_coupled(snis::SystemModels(small), heavy()->requests).network;
     chart("snis-pause-F_t_h", svg(snis::pause_chart(paused)), "Switches with 1 MiB of buffer");
     chart("snis-rate-paused-F_t_h", svg(snis::rate_chart(paused)), "Switches with 1 MiB of buffer");
-    page_.paragraph(fmt::format(
-        "With 12 MiB of buffer DCQCN keeps queues below every threshold: {} PAUSE frames. With 1 "
-        "MiB there are {} at hosts and {} at switches.",
-        usual.pauses_at_hosts + usual.pauses_at_switches, paused.pauses_at_hosts,
-        paused.pauses_at_switches));
+    page_.paragraph(
+        fmt::format("With 12 MiB of buffer in a switch no queue reaches a threshold: {} PAUSE "
+                    "frames. With 1 MiB "
+                    "there are {} at hosts and {} at switches.",
+                    usual.pauses_at_hosts + usual.pauses_at_switches, paused.pauses_at_hosts,
+                    paused.pauses_at_switches));
   }
 
   void show_truth() {

@@ -83,6 +83,18 @@ class SimSsd(support.CliTest):
         self.assertEqual(self.on_terminal(*self.LONG, "--json"), "")
         self.run_ok(*self.LONG[:-1], "20000")
 
+    def test_a_trace_of_any_format_is_replayed(self):
+        self.write("t.log", "fio version 3 iolog\n5 /d/a add\n9 /d/a read 4096 8192\n"
+                            "29 /d/a write 0 512\n")
+        text = self.run_ok("sim", "ssd", "--trace", "t.log", "--time-scale", "2", "--json",
+                           "--csv", "times.csv")
+        self.assertEqual(json.loads(text)["requests"], 2)
+        rows = (self.folder / "times.csv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(sorted(row.rsplit(",", 2)[0] for row in rows[1:]),
+                         ["0,8,16,R", "40000,0,1,W"])
+        result = self.run_cairn("sim", "ssd", "--trace", "t.log", "--format", "mqsim")
+        self.expect_sentence(result, 1, "'t.log', line 2, field sectors")
+
     def test_a_report_that_cannot_be_written_is_told(self):
         result = self.run_cairn("sim", "ssd", "--synthetic", "read", "--requests", "10", "--html",
                                 "/proc/no/report.html")
