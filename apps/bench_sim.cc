@@ -9,9 +9,11 @@
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/sim/flash_profile.h"
+#include "apps/sim/snis_system.h"
 #include "bench/flash_speed.h"
 #include "bench/live_drive.h"
 #include "bench/net_speed.h"
+#include "bench/snis/paper.h"
 
 namespace cairn::apps {
 
@@ -24,7 +26,7 @@ class BenchSimCommand final : public Command {
     add_integer(app, "--rounds N", rounds_, {.min = 1, .max = 1000},
                 "how often each is measured (3); medians count");
     add_number(app, "--seconds S", seconds_, 0.01, 3600, "length of a job on a live drive (1)");
-    add_only(app, only_, {"flash", "net", "live"});
+    add_only(app, only_, {"flash", "net", "snis", "live"});
     set_examples(app, {"cairn bench sim", "cairn bench sim --only flash --rounds 9 --json"});
   }
 
@@ -35,6 +37,14 @@ class BenchSimCommand final : public Command {
     }
     if (wants("net")) {
       bench::bench_net({.rounds = rounds_, .progress = progress_on_terminal()}, report);
+    }
+    if (wants("snis")) {
+      Attempt<SnisSystem> system = load_system({});
+      if (!system) return std::unexpected(system.error());
+      bench::snis_paper::bench_snis({.system = std::move(system->system),
+                                     .only = {"F_t_h"},
+                                     .progress = progress_on_terminal()},
+                                    report);
     }
     if (wants("live")) {
       if (const Attempt<void> done = measure_live(report); !done) {

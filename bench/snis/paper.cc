@@ -118,10 +118,39 @@ Found run_trace(const PaperTrace& row, const Options& options) {
   return found;
 }
 
+std::vector<Found> run_traces(const Options& options) {
+  std::vector<Found> all;
+  for (const PaperTrace& row : trace::paper_traces()) {
+    const bool wanted =
+        options.only.empty() || std::ranges::find(options.only, row.name) != options.only.end();
+    if (!wanted) continue;
+    if (options.progress) options.progress(row.name);
+    all.push_back(run_trace(row, options));
+  }
+  return all;
+}
+
+void put_numbers(const std::vector<Found>& all, const Options& options, Report& report) {
+  uint64_t apart = 0;
+  for (const Found& found : all) {
+    const PaperTrace& row = *found.row;
+    Measurement measured{.name = row.name, .unit = "cpu s", .samples = {found.cpu_seconds}};
+    measured.extras = {{"stable_at", found.stable_at.value_or(-1)},
+                       {"paper_stable_at", row.converged_at},
+                       {"fixed_point_iterations", static_cast<double>(found.fixed_iterations)}};
+    report.add(std::move(measured));
+    if (row.name == kHeavy) report.add_ratio("snis_heavy_s", found.cpu_seconds);
+    apart += found.fixed ? found.fixed->requests : 0;
+  }
+  if (options.fixed_points && !all.empty()) {
+    report.add_ratio("coupled_vs_iterated_differences", static_cast<double>(apart));
+  }
+}
+
 class Presentation {
  public:
-  Presentation(const std::vector<Found>& all, const Options& options)
-      : all_(all),
+  Presentation(std::vector<Found> all, const Options& options)
+      : all_(std::move(all)),
         options_(options),
         page_("SNIS in Cairn",
               "The evaluation of \"SNIS: Storage-Network Iterative Simulation for Disaggregated "
@@ -144,6 +173,7 @@ class Presentation {
     if (options_.wants("5")) show_throughput();
     if (options_.wants("6")) show_network();
     if (options_.figures.empty()) show_truth();
+    put_numbers(all_, options_, paper_.report);
     paper_.html = page_.html();
     return std::move(paper_);
   }
@@ -167,12 +197,6 @@ class Presentation {
            pair(write.gbps, row.write_gbps, 2),
            fmt::format("{} ({})", found.stable_at ? fmt::format("{}", *found.stable_at) : "-",
                        row.converged_at)});
-      Measurement measured{.name = row.name, .unit = "cpu s", .samples = {found.cpu_seconds}};
-      measured.extras = {{"stable_at", found.stable_at.value_or(-1)},
-                         {"paper_stable_at", row.converged_at},
-                         {"fixed_point_iterations", static_cast<double>(found.fixed_iterations)}};
-      paper_.report.add(std::move(measured));
-      if (row.name == kHeavy) paper_.report.add_ratio("snis_heavy_s", found.cpu_seconds);
     }
     page_.table({"ours (paper)", "read KB", "write KB", "read gap us", "write gap us", "read Gb/s",
                  "write Gb/s", "stable at"},
@@ -243,7 +267,6 @@ class Presentation {
         "of events over both models, which the iteration approaches: each pass makes a longer "
         "beginning exact.");
     std::vector<std::vector<std::string>> rows;
-    uint64_t apart = 0;
     for (const Found& found : all_) {
       std::vector<std::string> row = {found.row->name};
       for (const snis::Beside& each : snis::beside(found.at_stop, found.coupled.metrics)) {
@@ -254,16 +277,12 @@ class Presentation {
       row.push_back(found.fixed ? fmt::format("{}", found.fixed_iterations) : "-");
       row.push_back(found.fixed ? fmt::format("{}", found.fixed->requests) : "-");
       rows.push_back(std::move(row));
-      apart += found.fixed ? found.fixed->requests : 0;
     }
     std::vector<std::string> heading = {"where the paper stops"};
     for (const snis::Beside& each : snis::beside({}, {})) heading.push_back(each.name);
     heading.insert(heading.end(), {"requests that differ", "by at most us",
                                    "iterations until unchanged", "then differ"});
     page_.table(heading, rows);
-    if (options_.fixed_points) {
-      paper_.report.add_ratio("coupled_vs_iterated_differences", static_cast<double>(apart));
-    }
   }
 
   void chart(std::string name, std::string svg, const std::string& caption) {
@@ -271,7 +290,7 @@ class Presentation {
     paper_.charts.push_back({std::move(name), std::move(svg)});
   }
 
-  const std::vector<Found>& all_;
+  const std::vector<Found> all_;
   const Options& options_;
   report::Page page_;
   Paper paper_{.report = Report("paper_snis"), .html = {}, .charts = {}};
@@ -292,17 +311,13 @@ bool Options::wants(std::string_view figure) const {
 }
 
 Paper bench_paper(const Options& options) {
-  std::vector<Found> all;
   // Figure 2 alone needs no trace.
-  if (options.figures == std::vector<std::string>{"2"}) return Presentation(all, options).show();
-  for (const PaperTrace& row : trace::paper_traces()) {
-    const bool wanted =
-        options.only.empty() || std::ranges::find(options.only, row.name) != options.only.end();
-    if (!wanted) continue;
-    if (options.progress) options.progress(row.name);
-    all.push_back(run_trace(row, options));
-  }
-  return Presentation(all, options).show();
+  const bool needs_traces = options.figures != std::vector<std::string>{"2"};
+  return Presentation(needs_traces ? run_traces(options) : std::vector<Found>{}, options).show();
+}
+
+void bench_snis(const Options& options, Report& report) {
+  put_numbers(run_traces(options), options, report);
 }
 
 }  // namespace cairn::bench::snis_paper

@@ -46,5 +46,7 @@ std::vector<std::string> figures();
 //   snis_heavy_s                      processor seconds of all iterations of F_t_h
 //   coupled_vs_iterated_differences   requests that differ at the fixed points, of all traces
 Paper bench_paper(const Options& options);
+// The numbers alone.
+void bench_snis(const Options& options, Report& report);
 
 }  // namespace cairn::bench::snis_paper
