@@ -40,6 +40,8 @@ class FlowSink {
   virtual ~FlowSink() = default;
   // Called in order of `finished`, which is the network's now(). May start further flows at once.
   virtual void flow_done(const FlowDone& done) = 0;
+  // The last byte is at the receiver now; told of packets only, not in fluid mode.
+  virtual void flow_received(uint64_t /*tag*/) {}
 };
 
 }  // namespace cairn::net

@@ -170,7 +170,10 @@ void PacketNetwork::receive_data(uint32_t index) {
   if (event.offset == f.expected) {
     f.expected += payload;
     if (!f.done) counters_.payload_bytes_delivered += payload;
-    if (f.expected == f.bytes) f.received = now_;
+    if (f.expected == f.bytes) {
+      f.received = now_;
+      sink_->flow_received(f.tag);
+    }
   } else if (event.offset > f.expected) {
     if (now_ < f.nack_again_at && f.last_nack == f.expected) {
       free_event(index);

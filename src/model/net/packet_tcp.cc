@@ -33,7 +33,10 @@ void PacketNetwork::receive_segment(uint32_t index) {
   const bool had_gap = !tcp.islands.empty();
   f.expected = tcp.arrived(before, event.offset, event.offset + payload);
   counters_.payload_bytes_delivered += f.expected - before;
-  if (f.expected == f.bytes && before != f.bytes) f.received = now_;
+  if (f.expected == f.bytes && before != f.bytes) {
+    f.received = now_;
+    sink_->flow_received(f.tag);
+  }
   ++tcp.unacknowledged;
   const bool mark_changed = event.marked != tcp.last_marked;
   tcp.last_marked = event.marked;
