@@ -162,21 +162,15 @@ Duration Network::draw_delay(const Link& link) {
 }
 
 Network::Sent Network::send(const Link& link, uint64_t bytes, Pipe& pipe) {
-  uint64_t tag = travelling_.size();
-  if (free_tags_.empty()) {
-    travelling_.push_back(nullptr);
-  } else {
-    tag = free_tags_.back();
-    free_tags_.pop_back();
-  }
+  const uint64_t tag = travelling_.take();
   const std::optional<Time> at =
       model_->send(world_.now(), link.from.id(), link.to.id(), bytes, tag);
   const Duration slower = draw_delay(link);
   if (at) {
-    free_tags_.push_back(tag);
+    travelling_.give_back(tag);
     return {.arrival = std::max(world_.now(), *at) + slower};
   }
-  travelling_[tag] = &pipe;
+  travelling_.wait(tag, pipe);
   model_event_.cancel();
   world_.schedule(model_event_, world_.now());
   return {.tag = tag, .slower = slower};
@@ -186,9 +180,7 @@ void Network::advance_model() {
   arrived_.clear();
   model_->advance(world_.now(), arrived_);
   for (const uint64_t tag : arrived_) {
-    Pipe* const pipe = std::exchange(travelling_[tag], nullptr);
-    free_tags_.push_back(tag);
-    if (pipe != nullptr) pipe->arrived(tag);
+    if (Pipe* const pipe = travelling_.give_back(tag)) pipe->arrived(tag);
   }
   model_event_.cancel();
   if (model_->next_event() != Time::never()) world_.schedule(model_event_, model_->next_event());

@@ -21,6 +21,7 @@
 #include "sim/model.h"
 #include "sim/options.h"
 #include "sim/process.h"
+#include "sim/tags.h"
 #include "sim/world.h"
 
 namespace cairn::sim {
@@ -91,7 +92,7 @@ class Network final : public env::Connection::Owner {
     Duration slower;
   };
   Sent send(const Link& link, uint64_t bytes, Pipe& pipe);
-  void forget(uint64_t tag) { travelling_[tag] = nullptr; }
+  void forget(uint64_t tag) { travelling_.forget(tag); }
   // True: go on. False: the link has taken it until it is healed or no longer clogged.
   bool let_pass(Link& link, Travel& travel);
   bool is_lost(const Link& link) const;
@@ -141,8 +142,7 @@ class Network final : public env::Connection::Owner {
   NetworkFaults faults_;
   std::unique_ptr<NetworkModel> model_;
   ModelEvent model_event_;
-  std::vector<Pipe*> travelling_;  // by tag of the model; null: nobody waits for it
-  std::vector<uint64_t> free_tags_;
+  Tags<Pipe> travelling_;
   std::vector<uint64_t> arrived_;
   std::vector<std::unique_ptr<Host>> hosts_;
   List<Circuit, Circuit> circuits_;

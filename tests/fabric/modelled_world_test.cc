@@ -9,13 +9,11 @@
 
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "fabric/target/target.h"
+#include "fabric/serve_drive.h"
 #include "model/net/topology.h"
-#include "nvme/registry.h"
 #include "sim/cluster.h"
 #include "sim/flash_disk.h"
 #include "sim/packet_network.h"
-#include "task/sync.h"
 
 namespace cairn::fabric_tests {
 namespace {
@@ -25,24 +23,6 @@ using task::Task;
 const std::string kNqn = "nqn.2026-11.io.cairn:modelled";
 constexpr size_t kSize = 65536;
 constexpr uint64_t kRounds = 40;
-
-Task<void> serve(env::Env& env, env::Address at) {
-  nvme::Registry registry(env);
-  fabric::Target target(env, registry);
-  nvme::SubsystemOptions subsystem;
-  subsystem.nqn = kNqn;
-  EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
-  nvme::NamespaceOptions space;
-  space.drive = drive::Spec::parse("file:disk,size=16M").value();
-  const Result<uint32_t> added = co_await registry.add_namespace(kNqn, space);
-  EXPECT_TRUE(added.has_value());
-  EXPECT_TRUE(target.listen(at).has_value());
-  task::Event never;
-  const Result<void> stopped = co_await never.wait(env.stop_token());
-  EXPECT_FALSE(stopped.has_value());
-  co_await target.close();
-  co_await registry.close();
-}
 
 struct User {
   uint64_t number = 0;
@@ -92,7 +72,8 @@ Outcome run(uint64_t hosts) {
   options.disk.model = sim::flash_disks(ssd);
   sim::Cluster cluster(options);
   const env::Address at = cluster.node("box", {.cores = 2}).address(4420);
-  cluster.node("box").start([at](env::Env& env) { return serve(env, at); });
+  cluster.node("box").start(
+      [at](env::Env& env) { return serve_drive(env, at, kNqn, "file:disk,size=16M"); });
   cluster.run_for(5_ms);
   std::vector<User> users(hosts);
   for (uint64_t i = 0; i < hosts; ++i) {
