@@ -166,7 +166,10 @@ class Presentation {
     if (options_.wants("2")) {
       const auto seed = static_cast<uint64_t>(options_.seed);
       show_interference(measure_interference(true, seed), measure_interference(false, seed),
-                        paper_.report, page_);
+                        paper_.report, page_,
+                        [this](std::string name, std::string svg, const std::string& caption) {
+                          chart(std::move(name), std::move(svg), caption);
+                        });
     }
     if (!all_.empty()) show_table();
     if (options_.wants("4") || options_.wants("7")) show_convergence();
