@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "apps/command.h"
 #include "apps/json_text.h"
@@ -13,6 +14,7 @@
 #include "apps/sim/net_check.h"
 #include "apps/sim/snis_check.h"
 #include "apps/table.h"
+#include "apps/words.h"
 
 #ifndef CAIRN_REFERENCE_FOLDER
 #error "the build says where the reference data is"
@@ -21,6 +23,8 @@
 namespace cairn::apps {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string number_text(double value) {
   return value == static_cast<double>(static_cast<int64_t>(value)) ? fmt::format("{:.0f}", value)
@@ -31,11 +35,11 @@ class SimCheckCommand final : public Command {
  public:
   explicit SimCheckCommand(CLI::App& app) {
     options_.reference_folder = CAIRN_REFERENCE_FOLDER;
-    app.add_option(
-           "FILE", paths_,
-           "reference tables: of flash micro cases (.json), open and closed loop, garbage "
-           "collection, per request (.csv, .csv.gz); of networks runs.csv or its folder; of "
-           "both together convergence.csv or its folder")
+    app.add_option("FILE", paths_,
+                   "reference tables: of flash micro cases (.json), open and closed loop, garbage "
+                   "collection, per request (.csv, .csv.gz), or their folder; of networks runs.csv "
+                   "or its folder; of "
+                   "both together convergence.csv or its folder")
         ->required();
     add_value(app, "--reference FOLDER", "where configs.json and traces/ are, if not beside FILE",
               [this](const std::string& text) -> Attempt<void> {
@@ -52,8 +56,8 @@ class SimCheckCommand final : public Command {
     add_switch(app, "--all", all_, "print every number, not only those outside their tolerance");
     add_switch(app, "--json", json_, "print one JSON object");
     set_examples(app, {"cairn sim check tests/data/mqsim/d_micro_golden.json",
-                       "cairn sim check tests/data/mqsim/*.csv --all",
-                       "cairn sim check tests/data/net", "cairn sim check tests/data/snis"});
+                       "cairn sim check tests/data/mqsim --all", "cairn sim check tests/data/net",
+                       "cairn sim check tests/data/snis"});
   }
 
   Attempt<int> run() override {
@@ -72,9 +76,57 @@ class SimCheckCommand final : public Command {
 
  private:
   Attempt<std::vector<Comparison>> check(const std::string& path) const {
+    const fs::path file(path);
     if (is_snis_reference(path)) return check_snis_file(path);
-    if (!is_net_reference(path)) return check_flash_file(path, options_);
+    if (is_net_reference(path)) return check_network(path);
+    std::error_code ignored;
+    if (fs::is_directory(file, ignored)) return check_folder(file);
+    if (file.filename() == "fct_per_flow.json") {
+      const fs::path runs = file.parent_path() / "runs.csv";
+      if (is_net_reference(runs.string())) return check_network(runs.string());
+    }
+    if (is_companion(file)) {
+      return refuse(
+          fmt::format("{} is read together with the tables of its folder: name one of "
+                      "them, or the folder",
+                      in_quotes(path)));
+    }
+    return check_flash_file(path, options_);
+  }
+
+  Attempt<std::vector<Comparison>> check_network(const std::string& path) const {
     return check_net_file(path, {.seed = seed_ == 0 ? 1 : static_cast<uint32_t>(seed_)});
+  }
+
+  // Files of a reference that say nothing that could be compared.
+  static bool is_companion(const fs::path& file) {
+    static constexpr std::string_view kNames[] = {
+        "configs.json",      "workloads_b_c.json", "speed.json",     "fig2_slowdown.csv",
+        "fct_per_flow.json", "prefix.csv",         "convergence.csv"};
+    return std::ranges::find(kNames, file.filename().string()) != std::end(kNames);
+  }
+
+  // Every table of the flash reference that is in it.
+  Attempt<std::vector<Comparison>> check_folder(const fs::path& folder) const {
+    std::vector<fs::path> tables;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      const std::string extension = entry.path().extension().string();
+      const bool may_be_one = extension == ".csv" || extension == ".json" || extension == ".gz";
+      if (may_be_one && !is_companion(entry.path())) tables.push_back(entry.path());
+    }
+    if (tables.empty()) {
+      return refuse(fmt::format("there is no table of a reference in the folder {}",
+                                in_quotes(folder.string())));
+    }
+    std::ranges::sort(tables);
+    std::vector<Comparison> all;
+    for (const fs::path& table : tables) {
+      const Attempt<std::vector<Comparison>> found = check_flash_file(table.string(), options_);
+      if (!found) return found;
+      all.insert(all.end(), found->begin(), found->end());
+    }
+    return all;
   }
 
   std::string text_of(const std::vector<Comparison>& found, size_t bad) const {

@@ -212,6 +212,16 @@ class SimCheck(support.CliTest):
         result = json.loads(self.run_ok("sim", "check", folder, "--json"))
         self.assertTrue(result["ok"])
         self.assertGreater(result["numbers"], 80)
+        flows = os.path.join(folder, "fct_per_flow.json")
+        self.assertEqual(json.loads(self.run_ok("sim", "check", flows, "--json"))["numbers"],
+                         result["numbers"])
+
+    def test_what_belongs_to_a_reference_is_not_one(self):
+        folder = os.path.join(os.path.dirname(__file__), "..", "data", "mqsim")
+        result = self.run_cairn("sim", "check", os.path.join(folder, "configs.json"))
+        self.expect_sentence(result, 1, "read together with the tables of its folder")
+        self.expect_sentence(self.run_cairn("sim", "check", str(self.folder)), 1,
+                             "there is no table of a reference in the folder")
 
 
 if __name__ == "__main__":
