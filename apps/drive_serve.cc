@@ -22,6 +22,13 @@ namespace cairn::apps {
 
 namespace {
 
+// The path as it is from any folder.
+std::string whole(const std::string& path) {
+  std::error_code error;
+  const auto found = std::filesystem::absolute(path, error).lexically_normal();
+  return error ? path : found.string();
+}
+
 Attempt<void> add_door(const std::string& text, std::vector<env::Address>& to) {
   Result<env::Address> address = env::Address::parse(text);
   if (!address) {
@@ -30,11 +37,7 @@ Attempt<void> add_door(const std::string& text, std::vector<env::Address>& to) {
                     "127.0.0.1:10809",
                     in_quotes(text), address.error().what()));
   }
-  if (address->family == env::Address::Family::kLocal) {
-    std::error_code error;
-    const auto whole = std::filesystem::absolute(address->path, error).lexically_normal();
-    if (!error) address->path = whole.string();
-  }
+  if (address->family == env::Address::Family::kLocal) address->path = whole(address->path);
   to.push_back(std::move(*address));
   return {};
 }
@@ -62,7 +65,7 @@ class DriveServeCommand final : public Command {
     add_switch(app, "--read-only", options_.read_only, "clients may not write");
     add_value(app, "--tls-psk FILE", "clients must come through TLS with a key of this file",
               [this](const std::string& text) -> Attempt<void> {
-                key_file_ = text;
+                key_file_ = whole(text);
                 return {};
               });
     add_value(app, "--drain-timeout TIME", "at the end, for requests in flight (10s)",
