@@ -87,8 +87,9 @@ class Clients(DriveTest):
         self.serve("mem:size=16M", "data=file:d,size=16M")
         for uri in (self.uri("d0"), self.tcp("data")):
             self.run_tool("fio", "--name=verify", "--ioengine=nbd", f"--uri={uri}",
-                          "--rw=randwrite", "--bsrange=512-64k", "--bs_unaligned", "--iodepth=32", "--size=16M",
-                          "--verify=crc32c", "--verify_fatal=1", "--randseed=7")
+                          "--rw=randwrite", "--bsrange=512-64k", "--bs_unaligned",
+                          "--iodepth=32", "--size=16M", "--verify=crc32c", "--verify_fatal=1",
+                          "--randseed=7")
 
     def keys(self, name, user, digit):
         path = self.write(name, f"{user}:{digit * 64}\n")
