@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "env/io.h"
+#include "task/deadline.h"
 
 namespace cairn::door_tests {
 
@@ -42,21 +43,24 @@ Content context_payload(std::string_view name, const std::vector<std::string>& q
 }
 
 task::Task<Result<void>> NbdClient::dial(env::Address at) {
+  task::Deadline deadline(env_, env_.now() + patience_, env_.stop_token());
   Result<std::unique_ptr<env::Stream>> stream =
-      co_await env::connect_stream(env_, std::move(at), {}, env_.stop_token());
+      co_await env::connect_stream(env_, std::move(at), {}, deadline.token());
   if (!stream) co_return fail(stream.error());
   stream_ = std::move(*stream);
   co_return Result<void>{};
 }
 
 task::Task<Result<void>> NbdClient::send(Bytes bytes) {
-  const Result<void> sent = co_await stream_->write(bytes);
+  task::Deadline deadline(env_, env_.now() + patience_, env_.stop_token());
+  const Result<void> sent = co_await stream_->write(bytes, deadline.token());
   co_return sent;
 }
 
 task::Task<Result<Content>> NbdClient::receive(size_t size) {
   Content bytes(size);
-  const Result<void> came = co_await env::read_exactly(*stream_, bytes);
+  task::Deadline deadline(env_, env_.now() + patience_, env_.stop_token());
+  const Result<void> came = co_await env::read_exactly(*stream_, bytes, deadline.token());
   if (!came) co_return fail(came.error());
   co_return bytes;
 }

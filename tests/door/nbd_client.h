@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "door/nbd/wire_format.h"
 #include "env/env.h"
 #include "env/stream.h"
@@ -56,7 +57,8 @@ struct Ask {
 // Errors are those of the stream, or kCorrupt when the server breaks the protocol.
 class NbdClient {
  public:
-  explicit NbdClient(env::Env& env) : env_(env) {}
+  // `patience` is how long the server may take for any step.
+  explicit NbdClient(env::Env& env, Duration patience = 1000_s) : env_(env), patience_(patience) {}
 
   task::Task<Result<void>> dial(env::Address at);
   // Reads the greeting and answers it.
@@ -90,6 +92,7 @@ class NbdClient {
   task::Task<Result<void>> take_body(Answer& into, const door::ChunkHeader& header);
 
   env::Env& env_;
+  Duration patience_;
   std::unique_ptr<env::Stream> stream_;
   std::map<uint64_t, Ask> asked_;
   std::map<uint64_t, Answer> coming_;
