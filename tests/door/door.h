@@ -54,7 +54,10 @@ class Door {
     address = must(server_.listen(at));
   }
   void add(door::ExportOptions options, const char* drive) {
-    sources_.push_back(must(drive::Source::make(env_, drive::Spec::parse(drive).value())));
+    add(std::move(options), drive::Spec::parse(drive).value());
+  }
+  void add(door::ExportOptions options, const drive::Spec& drive) {
+    sources_.push_back(must(drive::Source::make(env_, drive)));
     options.source = sources_.back().get();
     must(server_.add(std::move(options)));
   }

@@ -17,8 +17,15 @@ namespace {
 WORLD_TEST_SUITE(NbdOracle);
 
 constexpr size_t kClients = 5;
-constexpr uint64_t kShare = 50'021;  // bytes, no multiple of anything
 constexpr int kRounds = 150;
+
+// What they use, and how many bytes each of them has there: no multiple of anything.
+struct Place {
+  const char* name;
+  uint64_t share;
+};
+// Memory in many blocks; a disk that takes its time, where a block belongs to several.
+constexpr Place kPlaces[] = {{"small", 50'021}, {"disk", 1'501}};
 
 struct Owner {
   uint64_t begin = 0;
@@ -42,15 +49,16 @@ Task<void> change(NbdClient& client, Owner& owner, Rng& rng, uint64_t at, uint32
   std::ranges::copy(data, place);
 }
 
-Task<void> use(env::Env& env, env::Address at, size_t number, uint64_t seed) {
+Task<void> use(env::Env& env, env::Address at, Place place, size_t number, uint64_t seed) {
   Rng rng(seed + number);
-  Owner owner{.begin = 777 + number * kShare, .expected = Content(kShare)};
+  Owner owner{.begin = 777 + number * place.share, .expected = Content(place.share)};
   NbdClient client(env);
-  const Result<Told> told = co_await client.arrive(at, "small", number % 2 == 0);
+  const Result<Told> told = co_await client.arrive(at, place.name, number % 2 == 0);
   must(told);
   for (int i = 0; i < kRounds; ++i) {
-    const uint64_t from = rng.below(kShare);
-    const auto most = std::min<uint64_t>(kShare - from, rng.below(3) == 0 ? kShare : 1500);
+    const uint64_t from = rng.below(place.share);
+    const auto most =
+        std::min<uint64_t>(place.share - from, rng.below(3) == 0 ? place.share : 1500);
     const auto length = static_cast<uint32_t>(1 + rng.below(most));
     if (rng.below(3) != 0) {
       co_await change(client, owner, rng, from, length);
@@ -62,17 +70,27 @@ Task<void> use(env::Env& env, env::Address at, size_t number, uint64_t seed) {
         std::ranges::equal(must(read).data, Bytes(owner.expected).subspan(from, length));
     EXPECT_TRUE(same) << "client " << number << ", round " << i;
   }
-  const Result<Answer> read = co_await client.call({Command::kRead, owner.begin, kShare, 0});
+  const Result<Answer> read =
+      co_await client.call({Command::kRead, owner.begin, static_cast<uint32_t>(place.share), 0});
   EXPECT_TRUE(must(read).data == owner.expected) << "client " << number;
 }
 
 WORLD_TEST(NbdOracle, SeveralConnectionsFindWhatTheyWrote) {
   Door door(env);
+  const env::DiskOptions disk = scene.disk("nbd", 1 << 20);
+  door.add({.name = "disk", .description = ""}, {.kind = drive::Spec::Kind::kFile,
+                                                 .path = disk.path,
+                                                 .size = 1 << 20,
+                                                 .direct = disk.direct});
   door.open(scene.any_port());
-  std::vector<Task<void>> clients;
   const uint64_t seed = env.rng().next();
-  for (size_t i = 0; i < kClients; ++i) clients.push_back(use(env, door.address, i, seed));
-  co_await task::when_all(std::move(clients));
+  for (const Place& place : kPlaces) {
+    std::vector<Task<void>> clients;
+    for (size_t i = 0; i < kClients; ++i) {
+      clients.push_back(use(env, door.address, place, i, seed));
+    }
+    co_await task::when_all(std::move(clients));
+  }
   co_await door.close();
 }
 
