@@ -12,7 +12,7 @@
 #include "model/flash/workload.h"
 #include "report/chart.h"
 
-namespace cairn::bench::snis {
+namespace cairn::bench::snis_paper {
 
 namespace {
 
@@ -175,4 +175,4 @@ void show_interference(const Interference& authors, const Interference& hardware
   }
 }
 
-}  // namespace cairn::bench::snis
+}  // namespace cairn::bench::snis_paper

@@ -9,7 +9,7 @@
 #include "model/flash/parameters.h"
 #include "report/page.h"
 
-namespace cairn::bench::snis {
+namespace cairn::bench::snis_paper {
 
 // One load: reads and writes each come at exponentially distributed times, with exponentially
 // distributed sizes, anywhere in 10 GiB.
@@ -45,4 +45,4 @@ Interference measure_interference(bool as_the_authors, uint64_t seed);
 void show_interference(const Interference& authors, const Interference& hardware, Report& report,
                        report::Page& page);
 
-}  // namespace cairn::bench::snis
+}  // namespace cairn::bench::snis_paper
