@@ -34,6 +34,8 @@ class CommandLine {
         add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
     add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
+    CLI::App& drive = group(root_, "drive", "use drives with any tool");
+    add(drive, "serve", "serve drives over NBD", make_drive_serve);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");

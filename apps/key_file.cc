@@ -22,6 +22,8 @@ namespace {
 
 // A secret of 64 bytes has 104 characters; what is longer is another file.
 constexpr size_t kKeyFileMax = 512;
+// Hundreds of clients.
+constexpr size_t kPskFileMax = 64 * 1024;
 
 Problem cannot(const char* what, const std::string& path, int err) {
   return {fmt::format("the key file {} cannot be {} ({}): check its path, owner and mode",
@@ -29,17 +31,16 @@ Problem cannot(const char* what, const std::string& path, int err) {
 }
 
 // What a kind of key is made with.
-constexpr const char* kGenKey = "gen-key";
-constexpr const char* kGenTlsKey = "gen-tls-key";
+constexpr const char* kGenKey = "cairn nvme gen-key --output FILE";
+constexpr const char* kGenTlsKey = "cairn nvme gen-tls-key --output FILE";
+constexpr const char* kPskTool = "psktool -u NAME -p FILE";
 
 Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return std::unexpected(cannot("read", path, errno));
   if (!S_ISREG(status.st_mode)) {
-    return refuse(
-        fmt::format("{} is no file: name a file with a key, which 'cairn nvme {} --output FILE' "
-                    "makes",
-                    in_quotes(path), maker));
+    return refuse(fmt::format("{} is no file: name a file with a key, which '{}' makes",
+                              in_quotes(path), maker));
   }
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return refuse(
@@ -56,8 +57,12 @@ Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
   return {};
 }
 
-// The one line of the file, as `parse` understands it.
-template <class Key>
+std::string with_line(const Error& error) {
+  return error.detail() == 0 ? error.what() : fmt::format("{} {}", error.what(), error.detail());
+}
+
+// What the file holds, as `parse` understands it.
+template <class Key, size_t Max = kKeyFileMax>
 Attempt<Key> read_key(const std::string& path, const char* maker,
                       Result<Key> (*parse)(std::string_view)) {
   const posix::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -65,15 +70,15 @@ Attempt<Key> read_key(const std::string& path, const char* maker,
   if (const Attempt<void> checked = check_owner(file.get(), path, maker); !checked) {
     return std::unexpected(checked.error());
   }
-  crypto::SecretBytes<kKeyFileMax> bytes(kKeyFileMax);
-  const ssize_t size = ::pread(file.get(), bytes.mutable_bytes().data(), kKeyFileMax, 0);
+  crypto::SecretBytes<Max> bytes(Max);
+  const ssize_t size = ::pread(file.get(), bytes.mutable_bytes().data(), Max, 0);
   if (size < 0) return std::unexpected(cannot("read", path, errno));
   std::string_view text = as_text(bytes.bytes().first(static_cast<size_t>(size)));
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   Result<Key> key = parse(text);
   if (!key) {
-    return refuse(fmt::format("the key file {} holds no key: {}; 'cairn nvme {}' makes one",
-                              in_quotes(path), key.error().what(), maker));
+    return refuse(fmt::format("the key file {} holds no key: {}; '{}' makes one", in_quotes(path),
+                              with_line(key.error()), maker));
   }
   return std::move(*key);
 }
@@ -86,6 +91,10 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path) {
 
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path) {
   return read_key(path, kGenTlsKey, &nvme::TlsKey::parse);
+}
+
+Attempt<door::NbdKeys> read_psk_file(const std::string& path) {
+  return read_key<door::NbdKeys, kPskFileMax>(path, kPskTool, &door::NbdKeys::parse);
 }
 
 Attempt<void> write_key_file(const std::string& path, std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "apps/problem.h"
+#include "door/nbd/keys.h"
 #include "fabric/host/options.h"
 #include "nvme/auth_secret.h"
 #include "nvme/tls_key.h"
@@ -16,6 +17,8 @@ namespace cairn::apps {
 // and what to do, and shows none of what is in it.
 Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
+// The keys of NBD clients, as psktool writes them.
+Attempt<door::NbdKeys> read_psk_file(const std::string& path);
 
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.

@@ -78,6 +78,7 @@ task::Task<Result<void>> Receiver::skip(size_t count, task::CancelToken token) {
 }
 
 task::Task<Result<void>> Receiver::read_into(MutableBytes to, task::CancelToken token) {
+  if (to.empty()) co_return Result<void>{};
   const size_t here = std::min(to.size(), end_ - begin_);
   std::memcpy(to.data(), memory_.get() + begin_, here);
   begin_ += here;

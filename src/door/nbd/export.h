@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Export: a drive as NBD clients see it, a run of bytes. Requests of any offset and length become
+// requests of whole blocks; a block of which only a part is written keeps the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "drive/drive.h"
+#include "drive/shared_ranges.h"
+#include "drive/source.h"
+#include "env/env.h"
+#include "fabric/buffer_queue.h"
+#include "task/task.h"
+
+namespace cairn::door {
+
+struct ExportOptions {
+  std::string name;  // at most 4096 bytes
+  std::string description;
+  bool read_only = false;
+  drive::Source* source = nullptr;  // outlives the server
+};
+
+// The blocks that hold a range of bytes.
+struct BlockSpan {
+  Lba first{};
+  uint64_t blocks = 0;
+  size_t bytes = 0;   // of the blocks
+  size_t head = 0;    // bytes of the first block before the range
+  bool whole = true;  // the range is these blocks exactly
+};
+
+struct ZeroOptions {
+  bool durable = false;
+  bool keep_space = false;
+  bool fast = false;  // kUnsupported rather than writing zeroes one by one
+};
+
+// One per core that serves it. Whoever changes blocks holds them on its core; whoever changes a
+// part of a block holds it alone on all cores, between reading and writing it.
+class Export {
+ public:
+  Export(env::Env& env, const ExportOptions& options, drive::SharedRanges& ranges,
+         std::unique_ptr<drive::Drive> drive)
+      : env_(env), options_(options), ranges_(ranges), drive_(std::move(drive)) {}
+
+  const ExportOptions& options() const { return options_; }
+  drive::Drive& drive() { return *drive_; }
+  uint64_t size() const { return drive_->geometry().bytes(); }
+  uint32_t block_size() const { return drive_->geometry().block_size; }
+  // What clients are told it can do; kSendDf is up to the connection.
+  uint16_t flags() const;
+  uint32_t preferred_size() const;
+  bool has(uint64_t offset, uint64_t length) const {
+    return offset <= size() && length <= size() - offset;
+  }
+
+  BlockSpan span_of(uint64_t offset, uint64_t length) const;
+  // The most of a range that one piece of a transfer covers, from its front.
+  size_t piece_of(uint64_t offset, uint64_t length) const;
+  // Room that write() needs for a piece.
+  size_t room_of(const BlockSpan& span) const {
+    return span.whole ? span.bytes : span.bytes + block_size();
+  }
+
+  // Reads the blocks of a span; `into` has as many bytes.
+  task::Task<Result<void>> read(BlockSpan span, MutableBytes into);
+  // Writes the `length` bytes that stand at span.head of `room`, whose rest is used as scratch.
+  task::Task<Result<void>> write(BlockSpan span, MutableBytes room, size_t length, bool durable);
+  task::Task<Result<void>> write_zeroes(uint64_t offset, uint64_t length, ZeroOptions options,
+                                        fabric::BufferQueue& buffers);
+  // Whole blocks of the range; a drive that cannot is no error, for a trim is a hint.
+  task::Task<Result<void>> trim(uint64_t offset, uint64_t length, bool durable);
+  task::Task<Result<void>> flush();
+
+ private:
+  task::Task<Result<void>> transfer(drive::Request request, MutableBytes data);
+  task::Task<Result<void>> write_part(BlockSpan span, MutableBytes room, size_t length,
+                                      bool durable);
+  task::Task<Result<void>> fill_edges(BlockSpan span, MutableBytes room, size_t length);
+  task::Task<Result<void>> zero_part(uint64_t offset, size_t length, bool durable,
+                                     fabric::BufferQueue& buffers);
+  task::Task<Result<void>> zero_blocks(Lba first, uint64_t blocks, ZeroOptions options,
+                                       fabric::BufferQueue& buffers);
+  task::Task<Result<void>> write_zero_blocks(Lba first, uint64_t blocks, bool durable,
+                                             fabric::BufferQueue& buffers);
+
+  env::Env& env_;
+  const ExportOptions& options_;
+  drive::SharedRanges& ranges_;
+  std::unique_ptr<drive::Drive> drive_;
+};
+
+// Bytes of one piece of a transfer at most; a larger request is served piece by piece.
+inline constexpr size_t kPieceMax = 256 * 1024;
+// The largest block of a drive: scratch beside a piece.
+inline constexpr size_t kBlockMax = 64 * 1024;
+
+}  // namespace cairn::door

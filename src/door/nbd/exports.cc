@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "door/nbd/exports.h"
+
+#include <utility>
+
+namespace cairn::door {
+
+SharedExport* find_export(const SharedExports& exports, std::string_view name) {
+  if (name.empty() && !exports.empty()) return exports.front().get();
+  for (const auto& each : exports) {
+    if (each->options.name == name) return each.get();
+  }
+  return nullptr;
+}
+
+Result<Export*> CoreExports::find(std::string_view name) {
+  SharedExport* shared = find_export(shared_, name);
+  if (shared == nullptr) return fail(Errc::kNotFound, "no export of that name");
+  std::unique_ptr<Export>& mine = open_[shared];
+  if (mine == nullptr) {
+    Result<std::unique_ptr<drive::Drive>> drive = shared->options.source->open(env_);
+    if (!drive) return fail(drive.error());
+    mine = std::make_unique<Export>(env_, shared->options, shared->ranges, std::move(*drive));
+  }
+  return mine.get();
+}
+
+task::Task<Result<void>> CoreExports::resize(std::string_view name, uint64_t blocks) {
+  const auto mine = open_.find(find_export(shared_, name));
+  if (mine == open_.end() || mine->second == nullptr) co_return Result<void>{};
+  const Result<void> done = co_await mine->second->drive().resize(blocks);
+  co_return done;
+}
+
+task::Task<void> CoreExports::close() {
+  for (auto& [shared, mine] : open_) {
+    if (mine != nullptr) co_await mine->drive().close();
+  }
+  open_.clear();
+}
+
+}  // namespace cairn::door

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server serves, by name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "door/nbd/export.h"
+#include "drive/shared_ranges.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::door {
+
+// An export as all cores share it.
+struct SharedExport {
+  SharedExport(ExportOptions its, uint32_t cores) : options(std::move(its)), ranges(cores) {}
+  ExportOptions options;
+  drive::SharedRanges ranges;
+};
+using SharedExports = std::vector<std::unique_ptr<SharedExport>>;
+
+// The exports as one core serves them: a drive is opened there when the first client asks for it.
+class CoreExports {
+ public:
+  // `shared` outlives this and no longer changes.
+  CoreExports(env::Env& env, const SharedExports& shared) : env_(env), shared_(shared) {}
+
+  const SharedExports& all() const { return shared_; }
+  // The empty name is that of the first. kNotFound; or errors as Source::open.
+  Result<Export*> find(std::string_view name);
+  // Makes the open drive so large. Nothing happens where it is not open.
+  task::Task<Result<void>> resize(std::string_view name, uint64_t blocks);
+  // Closes the drives; nobody uses them any more.
+  task::Task<void> close();
+
+ private:
+  env::Env& env_;
+  const SharedExports& shared_;
+  std::map<const SharedExport*, std::unique_ptr<Export>> open_;
+};
+
+// Null: there is none of that name.
+SharedExport* find_export(const SharedExports& exports, std::string_view name);
+
+}  // namespace cairn::door

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "door/nbd/server.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/list.h"
+#include "door/nbd/negotiation.h"
+#include "door/nbd/session.h"
+#include "env/call.h"
+#include "task/deadline.h"
+#include "task/sync.h"
+#include "task/when_all.h"
+#include "tls/context.h"
+
+namespace cairn::door {
+
+// What one core has of a server: its drives and connections. Made and destroyed on that core.
+class NbdServer::PerCore {
+ public:
+  PerCore(env::Env& env, const NbdOptions& options, const SharedExports& exports)
+      : env_(env), options_(options), exports_(env, exports) {
+    if (options.keys != nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
+  }
+
+  CoreExports& exports() { return exports_; }
+
+  // The life of one connection.
+  task::Task<void> serve(env::Connection connection) {
+    if (stopping_.requested()) co_return;
+    task::Gate lingering;
+    {
+      Line line{.stream = env_.open(std::move(connection)), .receiver = nullptr};
+      co_await serve_line(line, lingering);
+      line.receiver.reset();
+    }
+    co_await lingering.close();
+  }
+  // Takes no more requests; done when all connections have ended, or `until` has passed.
+  task::Task<void> drain(Time until) {
+    stopping_.request();
+    members_.for_each([](Member& member) { member.session.drain(); });
+    task::Deadline deadline(env_, until);
+    while (!members_.empty()) {
+      left_.reset();
+      const Result<void> changed = co_await left_.wait(deadline.token());
+      if (!changed) co_return;
+    }
+  }
+  void stop() {
+    stopping_.request();
+    members_.for_each([](Member& member) { member.session.stop(); });
+  }
+
+ private:
+  struct Member : ListHook<> {
+    explicit Member(Session& its) : session(its) {}
+    Session& session;
+  };
+
+  task::Task<void> serve_line(Line& line, task::Gate& lingering) {
+    const Result<Agreement> agreement = co_await negotiate(line, lingering);
+    if (!agreement || stopping_.requested()) co_return;
+    Session session(env_, *line.stream, *line.receiver, *agreement, options_);
+    Member member(session);
+    members_.push_back(member);
+    co_await session.run();
+    member.unlink();
+    left_.set();
+  }
+  task::Task<Result<Agreement>> negotiate(Line& line, task::Gate& lingering) {
+    task::Deadline deadline(env_, env_.now() + options_.negotiation_timeout, stopping_.token());
+    Negotiation negotiation(env_, exports_, options_, tls_.get(), lingering);
+    Result<Agreement> agreement = co_await negotiation.run(line, deadline.token());
+    co_return agreement;
+  }
+
+  env::Env& env_;
+  const NbdOptions& options_;
+  CoreExports exports_;
+  std::unique_ptr<tls::Context> tls_;
+  List<Member> members_;
+  task::Event left_;  // a member is gone
+  task::CancelSource stopping_;
+};
+
+NbdServer::NbdServer(env::Env& env, const NbdOptions& options)
+    : env_(env), options_(options), cores_(env.core_count()) {}
+
+NbdServer::~NbdServer() = default;
+
+Result<void> NbdServer::add(ExportOptions options) {
+  if (options.name.size() > kStringMax || options.description.size() > kStringMax) {
+    return fail(Errc::kInvalid, "an export's name or description of more than 4096 bytes");
+  }
+  for (const auto& each : exports_) {
+    if (each->options.name == options.name) return fail(Errc::kExists, "an export of that name");
+  }
+  exports_.push_back(std::make_unique<SharedExport>(std::move(options), env_.core_count()));
+  return {};
+}
+
+Result<env::Address> NbdServer::listen(const env::Address& at) {
+  Result<std::unique_ptr<env::Listener>> listener = env_.listen(at, {});
+  if (!listener) return fail(listener.error());
+  const env::Address local = (*listener)->local();
+  listeners_.push_back(std::move(*listener));
+  accepting_.spawn(accept_loop(*listeners_.back()));
+  return local;
+}
+
+task::Task<void> NbdServer::accept_loop(env::Listener& listener) {
+  while (!stop_.requested()) {
+    Result<env::Connection> connection = co_await listener.accept(stop_.token());
+    if (connection) {
+      // Beyond the limit it is dropped, which its client sees.
+      if (connections_ < options_.connections_max) gate_.spawn(serve(std::move(*connection)));
+    } else if (connection.error() == Errc::kLimit) {
+      // Out of descriptors: connections wait in the backlog until some are free.
+      const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
+      if (!slept) co_return;
+    } else {
+      co_return;
+    }
+  }
+}
+
+NbdServer::PerCore& NbdServer::on(env::Env& there) {
+  std::unique_ptr<PerCore>& mine = cores_[there.core().value()];
+  if (mine == nullptr) mine = std::make_unique<PerCore>(there, options_, exports_);
+  return *mine;
+}
+
+task::Task<void> NbdServer::serve(env::Connection connection) {
+  const CoreId core(next_core_++ % env_.core_count());
+  ++connections_;
+  co_await env::call_on(env_, core,
+                        [&](env::Env& there) { return on(there).serve(std::move(connection)); });
+  --connections_;
+}
+
+task::Task<Result<void>> NbdServer::resize(std::string_view name, uint64_t bytes) {
+  const Result<Export*> here = on(env_).exports().find(name);
+  if (!here) co_return fail(here.error());
+  const uint32_t block = (*here)->block_size();
+  if (bytes == 0 || !is_aligned(bytes, block)) {
+    co_return fail(Errc::kInvalid, "a size is a multiple of the block size",
+                   static_cast<int>(block));
+  }
+  for (uint32_t i = 0; i < env_.core_count(); ++i) {
+    Result<void> done = co_await env::call_on(env_, CoreId(i), [&](env::Env& there) {
+      return on(there).exports().resize(name, bytes / block);
+    });
+    if (!done) co_return done;
+  }
+  co_return Result<void>{};
+}
+
+task::Task<void> NbdServer::stop_accepting() {
+  if (stop_.requested()) co_return;
+  stop_.request();
+  co_await accepting_.close();
+  listeners_.clear();
+}
+
+task::Task<void> NbdServer::drain(Time until) {
+  co_await stop_accepting();
+  std::vector<task::Task<void>> calls;
+  for (uint32_t i = 0; i < env_.core_count(); ++i) {
+    calls.push_back(env::call_on(
+        env_, CoreId(i), [this, until](env::Env& there) { return on(there).drain(until); }));
+  }
+  co_await task::when_all(std::move(calls));
+}
+
+task::Task<void> NbdServer::close() {
+  co_await stop_accepting();
+  for (uint32_t i = 0; i < env_.core_count(); ++i) {
+    co_await env::call_on(env_, CoreId(i), [this](env::Env& there) { on(there).stop(); });
+  }
+  co_await gate_.close();
+  for (uint32_t i = 0; i < env_.core_count(); ++i) {
+    co_await env::call_on(env_, CoreId(i),
+                          [this](env::Env& there) { return on(there).exports().close(); });
+    co_await env::call_on(env_, CoreId(i), [this, i](env::Env&) { cores_[i].reset(); });
+  }
+}
+
+}  // namespace cairn::door

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// NbdServer: drives for NBD clients, over all cores of a world.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "door/nbd/exports.h"
+#include "door/nbd/options.h"
+#include "env/env.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/task.h"
+
+namespace cairn::door {
+
+// Made and used on one core. A connection is accepted there and opened on one of the cores, in
+// turn. Exports are added first, then it listens; closed before its sources go.
+class NbdServer {
+ public:
+  explicit NbdServer(env::Env& env, const NbdOptions& options = {});
+  ~NbdServer();
+  NbdServer(const NbdServer&) = delete;
+  NbdServer& operator=(const NbdServer&) = delete;
+
+  // kExists: the name is taken; kInvalid: it is longer than 4096 bytes.
+  Result<void> add(ExportOptions options);
+  // Begins to accept. Gives the address with the port that was chosen. Errors as Env::listen.
+  Result<env::Address> listen(const env::Address& at);
+  // Changes the size of an export's drive, on every core that has it open. Connections that come
+  // later are told the new size; the protocol has no way to tell those that are here, whose
+  // requests are checked against it all the same. kNotFound; kInvalid: no multiple of the block;
+  // or errors as Drive::resize.
+  task::Task<Result<void>> resize(std::string_view name, uint64_t bytes);
+  // Stops accepting and takes no more requests; those in flight are answered, then connections end
+  // in good order. Done when they are gone or `until` has passed; close() follows.
+  task::Task<void> drain(Time until);
+  // Stops accepting, ends every connection, waits for it and closes the drives.
+  task::Task<void> close();
+
+  uint64_t connections() const { return connections_; }
+
+ private:
+  class PerCore;
+  task::Task<void> accept_loop(env::Listener& listener);
+  task::Task<void> serve(env::Connection connection);
+  task::Task<void> stop_accepting();
+  PerCore& on(env::Env& there);
+
+  env::Env& env_;
+  NbdOptions options_;
+  SharedExports exports_;
+  std::vector<std::unique_ptr<PerCore>> cores_;
+  std::vector<std::unique_ptr<env::Listener>> listeners_;
+  task::CancelSource stop_;
+  task::Gate accepting_;
+  task::Gate gate_;  // of connections
+  uint32_t next_core_ = 0;
+  uint64_t connections_ = 0;
+};
+
+}  // namespace cairn::door

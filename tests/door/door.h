@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NBD server in the test's own world, over memory: two exports, on every core.
+#pragma once
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "conformance/suite.h"
+#include "conformance/verbs.h"
+#include "door/nbd/server.h"
+#include "door/nbd_client.h"
+#include "drive/source.h"
+#include "task/task.h"
+
+namespace cairn::door_tests {
+
+using conformance::Conformance;
+using conformance::must;
+using conformance::outcome;
+using conformance::pattern;
+using conformance::Scene;
+using conformance::WorldNames;
+using conformance::Worlds;
+using door::Command;
+using task::Task;
+
+inline constexpr uint64_t kSize = 4 << 20;
+
+// What a step gives without which the rest makes no sense.
+template <class T>
+Task<T> sure(Task<Result<T>> step, std::source_location where = std::source_location::current()) {
+  Result<T> result = co_await step;
+  if constexpr (std::is_void_v<T>) {
+    must(std::move(result), where);
+  } else {
+    co_return must(std::move(result), where);
+  }
+}
+
+// Opened, used, closed; on one core of any world.
+class Door {
+ public:
+  explicit Door(env::Env& env, const door::NbdOptions& options = {})
+      : env_(env), server_(env, options) {}
+
+  void open(env::Address at) {
+    add({.name = "a", .description = "the first"}, "mem:size=4M");
+    add({.name = "small", .description = ""}, "mem:size=1M,block=512");
+    add({.name = "fixed", .description = "", .read_only = true}, "mem:size=1M");
+    address = must(server_.listen(at));
+  }
+  void add(door::ExportOptions options, const char* drive) {
+    add(std::move(options), drive::Spec::parse(drive).value());
+  }
+  void add(door::ExportOptions options, const drive::Spec& drive) {
+    sources_.push_back(must(drive::Source::make(env_, drive)));
+    options.source = sources_.back().get();
+    must(server_.add(std::move(options)));
+  }
+  Task<void> close() { return server_.close(); }
+
+  door::NbdServer& server() { return server_; }
+  env::Address address;
+
+ private:
+  env::Env& env_;
+  std::vector<std::unique_ptr<drive::Source>> sources_;
+  door::NbdServer server_;
+};
+
+}  // namespace cairn::door_tests

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random requests of any offset and length over several connections on several cores, against plain
+// memory that knows what should be there. Connections own ranges that meet inside blocks, so that
+// parts of one block are written by several at once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/rng.h"
+#include "door/door.h"
+#include "task/when_all.h"
+
+namespace cairn::door_tests {
+namespace {
+
+WORLD_TEST_SUITE(NbdOracle);
+
+constexpr size_t kClients = 5;
+constexpr int kRounds = 150;
+
+// What they use, and how many bytes each of them has there: no multiple of anything.
+struct Place {
+  const char* name;
+  uint64_t share;
+};
+// Memory in many blocks; a disk that takes its time, where a block belongs to several.
+constexpr Place kPlaces[] = {{"small", 50'021}, {"disk", 1'501}};
+
+struct Owner {
+  uint64_t begin = 0;
+  Content expected;
+};
+
+Task<void> change(NbdClient& client, Owner& owner, Rng& rng, uint64_t at, uint32_t length) {
+  const uint16_t fua = rng.below(2) == 0 ? door::kFlagFua : uint16_t{0};
+  const auto place = owner.expected.begin() + static_cast<ptrdiff_t>(at);
+  if (rng.below(4) == 0) {
+    const Result<Answer> done =
+        co_await client.call({Command::kWriteZeroes, owner.begin + at, length, fua});
+    EXPECT_EQ(must(done).error, 0u);
+    std::fill_n(place, length, std::byte{0});
+    co_return;
+  }
+  const Content data = pattern(length, rng.next());
+  const Result<Answer> done =
+      co_await client.call({Command::kWrite, owner.begin + at, length, fua}, data);
+  EXPECT_EQ(must(done).error, 0u);
+  std::ranges::copy(data, place);
+}
+
+Task<void> use(env::Env& env, env::Address at, Place place, size_t number, uint64_t seed) {
+  Rng rng(seed + number);
+  Owner owner{.begin = 777 + number * place.share, .expected = Content(place.share)};
+  NbdClient client(env);
+  const Result<Told> told = co_await client.arrive(at, place.name, number % 2 == 0);
+  must(told);
+  for (int i = 0; i < kRounds; ++i) {
+    const uint64_t from = rng.below(place.share);
+    const auto most =
+        std::min<uint64_t>(place.share - from, rng.below(3) == 0 ? place.share : 1500);
+    const auto length = static_cast<uint32_t>(1 + rng.below(most));
+    if (rng.below(3) != 0) {
+      co_await change(client, owner, rng, from, length);
+      continue;
+    }
+    const Result<Answer> read =
+        co_await client.call({Command::kRead, owner.begin + from, length, 0});
+    const bool same =
+        std::ranges::equal(must(read).data, Bytes(owner.expected).subspan(from, length));
+    EXPECT_TRUE(same) << "client " << number << ", round " << i;
+  }
+  const Result<Answer> read =
+      co_await client.call({Command::kRead, owner.begin, static_cast<uint32_t>(place.share), 0});
+  EXPECT_TRUE(must(read).data == owner.expected) << "client " << number;
+}
+
+WORLD_TEST(NbdOracle, SeveralConnectionsFindWhatTheyWrote) {
+  Door door(env);
+  const env::DiskOptions disk = scene.disk("nbd", 1 << 20);
+  door.add({.name = "disk", .description = ""}, {.kind = drive::Spec::Kind::kFile,
+                                                 .path = disk.path,
+                                                 .size = 1 << 20,
+                                                 .direct = disk.direct});
+  door.open(scene.any_port());
+  const uint64_t seed = env.rng().next();
+  for (const Place& place : kPlaces) {
+    std::vector<Task<void>> clients;
+    for (size_t i = 0; i < kClients; ++i) {
+      clients.push_back(use(env, door.address, place, i, seed));
+    }
+    co_await task::when_all(std::move(clients));
+  }
+  co_await door.close();
+}
+
+}  // namespace
+}  // namespace cairn::door_tests
