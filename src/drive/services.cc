@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "drive/concat.h"
 #include "drive/limit.h"
+#include "drive/mirror.h"
 #include "drive/priority.h"
 #include "drive/slice.h"
 #include "drive/source.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr const Service* kServices[] = {
     &kConcat,    //
     &kLimit,     //
+    &kMirror,    //
     &kPriority,  //
     &kSlice,     //
     &kStripe,    //
