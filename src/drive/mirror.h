@@ -7,19 +7,19 @@
 // mirror when all are blank; legs of an existing one are known by their labels, in any order.
 //
 // Writes go to all legs; before the first write of a region its bit is durable on all of them, so
-// after a crash only marked regions are copied from one leg to the others. Until that is done they
-// are read from that leg alone: no block changes its mind. A leg that fails a write or flush is
-// dropped: the others' labels say so, durably, before the write completes. It is tried again every
-// retry_ms and gets what it missed; a spare takes its place if it does not come back. The last leg
-// with all data is never dropped: its errors go up. A read that fails on one leg is served by
-// another and written back.
+// after a crash only marked regions are copied from one leg to the others. What is read before that
+// is copied first: no block changes its mind, whichever leg is lost next. A leg that fails a write
+// or flush is dropped: the others' labels say so, durably, before the write completes. It is tried
+// again every retry_ms and gets what it missed; a spare takes its place if it does not come back.
+// The last leg with all data is never dropped: its errors go up. A read that fails on one leg is
+// served by another and written back.
 //
 // Does not open (nothing is written): a leg that holds something else or belongs to another mirror;
 // legs that each went on without the other (split brain); a missing leg that has all data, as far
 // as those present know, unless degraded=yes; no leg with all data; sizes that no longer fit.
 //
 // A write that is cancelled, or fails on all legs, may leave them different: they are made equal in
-// the background, and read from one leg until then. rate is bytes per second of copying, 0: any.
+// the background, or before they are read. rate is bytes per second of copying, 0: any.
 #pragma once
 
 #include <cstddef>

@@ -12,8 +12,8 @@ namespace cairn::drive {
 
 namespace {
 
-// How often a leg is asked for blocks that no other leg may answer for.
-constexpr uint32_t kReadAttempts = 3;
+// How often legs are asked for blocks before a reader is told that it cannot have them.
+constexpr size_t kSettleAttempts = 12;
 
 }  // namespace
 
@@ -83,7 +83,7 @@ task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
   switch (op.request.kind) {
     case Request::Kind::kRead:
     case Request::Kind::kCompare:
-      co_return co_await read(op, op.request.kind, op.data());
+      co_return co_await read(op, op.request.kind, op.data(), false);
     case Request::Kind::kFlush:
       co_return co_await flush(op.token());
     default:
@@ -101,9 +101,9 @@ bool MirrorDrive::may_differ(Span blocks) const {
 
 // The good leg with the least to read; the primary one where legs may differ. None left: SIZE_MAX.
 size_t MirrorDrive::pick(Span blocks, const std::array<bool, kMirrorLegsMax>& tried) const {
-  if (may_differ(blocks)) {
-    const size_t primary = label_.primary;
-    return legs_[primary].state == State::kGood && !tried[primary] ? primary : SIZE_MAX;
+  const size_t primary = label_.primary;
+  if (may_differ(blocks) && legs_[primary].state == State::kGood && !tried[primary]) {
+    return primary;
   }
   size_t best = SIZE_MAX;
   for (size_t i = 0; i < legs_.size(); ++i) {
@@ -113,14 +113,39 @@ size_t MirrorDrive::pick(Span blocks, const std::array<bool, kMirrorLegsMax>& tr
   return best;
 }
 
-task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memory memory) {
+// Where legs may differ, what somebody reads must be there for good, also when the primary is lost
+// next: it is on every leg that is written before anybody sees it.
+task::Task<Result<void>> MirrorDrive::settle(Span blocks, bool is_alone, task::CancelToken token) {
+  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count, token);
+  if (!is_alone) {
+    const Result<void> held = co_await hold;
+    if (!held) co_return held;
+  }
+  Result<Buffer> memory = env_.buffers().allocate(blocks.count * geometry_.block_size);
+  if (!memory) co_return fail(memory.error());
+  // A primary that cannot be read is dropped after some attempts, and the next one is asked.
+  for (size_t attempts = 0; may_differ(blocks) && has_others(); ++attempts) {
+    if (token.requested()) co_return fail(token.error());
+    const bool copied = co_await copy_alone(blocks, memory->bytes());
+    if (copied) break;
+    if (closing_.requested()) co_return fail(Errc::kClosed, "the mirror is being closed");
+    if (attempts == kSettleAttempts) co_return fail(Errc::kIo, "legs of the mirror cannot be read");
+  }
+  co_return Result<void>();
+}
+
+task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memory memory,
+                                           bool is_alone) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
+  if (may_differ(blocks) && has_others()) {
+    const Result<void> settled = co_await settle(blocks, is_alone, op.token());
+    if (!settled) co_return settled;
+  }
   Request request = op.request;
   request.kind = kind;
   request.durable = false;
   request.lba = Lba(label_.data_offset + blocks.first);
   std::array<bool, kMirrorLegsMax> tried{};
-  uint32_t attempts = 0;
   Result<void> done = fail(Errc::kUnreachable, "no leg of the mirror is left");
   for (;;) {
     const size_t leg = pick(blocks, tried);
@@ -129,16 +154,7 @@ task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memo
     done = co_await legs_[leg].drive->submit(request, memory, {}, op.token());
     --legs_[leg].reads;
     if (done || op.token().requested() || !blames_leg(done.error())) break;
-    // Where legs may differ, another one may hold something older than was read before: the primary
-    // is asked again, and if it cannot be read it is dropped and another takes its part for good.
-    const bool is_only_choice = may_differ(blocks);
-    if (is_only_choice && ++attempts < kReadAttempts) continue;
-    attempts = 0;
     tried[leg] = true;
-    if (!is_only_choice) continue;
-    drop(leg);
-    const Result<void> saved = co_await save_label();
-    if (!saved) co_return saved;
   }
   for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
     if (tried[leg] && !closing_.requested()) gate().spawn(write_back(leg, blocks));
@@ -176,7 +192,7 @@ task::Task<Result<void>> MirrorDrive::change(DriveOp& op) {
   Request request = op.request;
   Memory memory = op.data();
   if (request.kind == Request::Kind::kCompareAndWrite) {
-    done = co_await read(op, Request::Kind::kCompare, op.data());
+    done = co_await read(op, Request::Kind::kCompare, op.data(), true);
     if (!done) co_return done;
     request.kind = Request::Kind::kWrite;
     memory = op.second();

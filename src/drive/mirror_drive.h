@@ -81,7 +81,9 @@ class MirrorDrive final : public ServiceDrive {
 
   // Requests (mirror_drive.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
-  task::Task<Result<void>> read(DriveOp& op, Request::Kind kind, Memory memory);
+  // Whoever has the blocks alone already says so.
+  task::Task<Result<void>> read(DriveOp& op, Request::Kind kind, Memory memory, bool is_alone);
+  task::Task<Result<void>> settle(Span blocks, bool is_alone, task::CancelToken token);
   task::Task<Result<void>> change(DriveOp& op);
   task::Task<Result<void>> change_legs(Request request, Memory memory, task::CancelToken token);
   task::Task<Result<void>> flush(task::CancelToken token);
@@ -96,6 +98,8 @@ class MirrorDrive final : public ServiceDrive {
   // Legs, labels and the bitmap (mirror_state.cc).
   size_t count(State state) const;
   bool is_whole() const;
+  // Whether any but the primary is written.
+  bool has_others() const { return count(State::kLost) + 1 < legs_.size(); }
   void choose_primary();
   bool is_written(size_t leg) const {
     return legs_[leg].drive != nullptr && legs_[leg].state != State::kLost;
@@ -114,6 +118,7 @@ class MirrorDrive final : public ServiceDrive {
   task::Task<void> copy_all();
   task::Task<bool> copy_region(size_t region, MutableBytes memory);
   task::Task<bool> copy_piece(Span blocks, MutableBytes memory);
+  task::Task<bool> copy_alone(Span blocks, MutableBytes memory);
   task::Task<void> finish_copying();
   void wake_reviver();
   task::Task<void> revive_legs();

@@ -92,12 +92,16 @@ task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
 task::Task<bool> MirrorDrive::copy_piece(Span blocks, MutableBytes memory) {
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count,
                     closing_.token());
-  Result<void> done = co_await hold;
-  if (!done) co_return false;
+  const Result<void> held = co_await hold;
+  if (!held) co_return false;
+  co_return co_await copy_alone(blocks, memory);
+}
+
+task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
   const Lba lba(label_.data_offset + blocks.first);
   const size_t source = pick(blocks, {});
   if (source == SIZE_MAX) co_return false;
-  done = co_await legs_[source].drive->read(lba, memory, closing_.token());
+  const Result<void> done = co_await legs_[source].drive->read(lba, memory, closing_.token());
   if (!done) {
     if (closing_.requested() || ++unreadable_ < kReadAttempts) co_return false;
     drop(source);

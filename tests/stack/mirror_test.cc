@@ -53,7 +53,10 @@ class MirrorHost {
     load_.crashed();
     cluster_.recover();  // starts it again
   }
-  void stop() {
+  // In good order, with legs that are equal.
+  void stop(size_t legs) {
+    load_.stop_cancelling();
+    EXPECT_TRUE(heals(legs)) << failure();
     node().stop();
     EXPECT_TRUE(cluster_.run_until([&] { return !node().is_running(); }, 600_s));
   }
@@ -98,7 +101,7 @@ TEST(MirrorLoad, ALegThatFailsAndReturnsIsByteEqualAfterwards) {
       ASSERT_TRUE(host.heals(2)) << host.failure();
     }
     const uint64_t done = host.done();
-    host.stop();
+    host.stop(2);
     EXPECT_GT(done, 1000U);
     EXPECT_EQ(host.failure(), "");
     EXPECT_TRUE(host.are_equal(0, 1)) << seed;
@@ -123,7 +126,7 @@ TEST(MirrorLoad, PowerLossesWhileALegIsLostOrCopiedToLoseNothing) {
       host.disk(leg).heal();
     }
     ASSERT_TRUE(host.heals(2)) << seed << host.failure();
-    host.stop();
+    host.stop(2);
     EXPECT_EQ(host.failure(), "");
     EXPECT_TRUE(host.are_equal(0, 1)) << seed;
   }
@@ -146,7 +149,7 @@ TEST(MirrorLoad, ASpareTakesThePlaceOfALegThatStaysAway) {
     }
     ASSERT_TRUE(host.heals(2)) << host.failure();
     host.disk(0).heal();
-    host.stop();
+    host.stop(2);
     EXPECT_EQ(host.failure(), "");
     EXPECT_TRUE(host.are_equal(1, 2) || host.are_equal(0, 1)) << seed;
   }
@@ -167,7 +170,7 @@ TEST(MirrorLoad, ThreeLegsServeWithOne) {
   host.disk(0).heal();
   host.disk(2).heal();
   ASSERT_TRUE(host.heals(3));
-  host.stop();
+  host.stop(3);
   EXPECT_EQ(host.failure(), "");
   EXPECT_TRUE(host.are_equal(0, 1) && host.are_equal(1, 2));
 }
@@ -181,7 +184,7 @@ TEST(MirrorLoad, BlocksThatCannotBeReadAreWrittenBack) {
     host.run_a_while();
   }
   ASSERT_TRUE(host.heals(2));
-  host.stop();
+  host.stop(2);
   EXPECT_EQ(host.failure(), "");
   EXPECT_TRUE(host.are_equal(0, 1));
 }

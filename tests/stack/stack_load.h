@@ -34,6 +34,9 @@ class StackLoad {
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
 
+  // From now on every request is waited for.
+  void stop_cancelling() { options_.cancel_share = 0; }
+
   // The first thing that was wrong; empty: nothing.
   const std::string& failure() const { return failure_; }
   uint64_t done() const { return done_; }
