@@ -108,6 +108,7 @@ class MirrorDrive final : public ServiceDrive {
   task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
   task::Task<Result<void>> save_label();
   task::Task<Result<void>> mark(Span regions);
+  task::Task<Result<void>> save_marks();
   task::Task<Result<void>> save_bitmap(bool durable);
   task::Task<Result<void>> write_label(size_t leg, const MirrorLabel& label);
 

@@ -137,7 +137,9 @@ task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
 
 // Nothing is lacking: once that is durable, legs that were copied to have all data, and may say so.
 task::Task<void> MirrorDrive::finish_copying() {
-  const Result<void> flushed = co_await flush(closing_.token());
+  Result<void> flushed = co_await flush(closing_.token());
+  // Its own bitmap knows nothing of the time it was away, and may be the only one left some day.
+  if (flushed) flushed = co_await save_marks();
   if (closing_.requested() || !lacking_.empty()) co_return;
   if (!flushed) {
     const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
@@ -206,11 +208,8 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
 // A spare takes the place of a lost leg. First every region is marked, durably: a crash after the
 // label names the new leg must find that it lacks all.
 task::Task<void> MirrorDrive::replace(size_t leg) {
-  Result<void> turn = co_await bitmap_turn_.acquire();
-  CHECK(turn.has_value());
   wanted_.add_all();
-  const Result<void> marked = co_await save_bitmap(true);
-  bitmap_turn_.release();
+  const Result<void> marked = co_await save_marks();
   if (!marked || legs_[leg].state != State::kLost || spares_.empty()) co_return;
   if (legs_[leg].drive != nullptr) retired_.push_back(std::move(legs_[leg].drive));
   legs_[leg].drive = std::move(spares_.back());

@@ -25,15 +25,12 @@ MirrorStatus MirrorDrive::status() const {
 }
 
 task::Task<Result<void>> MirrorDrive::begin() {
+  // Legs may have marks that others lack, from a crash between two of them.
   Result<void> done;
-  if (is_new_) {
-    task::Semaphore::Acquire turn = bitmap_turn_.acquire();
-    done = co_await turn;
-    CHECK(done.has_value());
-    done = co_await save_bitmap(true);
-    bitmap_turn_.release();
+  if (!wanted_.empty()) done = co_await save_marks();
+  if (is_new_ && done) {
     // A first label on some legs and a blank rest is a mirror that never was: two make it one.
-    if (done) done = co_await save_label();
+    done = co_await save_label();
     label_is_old_ = true;
   }
   if (done) done = co_await save_label();
@@ -129,6 +126,15 @@ task::Task<Result<void>> MirrorDrive::mark(Span regions) {
   Result<void> done = co_await bitmap_turn_.acquire();
   CHECK(done.has_value());
   if (!all_marked()) done = co_await save_bitmap(true);
+  bitmap_turn_.release();
+  co_return done;
+}
+
+// All marks, durable on every leg that is written.
+task::Task<Result<void>> MirrorDrive::save_marks() {
+  Result<void> done = co_await bitmap_turn_.acquire();
+  CHECK(done.has_value());
+  done = co_await save_bitmap(true);
   bitmap_turn_.release();
   co_return done;
 }

@@ -56,6 +56,7 @@ class MirrorHost {
   // In good order, with legs that are equal.
   void stop(size_t legs) {
     load_.stop_cancelling();
+    cluster_.run_for(10_ms);  // deadlines that were set before pass
     EXPECT_TRUE(heals(legs)) << failure();
     node().stop();
     EXPECT_TRUE(cluster_.run_until([&] { return !node().is_running(); }, 600_s));
