@@ -7,11 +7,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "apps/backend.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
+#include "apps/files.h"
 #include "apps/words.h"
 #include "apps/world.h"
 
@@ -65,9 +67,23 @@ std::unexpected<Problem> bench_stopped(const Error& error) {
       fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says", error.text()));
 }
 
+Attempt<void> write_plot(const std::string& folder, const std::string& name, std::string_view svg) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return refuse(fmt::format("cannot make the folder {} ({}): name another with --svg",
+                              in_quotes(folder), error.message()));
+  }
+  return replace_file(fmt::format("{}/{}.svg", folder, name), svg);
+}
+
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices) {
-  std::string help = fmt::format("measure just this, several allowed: {}", comma_list(choices));
-  add_value(app, "--only NAME", std::move(help),
+  add_choices(app, "--only NAME", into, std::move(choices), "measure just this");
+}
+
+void add_choices(CLI::App& app, const char* option, std::vector<std::string>& into,
+                 std::vector<std::string> choices, std::string_view help) {
+  add_value(app, option, fmt::format("{}, several allowed: {}", help, comma_list(choices)),
             [&into, choices = std::move(choices)](const std::string& name) -> Attempt<void> {
               if (std::ranges::find(choices, name) == choices.end()) {
                 return refuse(fmt::format("{} is not one of {}{}", in_quotes(name),

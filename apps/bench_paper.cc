@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "apps/bench_options.h"
 #include "apps/command.h"
 #include "apps/files.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
-#include "apps/words.h"
 #include "bench/i10/paper.h"
 
 namespace cairn::apps {
@@ -67,15 +65,8 @@ class BenchPaperI10Command final : public Command {
       if (!written) return written;
     }
     if (plot_folder_.empty()) return {};
-    std::error_code error;
-    std::filesystem::create_directories(plot_folder_, error);
-    if (error) {
-      return refuse(fmt::format("cannot make the folder {} ({}): name another with --svg",
-                                in_quotes(plot_folder_), error.message()));
-    }
     for (const bench::i10::Chart& chart : paper.charts) {
-      const Attempt<void> written =
-          replace_file(fmt::format("{}/{}.svg", plot_folder_, chart.name), chart.svg);
+      const Attempt<void> written = write_plot(plot_folder_, chart.name, chart.svg);
       if (!written) return written;
     }
     return {};

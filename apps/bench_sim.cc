@@ -9,8 +9,11 @@
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/sim/flash_profile.h"
+#include "apps/sim/snis_system.h"
 #include "bench/flash_speed.h"
 #include "bench/live_drive.h"
+#include "bench/net_speed.h"
+#include "bench/snis/paper.h"
 
 namespace cairn::apps {
 
@@ -23,7 +26,7 @@ class BenchSimCommand final : public Command {
     add_integer(app, "--rounds N", rounds_, {.min = 1, .max = 1000},
                 "how often each is measured (3); medians count");
     add_number(app, "--seconds S", seconds_, 0.01, 3600, "length of a job on a live drive (1)");
-    add_only(app, only_, {"flash", "live"});
+    add_only(app, only_, {"flash", "net", "snis", "live"});
     set_examples(app, {"cairn bench sim", "cairn bench sim --only flash --rounds 9 --json"});
   }
 
@@ -31,6 +34,17 @@ class BenchSimCommand final : public Command {
     bench::Report report("sim");
     if (wants("flash")) {
       bench::bench_flash({.rounds = rounds_, .progress = progress_on_terminal()}, report);
+    }
+    if (wants("net")) {
+      bench::bench_net({.rounds = rounds_, .progress = progress_on_terminal()}, report);
+    }
+    if (wants("snis")) {
+      Attempt<SnisSystem> system = load_system({});
+      if (!system) return std::unexpected(system.error());
+      bench::snis_paper::bench_snis({.system = std::move(system->system),
+                                     .only = {"F_t_h"},
+                                     .progress = progress_on_terminal()},
+                                    report);
     }
     if (wants("live")) {
       if (const Attempt<void> done = measure_live(report); !done) {

@@ -49,12 +49,16 @@ std::unique_ptr<Command> make_doctor_tls(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_sim(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_i10(CLI::App& app);
+std::unique_ptr<Command> make_bench_paper_snis(CLI::App& app);
 std::unique_ptr<Command> make_bench_rocksdb(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_echo(CLI::App& app);
 std::unique_ptr<Command> make_sim_fit(CLI::App& app);
+std::unique_ptr<Command> make_sim_plan(CLI::App& app);
+std::unique_ptr<Command> make_sim_snis(CLI::App& app);
+std::unique_ptr<Command> make_sim_net(CLI::App& app);
 std::unique_ptr<Command> make_sim_ssd(CLI::App& app);
 std::unique_ptr<Command> make_version(CLI::App& app);
 

@@ -45,11 +45,16 @@ class CommandLine {
         make_bench_rocksdb);
     CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");
     add(paper, "i10", "figures of i10 as one page, next to the paper's", make_bench_paper_i10);
+    add(paper, "snis", "tables and figures of SNIS as one page, next to the paper's",
+        make_bench_paper_snis);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
     add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
+    add(sim, "snis", "drives and a network, simulated until they agree", make_sim_snis);
+    add(sim, "plan", "how many drives, boxes and links a load needs", make_sim_plan);
+    add(sim, "net", "a load on a modelled network", make_sim_net);
     add(sim, "fit", "a profile for a drive that fio measured", make_sim_fit);
-    add(sim, "check", "the flash model against a reference", make_sim_check);
+    add(sim, "check", "the models against a reference", make_sim_check);
     CLI::App& config = group(root_, "config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);
     add(root_, "version", "print version, commit and compiler", make_version);

@@ -18,20 +18,6 @@ namespace cairn::apps {
 
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 Problem cannot_open(const std::string& path, int err) {
   switch (err) {
     case ENOENT:
@@ -56,7 +42,7 @@ Problem cannot_open(const std::string& path, int err) {
 }  // namespace
 
 Attempt<std::string> read_file(const std::string& path, size_t size_max) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const posix::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) return std::unexpected(cannot_open(path, errno));
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return std::unexpected(cannot_open(path, errno));
@@ -91,36 +77,46 @@ Problem cannot_write(const std::string& path, int err) {
   return {fmt::format("{} cannot be written ({}): {}", in_quotes(path), std::strerror(err), next)};
 }
 
-Attempt<void> write_durably(const std::string& path, std::string_view text) {
-  const Descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600));
-  if (file.get() < 0) return std::unexpected(cannot_write(path, errno));
+}  // namespace
+
+Attempt<FreshFile> FreshFile::create(const std::string& path) {
+  const std::string fresh = path + ".new";
+  posix::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!file.is_open()) return std::unexpected(cannot_write(fresh, errno));
+  return FreshFile(path, std::move(file));
+}
+
+Attempt<void> FreshFile::append(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t wrote = ::write(file.get(), text.data(), text.size());
+    const ssize_t wrote = ::write(file_.get(), text.data(), text.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return std::unexpected(cannot_write(path, errno));
+    if (wrote < 0) return std::unexpected(cannot_write(path_ + ".new", errno));
     text.remove_prefix(static_cast<size_t>(wrote));
   }
-  if (::fsync(file.get()) != 0) return std::unexpected(cannot_write(path, errno));
   return {};
 }
 
-}  // namespace
-
-Attempt<void> replace_file(const std::string& path, std::string_view text) {
-  const std::string fresh = path + ".new";
-  if (Attempt<void> written = write_durably(fresh, text); !written) return written;
-  if (::rename(fresh.c_str(), path.c_str()) != 0) {
-    return std::unexpected(cannot_write(path, errno));
+Attempt<void> FreshFile::finish() {
+  const std::string fresh = path_ + ".new";
+  if (::fsync(file_.get()) != 0) return std::unexpected(cannot_write(fresh, errno));
+  if (::rename(fresh.c_str(), path_.c_str()) != 0) {
+    return std::unexpected(cannot_write(path_, errno));
   }
   // The new name is durable with the folder that has it.
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const size_t slash = path_.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  const posix::Fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.get() < 0 || ::fsync(opened.get()) != 0) {
     return std::unexpected(cannot_write(folder, errno));
   }
   return {};
+}
+
+Attempt<void> replace_file(const std::string& path, std::string_view text) {
+  Attempt<FreshFile> file = FreshFile::create(path);
+  if (!file) return std::unexpected(file.error());
+  if (const Attempt<void> written = file->append(text); !written) return written;
+  return file->finish();
 }
 
 std::optional<std::string> first_line(const std::string& path) {

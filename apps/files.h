@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "apps/problem.h"
+#include "posix/fd.h"
 
 namespace cairn::apps {
 
@@ -15,8 +17,22 @@ namespace cairn::apps {
 // sentence what is wrong with the path and what to do.
 Attempt<std::string> read_file(const std::string& path, size_t size_max);
 
-// Makes `text` the contents of the file, wholly or not at all whatever happens: written beside it
-// as PATH.new, made durable, renamed. The Problem says why it could not be, and what to do.
+// A file that appears wholly or not at all whatever happens: written beside its place as PATH.new,
+// made durable, renamed by finish(). The Problems say why it could not be, and what to do.
+class FreshFile {
+ public:
+  static Attempt<FreshFile> create(const std::string& path);
+  Attempt<void> append(std::string_view text);
+  Attempt<void> finish();
+
+ private:
+  FreshFile(std::string path, posix::Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  posix::Fd file_;
+};
+
+// Makes `text` the contents of a file, as a FreshFile.
 Attempt<void> replace_file(const std::string& path, std::string_view text);
 
 // The first line of a file of the kernel's, without its end; nothing when it cannot be read.

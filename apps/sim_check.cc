@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim check FILE...`: the flash model against a reference, number by number.
+// `cairn sim check FILE...`: the models against a reference, number by number.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 
 #include "apps/command.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/sim/flash_check.h"
+#include "apps/sim/net_check.h"
+#include "apps/sim/snis_check.h"
 #include "apps/table.h"
 
 #ifndef CAIRN_REFERENCE_FOLDER
@@ -28,9 +31,11 @@ class SimCheckCommand final : public Command {
  public:
   explicit SimCheckCommand(CLI::App& app) {
     options_.reference_folder = CAIRN_REFERENCE_FOLDER;
-    app.add_option("FILE", paths_,
-                   "reference tables: micro cases (.json), open and closed loop, garbage "
-                   "collection, per request (.csv, .csv.gz)")
+    app.add_option(
+           "FILE", paths_,
+           "reference tables: of flash micro cases (.json), open and closed loop, garbage "
+           "collection, per request (.csv, .csv.gz); of networks runs.csv or its folder; of "
+           "both together convergence.csv or its folder")
         ->required();
     add_value(app, "--reference FOLDER", "where configs.json and traces/ are, if not beside FILE",
               [this](const std::string& text) -> Attempt<void> {
@@ -43,34 +48,41 @@ class SimCheckCommand final : public Command {
                 return {};
               });
     add_integer(app, "--seed N", seed_, {.min = 0, .max = 1'000'000'000},
-                "what closed-loop workloads are drawn from");
+                "what workloads are drawn from that the reference does not list");
     add_switch(app, "--all", all_, "print every number, not only those outside their tolerance");
     add_switch(app, "--json", json_, "print one JSON object");
     set_examples(app, {"cairn sim check tests/data/mqsim/d_micro_golden.json",
-                       "cairn sim check tests/data/mqsim/*.csv --all"});
+                       "cairn sim check tests/data/mqsim/*.csv --all",
+                       "cairn sim check tests/data/net", "cairn sim check tests/data/snis"});
   }
 
   Attempt<int> run() override {
     options_.seed = static_cast<uint32_t>(seed_);
-    std::vector<FlashComparison> found;
+    std::vector<Comparison> found;
     for (const std::string& path : paths_) {
-      Attempt<std::vector<FlashComparison>> checked = check_flash_file(path, options_);
+      Attempt<std::vector<Comparison>> checked = check(path);
       if (!checked) return std::unexpected(checked.error());
       found.insert(found.end(), checked->begin(), checked->end());
     }
     const auto bad = static_cast<size_t>(
-        std::ranges::count_if(found, [](const FlashComparison& c) { return !c.ok(); }));
+        std::ranges::count_if(found, [](const Comparison& c) { return !c.ok(); }));
     say(json_ ? json_of(found, bad) : text_of(found, bad));
     return bad == 0 ? kExitOk : kExitFailed;
   }
 
  private:
-  std::string text_of(const std::vector<FlashComparison>& found, size_t bad) const {
+  Attempt<std::vector<Comparison>> check(const std::string& path) const {
+    if (is_snis_reference(path)) return check_snis_file(path);
+    if (!is_net_reference(path)) return check_flash_file(path, options_);
+    return check_net_file(path, {.seed = seed_ == 0 ? 1 : static_cast<uint32_t>(seed_)});
+  }
+
+  std::string text_of(const std::vector<Comparison>& found, size_t bad) const {
     std::vector<std::vector<std::string>> rows = {
         {"case", "measure", "ours", "reference", "error", ""}};
     double worst = 0;
-    for (const FlashComparison& c : found) {
-      worst = std::max(worst, c.error);
+    for (const Comparison& c : found) {
+      if (std::isfinite(c.tolerance)) worst = std::max(worst, c.error);
       if (!all_ && c.ok()) continue;
       rows.push_back({c.case_name, c.measure, number_text(c.ours), number_text(c.reference),
                       fmt::format("{:.3f}%", c.error * 100), c.ok() ? "ok" : "OUTSIDE"});
@@ -80,16 +92,16 @@ class SimCheckCommand final : public Command {
                        worst * 100);
   }
 
-  std::string json_of(const std::vector<FlashComparison>& found, size_t bad) const {
+  std::string json_of(const std::vector<Comparison>& found, size_t bad) const {
     nlohmann::ordered_json cases = nlohmann::ordered_json::array();
-    for (const FlashComparison& c : found) {
+    for (const Comparison& c : found) {
       cases.push_back({{"file", c.file},
                        {"case", c.case_name},
                        {"measure", c.measure},
                        {"ours", c.ours},
                        {"reference", c.reference},
                        {"error", c.error},
-                       {"tolerance", c.tolerance},
+                       {"tolerance", c.tolerance},  // null when it is not judged
                        {"ok", c.ok()}});
     }
     return json_text({{"schema_version", 1},

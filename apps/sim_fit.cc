@@ -92,9 +92,10 @@ class SimFitCommand final : public Command {
     FitOptions options{
         .load = {.requests = static_cast<uint64_t>(requests_), .occupancy = occupancy_ / 100},
         .trials_max = static_cast<uint64_t>(trials_)};
-    ProgressLine line(options.trials_max, 1, !json_);
-    options.on_trial = [&line](uint64_t trials, double error) {
-      line.step([&] { return fmt::format("{} drives, error {:.2f}%", trials, error * 100); });
+    ProgressLine line(!json_);
+    options.on_trial = [&](uint64_t trials, double error) {
+      const double part = static_cast<double>(trials) / static_cast<double>(options.trials_max);
+      line.at(part, [&] { return fmt::format("{} drives, error {:.2f}%", trials, error * 100); });
     };
     return fit_flash(start, points, options);
   }

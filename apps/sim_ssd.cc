@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 
 #include "apps/command.h"
 #include "apps/files.h"
@@ -12,13 +13,13 @@
 #include "apps/sim/flash_history.h"
 #include "apps/sim/flash_page.h"
 #include "apps/sim/flash_profile.h"
-#include "apps/sim/gunzip.h"
 #include "apps/sim/latency_summary.h"
 #include "apps/sim/mqsim_config.h"
 #include "apps/sim/progress_line.h"
 #include "apps/sim/trace_file.h"
 #include "apps/words.h"
 #include "model/flash/precondition.h"
+#include "trace/shape.h"
 
 namespace cairn::apps {
 
@@ -30,7 +31,7 @@ using flash::Op;
 using flash::Synthetic;
 using flash::TimedRequest;
 
-constexpr size_t kTraceMax = 1UL << 32;
+constexpr size_t kRowsMax = 1UL << 20;
 // Completions between two looks at the clock for the progress line.
 constexpr uint64_t kLookEvery = 1024;
 
@@ -53,8 +54,14 @@ class SimSsdCommand final : public Command {
               text(profile_));
     add_value(app, "--config FILE", "the drive as a JSON object of MQSim parameters",
               text(config_));
-    add_value(app, "--trace FILE", "replay a trace: MQSim, SYSTOR '17, MSR, Alibaba, Tencent",
-              text(trace_));
+    add_value(app, "--trace FILE", "replay a trace, plain or gzip, of any size", text(trace_));
+    add_value(app, "--format NAME",
+              fmt::format("of the trace, if it is not told by its first lines: {}",
+                          trace::format_names()),
+              text(format_));
+    add_number(app, "--time-scale X", shape_.time_scale, 1e-6, 1e6,
+               "stretch the trace's times (1)");
+    add_size(app, "--space BYTES", shape_.space, "wrap the trace's addresses into so much");
     add_value(app, "--synthetic KIND", "read, write or mix, with seq- before it for sequential",
               [this](const std::string& kind) { return take_kind(kind); });
     add_size(app, "--block BYTES", block_, "size of a synthetic request (4096)");
@@ -90,43 +97,38 @@ class SimSsdCommand final : public Command {
           "the drive has too few spare blocks to be preconditioned to {} percent; ask for less",
           occupancy_));
     }
-    std::vector<TimedRequest> requests;
-    if (!trace_.empty()) {
-      Attempt<std::vector<TimedRequest>> loaded = load_trace();
-      if (!loaded) return std::unexpected(loaded.error());
-      requests = std::move(*loaded);
+    if (!csv_.empty()) {
+      Attempt<FreshFile> fresh = FreshFile::create(csv_);
+      if (!fresh) return std::unexpected(fresh.error());
+      times_.emplace(std::move(*fresh));
+      rows_ = "arrival_ns,lba,sectors,op,complete_ns,latency_ns\n";
     }
     FlashHistory history(model);
-    {
-      ProgressLine progress(trace_.empty() ? synthetic.requests : requests.size(), kLookEvery,
-                            !json_);
-      const auto on_completion = [&](const Completion& c) {
-        done_.push_back(c);
+    if (trace_.empty()) {
+      ProgressLine progress(!json_, kLookEvery);
+      flash::run_synthetic(model, synthetic, [&](const Completion& c) {
+        take(c);
         history.completed(c);
-        progress.step(
-            [&] { return fmt::format("{:.3f} s simulated", static_cast<double>(c.done) * 1e-9); });
-      };
-      if (trace_.empty()) {
-        flash::run_synthetic(model, synthetic, on_completion);
-      } else {
-        flash::run_open_loop(model, requests, on_completion);
-      }
+        progress.at(static_cast<double>(count_) / static_cast<double>(synthetic.requests),
+                    [&] { return simulated(c.done); });
+      });
+    } else if (const Attempt<void> replayed = replay(model, history); !replayed) {
+      return std::unexpected(replayed.error());
     }
     history.end();
     if (!html_.empty()) {
       const std::string page = flash_page({.drive = drive_name(),
                                            .load = load_name(),
-                                           .completions = done_,
+                                           .reads = reads_,
+                                           .writes = writes_,
                                            .history = history,
                                            .model = model});
       if (const Attempt<void> written = replace_file(html_, page); !written) {
         return std::unexpected(written.error());
       }
     }
-    if (!csv_.empty()) {
-      if (const Attempt<void> written = replace_file(csv_, csv_text()); !written) {
-        return std::unexpected(written.error());
-      }
+    if (const Attempt<void> written = finish_times(); !written) {
+      return std::unexpected(written.error());
     }
     say(json_ ? json_text(report(model)) : text_of(model));
     return kExitOk;
@@ -160,13 +162,7 @@ class SimSsdCommand final : public Command {
   Attempt<flash::Parameters> drive() const {
     if (config_.empty()) return load_flash_profile(drive_name());
     if (!profile_.empty()) return refuse("--profile and --config both say what the drive is");
-    const Attempt<std::string> text = read_file(config_, 1 << 20);
-    if (!text) return std::unexpected(text.error());
-    const nlohmann::json parsed = nlohmann::json::parse(*text, nullptr, false);
-    if (parsed.is_discarded()) return refuse(fmt::format("{} is not JSON", in_quotes(config_)));
-    Attempt<flash::Parameters> p = parameters_from_mqsim(parsed);
-    if (!p) return refuse(fmt::format("{}: {}", in_quotes(config_), p.error().text));
-    return p;
+    return load_mqsim_config(config_);
   }
 
   Synthetic workload(const FlashModel& model) const {
@@ -188,23 +184,52 @@ class SimSsdCommand final : public Command {
     return s;
   }
 
-  Attempt<std::vector<TimedRequest>> load_trace() const {
-    Attempt<std::string> packed = read_file(trace_, kTraceMax);
-    if (!packed) return std::unexpected(packed.error());
-    const Attempt<std::string> text = gunzip(std::move(*packed), kTraceMax);
-    if (!text) return refuse(fmt::format("{} {}", in_quotes(trace_), text.error().text));
-    Attempt<std::vector<TimedRequest>> requests = parse_trace(*text);
-    if (!requests) return refuse(fmt::format("{} {}", in_quotes(trace_), requests.error().text));
-    return requests;
+  static double seconds(flash::Nanos time) { return static_cast<double>(time) * 1e-9; }
+  static std::string simulated(flash::Nanos time) {
+    return fmt::format("{:.3f} s simulated", seconds(time));
   }
 
-  std::string csv_text() const {
-    std::string out = "arrival_ns,lba,sectors,op,complete_ns,latency_ns\n";
-    for (const Completion& c : done_) {
-      out += fmt::format("{},{},{},{},{},{}\n", c.arrival, c.lba, c.sectors,
+  Attempt<void> replay(FlashModel& model, FlashHistory& history) {
+    Attempt<TraceFile> file = TraceFile::open(trace_, {.format = format_});
+    if (!file) return std::unexpected(file.error());
+    trace::Shaper shaper(shape_);
+    Attempt<void> read;
+    uint64_t number = 0;
+    const auto next = [&]() -> std::optional<TimedRequest> {
+      const Attempt<std::optional<trace::Record>> record = file->next();
+      if (!record) read = std::unexpected(record.error());
+      if (!record || !*record) return std::nullopt;
+      return timed_request(shaper.shape(**record), number++);
+    };
+    ProgressLine progress(!json_, kLookEvery);
+    flash::run_open_loop(model, next, [&](const Completion& c) {
+      take(c);
+      history.completed(c);
+      progress.at(file->part_read(), [&] { return simulated(c.done); });
+    });
+    return read;
+  }
+
+  void take(const Completion& c) {
+    (c.op == Op::kRead ? reads_ : writes_).add(c.done - c.arrival);
+    ++count_;
+    first_ = std::min(first_, c.arrival);
+    last_ = std::max(last_, c.done);
+    bytes_ += static_cast<double>(c.sectors) * flash::kSectorBytes;
+    if (!times_) return;
+    rows_ += fmt::format("{},{},{},{},{},{}\n", c.arrival, c.lba, c.sectors,
                          c.op == Op::kRead ? 'R' : 'W', c.done, c.done - c.arrival);
+    if (rows_.size() > kRowsMax && written_) {
+      written_ = times_->append(rows_);
+      rows_.clear();
     }
-    return out;
+  }
+
+  Attempt<void> finish_times() {
+    if (!times_) return {};
+    if (!written_) return written_;
+    if (Attempt<void> rest = times_->append(rows_); !rest) return rest;
+    return times_->finish();
   }
 
   struct Summary {
@@ -214,21 +239,10 @@ class SimSsdCommand final : public Command {
     double bytes = 0;
   };
   Summary summary() const {
-    std::vector<int64_t> reads;
-    std::vector<int64_t> writes;
-    flash::Nanos first = INT64_MAX;
-    flash::Nanos last = 0;
-    Summary s;
-    for (const Completion& c : done_) {
-      (c.op == Op::kRead ? reads : writes).push_back(c.done - c.arrival);
-      first = std::min(first, c.arrival);
-      last = std::max(last, c.done);
-      s.bytes += static_cast<double>(c.sectors) * flash::kSectorBytes;
-    }
-    s.read = summarise(std::move(reads));
-    s.write = summarise(std::move(writes));
-    s.seconds = done_.empty() ? 0 : static_cast<double>(last - first) * 1e-9;
-    return s;
+    return {.read = reads_.summary(),
+            .write = writes_.summary(),
+            .seconds = count_ == 0 ? 0 : seconds(last_ - first_),
+            .bytes = bytes_};
   }
 
   nlohmann::ordered_json report(const FlashModel& model) const {
@@ -244,10 +258,10 @@ class SimSsdCommand final : public Command {
       dies += static_cast<double>(model.die_busy(i)) * 1e-9 / span;
     }
     return {{"schema_version", 1},
-            {"requests", done_.size()},
+            {"requests", count_},
             {"lost", k.requests_lost},
             {"simulated_seconds", s.seconds},
-            {"iops", static_cast<double>(done_.size()) / span},
+            {"iops", static_cast<double>(count_) / span},
             {"bytes_per_second", s.bytes / span},
             {"read", json_of(s.read)},
             {"write", json_of(s.write)},
@@ -280,9 +294,9 @@ class SimSsdCommand final : public Command {
     const Summary s = summary();
     const flash::Counters& k = model.counters();
     const double span = std::max(s.seconds, 1e-12);
-    std::string out = fmt::format(
-        "{} requests in {:.6f} simulated seconds: {:.0f} IOPS, {:.1f} MB/s\n", done_.size(),
-        s.seconds, static_cast<double>(done_.size()) / span, s.bytes / span * 1e-6);
+    std::string out =
+        fmt::format("{} requests in {:.6f} simulated seconds: {:.0f} IOPS, {:.1f} MB/s\n", count_,
+                    s.seconds, static_cast<double>(count_) / span, s.bytes / span * 1e-6);
     for (const auto& [name, one] : {std::pair{"read ", &s.read}, {"write", &s.write}}) {
       if (one->count == 0) continue;
       out += fmt::format(
@@ -312,7 +326,17 @@ class SimSsdCommand final : public Command {
   double working_set_ = 100;
   double occupancy_ = 0;
   bool json_ = false;
-  std::vector<Completion> done_;
+  std::string format_;
+  trace::ShapeOptions shape_;
+  LatencyTally reads_;
+  LatencyTally writes_;
+  uint64_t count_ = 0;
+  flash::Nanos first_ = INT64_MAX;
+  flash::Nanos last_ = 0;
+  double bytes_ = 0;
+  std::optional<FreshFile> times_;  // --csv, written as the run goes on
+  std::string rows_;
+  Attempt<void> written_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/flash_speed.h"
 
-#include <ctime>
+#include <vector>
 
+#include "base/rng.h"
+#include "bench/cpu_clock.h"
 #include "model/flash/precondition.h"
 
 namespace cairn::bench {
@@ -11,14 +13,11 @@ namespace {
 
 using flash::Completion;
 using flash::FlashModel;
+using flash::OnCompletion;
 using flash::Parameters;
 using flash::Synthetic;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+using flash::SyntheticSource;
+using flash::TimedRequest;
 
 // Table I of the SNIS paper, 1 TiB of flash, as the reference's speed was measured.
 Parameters table_one() {
@@ -39,22 +38,33 @@ struct Run {
   double pool_bytes = 0;
 };
 
-Run run(FlashModel& model, const Synthetic& load) {
+template <class Load>
+Run timed(FlashModel& model, const Load& load) {
   Run result;
   const double start = cpu_seconds();
-  flash::run_synthetic(model, load, [&](const Completion&) { ++result.requests; });
+  load([&](const Completion&) { ++result.requests; });
   result.seconds = cpu_seconds() - start;
   result.table_bytes = static_cast<double>(model.table_bytes());
   result.pool_bytes = static_cast<double>(model.pool_bytes());
   return result;
 }
 
-// Random 4 KiB in 16 GiB, reads and writes each 10 us apart on average.
+// Random 4 KiB in 16 GiB, reads and writes each 10 us apart on average. Drawn before: the reference
+// replayed a trace.
 Run small_requests() {
   FlashModel model(table_one());
-  return run(
-      model,
-      {.read_fraction = 0.5, .working_set = 0.0168, .requests = 400'000, .mean_gap_ns = 5'000});
+  SyntheticSource source({.read_fraction = 0.5, .working_set = 0.0168, .requests = 400'000},
+                         model.domains()[0].logical_sectors);
+  constexpr double kMeanGap = 5'000;
+  Rng gaps(1);
+  std::vector<TimedRequest> requests;
+  double arrival = 0;
+  while (!source.exhausted()) {
+    arrival += gaps.exponential(kMeanGap);
+    requests.push_back({static_cast<flash::Nanos>(arrival), source.next()});
+  }
+  return timed(model,
+               [&](const OnCompletion& done) { flash::run_open_loop(model, requests, done); });
 }
 
 // Random 8 KiB overwrite of a full drive.
@@ -74,7 +84,7 @@ Run collecting() {
                        .requests = 200'000,
                        .queue_depth = 64};
   flash::precondition(model, load, 0.75);
-  return run(model, load);
+  return timed(model, [&](const OnCompletion& done) { flash::run_synthetic(model, load, done); });
 }
 
 double startup_ms() {

@@ -22,7 +22,8 @@ struct LiveDriveOptions {
 };
 
 // Each job's requests per second and p99 in both, and live_vs_sim_error: the largest difference of
-// a job's throughput or p99 from the simulated one, as a part of it. Medians of the rounds count.
+// a job's throughput or p99 from the simulated one, as a part of it. Of throughput the median of
+// the rounds counts, of p99 the least disturbed round: pauses of the machine only add to it.
 Result<void> bench_live_drive(const LiveDriveOptions& options, Report& report);
 
 }  // namespace cairn::bench

@@ -65,7 +65,7 @@ class Checker {
   Checker(std::string path, const FlashCheckOptions& options)
       : path_(std::move(path)), options_(options) {}
 
-  Attempt<std::vector<FlashComparison>> run();
+  Attempt<std::vector<Comparison>> run();
 
  private:
   Attempt<std::string> load(const std::string& path) {
@@ -106,9 +106,7 @@ class Checker {
   Attempt<Parameters> named_parameters();
   void compare(const std::string& name, const char* measure, double ours, double reference,
                double tolerance) {
-    const double scale = reference == 0 ? 1 : std::abs(reference);
-    found_.push_back(
-        {path_, name, measure, ours, reference, std::abs(ours - reference) / scale, tolerance});
+    found_.push_back(cairn::apps::compare({path_, name, measure}, ours, reference, tolerance));
   }
 
   Attempt<void> micro(const json& file);
@@ -120,10 +118,10 @@ class Checker {
 
   std::string path_;
   const FlashCheckOptions& options_;
-  std::vector<FlashComparison> found_;
+  std::vector<Comparison> found_;
 };
 
-Attempt<std::vector<FlashComparison>> Checker::run() {
+Attempt<std::vector<Comparison>> Checker::run() {
   const Attempt<std::string> text = load(path_);
   if (!text) return std::unexpected(text.error());
   Attempt<void> done;
@@ -381,8 +379,8 @@ Attempt<void> Checker::collection(const Csv& csv) {
 
 }  // namespace
 
-Attempt<std::vector<FlashComparison>> check_flash_file(const std::string& path,
-                                                       const FlashCheckOptions& options) {
+Attempt<std::vector<Comparison>> check_flash_file(const std::string& path,
+                                                  const FlashCheckOptions& options) {
   return Checker(path, options).run();
 }
 

@@ -6,20 +6,9 @@
 #include <vector>
 
 #include "apps/problem.h"
+#include "apps/sim/comparison.h"
 
 namespace cairn::apps {
-
-// One number of one case.
-struct FlashComparison {
-  std::string file;
-  std::string case_name;
-  std::string measure;
-  double ours = 0;
-  double reference = 0;
-  double error = 0;      // relative; of exact measures the part that differs
-  double tolerance = 0;  // 0 means exact
-  bool ok() const { return error <= tolerance; }
-};
 
 struct FlashCheckOptions {
   // Where configs.json, workloads_b_c.json and traces/ are looked for when they are not beside the
@@ -34,7 +23,7 @@ struct FlashCheckOptions {
 
 // Runs everything a file describes: micro cases (JSON), open-loop, closed-loop and garbage
 // collection tables, per-request completions (CSV, plain or gzip). The Problem names the file.
-Attempt<std::vector<FlashComparison>> check_flash_file(const std::string& path,
-                                                       const FlashCheckOptions& options);
+Attempt<std::vector<Comparison>> check_flash_file(const std::string& path,
+                                                  const FlashCheckOptions& options);
 
 }  // namespace cairn::apps

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "apps/sim/flash_profile.h"
+#include "apps/sim/latency_summary.h"
 #include "apps/sim/mqsim_config.h"
 #include "apps/sim/trace_file.h"
 
@@ -21,7 +22,7 @@ void expect_all_within(const std::string& file, double error = 1) {
   const auto found = check_flash_file(options.reference_folder + "/" + file, options);
   ASSERT_TRUE(found) << found.error().text;
   EXPECT_FALSE(found->empty());
-  for (const FlashComparison& c : *found) {
+  for (const Comparison& c : *found) {
     EXPECT_TRUE(c.ok() && c.error <= error)
         << c.case_name << " " << c.measure << ": " << c.ours << " against " << c.reference;
   }
@@ -145,20 +146,35 @@ TEST(MqsimConfig, CopybackIsKnownAndRefused) {
   EXPECT_NE(refused.error().text.find("Use_Copyback_for_GC can only be false"), std::string::npos);
 }
 
-TEST(TraceFile, FormatsAreToldApart) {
-  const auto mqsim = parse_trace("100 0 8 16 1\n300 0 24 8 0\n");
-  ASSERT_TRUE(mqsim);
-  EXPECT_EQ((*mqsim)[1].arrival, 200);
-  EXPECT_EQ((*mqsim)[1].request.op, flash::Op::kWrite);
-  const auto systor =
-      parse_trace("Timestamp,Response,IOType,LUN,Offset,Size\n1.5,0.1,R,3,4096,8192\n");
-  ASSERT_TRUE(systor);
-  EXPECT_EQ((*systor)[0].request.lba, 8u);
-  EXPECT_EQ((*systor)[0].request.sectors, 16u);
-  const auto msr = parse_trace("128166372003061629,src1,0,Write,512,1024,100\n");
-  ASSERT_TRUE(msr);
-  EXPECT_EQ((*msr)[0].request.op, flash::Op::kWrite);
-  EXPECT_FALSE(parse_trace("hello\nworld\n"));
+TEST(TraceFile, RequestsCoverTheSectorsOfTheirBytes) {
+  const flash::TimedRequest timed =
+      timed_request({.arrival = 7, .offset = 1000, .bytes = 100, .write = true}, 3);
+  EXPECT_EQ(timed.arrival, 7);
+  EXPECT_EQ(timed.request.op, flash::Op::kWrite);
+  EXPECT_EQ(timed.request.lba, 1u);
+  EXPECT_EQ(timed.request.sectors, 2u);
+  EXPECT_EQ(timed.request.cookie, 3u);
+}
+
+TEST(TraceFile, TimesOfTheReferenceAreKept) {
+  const auto requests = parse_mqsim_trace("100 0 8 16 1\n300 0 24 8 0\n");
+  ASSERT_TRUE(requests);
+  EXPECT_EQ((*requests)[1].arrival, 300);
+}
+
+TEST(TraceFile, AFileThatIsNotThereIsTold) {
+  const auto file = TraceFile::open("/proc/no/trace", {});
+  ASSERT_FALSE(file);
+  EXPECT_NE(file.error().text.find("/proc/no/trace"), std::string::npos);
+}
+
+TEST(LatencyTally, FoldsIntoAHistogramWhenThereAreMany) {
+  LatencyTally tally;
+  for (size_t i = 0; i < LatencyTally::kExactMax; ++i) tally.add(static_cast<int64_t>(i));
+  const double exact = tally.summary().p50;
+  tally.add(0);
+  EXPECT_NEAR(tally.summary().p50, exact, exact / 60);
+  EXPECT_EQ(tally.summary().max, LatencyTally::kExactMax - 1.0);
 }
 
 }  // namespace

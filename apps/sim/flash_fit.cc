@@ -275,7 +275,12 @@ class Search {
     FlashFit fit{.error = std::sqrt(best.cost)};
     KnobValues values = best.values;
     Columns columns;
-    for (size_t i = 0; i < knobs_.size(); ++i) columns.push_back(slope(best, i));
+    // A time that was fitted to next to nothing has no slope there, but had one at the start.
+    const Trial first = tried(start);
+    for (size_t i = 0; i < knobs_.size(); ++i) {
+      columns.push_back(slope(best, i));
+      if (!told(columns.back()) && best.values[i] < start[i]) columns.back() = slope(first, i);
+    }
     for (size_t i = 0; i < knobs_.size(); ++i) {
       FittedKnob knob{.start = start[i]};
       if (!told(columns[i])) {

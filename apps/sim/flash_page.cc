@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 
-#include "apps/sim/latency_summary.h"
 #include "report/chart.h"
 #include "report/page.h"
 
@@ -15,7 +14,6 @@ namespace cairn::apps {
 
 namespace {
 
-using flash::Op;
 using report::Point;
 using report::Series;
 
@@ -49,23 +47,13 @@ class FlashPage {
   }
 
  private:
-  std::vector<int64_t> latencies(Op op) const {
-    std::vector<int64_t> all;
-    for (const flash::Completion& c : run_.completions) {
-      if (c.op == op) all.push_back(c.done - c.arrival);
-    }
-    return all;
-  }
-
   // A curve of a few points is as good to the eye as one of millions.
-  static Series latency_curve(std::string name, std::vector<int64_t> latencies) {
-    std::ranges::sort(latencies);
+  static Series latency_curve(std::string name, const LatencyTally& tally) {
     Series series{.name = std::move(name), .points = {}};
-    const size_t points = std::min(latencies.size(), kCdfPoints);
-    for (size_t i = 1; i <= points; ++i) {
-      const size_t rank = i * latencies.size() / points;
-      series.points.push_back({static_cast<double>(latencies[rank - 1]) * 1e-3,
-                               static_cast<double>(rank) / static_cast<double>(latencies.size())});
+    const std::vector<double> values = tally.quantiles(kCdfPoints);
+    for (size_t i = 0; i < values.size(); ++i) {
+      series.points.push_back(
+          {values[i] * 1e-3, static_cast<double>(i + 1) / static_cast<double>(values.size())});
     }
     return series;
   }
@@ -77,11 +65,10 @@ class FlashPage {
                             .y = {.title = "share", .max = 1.0},
                             .series = {}};
     std::vector<std::vector<std::string>> rows;
-    for (const auto& [name, op] : {std::pair{"reads", Op::kRead}, {"writes", Op::kWrite}}) {
-      std::vector<int64_t> all = latencies(op);
-      if (all.empty()) continue;
-      chart.series.push_back(latency_curve(name, all));
-      const LatencySummary s = summarise(std::move(all));
+    for (const auto& [name, tally] : {std::pair{"reads", &run_.reads}, {"writes", &run_.writes}}) {
+      if (tally->count() == 0) continue;
+      chart.series.push_back(latency_curve(name, *tally));
+      const LatencySummary s = tally->summary();
       std::vector<std::string> row = {name, fmt::format("{}", s.count)};
       for (const double ns : {s.mean, s.p50, s.p90, s.p99, s.p999, s.max}) {
         row.push_back(fmt::format("{:.1f}", ns * 1e-3));

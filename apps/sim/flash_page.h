@@ -2,10 +2,10 @@
 // The report of `cairn sim ssd`: one HTML page with plots.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "apps/sim/flash_history.h"
+#include "apps/sim/latency_summary.h"
 #include "model/flash/model.h"
 
 namespace cairn::apps {
@@ -13,7 +13,8 @@ namespace cairn::apps {
 struct FlashRun {
   std::string drive;  // what the user called it
   std::string load;
-  std::span<const flash::Completion> completions;
+  const LatencyTally& reads;
+  const LatencyTally& writes;
   const FlashHistory& history;
   const flash::FlashModel& model;
 };

@@ -13,7 +13,8 @@ struct FlashTrial {
   explicit FlashTrial(const flash::Synthetic& load)
       : model(*load_flash_profile("laptop-tlc")), history(model) {
     flash::run_synthetic(model, load, [this](const flash::Completion& completion) {
-      completions.push_back(completion);
+      (completion.op == flash::Op::kRead ? reads : writes)
+          .add(completion.done - completion.arrival);
       history.completed(completion);
     });
     history.end();
@@ -21,13 +22,15 @@ struct FlashTrial {
   std::string page() const {
     return flash_page({.drive = "<laptop>",
                        .load = "writes",
-                       .completions = completions,
+                       .reads = reads,
+                       .writes = writes,
                        .history = history,
                        .model = model});
   }
   flash::FlashModel model;
   FlashHistory history;
-  std::vector<flash::Completion> completions;
+  LatencyTally reads;
+  LatencyTally writes;
 };
 
 TEST(FlashHistory, IsBoundedInOrderAndWhole) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "apps/files.h"
 #include "apps/sim/flash_profiles.h"
+#include "apps/sim/with_unit.h"
 #include "apps/toml.h"
 #include "apps/words.h"
 
@@ -23,38 +23,9 @@ using flash::Parameters;
 
 constexpr size_t kProfileMax = 1 << 20;
 
-struct Unit {
-  std::string_view name;
-  double factor;
-};
 constexpr std::array<Unit, 4> kTimes = {{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 constexpr std::array<Unit, 4> kSizes = {
     {{"B", 1}, {"KiB", 1024}, {"MiB", 1024.0 * 1024}, {"GiB", 1024.0 * 1024 * 1024}}};
-
-// "50 us" and the like. A bare number has no unit and is refused.
-template <size_t N>
-Attempt<double> with_unit(const TomlValue& value, const std::array<Unit, N>& units) {
-  std::string known;
-  for (const Unit& unit : units) known += fmt::format("{}{}", known.empty() ? "" : ", ", unit.name);
-  const std::string* text = value.get<std::string>();
-  if (text == nullptr) {
-    return refuse(
-        fmt::format("needs a unit: a text like \"50 {}\" with one of {}", units[1].name, known));
-  }
-  double number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  std::string_view unit(end, text->data() + text->size() - end);
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  if (error != std::errc{} || !(number >= 0) || number > 1e15) {
-    return refuse(
-        fmt::format("is a number of at least 0 with a unit ({}), not {}", known, in_quotes(*text)));
-  }
-  for (const Unit& one : units) {
-    if (one.name == unit) return number * one.factor;
-  }
-  return refuse(fmt::format("has {}; its unit must be one of {}",
-                            unit.empty() ? "no unit" : "unit " + in_quotes(unit), known));
-}
 
 using Take = std::function<Attempt<void>(const TomlValue&)>;
 
@@ -203,6 +174,7 @@ std::map<std::string, Take> keys_of(Parameters& p, std::string& name) {
       {"dram_tcl_ns", time(p.dram_tcl_ns)},
       {"dram_trp_ns", time(p.dram_trp_ns)},
       {"write_back_pages", count(p.write_back_pages)},
+      {"cache_evicts_dirty_only", flag(p.cache_evicts_dirty_only)},
       {"ideal_mapping", flag(p.ideal_mapping)},
       {"mapping_cache_bytes", size(p.mapping_cache_bytes)},
       {"spread", spread(p)},

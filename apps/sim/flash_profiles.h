@@ -14,7 +14,7 @@ struct FlashProfile {
   std::string_view text;
 };
 
-inline constexpr std::array<FlashProfile, 9> kFlashProfiles = {{
+inline constexpr std::array<FlashProfile, 10> kFlashProfiles = {{
     {"pm1725a", R"(name = "datacenter TLC, like PM1725a 1.6 TB"
 lanes = 8
 cache = "write"
@@ -184,6 +184,24 @@ channels = 8
 channel_mt_per_s = 333
 page_bytes = "16 KiB"
 technology = "mlc"
+read = "2 us"
+program = "100 us"
+erase = "3.8 ms"
+)"},
+    {"snis-authors", R"(name = "the drive that the authors of SNIS ran"
+compat = "mqsim"
+lanes = 4
+queue_depth = 65534
+gc_policy = "rga"
+gc_preemptible = false
+dram_mt_per_s = 400
+dram_burst_bytes = "2 B"
+write_back_pages = 300
+cache_evicts_dirty_only = true
+channels = 8
+channel_mt_per_s = 400
+page_bytes = "16 KiB"
+technology = "tlc"
 read = "2 us"
 program = "100 us"
 erase = "3.8 ms"

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "apps/files.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -240,6 +241,16 @@ Attempt<flash::CacheMode> cache_mode_from_mqsim(const std::string& name) {
                                   {"READ_CACHE", CacheMode::kRead},
                                   {"WRITE_READ_CACHE", CacheMode::kReadWrite},
                                   {"TURNED_OFF", CacheMode::kOff}});
+}
+
+Attempt<flash::Parameters> load_mqsim_config(const std::string& path) {
+  const Attempt<std::string> text = read_file(path, 1 << 20);
+  if (!text) return std::unexpected(text.error());
+  const nlohmann::json parsed = nlohmann::json::parse(*text, nullptr, false);
+  if (parsed.is_discarded()) return refuse(fmt::format("{} is not JSON", in_quotes(path)));
+  Attempt<flash::Parameters> p = parameters_from_mqsim(parsed);
+  if (!p) return refuse(fmt::format("{}: {}", in_quotes(path), p.error().text));
+  return p;
 }
 
 }  // namespace cairn::apps

@@ -13,6 +13,9 @@ namespace cairn::apps {
 // is missing keeps the reference's value, an unknown one is refused.
 Attempt<flash::Parameters> parameters_from_mqsim(const nlohmann::json& config);
 
+// The same of a file. The Problem names it.
+Attempt<flash::Parameters> load_mqsim_config(const std::string& path);
+
 // WRITE_CACHE, READ_CACHE, WRITE_READ_CACHE, TURNED_OFF.
 Attempt<flash::CacheMode> cache_mode_from_mqsim(const std::string& name);
 

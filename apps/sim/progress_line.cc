@@ -26,20 +26,17 @@ std::string in_words(double seconds) {
 
 }  // namespace
 
-std::string progress_line(uint64_t done, uint64_t total, Duration elapsed, std::string_view note) {
-  const double part =
-      total == 0 ? 1 : std::min(static_cast<double>(done) / static_cast<double>(total), 1.0);
+std::string progress_line(double part, double seconds_left, std::string_view note) {
+  const double whole = std::clamp(part, 0.0, 1.0);
   std::string line =
-      fmt::format("[{:<{}}] {:3}%  {}", std::string(static_cast<size_t>(part * kWidth), '='),
-                  kWidth, static_cast<int>(part * 100), note);
-  if (part > 0 && done <= total) {
-    line += fmt::format(", {} to go", in_words(elapsed.seconds() * (1 - part) / part));
-  }
+      fmt::format("[{:<{}}] {:3}%  {}", std::string(static_cast<size_t>(whole * kWidth), '='),
+                  kWidth, static_cast<int>(whole * 100), note);
+  if (seconds_left >= 0) line += fmt::format(", {} to go", in_words(seconds_left));
   return line;
 }
 
-ProgressLine::ProgressLine(uint64_t total, uint64_t look_every, bool wanted)
-    : total_(total), look_every_(look_every), shown_(wanted && isatty(STDERR_FILENO) != 0) {
+ProgressLine::ProgressLine(bool wanted, uint64_t look_every)
+    : look_every_(look_every), shown_(wanted && isatty(STDERR_FILENO) != 0) {
   if (shown_) last_ = start_ = bench::now();
 }
 
@@ -54,8 +51,11 @@ bool ProgressLine::is_time() {
   return true;
 }
 
-void ProgressLine::show(std::string_view note) const {
-  fmt::print(stderr, "\r\x1b[K{}", progress_line(done_, total_, last_ - start_, note));
+// The rest takes as long, for each part of the run, as what was done here took.
+void ProgressLine::show(double part, std::string_view note) const {
+  const double done = part - begun_at_;
+  const double left = done > 0 && part <= 1 ? (last_ - start_).seconds() * (1 - part) / done : -1;
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(part, left, note));
 }
 
 }  // namespace cairn::apps

@@ -12,7 +12,7 @@
 #include "model/flash/workload.h"
 #include "report/chart.h"
 
-namespace cairn::bench::snis {
+namespace cairn::bench::snis_paper {
 
 namespace {
 
@@ -88,7 +88,8 @@ std::string size_text(double bytes) {
 }
 
 void show_part(std::string_view title, const std::vector<Slowdown>& authors,
-               const std::vector<Slowdown>& hardware, bool by_gap, report::Page& page) {
+               const std::vector<Slowdown>& hardware, bool by_gap, report::Page& page,
+               const PutChart& put) {
   report::BarChart chart{
       .title = std::string(title),
       .y = {.title = "latency mixed / alone", .scale = report::Scale::kLogarithmic},
@@ -114,8 +115,9 @@ void show_part(std::string_view title, const std::vector<Slowdown>& authors,
     }
     rows.push_back(std::move(row));
   }
-  page.figure(svg(chart), by_gap ? "Mean size 4 KB, by the mean time between requests"
-                                 : "Mean time between requests 100 us, by the mean size");
+  put(by_gap ? "snis-interference-gap" : "snis-interference-size", svg(chart),
+      by_gap ? "Mean size 4 KB, by the mean time between requests"
+             : "Mean time between requests 100 us, by the mean size");
   page.table({by_gap ? "gap" : "size", "read alone (us)", "read mixed (us)", "write alone (us)",
               "write mixed (us)", "reads", "writes", "reads, hardware", "writes, hardware"},
              rows);
@@ -155,7 +157,7 @@ Interference measure_interference(bool as_the_authors, uint64_t seed) {
 }
 
 void show_interference(const Interference& authors, const Interference& hardware, Report& report,
-                       report::Page& page) {
+                       report::Page& page, const PutChart& chart) {
   page.heading("Figure 2: reads and writes in each other's way");
   page.paragraph(
       "The same requests, reads and writes alone and together, on the drive of Table I. The "
@@ -163,8 +165,8 @@ void show_interference(const Interference& authors, const Interference& hardware
       "writes at 1 us, and both the more the larger requests are. Beside it stands the same drive "
       "by the rules of hardware instead of the simulator's that the paper used: dies work side by "
       "side.");
-  show_part("Interference on intensity", authors.by_gap, hardware.by_gap, true, page);
-  show_part("Interference on volume", authors.by_size, hardware.by_size, false, page);
+  show_part("Interference on intensity", authors.by_gap, hardware.by_gap, true, page, chart);
+  show_part("Interference on volume", authors.by_size, hardware.by_size, false, page, chart);
   for (const Slowdown& one : authors.by_gap) {
     report.add_ratio(fmt::format("fig2_read_slowdown_{:.0f}us", one.load.gap_us), one.read());
     report.add_ratio(fmt::format("fig2_write_slowdown_{:.0f}us", one.load.gap_us), one.write());
@@ -175,4 +177,4 @@ void show_interference(const Interference& authors, const Interference& hardware
   }
 }
 
-}  // namespace cairn::bench::snis
+}  // namespace cairn::bench::snis_paper

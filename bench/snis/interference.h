@@ -3,13 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "bench/report.h"
 #include "model/flash/parameters.h"
 #include "report/page.h"
 
-namespace cairn::bench::snis {
+namespace cairn::bench::snis_paper {
 
 // One load: reads and writes each come at exponentially distributed times, with exponentially
 // distributed sizes, anywhere in 10 GiB.
@@ -41,8 +43,11 @@ struct Interference {
 // On the drive of the paper's Table I as its authors ran it, or as the same hardware would do it.
 Interference measure_interference(bool as_the_authors, uint64_t seed);
 
+// Puts a chart where it belongs: its name, the SVG and the caption.
+using PutChart = std::function<void(std::string, std::string, const std::string&)>;
+
 // A chart and a table for each part; ratios fig2_read_slowdown_1us and so on.
 void show_interference(const Interference& authors, const Interference& hardware, Report& report,
-                       report::Page& page);
+                       report::Page& page, const PutChart& chart);
 
-}  // namespace cairn::bench::snis
+}  // namespace cairn::bench::snis_paper

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cairn::bench::snis {
+namespace cairn::bench::snis_paper {
 namespace {
 
 TEST(Interference, ReadsSufferMoreThanWritesWhenRequestsComeFast) {
@@ -29,4 +29,4 @@ TEST(Interference, SameSeedSameFigure) {
 }
 
 }  // namespace
-}  // namespace cairn::bench::snis
+}  // namespace cairn::bench::snis_paper

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "drive/drive.h"
@@ -12,8 +13,9 @@
 
 namespace cairn::drive {
 
-// Each request goes to the model first and to the drive below when the model says it is done: in
-// real time on a real core, in virtual time in the simulator. Keeps its size.
+// Each request completes when the model says it is done: in real time on a real core, in virtual
+// time in the simulator. The drive below is asked then, or before if it needs no waiting. Keeps its
+// size.
 //
 // The drive below decides what survives a crash. It hears of a flush or a durable write only when
 // the model's flash has what that is about, so whatever a crash takes was at stake in the modelled
@@ -37,7 +39,8 @@ class ModelledDrive final : public Drive {
       own.drive.pass_on(own);
     }
     ModelledDrive& drive;
-    DriveOp* op = nullptr;  // null: cancelled
+    DriveOp* op = nullptr;              // null: cancelled
+    std::optional<Result<void>> moved;  // the data was, before the time had passed
   };
 
   ModelledDrive(env::Env& env, std::unique_ptr<Drive> below, ModelledMedium& medium);

@@ -77,15 +77,44 @@ void Pipe::abort() {
 }
 
 void Pipe::send_segment(uint32_t bytes, uint32_t flags) {
-  const Time arrival = network_.arrival_time(link_, bytes);
-  last_arrival_ = std::max(last_arrival_, arrival);
-  segments_.push({last_arrival_, bytes, flags});
+  if (bytes == 0) {
+    last_arrival_ = std::max(last_arrival_, network_.arrival_time(link_, 0));
+    segments_.push({last_arrival_, bytes, flags});
+    return schedule_arrival();
+  }
+  const Network::Sent sent = network_.send(link_, bytes, *this);
+  if (sent.arrival) {
+    last_arrival_ = std::max(last_arrival_, *sent.arrival);
+    segments_.push({last_arrival_, bytes, flags});
+  } else {
+    segments_.push({Time::never(), bytes, flags, sent.tag, sent.slower});
+  }
   schedule_arrival();
 }
 
 void Pipe::schedule_arrival() {
   if (segments_.empty() || arrival_.is_under_way()) return;
+  if (segments_.front().arrival == Time::never()) return;
   network_.world().schedule(arrival_, segments_.front().arrival);
+}
+
+// One that overtook others waits for them.
+void Pipe::arrived(uint64_t tag) {
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    Segment& segment = segments_.at(i);
+    if (segment.tag != tag) continue;
+    segment.tag = kNoTag;
+    segment.arrival = network_.world().now() + segment.slower;
+    break;
+  }
+  schedule_arrival();
+}
+
+void Pipe::forget_segments() {
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    if (segments_.at(i).tag != kNoTag) network_.forget(segments_.at(i).tag);
+  }
+  segments_.clear();
 }
 
 void Pipe::on_arrival(Event& event) {
@@ -133,7 +162,7 @@ void Pipe::on_give_up(Event& event) {
 void Pipe::lose_segments() {
   arrival_.unlink();
   arrival_.cancel();
-  segments_.clear();
+  forget_segments();
   to_.forget_if_embryo();
 }
 

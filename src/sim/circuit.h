@@ -47,6 +47,7 @@ class Pipe {
  public:
   Pipe(Network& network, Endpoint& from, Endpoint& to, const env::StreamOptions& sender,
        const env::StreamOptions& receiver);
+  ~Pipe() { forget_segments(); }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
@@ -71,6 +72,9 @@ class Pipe {
     cut_breaks_ = breaks;
   }
 
+  // The network's model has brought a segment here.
+  void arrived(uint64_t tag);
+
   // The receiver's side. What was taken counts against the window until credit().
   size_t readable() const { return arrived_ - bytes_.begin(); }
   ByteQueue& bytes() { return bytes_; }
@@ -79,10 +83,13 @@ class Pipe {
  private:
   enum Flag : uint8_t { kHello = 1, kFinish = 2, kReset = 4, kBreak = 8 };
   friend class Endpoint;
+  static constexpr uint64_t kNoTag = UINT64_MAX;
   struct Segment {
-    Time arrival;
+    Time arrival;  // never(): the network's model does not know yet
     uint32_t bytes = 0;
     uint32_t flags = 0;
+    uint64_t tag = kNoTag;  // in the model
+    Duration slower;        // than the model says
   };
   struct Arrival : Travel {
     Arrival(const EventKind& kind, const Origin& origin, Pipe& owner)
@@ -99,6 +106,7 @@ class Pipe {
   size_t unsent() const { return (limit_ < bytes_.end() ? limit_ : bytes_.end()) - sent_; }
   void send_segment(uint32_t bytes, uint32_t flags);
   void schedule_arrival();
+  void forget_segments();
   void send_credit_if_needed();
   void held();
   void reached_cut();

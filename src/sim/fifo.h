@@ -26,6 +26,11 @@ class Fifo {
     CHECK(size_ > 0);
     return slots_[head_];
   }
+  // The i-th oldest.
+  T& at(size_t i) {
+    CHECK(i < size_);
+    return slots_[(head_ + i) & (slots_.size() - 1)];
+  }
   T pop() {
     const T value = front();
     head_ = (head_ + 1) & (slots_.size() - 1);

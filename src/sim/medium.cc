@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -92,20 +91,14 @@ env::Disk::Extent Medium::next_data(uint64_t offset) const {
 std::optional<Time> Medium::start(Request& request, Waiter& waiter) {
   if (draw(faults_.stall)) stall(draw_up_to(faults_.stall_max));
   if (request.what.kind == Kind::kFlush) request.mark = store_.mark();
-  uint64_t tag = waiting_.size();
-  if (free_tags_.empty()) {
-    waiting_.push_back(nullptr);
-  } else {
-    tag = free_tags_.back();
-    free_tags_.pop_back();
-  }
+  const uint64_t tag = waiting_.take();
   const std::optional<Time> at = model_->start(world_.now(), request.what, tag);
   request.slower = draw(faults_.slow) ? draw_up_to(faults_.slow_max) : Duration{0};
   if (at) {
-    free_tags_.push_back(tag);
+    waiting_.give_back(tag);
     return std::max(world_.now(), *at) + request.slower;
   }
-  waiting_[tag] = &waiter;
+  waiting_.wait(tag, waiter);
   waiter.tag = tag;
   advance_model();
   return {};
@@ -114,7 +107,7 @@ std::optional<Time> Medium::start(Request& request, Waiter& waiter) {
 // The model goes on with it; its tag is free when that is done.
 void Medium::forget(Waiter& waiter) {
   if (waiter.tag == UINT64_MAX) return;
-  waiting_[waiter.tag] = nullptr;
+  waiting_.forget(waiter.tag);
   waiter.tag = UINT64_MAX;
 }
 
@@ -123,8 +116,7 @@ void Medium::advance_model() {
   completed_.clear();
   model_->advance(world_.now(), completed_);
   for (const uint64_t tag : completed_) {
-    Waiter* const waiter = std::exchange(waiting_[tag], nullptr);
-    free_tags_.push_back(tag);
+    Waiter* const waiter = waiting_.give_back(tag);
     if (waiter == nullptr) continue;
     waiter->tag = UINT64_MAX;
     waiter->served();

@@ -21,6 +21,7 @@
 #include "sim/event_queue.h"
 #include "sim/model.h"
 #include "sim/options.h"
+#include "sim/tags.h"
 #include "sim/world.h"
 
 namespace cairn::sim {
@@ -131,8 +132,7 @@ class Medium {
   Rng rng_;
   std::unique_ptr<DiskModel> model_;
   ModelEvent model_event_;
-  std::vector<Waiter*> waiting_;  // by tag; null: free
-  std::vector<uint64_t> free_tags_;
+  Tags<Waiter> waiting_;
   std::vector<uint64_t> completed_;
   DiskFaults faults_;
   DurableStore store_;

@@ -22,6 +22,16 @@ class NetworkModel {
   // When `bytes` that node `from` gives to the network now have arrived at node `to`; not before
   // now. Called in the order of sending. Nodes count from 0; from == to is inside one machine.
   virtual Time deliver(Time now, uint32_t from, uint32_t to, uint64_t bytes) = 0;
+  // The same of a stream's data. Nothing: that depends on what is sent meanwhile, and advance()
+  // will tell by its tag.
+  virtual std::optional<Time> send(Time now, uint32_t from, uint32_t to, uint64_t bytes,
+                                   uint64_t /*tag*/) {
+    return deliver(now, from, to, bytes);
+  }
+  // When the model has something to do by itself; never() while it has not.
+  virtual Time next_event() const { return Time::never(); }
+  // Time has come to `now`. Appends the tags of what has arrived.
+  virtual void advance(Time /*now*/, std::vector<uint64_t>& /*arrived*/) {}
 };
 
 class DiskModel {

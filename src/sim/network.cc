@@ -47,7 +47,10 @@ struct Network::Host {
 };
 
 Network::Network(World& world)
-    : world_(world), rng_(world.make_rng("network")), faults_(world.options().network.faults) {
+    : world_(world),
+      rng_(world.make_rng("network")),
+      faults_(world.options().network.faults),
+      model_event_(*this) {
   const auto& make = world.options().network.model;
   model_ = make ? make(rng_.next()) : std::make_unique<SimpleNetwork>();
 }
@@ -139,19 +142,54 @@ bool Network::let_pass(Link& link, Travel& travel) {
 }
 
 Time Network::arrival_time(const Link& link, uint64_t bytes) {
-  Time at =
+  const Time at =
       std::max(world_.now(), model_->deliver(world_.now(), link.from.id(), link.to.id(), bytes));
+  return at + draw_delay(link);
+}
+
+Duration Network::draw_delay(const Link& link) {
+  Duration delay;
   if (options().jitter_max.ns > 0) {
-    at = at + Duration{static_cast<int64_t>(rng_.below(options().jitter_max.ns + 1))};
+    delay = delay + Duration{static_cast<int64_t>(rng_.below(options().jitter_max.ns + 1))};
   }
   if (draw(link, faults_.delay)) {
-    at = at + Duration{static_cast<int64_t>(rng_.below(faults_.delay_max.ns + 1))};
+    delay = delay + Duration{static_cast<int64_t>(rng_.below(faults_.delay_max.ns + 1))};
   }
   if (draw(link, faults_.clog)) {
     clog(link.from, link.to, Duration{static_cast<int64_t>(rng_.below(faults_.clog_max.ns + 1))});
   }
-  return at;
+  return delay;
 }
+
+Network::Sent Network::send(const Link& link, uint64_t bytes, Pipe& pipe) {
+  const uint64_t tag = travelling_.take();
+  const std::optional<Time> at =
+      model_->send(world_.now(), link.from.id(), link.to.id(), bytes, tag);
+  const Duration slower = draw_delay(link);
+  if (at) {
+    travelling_.give_back(tag);
+    return {.arrival = std::max(world_.now(), *at) + slower};
+  }
+  travelling_.wait(tag, pipe);
+  model_event_.cancel();
+  world_.schedule(model_event_, world_.now());
+  return {.tag = tag, .slower = slower};
+}
+
+void Network::advance_model() {
+  arrived_.clear();
+  model_->advance(world_.now(), arrived_);
+  for (const uint64_t tag : arrived_) {
+    if (Pipe* const pipe = travelling_.give_back(tag)) pipe->arrived(tag);
+  }
+  model_event_.cancel();
+  if (model_->next_event() != Time::never()) world_.schedule(model_event_, model_->next_event());
+}
+
+const EventKind Network::kModelEvent("network.model", [](Event& event) {
+  static_cast<ModelEvent&>(event).network.advance_model();
+});
+const Origin Network::kOrigin;
 
 size_t Network::cut_segment(size_t bytes) {
   const size_t whole = std::min<size_t>(bytes, options().segment_size_max);

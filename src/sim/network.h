@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "sim/model.h"
 #include "sim/options.h"
 #include "sim/process.h"
+#include "sim/tags.h"
 #include "sim/world.h"
 
 namespace cairn::sim {
@@ -82,6 +84,15 @@ class Network final : public env::Connection::Owner {
 
   // For pipes, listeners and those who connect.
   Time arrival_time(const Link& link, uint64_t bytes);
+  // Data of a pipe; what is known of when it arrives. Without an arrival the pipe is told, by the
+  // tag, unless forget() comes first; it is `slower` then than the model says.
+  struct Sent {
+    std::optional<Time> arrival;
+    uint64_t tag = 0;
+    Duration slower;
+  };
+  Sent send(const Link& link, uint64_t bytes, Pipe& pipe);
+  void forget(uint64_t tag) { travelling_.forget(tag); }
   // True: go on. False: the link has taken it until it is healed or no longer clogged.
   bool let_pass(Link& link, Travel& travel);
   bool is_lost(const Link& link) const;
@@ -113,13 +124,26 @@ class Network final : public env::Connection::Owner {
   bool draw(const Link& link, double chance) {
     return chance > 0 && !link.is_loopback() && rng_.chance(chance);
   }
+  // What faults and jitter add to a segment's way; may clog the link.
+  Duration draw_delay(const Link& link);
+  void advance_model();
   // What is held moves on, within `spread`.
   void release(Link& link, Duration spread);
+
+  struct ModelEvent : Event {
+    explicit ModelEvent(Network& owner) : Event(kModelEvent, kOrigin), network(owner) {}
+    Network& network;
+  };
+  static const EventKind kModelEvent;
+  static const Origin kOrigin;  // between the nodes: no node's pause stops it
 
   World& world_;
   Rng rng_;
   NetworkFaults faults_;
   std::unique_ptr<NetworkModel> model_;
+  ModelEvent model_event_;
+  Tags<Pipe> travelling_;
+  std::vector<uint64_t> arrived_;
   std::vector<std::unique_ptr<Host>> hosts_;
   List<Circuit, Circuit> circuits_;
   uint64_t circuits_made_ = 0;

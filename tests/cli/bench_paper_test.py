@@ -48,5 +48,20 @@ class PaperI10(support.CliTest):
         self.assertIn("/proc/i10.html", result.stderr)
 
 
+class PaperSnis(support.CliTest):
+    def test_the_page_and_the_report_are_complete(self):
+        report = json.loads(self.run_ok("bench", "paper", "snis", "--requests", "200", "--json",
+                                        "--out", "snis.html", "--svg", "plots"))
+        page = (self.folder / "snis.html").read_text(encoding="utf-8")
+        plots = [path.name for path in (self.folder / "plots").iterdir()]
+        self.assertEqual(report["benchmark"], "paper_snis")
+        self.assertEqual({result["name"] for result in report["results"]},
+                         {"F_t_l", "F_t_m", "F_t_h", "F_s_m", "F_s_h"})
+        self.assertEqual(report["ratios"]["coupled_vs_iterated_differences"], 0)
+        self.assertGreater(report["ratios"]["snis_heavy_s"], 0)
+        self.assertEqual(page.count("<svg"), len(plots))
+        self.assertIn("Table II", page)
+
+
 if __name__ == "__main__":
     support.main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn sim`: the same seed twice is the same run; a modelled drive and its report."""
+"""`cairn sim`: the same seed twice is the same run; modelled drives and networks."""
 
 import json
 import os
@@ -83,6 +83,18 @@ class SimSsd(support.CliTest):
         self.assertEqual(self.on_terminal(*self.LONG, "--json"), "")
         self.run_ok(*self.LONG[:-1], "20000")
 
+    def test_a_trace_of_any_format_is_replayed(self):
+        self.write("t.log", "fio version 3 iolog\n5 /d/a add\n9 /d/a read 4096 8192\n"
+                            "29 /d/a write 0 512\n")
+        text = self.run_ok("sim", "ssd", "--trace", "t.log", "--time-scale", "2", "--json",
+                           "--csv", "times.csv")
+        self.assertEqual(json.loads(text)["requests"], 2)
+        rows = (self.folder / "times.csv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(sorted(row.rsplit(",", 2)[0] for row in rows[1:]),
+                         ["0,8,16,R", "40000,0,1,W"])
+        result = self.run_cairn("sim", "ssd", "--trace", "t.log", "--format", "mqsim")
+        self.expect_sentence(result, 1, "'t.log', line 2, field sectors")
+
     def test_a_report_that_cannot_be_written_is_told(self):
         result = self.run_cairn("sim", "ssd", "--synthetic", "read", "--requests", "10", "--html",
                                 "/proc/no/report.html")
@@ -159,6 +171,47 @@ class SimFit(support.CliTest):
             self.assertEqual({one["load"] for one in report["numbers"]},
                              {"randread 4 KiB x 1", "randrw 8 KiB x 2, 50% reads"})
             self.assertEqual(len(report["doubts"]), 2)  # without direct=1 the page cache answers
+
+
+class SimNet(support.CliTest):
+    def net(self, *words):
+        return json.loads(self.run_ok("sim", "net", "--json", *words))
+
+    def test_the_same_seed_gives_the_same_network(self):
+        words = ("--topology", "leaf-spine:2x4x2", "--load", "permutation", "--bytes", "100000")
+        self.assertEqual(self.net(*words, "--seed", "3"), self.net(*words, "--seed", "3"))
+
+    def test_pause_loses_nothing_and_drop_tail_repairs(self):
+        paused = self.net("--control", "none", "--buffer", "1024")
+        self.assertEqual((paused["flows"], paused["drops"]), (10, 0))
+        self.assertGreater(paused["pauses_at_hosts"], 0)
+        dropped = self.net("--control", "cubic")
+        self.assertEqual(dropped["payload_bytes"], 10_000_000)
+        self.assertGreater(dropped["drops"], 0)
+
+    def test_a_topology_comes_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rack.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('hosts = ["a", "b"]\n[[link]]\nbetween = ["a", "b"]\n'
+                           'rate = "1 Gb/s"\ndelay = "10 us"\n')
+            self.assertEqual(self.net("--topology", path)["flows"], 1)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("hosts = 3\n")
+            self.expect_usage(["sim", "net", "--topology", path],
+                              "line 1, column 9: hosts is a list of names")
+
+    def test_mistakes(self):
+        self.expect_usage(["sim", "net", "--topology", "ring:3"], "there is no topology")
+        self.expect_usage(["sim", "net", "--control", "tcp"], "none, dcqcn, dctcp or cubic")
+
+
+class SimCheck(support.CliTest):
+    def test_a_reference_of_networks_is_a_folder(self):
+        folder = os.path.join(os.path.dirname(__file__), "..", "data", "net")
+        result = json.loads(self.run_ok("sim", "check", folder, "--json"))
+        self.assertTrue(result["ok"])
+        self.assertGreater(result["numbers"], 80)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@
 
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "fabric/serve_drive.h"
 #include "sim/cluster.h"
 #include "task/deadline.h"
-#include "task/sync.h"
 
 namespace cairn::fabric_tests {
 namespace {
@@ -18,24 +16,6 @@ namespace {
 using task::Task;
 
 const std::string kFlushNqn = "nqn.2026-11.io.cairn:flush";
-
-Task<void> serve(env::Env& env, env::Address at) {
-  nvme::Registry registry(env);
-  fabric::Target target(env, registry);
-  nvme::SubsystemOptions subsystem;
-  subsystem.nqn = kFlushNqn;
-  EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
-  nvme::NamespaceOptions space;
-  space.drive = drive::Spec::parse("file:disk,size=1M").value();
-  const Result<uint32_t> added = co_await registry.add_namespace(kFlushNqn, space);
-  EXPECT_TRUE(added.has_value());
-  EXPECT_TRUE(target.listen(at).has_value());
-  task::Event never;
-  const Result<void> stopped = co_await never.wait(env.stop_token());
-  EXPECT_FALSE(stopped.has_value());
-  co_await target.close();
-  co_await registry.close();
-}
 
 Task<void> flush_twice(env::Env& env, env::Address box, sim::Cluster& cluster, bool& done) {
   const Result<void> slept = co_await task::sleep_for(env, 1_ms);
@@ -65,7 +45,8 @@ TEST(FabricFlush, FailureIsFinal) {
   bool done = false;
   sim::Cluster cluster;
   const env::Address at = cluster.node("box").address(4420);
-  cluster.node("box").start([at](env::Env& env) { return serve(env, at); });
+  cluster.node("box").start(
+      [at](env::Env& env) { return serve_drive(env, at, kFlushNqn, "file:disk,size=1M"); });
   cluster.node("host").start(
       [&, at](env::Env& env) { return flush_twice(env, at, cluster, done); });
   EXPECT_TRUE(cluster.run_until([&] { return done; }, 100_s)) << cluster.report();

@@ -34,14 +34,22 @@ class KeepFull final : public CompletionSink {
 
 }  // namespace
 
-void run_open_loop(FlashModel& model, std::span<const TimedRequest> requests,
-                   const OnCompletion& on_completion) {
+void run_open_loop(FlashModel& model, const NextRequest& next, const OnCompletion& on_completion) {
   Forward sink(on_completion);
-  for (const TimedRequest& timed : requests) {
-    if (timed.arrival > model.now()) model.advance(timed.arrival - 1, sink);
-    model.submit(timed.request, std::max(timed.arrival, model.now()));
+  while (const std::optional<TimedRequest> timed = next()) {
+    if (timed->arrival > model.now()) model.advance(timed->arrival - 1, sink);
+    model.submit(timed->request, std::max(timed->arrival, model.now()));
   }
   model.advance(kNever, sink);
+}
+
+void run_open_loop(FlashModel& model, std::span<const TimedRequest> requests,
+                   const OnCompletion& on_completion) {
+  auto rest = requests.begin();
+  run_open_loop(
+      model,
+      [&] { return rest == requests.end() ? std::nullopt : std::optional<TimedRequest>(*rest++); },
+      on_completion);
 }
 
 SyntheticSource::SyntheticSource(const Synthetic& synthetic, uint64_t sectors)

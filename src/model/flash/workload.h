@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "model/flash/model.h"
@@ -19,7 +20,11 @@ struct TimedRequest {
 // Told of each completion of a run.
 using OnCompletion = std::function<void(const Completion&)>;
 
+// The next request of a run, none of them before the last; nothing at the end.
+using NextRequest = std::function<std::optional<TimedRequest>()>;
+
 // Submits each request at its arrival, in order, and runs until the drive is idle.
+void run_open_loop(FlashModel& model, const NextRequest& next, const OnCompletion& on_completion);
 void run_open_loop(FlashModel& model, std::span<const TimedRequest> requests,
                    const OnCompletion& on_completion);
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a simulated system is asked to do: a trace, or requests drawn from moments.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/problem.h"
+#include "trace/moments.h"
+#include "trace/record.h"
+#include "trace/shape.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace cairn::apps {
+
+struct SnisLoadOptions {
+  std::string trace;   // a file, or
+  std::string format;  // of it
+  bool from_zero = true;
+  std::string synthetic;  // a row of the paper's Table II, or "custom"
+  std::optional<trace::Moments> read_gap_us;
+  std::optional<trace::Moments> write_gap_us;
+  std::optional<trace::Moments> read_size;
+  std::optional<trace::Moments> write_size;
+  int requests = 0;  // 0: 10,000 synthetic ones, at most kTraceRequests of a trace
+  int seed = 1;
+  trace::ShapeOptions shape;
+
+  static constexpr int kTraceRequests = 1'000'000;
+};
+
+// --trace, --format, --synthetic, the moments, --requests, --seed, --time-scale, --space, --place,
+// --choose. Targets and initiators of the shape are the caller's.
+void add_load_options(CLI::App& app, SnisLoadOptions& options);
+
+struct SnisLoad {
+  std::vector<trace::Record> requests;  // with initiators and targets
+  std::string name;                     // as a person would call it
+  bool cut = false;                     // the trace has more requests
+};
+
+// The Problem names the option, or file, line and field.
+Attempt<SnisLoad> load_requests(const SnisLoadOptions& options);
+
+}  // namespace cairn::apps

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into a network model, and what comes out.
+#pragma once
+
+#include <cstdint>
+
+namespace cairn::net {
+
+// Model time. Zero is when the network was switched on.
+using Picos = int64_t;
+
+inline constexpr Picos kNever = INT64_MAX;
+inline constexpr Picos kNanosecond = 1'000;
+inline constexpr Picos kMicrosecond = 1'000'000;
+inline constexpr Picos kMillisecond = 1'000'000'000;
+inline constexpr Picos kSecond = 1'000'000'000'000;
+
+// Priority 0 carries acknowledgements and PAUSE frames; flows use the others.
+inline constexpr uint32_t kPriorities = 8;
+inline constexpr uint8_t kDataPriority = 3;
+
+// Bytes from one host to another. Hosts are counted from 0, as Topology::hosts() counts them.
+struct Flow {
+  uint64_t tag = 0;  // the caller's; comes back with FlowDone
+  uint32_t source = 0;
+  uint32_t destination = 0;
+  uint64_t bytes = 0;
+  Picos start = 0;
+  uint8_t priority = kDataPriority;
+};
+
+struct FlowDone {
+  uint64_t tag = 0;
+  Picos received = 0;  // the last byte is at the receiver
+  Picos finished = 0;  // the last acknowledgement is at the sender
+};
+
+class FlowSink {
+ public:
+  virtual ~FlowSink() = default;
+  // Called in order of `finished`, which is the network's now(). May start further flows at once.
+  virtual void flow_done(const FlowDone& done) = 0;
+  // The last byte is at the receiver now; told of packets only, not in fluid mode.
+  virtual void flow_received(uint64_t /*tag*/) {}
+};
+
+}  // namespace cairn::net

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn sim snis` and `cairn sim plan`: stops, truth, resumption, threads, MPI, reports."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import support
+
+SMALL = ("--synthetic", "F_t_h", "--requests", "200", "--network", "star:11")
+FOUR = ("--synthetic", "F_t_h", "--requests", "300", "--network", "star:14", "--targets", "4",
+        "--place", "stripe", "--until", "count", "--iterations", "3")
+
+
+class SimSnis(support.CliTest):
+    def snis(self, *words):
+        return json.loads(self.run_ok("sim", "snis", "--json", *words))
+
+    def test_every_iteration_is_told(self):
+        found = self.snis(*SMALL, "--until", "count", "--iterations", "4", "--csv", "i.csv",
+                          "--html", "i.html", "--times", "t.csv")
+        self.assertEqual([step["iteration"] for step in found["iterations"]], [0, 1, 2, 3])
+        self.assertNotIn("distance", found["iterations"][0])
+        self.assertIn("criterion", found["iterations"][1]["distance"])
+        self.assertEqual((self.folder / "i.csv").read_text().count("\n"), 5)
+        self.assertEqual((self.folder / "t.csv").read_text().count("\n"), 201)
+        page = (self.folder / "i.html").read_text(encoding="utf-8")
+        self.assertEqual(page.count("<svg"), 4)
+        for stranger in ("src=", "href=", "<script"):
+            self.assertNotIn(stranger, page)
+
+    def test_what_moves_nothing_is_what_one_loop_gives(self):
+        found = self.snis(*SMALL, "--until", "unchanged", "--coupled")
+        self.assertTrue(found["unchanged"])
+        self.assertEqual(found["against_coupled"]["requests_that_differ"], 0)
+        for metric in found["against_coupled"]["metrics"].values():
+            self.assertEqual(metric["error"], 0)
+
+    def test_the_loop_alone(self):
+        found = self.snis(*SMALL, "--iterations", "0", "--coupled")
+        self.assertEqual(found["iterations"], [])
+        self.assertGreater(found["coupled"]["throughput_gbps"]["mean"], 0)
+
+    def test_an_interrupted_run_goes_on_to_the_same_result(self):
+        whole = self.snis(*SMALL, "--until", "count", "--iterations", "5")
+        self.snis(*SMALL, "--until", "count", "--iterations", "2", "--resume", "state")
+        self.assertEqual(len(os.listdir(self.folder / "state")), 2)
+        went_on = self.snis(*SMALL, "--until", "count", "--iterations", "5", "--resume", "state")
+        self.assertEqual(went_on, whole)
+
+    def test_state_of_another_run_or_damaged_is_refused(self):
+        self.snis(*SMALL, "--until", "count", "--iterations", "2", "--resume", "state")
+        other = self.run_cairn("sim", "snis", *SMALL, "--seed", "2", "--resume", "state")
+        self.expect_sentence(other, 1, "iteration-0000.snis", "name an empty folder")
+        path = self.folder / "state" / "iteration-0001.snis"
+        path.write_bytes(path.read_bytes()[:-1])
+        damaged = self.run_cairn("sim", "snis", *SMALL, "--until", "count", "--resume", "state")
+        self.expect_sentence(damaged, 1, "iteration-0001.snis", "Remove it")
+
+    def test_threads_change_nothing(self):
+        self.assertEqual(self.snis(*FOUR, "--threads", "1"), self.snis(*FOUR, "--threads", "5"))
+
+    def test_processes_change_nothing(self):
+        mpirun = shutil.which("mpirun")
+        if mpirun is None or self.is_emulated:
+            self.skipTest("needs mpirun")
+        alone = self.run_cairn("sim", "snis", "--mpi", *FOUR, "--json")
+        if "built without MPI" in alone.stderr:
+            self.skipTest("built without MPI")
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        result = subprocess.run(
+            [mpirun, "--oversubscribe", "--mca", "btl", "self,vader,tcp", "-n", "2",
+             *self.command(("sim", "snis", "--mpi", *FOUR, "--json"))],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            timeout=100, check=False, cwd=self.folder, env=environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout), self.snis(*FOUR))
+
+    def test_a_trace_says_file_line_and_field(self):
+        self.write("t.csv", "1,0,8,0,7\n2,0,x,0,7\n")
+        result = self.run_cairn("sim", "snis", "--trace", "t.csv")
+        self.expect_sentence(result, 1, "'t.csv', line 2, field Size: 'x' is not a whole number")
+        self.write("u.csv", "1,0,8,0,7\n2,0,8,1,7\n3,8,8,1,7\n")
+        found = self.snis("--trace", "u.csv", "--network", "star:11")
+        self.assertEqual(found["requests"], 3)
+
+    def test_mistakes(self):
+        self.expect_sentence(self.run_cairn("sim", "snis"), 1, "--trace FILE or --synthetic NAME")
+        self.expect_usage(["sim", "snis", "--synthetic", "F_t_x"], "did you mean")
+        self.expect_usage(["sim", "snis", "--weights", "1,1,1"], "whose sum is 1")
+        self.expect_usage(["sim", "snis", "--until", "never"], "count, stable, unchanged")
+        self.expect_usage(["sim", "snis", "--read-gap", "5,0.5,0.2"], "SCV above 1")
+        result = self.run_cairn("sim", "snis", *SMALL, "--network", "ring")
+        self.expect_sentence(result, 1, "--network")
+        result = self.run_cairn("sim", "snis", *SMALL, "--iterations", "0")
+        self.expect_sentence(result, 1, "add --coupled")
+
+
+class SimPlan(support.CliTest):
+    WORDS = ("sim", "plan", "--synthetic", "F_t_h", "--requests", "400", "--iops", "400k",
+             "--drives-max", "16", "--json")
+
+    def test_the_least_that_is_enough(self):
+        found = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms", "--html", "p.html"))
+        self.assertTrue(found["enough"])
+        chosen = [trial for trial in found["trials"]
+                  if all(trial[what] == found[what]
+                         for what in ("drives", "boxes", "links_per_box"))]
+        self.assertTrue(chosen[0]["enough"])
+        self.assertEqual((self.folder / "p.html").read_text(encoding="utf-8").count("<svg"), 3)
+        again = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms"))
+        self.assertEqual(again, found)
+
+    def test_a_promise_that_nothing_keeps(self):
+        result = self.run_cairn(*self.WORDS, "--p99", "1us")
+        self.assertEqual(result.returncode, 1)
+        self.assertFalse(json.loads(result.stdout)["enough"])
+
+    def test_mistakes(self):
+        self.expect_usage(["sim", "plan", "--synthetic", "F_t_h"], "needs --p99")
+        self.expect_usage(["sim", "plan", "--p99", "1ms", "--iops", "many"], "requests per second")
+        result = self.run_cairn(*self.WORDS, "--p99", "2ms", "--profile", "snis")
+        self.expect_sentence(result, 1, "loses requests")
+
+
+if __name__ == "__main__":
+    support.main()
