@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -158,6 +160,12 @@ Result<std::unique_ptr<Source>> make_flash(env::Env& env, const Spec& spec) {
 }
 
 }  // namespace
+
+bool is_source_option(std::string_view key) {
+  constexpr std::string_view kKeys[] = {"size",    "block", "direct",
+                                        "profile", "file",  "precondition"};
+  return std::ranges::find(kKeys, key) != std::end(kKeys);
+}
 
 bool parse_size(std::string_view text, uint64_t& size) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);

@@ -45,6 +45,9 @@ struct Spec {
   std::string text() const;
 };
 
+// Whether a source of any kind has an option of this name.
+bool is_source_option(std::string_view key);
+
 // "4096", "512K", "1G", "1GiB". Nothing when it is no such number or does not fit.
 bool parse_size(std::string_view text, uint64_t& size);
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/drive/open_stack.h"
+
+#include <utility>
+
+#include "apps/box/drive_option.h"
+#include "apps/nvme/connect.h"
+#include "apps/nvme/place.h"
+#include "drive/services.h"
+#include "fabric/host/remote_drive.h"
+
+namespace cairn::apps {
+
+StackPlan::StackPlan()
+    : sources_([this](std::string_view text) -> std::expected<drive::Spec, std::string> {
+        return specs_.at(std::string(text));
+      }) {}
+
+Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
+  std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(text);
+  if (!stack) return refuse(stack.error().show(text));
+  if (auto checked = drive::check_stack(*stack); !checked) {
+    return refuse(checked.error().show(text));
+  }
+  std::unique_ptr<StackPlan> plan(new StackPlan());
+  if (Attempt<void> prepared = plan->prepare_leaves(*stack, text); !prepared) {
+    return std::unexpected(prepared.error());
+  }
+  plan->stack_ = std::move(*stack);
+  return plan;
+}
+
+Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_view text) {
+  if (!layer.is_leaf) {
+    for (const drive::Stack& below : layer.below) {
+      if (Attempt<void> prepared = prepare_leaves(below, text); !prepared) return prepared;
+    }
+    return {};
+  }
+  const auto wrong = [&](const Problem& problem) {
+    return refuse(drive::StackError{layer.place, problem.text}.show(text));
+  };
+  if (layer.name.find("://") != std::string::npos) {
+    Attempt<fabric::Uri> uri = find_place(layer.name, Needs::kNamespace);
+    if (!uri) return wrong(uri.error());
+    uris_.emplace(layer.name, std::move(*uri));
+    return {};
+  }
+  Attempt<drive::Spec> spec = parse_drive(layer.name);
+  if (!spec) return wrong(spec.error());
+  specs_.emplace(layer.name, std::move(*spec));
+  return {};
+}
+
+task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
+  const auto uri = uris_.find(text);
+  if (uri == uris_.end()) {
+    Leaf leaf = co_await sources_.open(env, text);
+    co_return leaf;
+  }
+  Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri->second);
+  if (!drive) co_return std::unexpected(drive.error().text);
+  co_return std::move(*drive);
+}
+
+task::Task<Attempt<std::unique_ptr<drive::Drive>>> StackPlan::open(env::Env& env) {
+  drive::Leaves& leaves = *this;
+  drive::Opened drive = co_await drive::open_stack(env, stack_, leaves);
+  if (drive) co_return std::move(*drive);
+  co_return refuse(drive.error().show(stack_.text()));
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "apps/drive/open_stack.h"
+#include "apps/drive/stack_toml.h"
+#include "sim/cluster.h"
+
+namespace cairn::apps {
+namespace {
+
+std::string line_of(std::string_view toml) {
+  const Attempt<drive::Stack> stack = parse_stack_toml(toml, "s.toml");
+  return stack ? stack->text() : stack.error().text;
+}
+
+TEST(StackToml, IsTheSameAsTheLine) {
+  EXPECT_EQ(line_of("service = 'stripe'\nchunk = '64K'\nbelow = ['file:/a,size=1G', "
+                    "'limit(file:/b, iops=5)']\n"),
+            "stripe(file:/a,size=1G, limit(file:/b, iops=5), chunk=64K)");
+  EXPECT_EQ(line_of("service = 'mirror'\ndegraded = true\n[[below]]\nservice = 'limit'\niops = 7\n"
+                    "below = ['mem:size=1G']\n[[below]]\nservice = 'slice'\nbelow = ['file:/b']\n"),
+            "mirror(limit(mem:size=1G, iops=7), slice(file:/b), degraded=yes)");
+}
+
+TEST(StackToml, ReadsWhatItPrints) {
+  for (const char* line :
+       {"mirror(limit(mem:size=1G, iops=7), nvme-tcp://a/b, degraded=yes)",
+        "slice(\"file:/a \\\"b\\\" (c)\", offset=4096)", "stripe(file:/a, file:/b, chunk=64K)"}) {
+    const auto stack = drive::Stack::parse(line);
+    ASSERT_TRUE(stack) << line;
+    EXPECT_EQ(line_of(stack_toml(*stack)), line);
+  }
+}
+
+TEST(StackToml, SaysWhatIsWrongAndWhere) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"service = ", "s.toml:1:"},
+      {"below = ['mem:size=1G']", "write service = \"mirror\""},
+      {"service = 'frob'\nbelow = []", "s.toml:1:11: this is no service"},
+      {"service = 'limit'\nbelow = 'mem:'", "s.toml:2:9: below is a list"},
+      {"service = 'limit'\nbelow = [3]", "s.toml:2:10: this is an integer"},
+      {"service = 'limit'\nbelow = ['limit(']", "a drive is missing here"},
+      {"service = 'limit'\niops = [1]\nbelow = []", "iops is a text, a whole number"},
+      {"service = 'limit'\nbelow = []", "a drive is missing here"},
+      {"service = 'limit'\nsize = 3\nbelow = ['nvme-tcp://a/b']", "size is an option of mem:"},
+      {"service = 'limit'\n'a b' = 3\nbelow = ['mem:size=1G']", "s.toml:\n"},
+  };
+  for (const auto& [toml, message] : cases) {
+    EXPECT_NE(line_of(toml).find(message), std::string::npos) << toml << "\n" << line_of(toml);
+  }
+}
+
+task::Task<void> open_and_write(env::Env& env, StackPlan& plan, std::string& failed) {
+  Attempt<std::unique_ptr<drive::Drive>> drive = co_await plan.open(env);
+  if (!drive) {
+    failed = drive.error().text;
+    plan.close();
+    co_return;
+  }
+  const std::vector<std::byte> block(4096, std::byte{1});
+  const Result<void> written = co_await (*drive)->write(Lba(0), block);
+  EXPECT_TRUE(written);
+  co_await (*drive)->close();
+  drive->reset();
+  plan.close();
+}
+
+std::string open_in_sim(std::string_view text) {
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(text);
+  if (!plan) return plan.error().text;
+  std::string failed;
+  sim::Cluster cluster;
+  sim::Node& node = cluster.node("host");
+  node.start([&](env::Env& env) { return open_and_write(env, **plan, failed); });
+  EXPECT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s));
+  return failed;
+}
+
+TEST(StackPlan, OpensALineOfText) {
+  EXPECT_EQ(open_in_sim("limit(stripe(mem:size=1M, file:/d0,size=1M), iops=100)"), "");
+}
+
+TEST(StackPlan, SaysWhichPartIsWrong) {
+  EXPECT_EQ(open_in_sim("limit(mem:size=1M, iops=x)"),
+            "limit(mem:size=1M, iops=x)\n                   ^ iops 'x' is not a whole number");
+  EXPECT_NE(open_in_sim("limit(mem:size=1X, iops=1)").find("\n      ^ size '1X'"),
+            std::string::npos);
+  EXPECT_NE(open_in_sim("limit(nvme-tcp://127.0.0.1:1, iops=1)").find("\n      ^ "),
+            std::string::npos);
+  EXPECT_NE(open_in_sim("slice(mem:size=1M, offset=2M)").find("past the end"), std::string::npos);
+  EXPECT_NE(open_in_sim("limit(nvme-tcp://127.0.0.1:4420/nqn.x:y?connect_timeout=1s, iops=1)")
+                .find("\n      ^ "),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cairn::apps

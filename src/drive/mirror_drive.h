@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// MirrorDrive: the working parts of mirror.h, which has the contract. Internal.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "drive/join.h"
+#include "drive/mirror.h"
+#include "drive/mirror_format.h"
+#include "drive/ranges.h"
+#include "drive/region_set.h"
+#include "drive/service_drive.h"
+#include "drive/token_bucket.h"
+#include "env/env.h"
+#include "task/sync.h"
+
+namespace cairn::drive {
+
+struct MirrorOptions {
+  size_t spares = 0;
+  bool degraded = false;
+  uint64_t rate = 0;  // bytes per second of copying; 0: any
+  Duration retry;
+};
+
+struct MirrorLeg {
+  enum class State : uint8_t {
+    kGood,     // has all data: read and written
+    kCopying,  // gets what it lacks: written
+    kLost,     // failed, or is not there
+  };
+  std::unique_ptr<Drive> drive;  // null: not there
+  State state = State::kLost;
+  uint64_t id = 0;
+  uint64_t stale_from = 0;  // as MirrorLabel::Leg; kUnsaved: since the next label
+  static constexpr uint64_t kUnsaved = UINT64_MAX;
+  uint32_t reads = 0;  // in flight
+};
+
+// What opening found, and the drive starts with.
+struct MirrorFound {
+  MirrorLabel label;
+  std::vector<MirrorLeg> legs;                 // in the label's order
+  std::vector<std::unique_ptr<Drive>> spares;  // blank
+  std::vector<std::unique_ptr<Drive>> unused;  // that cannot be read, to be closed
+  RegionSet marked;                            // on the legs
+  bool is_new = false;                         // labels and bitmap are to be written
+};
+
+// The newest label of a drive. Errors as decode_label, or of reading; kNotFound: it is blank.
+task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
+                                                  task::CancelToken token);
+
+class MirrorDrive final : public ServiceDrive {
+ public:
+  MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, Buffer label, Buffer bitmap);
+
+  // Puts what was found onto the legs and begins to copy what is marked. Once, before any request.
+  task::Task<Result<void>> begin();
+  task::Task<void> close() override;
+  MirrorStatus status() const;
+
+ private:
+  using State = MirrorLeg::State;
+  using Memory = std::span<const MutableBytes>;
+  struct Span {
+    uint64_t first = 0;
+    uint64_t count = 0;
+  };
+  // What became of a change, leg by leg.
+  struct Outcome {
+    std::array<Result<void>, kMirrorLegsMax> results;
+    std::array<bool, kMirrorLegsMax> asked{};
+  };
+
+  // Requests (mirror_drive.cc).
+  task::Task<Result<void>> run(DriveOp& op) override;
+  // Whoever has the blocks alone already says so.
+  task::Task<Result<void>> read(DriveOp& op, Request::Kind kind, Memory memory, bool is_alone);
+  task::Task<Result<void>> settle(Span blocks, bool is_alone, task::CancelToken token);
+  task::Task<Result<void>> change(DriveOp& op);
+  task::Task<Result<void>> change_legs(Request request, Memory memory, task::CancelToken token);
+  task::Task<Result<void>> flush(task::CancelToken token);
+  task::Task<void> run_on(size_t leg, Request request, Memory memory, task::CancelToken token,
+                          Outcome& outcome, Join& join);
+  task::Task<void> write_back(size_t leg, Span blocks);
+  bool may_differ(Span blocks) const;
+  // Whether an error says something about the leg, not about the request.
+  static bool blames_leg(const Error& error);
+  size_t pick(Span blocks, const std::array<bool, kMirrorLegsMax>& tried) const;
+
+  // Legs, labels and the bitmap (mirror_state.cc).
+  size_t count(State state) const;
+  bool is_whole() const;
+  // Whether any but the primary is written.
+  bool has_others() const { return count(State::kLost) + 1 < legs_.size(); }
+  void choose_primary();
+  bool is_written(size_t leg) const {
+    return legs_[leg].drive != nullptr && legs_[leg].state != State::kLost;
+  }
+  void drop(size_t leg);
+  task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
+  task::Task<Result<void>> save_label();
+  task::Task<Result<void>> mark(Span regions);
+  task::Task<Result<void>> save_marks();
+  task::Task<Result<void>> save_bitmap(bool durable);
+  task::Task<Result<void>> write_label(size_t leg, const MirrorLabel& label);
+
+  // What runs in the background (mirror_resync.cc).
+  void must_copy(size_t region);
+  bool has_to_copy() const { return !unequal_.empty() || !lacking_.empty(); }
+  void wake_copier();
+  task::Task<void> copy_all();
+  task::Task<bool> copy_region(size_t region, MutableBytes memory);
+  task::Task<bool> copy_piece(Span blocks, MutableBytes memory);
+  task::Task<bool> copy_alone(Span blocks, MutableBytes memory);
+  task::Task<void> finish_copying();
+  void wake_reviver();
+  task::Task<void> revive_legs();
+  task::Task<bool> revive(size_t leg);
+  task::Task<void> replace(size_t leg);
+  bool has_work_for_reviver() const;
+  void wake_sweeper();
+  task::Task<void> sweep();
+  task::Task<bool> unmark_idle(bool all);
+
+  Span regions_of(Span blocks) const {
+    const uint64_t first = blocks.first / label_.region_blocks;
+    return {first, (blocks.first + blocks.count - 1) / label_.region_blocks - first + 1};
+  }
+
+  env::Env& env_;
+  const MirrorOptions options_;
+  MirrorLabel label_;  // as it is on the good legs, unless label_is_old_
+  std::vector<MirrorLeg> legs_;
+  std::vector<std::unique_ptr<Drive>> spares_;
+  std::vector<std::unique_ptr<Drive>> retired_;  // replaced by spares
+  Ranges ranges_;                                // changes and copies, one at a time per block
+
+  RegionSet wanted_;                // to be in the bitmap
+  RegionSet marked_;                // in the bitmap, durably
+  RegionSet unequal_;               // good legs may differ: read from the primary one
+  RegionSet lacking_;               // legs that are copied to may lack them
+  std::vector<uint32_t> changing_;  // by region: changes in flight
+  RegionSet touched_;               // changed since the sweeper last looked
+  bool label_is_old_;
+  const bool is_new_;
+  task::Semaphore label_turn_{1};
+  task::Semaphore bitmap_turn_{1};
+  Buffer label_block_;
+  Buffer bitmap_block_;
+
+  task::CancelSource closing_;
+  TokenBucket copy_rate_;
+  size_t copied_region_ = SIZE_MAX;  // that the copier is at
+  uint32_t unreadable_ = 0;          // attempts in a row to read what is to be copied
+  bool copy_again_ = false;          // something happened to it meanwhile
+  bool copier_runs_ = false;
+  bool reviver_runs_ = false;
+  bool sweeper_runs_ = false;
+};
+
+}  // namespace cairn::drive

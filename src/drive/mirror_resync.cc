@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a mirror does by itself: makes legs equal, takes legs back, forgets marks.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "drive/mirror_drive.h"
+#include "task/deadline.h"
+
+namespace cairn::drive {
+
+namespace {
+
+constexpr uint64_t kCopyBytes = 256_KiB;  // at a time
+constexpr uint32_t kReadAttempts = 3;     // before a leg is dropped that others can replace
+constexpr Duration kSweepEvery = 1_s;     // a region that nobody wrote for so long is unmarked
+constexpr Duration kReviveTimeout = 5_s;  // for a lost leg's label
+constexpr Duration kBufferRetry = 10_ms;  // when buffers are all out
+
+}  // namespace
+
+void MirrorDrive::must_copy(size_t region) {
+  unequal_.add(region);
+  if (region == copied_region_) copy_again_ = true;
+  wake_copier();
+}
+
+void MirrorDrive::wake_copier() {
+  const bool has_work = has_to_copy() || count(State::kCopying) > 0;
+  if (copier_runs_ || closing_.requested() || !has_work) return;
+  copier_runs_ = true;
+  gate().spawn(copy_all());
+}
+
+task::Task<void> MirrorDrive::copy_all() {
+  const uint64_t most = std::min<uint64_t>(
+      geometry_.transfer_blocks, std::max<uint64_t>(kCopyBytes / geometry_.block_size, 1));
+  Result<Buffer> memory = env_.buffers().allocate(most * geometry_.block_size);
+  while (!memory && !closing_.requested()) {
+    const Result<void> slept = co_await task::sleep_for(env_, kBufferRetry, closing_.token());
+    if (slept) memory = env_.buffers().allocate(most * geometry_.block_size);
+  }
+  size_t region = 0;
+  while (!closing_.requested()) {
+    if (lacking_.empty() && count(State::kCopying) > 0) co_await finish_copying();
+    region = std::min(unequal_.next(region), lacking_.next(region));
+    if (region < unequal_.size()) {
+      copied_region_ = region;
+      copy_again_ = false;
+      const bool copied = co_await copy_region(region, memory->bytes());
+      if (copied && !copy_again_) {
+        unequal_.remove(region);
+        lacking_.remove(region);
+      }
+      copied_region_ = SIZE_MAX;
+      if (!copied) {
+        const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
+        if (!slept) break;
+      }
+      ++region;
+    } else if (has_to_copy()) {
+      region = 0;
+    } else if (count(State::kCopying) == 0) {
+      break;
+    }
+  }
+  copier_runs_ = false;
+  wake_sweeper();
+}
+
+task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
+  const uint64_t end = std::min(label_.data_blocks, (region + 1) * label_.region_blocks);
+  const uint64_t step = memory.size() / geometry_.block_size;
+  for (uint64_t at = region * label_.region_blocks; at < end; at += step) {
+    const Span blocks{at, std::min(step, end - at)};
+    const uint64_t bytes = blocks.count * geometry_.block_size;
+    const Time when = copy_rate_.when(bytes, env_.now());
+    if (when > env_.now()) {
+      const Result<void> slept = co_await task::sleep_until(env_, when, closing_.token());
+      if (!slept) co_return false;
+    }
+    copy_rate_.take(bytes, env_.now());
+    const bool copied = co_await copy_piece(blocks, memory.first(bytes));
+    if (!copied) co_return false;
+  }
+  co_return true;
+}
+
+// From a good leg to all others, while nobody changes the blocks. A leg that cannot be read time
+// and again is dropped when there is another.
+task::Task<bool> MirrorDrive::copy_piece(Span blocks, MutableBytes memory) {
+  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count,
+                    closing_.token());
+  const Result<void> held = co_await hold;
+  if (!held) co_return false;
+  co_return co_await copy_alone(blocks, memory);
+}
+
+task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
+  const Lba lba(label_.data_offset + blocks.first);
+  const size_t source = pick(blocks, {});
+  if (source == SIZE_MAX) co_return false;
+  const Result<void> done = co_await legs_[source].drive->read(lba, memory, closing_.token());
+  if (!done) {
+    if (closing_.requested() || ++unreadable_ < kReadAttempts) co_return false;
+    drop(source);
+    unreadable_ = 0;
+    const Result<void> saved = co_await save_label();
+    (void)saved;  // it is tried again before the next change completes
+    co_return false;
+  }
+  unreadable_ = 0;
+  const Request request{.kind = Request::Kind::kWrite,
+                        .priority = Priority::kLow,
+                        .lba = lba,
+                        .blocks = blocks.count};
+  Outcome outcome;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (leg == source || !is_written(leg)) continue;
+    join.add();
+    gate().spawn(run_on(leg, request, {&memory, 1}, closing_.token(), outcome, join));
+  }
+  const Result<void> all = co_await join.all();
+  if (all) co_return true;
+  if (closing_.requested()) co_return false;
+  // A good leg that does not take its copy would go on with old data.
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!outcome.asked[leg] || outcome.results[leg]) continue;
+    if (!blames_leg(outcome.results[leg].error())) co_return false;
+    drop(leg);
+  }
+  const Result<void> saved = co_await save_label();
+  co_return saved.has_value();
+}
+
+// Nothing is lacking: once that is durable, legs that were copied to have all data, and may say so.
+task::Task<void> MirrorDrive::finish_copying() {
+  Result<void> flushed = co_await flush(closing_.token());
+  // Its own bitmap knows nothing of the time it was away, and may be the only one left some day.
+  if (flushed) flushed = co_await save_marks();
+  if (closing_.requested() || !lacking_.empty()) co_return;
+  if (!flushed) {
+    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
+    (void)slept;  // then it is tried again, or all ends
+    co_return;
+  }
+  for (MirrorLeg& leg : legs_) {
+    if (leg.state != State::kCopying) continue;
+    leg.state = State::kGood;
+    leg.stale_from = 0;
+    label_is_old_ = true;
+  }
+  const Result<void> saved = co_await save_label();
+  (void)saved;  // it is tried again before the next change completes
+}
+
+bool MirrorDrive::has_work_for_reviver() const {
+  return std::ranges::any_of(legs_, [this](const MirrorLeg& leg) {
+    return leg.state == State::kLost && (leg.drive != nullptr || !spares_.empty());
+  });
+}
+
+void MirrorDrive::wake_reviver() {
+  if (reviver_runs_ || closing_.requested() || !has_work_for_reviver()) return;
+  reviver_runs_ = true;
+  gate().spawn(revive_legs());
+}
+
+task::Task<void> MirrorDrive::revive_legs() {
+  while (has_work_for_reviver()) {
+    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
+    if (!slept) break;
+    for (size_t leg = 0; leg < legs_.size() && !closing_.requested(); ++leg) {
+      if (legs_[leg].state != State::kLost) continue;
+      const bool is_back = co_await revive(leg);
+      if (!is_back && !spares_.empty() && !closing_.requested()) co_await replace(leg);
+    }
+  }
+  reviver_runs_ = false;
+}
+
+// A lost leg that answers, and is who it was, gets what is marked.
+task::Task<bool> MirrorDrive::revive(size_t leg) {
+  if (legs_[leg].drive == nullptr) co_return false;
+  const Result<void> saved = co_await save_label();
+  if (!saved) co_return false;
+  task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
+  const Result<MirrorLabel> found =
+      co_await read_mirror_label(env_, *legs_[leg].drive, deadline.token());
+  MirrorLeg& lost = legs_[leg];
+  if (!found || lost.state != State::kLost || found->mirror_id != label_.mirror_id ||
+      found->own_id != lost.id) {
+    co_return false;
+  }
+  const bool went_on_alone =
+      found->find(lost.id)->stale_from == 0 && found->generation >= lost.stale_from;
+  if (went_on_alone) co_return false;
+  lost.state = State::kCopying;
+  lacking_.add(marked_);
+  copy_again_ = true;
+  env_.trace().record("mirror.leg_back", leg, label_.generation);
+  wake_copier();
+  co_return true;
+}
+
+// A spare takes the place of a lost leg. First every region is marked, durably: a crash after the
+// label names the new leg must find that it lacks all.
+task::Task<void> MirrorDrive::replace(size_t leg) {
+  wanted_.add_all();
+  const Result<void> marked = co_await save_marks();
+  if (!marked || legs_[leg].state != State::kLost || spares_.empty()) co_return;
+  if (legs_[leg].drive != nullptr) retired_.push_back(std::move(legs_[leg].drive));
+  legs_[leg].drive = std::move(spares_.back());
+  spares_.pop_back();
+  legs_[leg].id = env_.rng().next() | 1;
+  legs_[leg].stale_from = MirrorLeg::kUnsaved;
+  legs_[leg].state = State::kCopying;
+  label_is_old_ = true;
+  lacking_.add_all();
+  copy_again_ = true;
+  env_.trace().record("mirror.spare_used", leg, label_.generation);
+  const Result<void> saved = co_await save_label();
+  (void)saved;  // it is tried again before the next change completes
+  wake_copier();
+}
+
+void MirrorDrive::wake_sweeper() {
+  const bool has_work = is_whole() && !has_to_copy() && !marked_.empty();
+  if (sweeper_runs_ || closing_.requested() || !has_work) return;
+  sweeper_runs_ = true;
+  gate().spawn(sweep());
+}
+
+task::Task<void> MirrorDrive::sweep() {
+  for (;;) {
+    const Result<void> slept = co_await task::sleep_for(env_, kSweepEvery, closing_.token());
+    if (!slept) break;
+    const bool goes_on = co_await unmark_idle(false);
+    if (!goes_on || marked_.empty()) break;
+  }
+  sweeper_runs_ = false;
+}
+
+// Takes the marks off regions that nobody changes, once what they hold is durable on every leg.
+// False: legs differ, or are missing, and marks say where.
+task::Task<bool> MirrorDrive::unmark_idle(bool all) {
+  if (!is_whole() || has_to_copy()) co_return false;
+  const auto is_idle = [this, all](size_t region) {
+    return marked_.has(region) && changing_[region] == 0 && (all || !touched_.has(region));
+  };
+  RegionSet idle(marked_.size());
+  for (size_t region = 0; region < marked_.size(); ++region) {
+    if (is_idle(region)) idle.add(region);
+  }
+  touched_ = RegionSet(marked_.size());
+  if (idle.empty()) co_return true;
+  const Result<void> flushed = co_await flush({});
+  if (!flushed) co_return false;
+  Result<void> turn = co_await bitmap_turn_.acquire();
+  CHECK(turn.has_value());
+  const bool is_equal = is_whole() && !has_to_copy();
+  if (is_equal) {
+    RegionSet unmarked(marked_.size());
+    for (size_t region = idle.next(0); region < idle.size(); region = idle.next(region + 1)) {
+      if (changing_[region] == 0 && !touched_.has(region)) unmarked.add(region);
+    }
+    wanted_.remove(unmarked);
+    marked_.remove(unmarked);
+    const Result<void> saved = co_await save_bitmap(all);
+    (void)saved;  // marks that stay cost a copy, no data
+  }
+  bitmap_turn_.release();
+  co_return is_equal;
+}
+
+}  // namespace cairn::drive

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a mirror knows of its legs, and how it tells them.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "drive/mirror_drive.h"
+
+namespace cairn::drive {
+
+size_t MirrorDrive::count(State state) const {
+  return static_cast<size_t>(std::ranges::count(legs_, state, &MirrorLeg::state));
+}
+bool MirrorDrive::is_whole() const { return count(State::kGood) == legs_.size(); }
+
+MirrorStatus MirrorDrive::status() const {
+  return {.good = count(State::kGood),
+          .copying = count(State::kCopying),
+          .lost = count(State::kLost),
+          .spares = spares_.size(),
+          .regions = marked_.size(),
+          .regions_marked = marked_.count(),
+          .regions_to_copy = std::max(unequal_.count(), lacking_.count()),
+          .generation = label_.generation};
+}
+
+task::Task<Result<void>> MirrorDrive::begin() {
+  // Legs may have marks that others lack, from a crash between two of them.
+  Result<void> done;
+  if (!wanted_.empty()) done = co_await save_marks();
+  if (is_new_ && done) {
+    // A first label on some legs and a blank rest is a mirror that never was: two make it one.
+    done = co_await save_label();
+    label_is_old_ = true;
+  }
+  if (done) done = co_await save_label();
+  if (!done) co_return done;
+  wake_copier();
+  wake_reviver();
+  wake_sweeper();
+  co_return done;
+}
+
+// The one that was keeps its part as long as it is good.
+void MirrorDrive::choose_primary() {
+  if (legs_[label_.primary].state == State::kGood) return;
+  const auto good = std::ranges::find(legs_, State::kGood, &MirrorLeg::state);
+  CHECK(good != legs_.end(), "the last good leg is never dropped");
+  label_.primary = static_cast<uint32_t>(good - legs_.begin());
+}
+
+// Its writes are missed from here on. The last good leg stays, whatever it does.
+void MirrorDrive::drop(size_t leg) {
+  MirrorLeg& lost = legs_[leg];
+  if (lost.state == State::kLost) return;
+  if (lost.state == State::kGood) {
+    if (count(State::kGood) == 1) return;
+    lost.stale_from = MirrorLeg::kUnsaved;
+    label_is_old_ = true;
+  }
+  lost.state = State::kLost;
+  choose_primary();
+  env_.trace().record("mirror.leg_lost", leg, label_.generation);
+  wake_reviver();
+}
+
+// Done when the newest facts about legs are durable on every good one.
+task::Task<Result<void>> MirrorDrive::save_label() {
+  if (!label_is_old_) co_return Result<void>();
+  Result<void> turn = co_await label_turn_.acquire();
+  CHECK(turn.has_value());
+  Result<void> saved;
+  while (label_is_old_ && saved) {
+    label_is_old_ = false;
+    ++label_.generation;
+    for (size_t i = 0; i < legs_.size(); ++i) {
+      if (legs_[i].stale_from == MirrorLeg::kUnsaved) legs_[i].stale_from = label_.generation;
+      label_.legs[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
+    }
+    const MirrorLabel label = label_;
+    bool has_one = false;
+    for (size_t leg = 0; leg < legs_.size(); ++leg) {
+      if (!is_written(leg)) continue;
+      const Result<void> written = co_await write_label(leg, label);
+      if (!written) {
+        saved = written;
+        drop(leg);
+      } else if (legs_[leg].state == State::kGood) {
+        has_one = true;
+      }
+    }
+    if (has_one) {
+      saved = {};
+    } else {
+      label_is_old_ = true;
+      if (saved) saved = fail(Errc::kUnreachable, "no leg of the mirror is left");
+    }
+  }
+  label_turn_.release();
+  co_return saved;
+}
+
+task::Task<Result<void>> MirrorDrive::write_label(size_t leg, const MirrorLabel& label) {
+  MirrorLabel own = label;
+  own.own_id = legs_[leg].id;
+  encode_label(own, label_block_.bytes());
+  const MutableBytes piece = label_block_.bytes();
+  const Request request{.kind = Request::Kind::kWrite,
+                        .durable = true,
+                        .metadata = true,
+                        .lba = Lba(label.generation % 2),
+                        .blocks = 1};
+  co_return co_await legs_[leg].drive->submit(request, {&piece, 1});
+}
+
+// Done when the regions' bits are durable on every good leg. Those that come meanwhile share the
+// next write.
+task::Task<Result<void>> MirrorDrive::mark(Span regions) {
+  const auto all_marked = [this, regions] {
+    bool all = true;
+    for (uint64_t i = 0; i < regions.count; ++i) all = all && marked_.has(regions.first + i);
+    return all;
+  };
+  if (all_marked()) co_return Result<void>();
+  for (uint64_t i = 0; i < regions.count; ++i) wanted_.add(regions.first + i);
+  Result<void> done = co_await bitmap_turn_.acquire();
+  CHECK(done.has_value());
+  if (!all_marked()) done = co_await save_bitmap(true);
+  bitmap_turn_.release();
+  co_return done;
+}
+
+// All marks, durable on every leg that is written.
+task::Task<Result<void>> MirrorDrive::save_marks() {
+  Result<void> done = co_await bitmap_turn_.acquire();
+  CHECK(done.has_value());
+  done = co_await save_bitmap(true);
+  bitmap_turn_.release();
+  co_return done;
+}
+
+// Whoever calls it has the bitmap's turn.
+task::Task<Result<void>> MirrorDrive::save_bitmap(bool durable) {
+  const RegionSet saved = wanted_;
+  encode_bitmap(saved, label_, bitmap_block_.bytes());
+  const MutableBytes piece = bitmap_block_.bytes();
+  const Request request{.kind = Request::Kind::kWrite,
+                        .durable = durable,
+                        .metadata = true,
+                        .lba = Lba(kMirrorBitmapBlock),
+                        .blocks = 1};
+  Outcome outcome;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg)) continue;
+    join.add();
+    gate().spawn(run_on(leg, request, {&piece, 1}, {}, outcome, join));
+  }
+  const Result<void> all = co_await join.all();
+  (void)all;  // judged leg by leg
+  Result<void> done = co_await judge(outcome, {}, {});
+  if (done) marked_.add(saved);
+  co_return done;
+}
+
+task::Task<void> MirrorDrive::close() {
+  closing_.request();
+  // In good order nothing differs any more: the next start has nothing to copy.
+  const bool unmarked = co_await unmark_idle(true);
+  (void)unmarked;  // if not, it is copied then
+  co_await gate().close();
+  for (MirrorLeg& leg : legs_) {
+    if (leg.drive != nullptr) co_await leg.drive->close();
+  }
+  for (std::unique_ptr<Drive>& drive : spares_) co_await drive->close();
+  for (std::unique_ptr<Drive>& drive : retired_) co_await drive->close();
+}
+
+}  // namespace cairn::drive

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/priority.h"
+
+#include <gtest/gtest.h>
+
+#include "drive/service_testing.h"
+#include "task/deadline.h"
+
+namespace cairn::drive {
+namespace {
+
+// Reads of one block, one after the other until the time is over.
+task::Task<void> read_on(env::Env& env, Drive& drive, Priority priority, Time end,
+                         uint64_t& count) {
+  std::vector<std::byte> memory(4096);
+  const MutableBytes piece(memory);
+  while (env.now() < end) {
+    const Request request{.priority = priority, .lba = Lba(0), .blocks = 1};
+    const Result<void> read = co_await drive.submit(request, {&piece, 1});
+    EXPECT_TRUE(read);
+    ++count;
+  }
+}
+
+struct Mix {
+  std::string stack;
+  size_t interactive = 0;
+  size_t batch = 0;
+  uint64_t interactive_done = 0;
+  uint64_t batch_done = 0;
+};
+
+task::Task<void> contend(env::Env& env, Mix& mix) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive = co_await must_open(env, mix.stack, leaves);
+  const Time end = env.now() + 10_s;
+  std::vector<task::Task<void>> readers;
+  for (size_t i = 0; i < mix.batch; ++i) {
+    readers.push_back(read_on(env, *drive, Priority::kLow, end, mix.batch_done));
+  }
+  for (size_t i = 0; i < mix.interactive; ++i) {
+    readers.push_back(read_on(env, *drive, Priority::kNormal, end, mix.interactive_done));
+  }
+  for (task::Task<void>& reader : readers) co_await reader;
+  co_await drive->close();
+}
+
+// A drive that serves 1000 requests per second, whoever comes.
+Mix run(size_t interactive, size_t batch, const std::string& options) {
+  Mix mix{.stack = "priority(limit(mem:size=1M, iops=1000, burst_ms=0), " + options + ")",
+          .interactive = interactive,
+          .batch = batch};
+  run_in_sim([&mix](env::Env& env) { return contend(env, mix); });
+  return mix;
+}
+
+TEST(Priority, BatchKeepsItsFloorAndNoMore) {
+  const Mix mix = run(8, 8, "depth=4, floor=10");
+  const auto all = static_cast<double>(mix.batch_done + mix.interactive_done);
+  EXPECT_NEAR(static_cast<double>(mix.batch_done) / all, 0.1, 0.01);
+}
+
+TEST(Priority, WithoutAFloorBatchWaitsForTheEnd) {
+  const Mix mix = run(8, 8, "depth=4, floor=0");
+  EXPECT_LE(mix.batch_done, 20U);
+  EXPECT_GT(mix.interactive_done, 9900U);
+}
+
+TEST(Priority, BatchAloneHasTheWholeDrive) {
+  const Mix mix = run(0, 8, "depth=4, floor=0");
+  EXPECT_GT(mix.batch_done, 9900U);
+}
+
+TEST(Priority, OneInteractiveRequestAtATimeFindsTheDriveNearlyFree) {
+  const Mix alone = run(1, 0, "depth=64, batch_depth=1, floor=0");
+  const Mix mixed = run(1, 32, "depth=64, batch_depth=1, floor=0");
+  EXPECT_GE(mixed.interactive_done * 2 + 100, alone.interactive_done);
+  EXPECT_GT(mixed.batch_done, 1000U);
+}
+
+task::Task<void> cancel_waiting(env::Env& env) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive =
+      co_await must_open(env, "priority(limit(mem:size=1M, iops=10, burst_ms=0), depth=1)", leaves);
+  uint64_t count = 0;
+  task::Task<void> first = read_on(env, *drive, Priority::kLow, env.now() + 1_ns, count);
+  task::Task<void> second = read_on(env, *drive, Priority::kLow, env.now() + 1_ns, count);
+  task::Deadline deadline(env, env.now() + 1_ms);
+  std::vector<std::byte> memory(4096);
+  const Result<void> stopped = co_await drive->read(Lba(0), memory, deadline.token());
+  EXPECT_TRUE(!stopped && stopped.error() == Errc::kTimedOut);
+  co_await first;
+  co_await second;
+  EXPECT_GE(count, 2U);
+  co_await drive->close();
+}
+
+TEST(Priority, AWaitingRequestCanBeCancelled) { run_in_sim(cancel_waiting); }
+
+}  // namespace
+}  // namespace cairn::drive

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/services.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "drive/concat.h"
+#include "drive/limit.h"
+#include "drive/mirror.h"
+#include "drive/priority.h"
+#include "drive/slice.h"
+#include "drive/source.h"
+#include "drive/stripe.h"
+
+namespace cairn::drive {
+
+namespace {
+
+constexpr const Service* kServices[] = {
+    &kConcat,    //
+    &kLimit,     //
+    &kMirror,    //
+    &kPriority,  //
+    &kSlice,     //
+    &kStripe,    //
+};
+
+std::unexpected<StackError> wrong(size_t place, std::string text) {
+  return std::unexpected(StackError{place, std::move(text)});
+}
+
+std::string names_of(std::span<const ServiceOption> options) {
+  std::string text;
+  for (const ServiceOption& option : options) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", option.key);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string known_names() {
+  std::string text;
+  for (const Service* service : kServices) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", service->name);
+  }
+  return text;
+}
+
+bool parse_number(std::string_view text, uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+// The number a text stands for, or what is wrong with it.
+std::expected<uint64_t, std::string> read_value(const ServiceOption& option,
+                                                const std::string& text) {
+  using Kind = ServiceOption::Kind;
+  if (option.kind == Kind::kText) return 0;
+  if (option.kind == Kind::kYesNo) {
+    if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
+    return std::unexpected(fmt::format("{} is yes or no, not '{}'", option.key, text));
+  }
+  uint64_t number = 0;
+  const bool is_size = option.kind == Kind::kSize;
+  if (!(is_size ? parse_size(text, number) : parse_number(text, number))) {
+    return std::unexpected(fmt::format("{} '{}' is not a {}", option.key, text,
+                                       is_size ? "size such as 64K or 1G" : "whole number"));
+  }
+  if (number < option.least || number > option.most) {
+    return std::unexpected(
+        option.most == UINT64_MAX
+            ? fmt::format("{} is at least {}", option.key, option.least)
+            : fmt::format("{} is {} to {}", option.key, option.least, option.most));
+  }
+  return number;
+}
+
+std::expected<void, StackError> check_below(const Stack& layer, const Service& service) {
+  const size_t count = layer.below.size();
+  if (count >= service.below_min && count <= service.below_max) return {};
+  const std::string needs = service.below_min == service.below_max
+                                ? fmt::format("{}", service.below_min)
+                                : fmt::format("{} to {}", service.below_min, service.below_max);
+  return wrong(layer.place, fmt::format("{} stands on {} drive{}, and here are {}: {}", layer.name,
+                                        needs, needs == "1" ? "" : "s", count, service.what));
+}
+
+std::expected<void, StackError> check_layer(const Stack& layer, std::set<std::string>& leaves) {
+  if (layer.is_leaf) {
+    const bool is_memory =
+        layer.name.starts_with("mem:") ||
+        (layer.name.starts_with("flash:") && layer.name.find("file=") == std::string::npos);
+    if (is_memory || leaves.insert(layer.name).second) return {};
+    return wrong(layer.place, "this drive is in the stack already: a drive has one place");
+  }
+  const Service* service = find_service(layer.name);
+  if (service == nullptr) {
+    return wrong(layer.place, fmt::format("there is no service '{}': choose one of {}", layer.name,
+                                          known_names()));
+  }
+  if (auto fits = check_below(layer, *service); !fits) return fits;
+  if (auto options = read_options(layer); !options) return std::unexpected(options.error());
+  for (const Stack& below : layer.below) {
+    if (auto checked = check_layer(below, leaves); !checked) return checked;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Service* const> services() { return kServices; }
+
+const Service* find_service(std::string_view name) {
+  const auto found = std::ranges::find(kServices, name, &Service::name);
+  return found == std::end(kServices) ? nullptr : *found;
+}
+
+size_t ServiceOptions::index(std::string_view key) const {
+  const auto found = std::ranges::find(known_, key, &ServiceOption::key);
+  CHECK(found != known_.end(), "a service asks for its own options");
+  return static_cast<size_t>(found - known_.begin());
+}
+uint64_t ServiceOptions::number(std::string_view key) const { return values_[index(key)].number; }
+const std::string& ServiceOptions::text(std::string_view key) const {
+  return values_[index(key)].text;
+}
+
+std::expected<ServiceOptions, StackError> read_options(const Stack& layer) {
+  const Service* service = find_service(layer.name);
+  CHECK(service != nullptr, "the layer is a service");
+  for (const Stack::Option& option : layer.options) {
+    if (std::ranges::find(service->options, option.key, &ServiceOption::key) ==
+        service->options.end()) {
+      return wrong(option.place, fmt::format("{} has no option '{}': it has {}", layer.name,
+                                             option.key, names_of(service->options)));
+    }
+  }
+  ServiceOptions read(service->options);
+  for (const ServiceOption& known : service->options) {
+    const auto given = std::ranges::find(layer.options, known.key, &Stack::Option::key);
+    const bool is_given = given != layer.options.end();
+    if (!is_given && known.standard.empty()) {
+      return wrong(layer.place, fmt::format("{} lacks {}: {}; for example {}", layer.name,
+                                            known.key, known.what, service->example));
+    }
+    std::string text = is_given ? given->value : std::string(known.standard);
+    const std::expected<uint64_t, std::string> number = read_value(known, text);
+    if (!number) return wrong(is_given ? given->place : layer.place, number.error());
+    read.values_.push_back({.text = std::move(text), .number = *number});
+  }
+  return read;
+}
+
+std::expected<void, StackError> check_stack(const Stack& stack) {
+  std::set<std::string> leaves;
+  return check_layer(stack, leaves);
+}
+
+}  // namespace cairn::drive

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of services: what each is called, what it takes, and how one is opened.
+//
+// A new service is a file that defines its Service, a test, and a line in services.cc; the language
+// of stacks, its checks, the help and the tests of all pairs follow from the table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "drive/drive.h"
+#include "drive/stack_text.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+struct ServiceOption {
+  enum class Kind : uint8_t {
+    kNumber,
+    kSize,   // "64K"
+    kYesNo,  // "yes", "no"
+    kText,
+  };
+  std::string_view key;
+  Kind kind = Kind::kNumber;
+  std::string_view standard;  // when it is not given; empty: it must be
+  std::string_view what;      // for the help, in a few words
+  uint64_t least = 0;         // of numbers and sizes
+  uint64_t most = UINT64_MAX;
+};
+
+// The options of one layer, checked: each of the service's has a value.
+class ServiceOptions {
+ public:
+  explicit ServiceOptions(std::span<const ServiceOption> known) : known_(known) {}
+  // Numbers and sizes; yes is 1. The key is one of the service's.
+  uint64_t number(std::string_view key) const;
+  bool is_yes(std::string_view key) const { return number(key) != 0; }
+  const std::string& text(std::string_view key) const;
+
+ private:
+  friend std::expected<ServiceOptions, StackError> read_options(const Stack& layer);
+  size_t index(std::string_view key) const;
+
+  struct Value {
+    std::string text;
+    uint64_t number = 0;
+  };
+  std::span<const ServiceOption> known_;
+  std::vector<Value> values_;  // in the order of known_
+};
+
+// What a service is opened with.
+struct ServiceParts {
+  env::Env& env;
+  // As many as the service takes, all open; null only for a service that survives_loss.
+  std::vector<std::unique_ptr<Drive>>& below;
+  ServiceOptions options;
+};
+
+struct Service {
+  std::string_view name;
+  std::string_view what;     // for the help, in one line
+  std::string_view example;  // with {} for each drive below: "stripe({}, {}, chunk=64K)"
+  size_t below_min = 1;
+  size_t below_max = 1;
+  bool survives_loss = false;  // opens though some of the drives below cannot be
+  std::span<const ServiceOption> options;
+  // Takes the drives out of `below` on success; on failure the caller closes those left there, and
+  // nothing was written to them. The service closes what it took.
+  task::Task<Result<std::unique_ptr<Drive>>> (*open)(ServiceParts parts) = nullptr;
+};
+
+// Sorted by name.
+std::span<const Service* const> services();
+// Null: none of that name.
+const Service* find_service(std::string_view name);
+
+// Whether each layer is a service with the right drives and options, and no leaf but memory is
+// there twice.
+std::expected<void, StackError> check_stack(const Stack& stack);
+// The options of a layer that check_stack passed.
+std::expected<ServiceOptions, StackError> read_options(const Stack& layer);
+
+}  // namespace cairn::drive

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a stack: from its text to the Drive on top.
+//
+//   SourceLeaves leaves;
+//   Opened drive = co_await open_stack(env, "stripe(file:/a, file:/b, chunk=64K)", leaves);
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drive/drive.h"
+#include "drive/source.h"
+#include "drive/stack_text.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+// Opens the leaves of stacks: this folder knows sources, others know networks. Outlives the drives.
+class Leaves {
+ public:
+  // A drive on `env`'s core, or why there is none, as a sentence.
+  using Leaf = std::expected<std::unique_ptr<Drive>, std::string>;
+  virtual task::Task<Leaf> open(env::Env& env, std::string text) = 0;
+
+ protected:
+  ~Leaves() = default;
+};
+
+// mem:, file: and flash: drives. It keeps their media until it is destroyed.
+class SourceLeaves : public Leaves {
+ public:
+  using Parse = std::function<std::expected<Spec, std::string>(std::string_view)>;
+  // `parse` fills in the profiles of modelled drives.
+  explicit SourceLeaves(Parse parse = Spec::parse) : parse_(std::move(parse)) {}
+  task::Task<Leaf> open(env::Env& env, std::string text) override;
+  // Lets go of the media before its own end; the drives are gone by then.
+  void close() { sources_.clear(); }
+
+ private:
+  Parse parse_;
+  std::vector<std::unique_ptr<Source>> sources_;
+};
+
+// The drive on top, which owns all below it and closes them with itself; used on `env`'s core. The
+// error names the layer at fault; what was opened is closed again. Leaves are opened side by side,
+// so that a stack of remote drives waits for the slowest one and not for all in turn.
+using Opened = std::expected<std::unique_ptr<Drive>, StackError>;
+task::Task<Opened> open_stack(env::Env& env, Stack stack, Leaves& leaves);
+// The same from text; the error is about a byte of it.
+task::Task<Opened> open_stack(env::Env& env, std::string text, Leaves& leaves);
+
+}  // namespace cairn::drive

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every service over every service, from the table: random requests against a model of the blocks,
+// with power losses, and with a stack that reopens by itself after each.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "drive/services.h"
+#include "sim/cluster.h"
+#include "sim/scenario.h"
+#include "stack/stack_load.h"
+
+namespace cairn::stack {
+namespace {
+
+// The service's example, each {} filled by `fill`.
+template <class F>
+std::string compose(const drive::Service& service, F fill) {
+  std::string text;
+  std::string_view rest = service.example;
+  for (size_t at = rest.find("{}"); at != std::string_view::npos; at = rest.find("{}")) {
+    text += std::string(rest.substr(0, at)) + fill();
+    rest.remove_prefix(at + 2);
+  }
+  return text + std::string(rest);
+}
+
+std::string pair_of(const drive::Service& above, const drive::Service& below) {
+  int files = 0;
+  const auto leaf = [&files] { return fmt::format("file:d{},size=4M", files++); };
+  return compose(above, [&] { return compose(below, leaf); });
+}
+
+struct Pair {
+  const drive::Service* above;
+  const drive::Service* below;
+};
+
+std::vector<Pair> all_pairs() {
+  std::vector<Pair> pairs;
+  for (const drive::Service* above : drive::services()) {
+    for (const drive::Service* below : drive::services()) pairs.push_back({above, below});
+  }
+  return pairs;
+}
+
+class EveryPair : public testing::TestWithParam<Pair> {};
+
+TEST_P(EveryPair, KeepsItsBlocksThroughPowerLosses) {
+  for (const uint64_t seed : sim::seeds_to_run(3)) {
+    StackLoad load({.stack = pair_of(*GetParam().above, *GetParam().below)});
+    Rng rng(seed);
+    sim::Cluster cluster({.seed = seed});
+    sim::Node& node = cluster.node("host");
+    node.start([&load](env::Env& env) { return load.live(env); });
+    for (int life = 0; life < 4 && load.failure().empty(); ++life) {
+      const uint64_t target = load.done() + rng.below(300);
+      const uint64_t finished = load.finished();
+      const auto is_time = [&] { return load.done() >= target || !node.is_running(); };
+      ASSERT_TRUE(cluster.run_until(is_time, 1000_s)) << cluster.report();
+      if (load.finished() == finished) {
+        node.crash();
+        load.crashed();
+      }
+      node.restart();
+    }
+    const auto has_ended = [&] { return !node.is_running(); };
+    ASSERT_TRUE(cluster.run_until(has_ended, 1000_s)) << cluster.report();
+    EXPECT_EQ(load.failure(), "") << cluster.report();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Services, EveryPair, testing::ValuesIn(all_pairs()),
+                         [](const testing::TestParamInfo<Pair>& info) {
+                           return fmt::format("{}_over_{}", info.param.above->name,
+                                              info.param.below->name);
+                         });
+
+}  // namespace
+}  // namespace cairn::stack

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// StackLoad: every kind of request at random on a stack, and whether its answers are right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "drive/drive.h"
+#include "drive/stack.h"
+#include "env/env.h"
+#include "stack/block_model.h"
+#include "task/task.h"
+
+namespace cairn::stack {
+
+struct LoadOptions {
+  std::string stack;
+  size_t workers = 8;
+  uint64_t requests = 400;  // of each life; then the stack is closed in good order
+  double cancel_share = 0.03;
+  bool errors_are_wrong = true;  // no disk fails: every request succeeds or is cancelled
+};
+
+// Outlives the program's crashes: what blocks must hold is known here. A program's life is
+// live(env): open the stack, read every block, then load it.
+class StackLoad {
+ public:
+  explicit StackLoad(LoadOptions options) : options_(std::move(options)) {}
+
+  task::Task<void> live(env::Env& env);
+  // Called by the test when power failed, before the next life.
+  void crashed() { has_crashed_ = true; }
+
+  // From now on every request is waited for.
+  void stop_cancelling() { options_.cancel_share = 0; }
+
+  // The first thing that was wrong; empty: nothing.
+  const std::string& failure() const { return failure_; }
+  uint64_t done() const { return done_; }
+  // Lives that ended in good order.
+  uint64_t finished() const { return finished_; }
+  // Told of the drive while it is open; null when it closes.
+  std::function<void(drive::Drive*)> on_open;
+
+ private:
+  struct Range {
+    size_t first = 0;
+    size_t count = 0;
+  };
+  void wrong(std::string text);
+  bool goes_on(env::Env& env) const;
+  task::Task<void> check_all(env::Env& env, drive::Drive& drive);
+  task::Task<void> work(env::Env& env, drive::Drive& drive);
+  task::Task<void> flush(env::Env& env, drive::Drive& drive);
+  task::Task<void> request(env::Env& env, drive::Drive& drive, Range range,
+                           drive::Request::Kind kind);
+  void settle(const drive::Request& request, Range range, const Result<void>& done,
+              const std::vector<std::byte>& data, bool must_match, drive::Drive& drive);
+  bool claim(Range range);
+  void release(Range range);
+  bool is_certain(Range range) const;
+
+  LoadOptions options_;
+  std::vector<BlockModel> model_;  // one, once the size is known
+  std::vector<bool> claimed_;
+  uint64_t next_value_ = 1;
+  uint64_t begun_ = 0;
+  uint64_t done_ = 0;
+  uint64_t finished_ = 0;
+  bool has_crashed_ = false;
+  std::string failure_;
+};
+
+}  // namespace cairn::stack
