@@ -11,11 +11,12 @@
 namespace cairn::drive {
 
 Result<std::unique_ptr<MemoryMedium>> MemoryMedium::make(env::Env& env, uint64_t size,
-                                                         uint32_t block_size) {
+                                                         uint32_t block_size,
+                                                         env::MemoryPages pages) {
   if (size == 0 || !is_aligned(size, block_size)) {
     return fail(Errc::kInvalid, "drive size (a multiple of the block size)");
   }
-  std::unique_ptr<MemoryMedium> medium(new MemoryMedium(env, block_size));
+  std::unique_ptr<MemoryMedium> medium(new MemoryMedium(env, block_size, pages));
   if (Result<void> sized = medium->resize(size); !sized) return fail(sized.error());
   return medium;
 }
@@ -30,7 +31,7 @@ Result<void> MemoryMedium::resize(uint64_t size) {
   if (size == size_) return {};
   const uint64_t kept = std::min(size, size_);
   if (const uint64_t had = capacity(); size > had) {
-    Result<std::unique_ptr<env::Memory>> more = env_.map_memory(size - had);
+    Result<std::unique_ptr<env::Memory>> more = env_.map_memory(size - had, pages_);
     if (!more) return fail(more.error());
     regions_.push_back(std::move(*more));
   }

@@ -20,8 +20,9 @@ namespace cairn::drive {
 class MemoryMedium {
  public:
   // kInvalid: the size is no multiple of the block size; kLimit: no such memory.
-  static Result<std::unique_ptr<MemoryMedium>> make(env::Env& env, uint64_t size,
-                                                    uint32_t block_size);
+  static Result<std::unique_ptr<MemoryMedium>> make(
+      env::Env& env, uint64_t size, uint32_t block_size,
+      env::MemoryPages pages = env::MemoryPages::kLarge);
   uint64_t size() const { return size_; }
   uint32_t block_size() const { return block_size_; }
   SharedRanges& ranges() { return ranges_; }
@@ -32,8 +33,8 @@ class MemoryMedium {
   Result<void> resize(uint64_t size);
 
  private:
-  MemoryMedium(env::Env& env, uint32_t block_size)
-      : env_(env), block_size_(block_size), ranges_(env.core_count()) {}
+  MemoryMedium(env::Env& env, uint32_t block_size, env::MemoryPages pages)
+      : env_(env), block_size_(block_size), pages_(pages), ranges_(env.core_count()) {}
   uint64_t capacity() const;
   void discard(uint64_t begin, uint64_t end);
 
@@ -41,6 +42,7 @@ class MemoryMedium {
   std::vector<std::unique_ptr<env::Memory>> regions_;  // together at least size_
   uint64_t size_ = 0;
   uint32_t block_size_;
+  env::MemoryPages pages_;
   SharedRanges ranges_;
 };
 

@@ -143,13 +143,27 @@ std::vector<bool> written_pages(const Source& below, uint32_t page_bytes) {
   return pages;
 }
 
+Result<std::unique_ptr<Source>> make_memory(env::Env& env, const Spec& spec,
+                                            env::MemoryPages pages) {
+  Result<std::unique_ptr<MemoryMedium>> medium =
+      MemoryMedium::make(env, spec.size, spec.block_size, pages);
+  if (!medium) return fail(medium.error());
+  return std::make_unique<MemorySource>(std::move(*medium));
+}
+
+// Memory of small pages: the first touch of a large one takes longer than flash does.
+Result<std::unique_ptr<Source>> make_data(env::Env& env, const Spec& flash) {
+  if (flash.path.empty()) return make_memory(env, flash, env::MemoryPages::kSmall);
+  Spec file = flash;
+  file.kind = Spec::Kind::kFile;
+  return Source::make(env, file);
+}
+
 Result<std::unique_ptr<Source>> make_flash(env::Env& env, const Spec& spec) {
   if (!spec.flash) return fail(Errc::kInvalid, "nobody filled in the profile of a modelled drive");
   const std::optional<flash::Parameters> parameters = flash::scaled_to(*spec.flash, spec.size);
   if (!parameters) return fail(Errc::kInvalid, "the profile's drive is smaller than the size");
-  Spec data = spec;
-  data.kind = spec.path.empty() ? Spec::Kind::kMemory : Spec::Kind::kFile;
-  Result<std::unique_ptr<Source>> below = Source::make(env, data);
+  Result<std::unique_ptr<Source>> below = make_data(env, spec);
   if (!below) return below;
   Result<std::unique_ptr<ModelledMedium>> medium =
       ModelledMedium::make(env, *parameters,
@@ -242,10 +256,7 @@ std::string Spec::text() const {
 Result<std::unique_ptr<Source>> Source::make(env::Env& env, const Spec& spec) {
   if (spec.kind == Spec::Kind::kFlash) return make_flash(env, spec);
   if (spec.kind == Spec::Kind::kMemory) {
-    Result<std::unique_ptr<MemoryMedium>> medium =
-        MemoryMedium::make(env, spec.size, spec.block_size);
-    if (!medium) return fail(medium.error());
-    return std::make_unique<MemorySource>(std::move(*medium));
+    return make_memory(env, spec, env::MemoryPages::kLarge);
   }
   Result<std::unique_ptr<env::Disk>> keeper = env.open_disk(
       {.path = spec.path, .size = spec.size, .create = spec.size != 0, .direct = spec.direct});

@@ -101,7 +101,8 @@ class Env : public task::Timers {
   virtual Result<std::unique_ptr<Disk>> open_disk(const DiskOptions& options) = 0;
 
   // Zeroed memory of any size, for drives and caches that live in it. kLimit, kInvalid (0).
-  virtual Result<std::unique_ptr<Memory>> map_memory(uint64_t size) {
+  virtual Result<std::unique_ptr<Memory>> map_memory(uint64_t size,
+                                                     MemoryPages /*pages*/ = MemoryPages::kLarge) {
     return make_heap_memory(size);
   }
 

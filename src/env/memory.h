@@ -10,6 +10,10 @@
 
 namespace cairn::env {
 
+// What a region consists of where there is a choice. Large pages miss the TLB less under random
+// access; the first touch of one takes as long as clearing it, which can be milliseconds.
+enum class MemoryPages : uint8_t { kLarge, kSmall };
+
 // Page-aligned, fixed in place. The region itself belongs to no core: who shares it between cores
 // sees to it that a byte is not written by two at once. Freed with the object.
 class Memory {

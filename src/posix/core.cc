@@ -127,13 +127,14 @@ void CoreEnv::fill_secret(MutableBytes bytes) {
   }
 }
 
-Result<std::unique_ptr<env::Memory>> CoreEnv::map_memory(uint64_t size) {
+Result<std::unique_ptr<env::Memory>> CoreEnv::map_memory(uint64_t size, env::MemoryPages pages) {
   if (size == 0) return fail(Errc::kInvalid, "memory of no size");
   void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return fail(Error::from_errno(errno, "map memory"));
-  // Large pages where the kernel has them: a wish, since random access then misses the TLB less.
-  (void)!::madvise(mapped, size, MADV_HUGEPAGE);
+  // Where the kernel has them: a wish.
+  const bool large = pages == env::MemoryPages::kLarge;
+  (void)!::madvise(mapped, size, large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   return std::make_unique<MappedMemory>(MutableBytes(static_cast<std::byte*>(mapped), size));
 }
 

@@ -83,7 +83,7 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   BufferPool& buffers() override { return buffers_; }
   env::Trace& trace() override { return trace_; }
   task::CancelToken stop_token() override { return stop_.token(); }
-  Result<std::unique_ptr<env::Memory>> map_memory(uint64_t size) override;
+  Result<std::unique_ptr<env::Memory>> map_memory(uint64_t size, env::MemoryPages pages) override;
   void post(CoreId to, env::Message& message) override;
 
  protected:

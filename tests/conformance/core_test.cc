@@ -260,15 +260,17 @@ WORLD_TEST(Cores, BuffersRunOutWithALimitAndRecover) {
 
 WORLD_TEST(Cores, MemoryIsZeroUntilWrittenAndAfterDiscard) {
   constexpr uint64_t kSize = 1_MiB + 100;
-  const std::unique_ptr<env::Memory> memory = must(env.map_memory(kSize));
-  EXPECT_EQ(memory->bytes().size(), kSize);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->bytes().data()) % 4096, 0u);
-  EXPECT_TRUE(is_zero(memory->bytes()));
-  fill_pattern(memory->bytes(), 1);
-  memory->discard(1000, 500'000);
-  EXPECT_TRUE(is_pattern(memory->bytes().first(1000), 1));
-  EXPECT_TRUE(is_zero(memory->bytes().subspan(1000, 500'000)));
-  EXPECT_TRUE(is_pattern(memory->bytes().subspan(501'000), 1, 501'000));
+  for (const env::MemoryPages pages : {env::MemoryPages::kLarge, env::MemoryPages::kSmall}) {
+    const std::unique_ptr<env::Memory> memory = must(env.map_memory(kSize, pages));
+    EXPECT_EQ(memory->bytes().size(), kSize);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->bytes().data()) % 4096, 0u);
+    EXPECT_TRUE(is_zero(memory->bytes()));
+    fill_pattern(memory->bytes(), 1);
+    memory->discard(1000, 500'000);
+    EXPECT_TRUE(is_pattern(memory->bytes().first(1000), 1));
+    EXPECT_TRUE(is_zero(memory->bytes().subspan(1000, 500'000)));
+    EXPECT_TRUE(is_pattern(memory->bytes().subspan(501'000), 1, 501'000));
+  }
   EXPECT_EQ(outcome(env.map_memory(0)), "invalid");
   co_return;
 }
