@@ -94,6 +94,12 @@ class SimSnisCommand final : public Command {
       fmt::print(stderr, "cairn: took the first {} requests; --requests asks for others\n",
                  load->requests.size());
     }
+    if (load->idle_targets > 0 && speaks) {
+      fmt::print(stderr,
+                 "cairn: no request is for {} of the {} targets, which have a volume each; --place "
+                 "stripe spreads them over all\n",
+                 load->idle_targets, load_options_.shape.targets);
+    }
     const snis::Picos span = snis::network_time(load->requests.back().arrival);
     system->system.network.bin = std::max<snis::Picos>(span / kBins, net::kMicrosecond);
 

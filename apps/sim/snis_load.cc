@@ -189,7 +189,12 @@ Attempt<SnisLoad> load_requests(const SnisLoadOptions& options) {
     load = std::move(*read);
   }
   trace::Shaper shaper(options.shape);
-  for (trace::Record& record : load.requests) record = shaper.shape(record);
+  std::vector<bool> used(options.shape.targets);
+  for (trace::Record& record : load.requests) {
+    record = shaper.shape(record);
+    if (record.target < used.size()) used[record.target] = true;
+  }
+  load.idle_targets = static_cast<uint32_t>(std::ranges::count(used, false));
   if (load.requests.back().arrival > snis::kTimeMax) {
     return refuse(
         "the trace is longer than 53 days; take less of it with --requests, or shrink "

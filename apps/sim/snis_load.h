@@ -41,6 +41,7 @@ struct SnisLoad {
   std::vector<trace::Record> requests;  // with initiators and targets
   std::string name;                     // as a person would call it
   bool cut = false;                     // the trace has more requests
+  uint32_t idle_targets = 0;            // that no request is for
 };
 
 // The Problem names the option, or file, line and field.

@@ -22,8 +22,12 @@ std::string verdict(const PlanOutcome& outcome) {
            "--links-per-box, or look at the hosts: --initiators and --host-link.";
   }
   const snis::Hardware& least = *outcome.plan.least;
-  return fmt::format("{} drives in {} boxes with {} links each.", least.drives, least.boxes,
-                     least.links_per_box);
+  const auto counted = [](uint64_t count, const char* one, const char* many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+  };
+  return fmt::format("{} in {} with {} each.", counted(least.drives, "drive", "drives"),
+                     counted(least.boxes, "box", "boxes"),
+                     counted(least.links_per_box, "link", "links"));
 }
 
 std::vector<std::string> heading() {

@@ -31,6 +31,12 @@ class SimSnis(support.CliTest):
         for stranger in ("src=", "href=", "<script"):
             self.assertNotIn(stranger, page)
 
+    def test_targets_without_work_are_told(self):
+        words = ("sim", "snis", *SMALL[:-2], "--network", "star:14", "--targets", "4",
+                 "--iterations", "1")
+        self.assertIn("no request is for 3 of the 4 targets", self.run_cairn(*words).stderr)
+        self.assertEqual(self.run_cairn(*words, "--place", "stripe").stderr, "")
+
     def test_what_moves_nothing_is_what_one_loop_gives(self):
         found = self.snis(*SMALL, "--until", "unchanged", "--coupled")
         self.assertTrue(found["unchanged"])
