@@ -67,16 +67,6 @@ std::unexpected<Problem> bench_stopped(const Error& error) {
       fmt::format("the benchmark stopped ({}): see what 'cairn doctor' says", error.text()));
 }
 
-Attempt<void> write_plot(const std::string& folder, const std::string& name, std::string_view svg) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return refuse(fmt::format("cannot make the folder {} ({}): name another with --svg",
-                              in_quotes(folder), error.message()));
-  }
-  return replace_file(fmt::format("{}/{}.svg", folder, name), svg);
-}
-
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices) {
   add_choices(app, "--only NAME", into, std::move(choices), "measure just this");
 }

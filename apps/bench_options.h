@@ -56,8 +56,6 @@ Attempt<void> put_host_and_box(const HostAndBox& where, Options& options) {
 
 // A benchmark ended with an error.
 std::unexpected<Problem> bench_stopped(const Error& error);
-// One plot of a page as a file of its own; makes the folder if there is none.
-Attempt<void> write_plot(const std::string& folder, const std::string& name, std::string_view svg);
 // --only NAME, of `choices`, several allowed.
 void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::string> choices);
 // The same by another name.

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn bench paper snis`: the paper's tables and figures with our models, as one page.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include "apps/bench_options.h"
 #include "apps/command.h"
-#include "apps/files.h"
-#include "apps/json_text.h"
-#include "apps/output.h"
+#include "apps/paper_output.h"
 #include "apps/sim/snis_system.h"
 #include "bench/snis/paper.h"
 
@@ -18,18 +14,7 @@ namespace {
 
 class BenchPaperSnisCommand final : public Command {
  public:
-  explicit BenchPaperSnisCommand(CLI::App& app) {
-    add_value(app, "--out FILE", "write the page to this file (snis.html; with --json: none)",
-              [this](const std::string& path) -> Attempt<void> {
-                page_file_ = path;
-                return {};
-              });
-    add_value(app, "--svg DIR", "also write each plot into this folder",
-              [this](const std::string& path) -> Attempt<void> {
-                plot_folder_ = path;
-                return {};
-              });
-    add_switch(app, "--json", json_, "print one JSON object instead of a table");
+  explicit BenchPaperSnisCommand(CLI::App& app) : output_(app, "snis.html") {
     add_integer(app, "--requests N", requests_, {.min = 10, .max = 1'000'000},
                 "of each trace (10000)");
     add_integer(app, "--seed N", options_.seed, {.min = 0, .max = 1'000'000'000},
@@ -50,31 +35,14 @@ class BenchPaperSnisCommand final : public Command {
     options_.system = std::move(system->system);
     options_.requests = static_cast<uint64_t>(requests_);
     options_.fixed_points = !no_fixed_points_;
-    if (!json_ && page_file_.empty()) page_file_ = "snis.html";
-    const bench::snis_paper::Paper paper = bench::snis_paper::bench_paper(options_);
-    if (!page_file_.empty()) {
-      if (const Attempt<void> written = replace_file(page_file_, paper.html); !written) {
-        return std::unexpected(written.error());
-      }
-    }
-    for (const bench::snis_paper::Chart& chart : paper.charts) {
-      if (plot_folder_.empty()) break;
-      if (const Attempt<void> written = write_plot(plot_folder_, chart.name, chart.svg); !written) {
-        return std::unexpected(written.error());
-      }
-    }
-    say(json_ ? json_text(paper.report.json()) : paper.report.table());
-    if (!json_) say(fmt::format("the page is in {}\n", page_file_));
-    return kExitOk;
+    return output_.put(bench::snis_paper::bench_paper(options_));
   }
 
  private:
   bench::snis_paper::Options options_;
   int requests_ = 10'000;
   bool no_fixed_points_ = false;
-  std::string page_file_;
-  std::string plot_folder_;
-  bool json_ = false;
+  PaperOutput output_;
 };
 
 }  // namespace

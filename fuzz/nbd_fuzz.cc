@@ -17,6 +17,7 @@
 #include "door/nbd/server.h"
 #include "door/nbd_client.h"
 #include "drive/source.h"
+#include "input.h"
 #include "sim/cluster.h"
 #include "task/deadline.h"
 
@@ -43,30 +44,12 @@ enum class Step : uint8_t {
   kStepsCount,
 };
 
-// Takes values off the input; zeroes when it is over.
-class Input {
- public:
-  explicit Input(Bytes bytes) : bytes_(bytes) {}
-  bool is_over() const { return bytes_.empty(); }
-  Bytes take(size_t count) {
-    const Bytes taken = bytes_.first(std::min(count, bytes_.size()));
-    bytes_ = bytes_.subspan(taken.size());
-    return taken;
-  }
-  Content content(size_t count) {
-    const Bytes taken = take(count);
-    return {taken.begin(), taken.end()};
-  }
-  template <class T>
-  T value() {
-    std::array<std::byte, sizeof(T)> room{};
-    std::ranges::copy(take(sizeof(T)), room.begin());
-    return load<T>(room);
-  }
+using fuzz::Input;
 
- private:
-  Bytes bytes_;
-};
+Content content(Input& input, size_t count) {
+  const Bytes taken = input.take(count);
+  return {taken.begin(), taken.end()};
+}
 
 // One connection and a task that takes whatever the server says.
 class Peer {
@@ -130,13 +113,13 @@ RequestHeader request_from(Input& input) {
 Task<void> run_step(env::Env& env, Input& input, Peer& peer, env::Address at) {
   switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
     case Step::kRaw: {
-      const Content bytes = input.content(input.value<uint8_t>());
+      const Content bytes = content(input, input.value<uint8_t>());
       co_await peer.send(bytes);
       break;
     }
     case Step::kOption: {
       const auto option = static_cast<Option>(input.value<uint8_t>() % 16);
-      Content payload = input.content(input.value<uint8_t>());
+      Content payload = content(input, input.value<uint8_t>());
       co_await peer.option(option, std::move(payload));
       break;
     }

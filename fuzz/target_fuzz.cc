@@ -16,6 +16,7 @@
 #include "env/io.h"
 #include "fabric/receiver.h"
 #include "fabric/target/target.h"
+#include "input.h"
 #include "nvme/fabrics_format.h"
 #include "nvme/pdu_build.h"
 #include "nvme/registry.h"
@@ -44,26 +45,7 @@ enum class Step : uint8_t {
   kStepsCount,
 };
 
-// Takes values off the input; zeroes when it is over.
-class Input {
- public:
-  explicit Input(Bytes bytes) : bytes_(bytes) {}
-  bool is_over() const { return bytes_.empty(); }
-  Bytes take(size_t count) {
-    const Bytes taken = bytes_.first(std::min(count, bytes_.size()));
-    bytes_ = bytes_.subspan(taken.size());
-    return taken;
-  }
-  template <class T>
-  T value() {
-    std::array<std::byte, sizeof(T)> room{};
-    std::ranges::copy(take(sizeof(T)), room.begin());
-    return load<T>(room);
-  }
-
- private:
-  Bytes bytes_;
-};
+using fuzz::Input;
 
 // One connection: a stream, and a task that listens to what the box says.
 class Peer {

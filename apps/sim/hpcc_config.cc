@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "apps/sim/json_number.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -17,19 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string text_of(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-Attempt<double> number_of(const json& value) {
-  const std::string text = text_of(value);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && number >= 0 && number < 1e15) {
-    return number;
-  }
-  return refuse(fmt::format("is a number of at least 0, not {}", in_quotes(text)));
-}
+constexpr double kNumberMax = 1e15;
 
 // "40Mb/s" and the like.
 Attempt<uint64_t> rate_of(const json& value) {
@@ -53,7 +42,7 @@ using Put = std::function<void(double)>;
 
 Take number(Put put) {
   return [put = std::move(put)](const json& value) -> Attempt<void> {
-    const Attempt<double> read = number_of(value);
+    const Attempt<double> read = number_of(value, kNumberMax);
     if (!read) return std::unexpected(read.error());
     put(*read);
     return {};
@@ -78,7 +67,7 @@ Take micros(net::Picos& into) {
 // The model does only what the reference does with this value.
 Take only(double wanted) {
   return [wanted](const json& value) -> Attempt<void> {
-    const Attempt<double> read = number_of(value);
+    const Attempt<double> read = number_of(value, kNumberMax);
     if (!read) return std::unexpected(read.error());
     if (*read == wanted) return {};
     return refuse(fmt::format("is modelled as {} only, not {}", wanted, *read));
@@ -129,7 +118,7 @@ std::map<std::string, Take> keys_of(HpccConfig& c, Marks& marks) {
        })},
       {"CC_MODE",
        [&p](const json& value) -> Attempt<void> {
-         const Attempt<double> read = number_of(value);
+         const Attempt<double> read = number_of(value, kNumberMax);
          if (!read) return std::unexpected(read.error());
          if (*read != 0 && *read != 1) return refuse("is 0 (none) or 1 (DCQCN) here");
          p.control = *read == 1 ? net::Control::kDcqcn : net::Control::kNone;

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 #include <map>
 #include <string>
 
 #include "apps/files.h"
+#include "apps/sim/json_number.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -26,20 +26,6 @@ Attempt<T> one_of(const std::string& text, const std::map<std::string, T>& words
   std::string known;
   for (const auto& [word, value] : words) known += (known.empty() ? "" : ", ") + word;
   return refuse(fmt::format("is one of {}, not {}", known, in_quotes(text)));
-}
-
-std::string text_of(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-Attempt<double> number_of(const json& value) {
-  const std::string text = text_of(value);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && number >= 0 && number < 1e18) {
-    return number;
-  }
-  return refuse(fmt::format("is a number of at least 0, not {}", in_quotes(text)));
 }
 
 Attempt<bool> flag_of(const json& value) {

@@ -50,7 +50,7 @@ class Stage {
 // Where it shows what it found.
 class Showing {
  public:
-  Showing(Report& figures, report::Page& page, std::vector<Chart>& charts)
+  Showing(Report& figures, report::Page& page, std::vector<PaperChart>& charts)
       : figures_(figures), page_(page), charts_(charts) {}
 
   report::Page& page() { return page_; }
@@ -62,7 +62,7 @@ class Showing {
  private:
   Report& figures_;
   report::Page& page_;
-  std::vector<Chart>& charts_;
+  std::vector<PaperChart>& charts_;
 };
 
 class Experiment {

@@ -29,7 +29,7 @@ class Shown {
   Contest contest_;
   Report figures_{"paper_i10"};
   report::Page page_{"a page", ""};
-  std::vector<Chart> charts_;
+  std::vector<PaperChart> charts_;
 };
 
 ExchangeFigures did(double per_second, double cpu_us = 1) {

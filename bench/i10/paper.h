@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "bench/report.h"
+#include "bench/paper.h"
 #include "bench/world_load.h"
 
 namespace cairn::bench::i10 {
@@ -25,17 +25,6 @@ struct Options {
   int host_cpu = 1;
   uint64_t memory = 128_MiB;                       // of each box
   std::function<void(std::string_view)> progress;  // may be empty
-};
-
-struct Chart {
-  std::string name;  // of a file, without its ending
-  std::string svg;
-};
-
-struct Paper {
-  Report report;
-  std::string html;           // one page that needs nothing else
-  std::vector<Chart> charts;  // those of the page, each alone
 };
 
 // What `only` may name: "ablation", "components", "mixes", "targets", "sizes", "load", "depth1".

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/report.h"
+#include "bench/paper.h"
 #include "snis/system.h"
 
 namespace cairn::bench::snis_paper {
@@ -25,17 +25,6 @@ struct Options {
 
   bool wants(std::string_view figure) const;
   std::function<void(std::string_view)> progress;  // may be empty
-};
-
-struct Chart {
-  std::string name;  // of a file, without its ending
-  std::string svg;
-};
-
-struct Paper {
-  Report report;
-  std::string html;
-  std::vector<Chart> charts;
 };
 
 // The names that `only` and `figures` may have.
