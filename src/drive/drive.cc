@@ -25,6 +25,7 @@ Result<void> Drive::check(const Request& request, std::span<const MutableBytes> 
     return fail(Errc::kInvalid, "drive range is past the end");
   }
   if (request.kind == Kind::kDiscard || request.kind == Kind::kWriteZeroes) return {};
+  if (request.copy > shape.copies) return fail(Errc::kInvalid, "the drive has fewer copies");
   if (request.blocks > shape.transfer_blocks) {
     return fail(Errc::kInvalid, "drive transfer is larger than the drive's maximum");
   }
@@ -55,6 +56,16 @@ Bytes Drive::lend(Lba lba, uint64_t blocks) const {
   return lend_now(lba, blocks);
 }
 Bytes Drive::lend_now(Lba, uint64_t) const { return {}; }
+
+Extent Drive::extent_at(Lba, uint64_t most) const { return {.blocks = most}; }
+
+task::Task<std::expected<std::string, std::string>> Drive::tell(std::vector<std::string>) {
+  co_return std::unexpected("this layer takes no commands");
+}
+
+Result<std::unique_ptr<Drive>> Drive::open_view(std::string_view) {
+  return fail(Errc::kNotFound, "this layer has nothing to show beside itself");
+}
 
 task::Task<Result<void>> Drive::resize(uint64_t) {
   co_return fail(Errc::kUnsupported, "this drive keeps its size");

@@ -5,9 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -29,6 +33,7 @@ struct Geometry {
   uint32_t atomic_blocks = 1;      // writes up to this size happen wholly or not at all
   uint32_t transfer_blocks = 256;  // the largest read, write or compare
   bool volatile_cache = true;      // without flush() or durable, a crash may lose what was written
+  uint8_t copies = 1;              // of every block, each readable for itself by Request::copy
   uint64_t bytes() const { return blocks * block_size; }
 };
 
@@ -52,6 +57,7 @@ struct Request {
   bool metadata = false;  // others wait for what it tells (an index, a journal): likewise
   bool keep_space = false;  // kWriteZeroes: the blocks stay allocated
   Priority priority = Priority::kNormal;
+  uint8_t copy = 0;  // kRead: 1 to copies, just that one, be it right or wrong; 0: a right one
   Lba lba{};
   uint64_t blocks = 0;
 
@@ -94,6 +100,18 @@ class DriveOp final : public task::Operation<void>, public ListHook<DriveOp> {
   std::span<const MutableBytes> second_;
 };
 
+// Blocks that follow each other and are alike.
+struct Extent {
+  uint64_t blocks = 0;
+  bool is_hole = false;  // they hold no space and read as zeroes
+};
+
+// What a layer says about itself, for people and metrics: "regions_to_copy" 17.
+struct Fact {
+  std::string_view name;
+  uint64_t value = 0;
+};
+
 // Used on one core; what several cores share is the medium behind it, opened on each. Any number of
 // operations at once; no order between them except where the contract says so. Memory is lent until
 // completion. Destroyed when no operation is in flight and close() has completed.
@@ -134,6 +152,19 @@ class Drive {
   // Where the blocks of a read lie. Whoever borrows them sees later writes too; they stay there
   // until the drive is closed, or made smaller. Empty: submit() it.
   Bytes lend(Lba lba, uint64_t blocks) const;
+
+  // What lies at `lba`, as far as it is alike: 1 to `most` blocks of those there. Of what the drive
+  // does not know it says that it is no hole.
+  virtual Extent extent_at(Lba lba, uint64_t most) const;
+
+  // How this layer is doing; drives below it speak for themselves.
+  virtual std::vector<Fact> facts() const { return {}; }
+  // A command for this layer alone, such as "take" for a snapshot: what came of it, or why not, as
+  // a sentence. By default there are none.
+  virtual task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words);
+  // Another drive that this layer can show beside itself, such as a version that was kept; it is
+  // closed and destroyed before this one. kNotFound by default.
+  virtual Result<std::unique_ptr<Drive>> open_view(std::string_view name);
 
   // Changes the number of blocks. kUnsupported by default.
   virtual task::Task<Result<void>> resize(uint64_t blocks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/file_drive.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -130,6 +131,18 @@ task::Task<Result<void>> FileDrive::compare_and_write(DriveOp& op) {
   if (done) done = co_await transfer(op, op.second());
   co_await alone.leave(env_);
   co_return done;
+}
+
+Extent FileDrive::extent_at(Lba lba, uint64_t most) const {
+  const uint64_t size = geometry_.block_size;
+  const uint64_t end = (lba.value() + most) * size;
+  const env::Disk::Extent data = disk_->next_data(lba.value() * size);
+  const uint64_t begin = data.length == 0 ? end : std::min(data.offset, end);
+  if (const uint64_t hole = begin / size - lba.value(); hole > 0) {
+    return {.blocks = hole, .is_hole = true};
+  }
+  const uint64_t full = align_up(std::min(data.offset + data.length, end), size);
+  return {.blocks = full / size - lba.value()};
 }
 
 task::Task<Result<void>> FileDrive::resize(uint64_t blocks) {

@@ -23,6 +23,8 @@ class FileDrive final : public Drive {
             SharedRanges& ranges);
 
   const Geometry& geometry() const override { return geometry_; }
+  // As the file system says; it may wait for that.
+  Extent extent_at(Lba lba, uint64_t most) const override;
   // Waits for what is in flight here; what comes meanwhile waits for it.
   task::Task<Result<void>> resize(uint64_t blocks) override;
   task::Task<void> close() override;

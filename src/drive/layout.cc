@@ -8,6 +8,11 @@
 
 namespace cairn::drive {
 
+Extent LayoutDrive::extent_at(Lba lba, uint64_t most) const {
+  const Place place = locate(lba.value());
+  return below(place.leg).extent_at(Lba(place.block), std::min(place.run, most));
+}
+
 task::Task<Result<void>> LayoutDrive::run(DriveOp& op) {
   const Request& request = op.request;
   if (request.kind == Request::Kind::kFlush) co_return co_await flush_all(op);
@@ -105,6 +110,7 @@ Geometry LayoutDrive::common_geometry(uint64_t seams) const {
     common.discard_blocks = std::max(common.discard_blocks, one.discard_blocks);
     common.optimal_blocks = std::max(common.optimal_blocks, one.optimal_blocks);
     common.volatile_cache |= one.volatile_cache;
+    common.copies = std::min(common.copies, one.copies);
     atomic = std::gcd(atomic, one.atomic_blocks);
   }
   common.atomic_blocks = static_cast<uint32_t>(atomic);

@@ -17,6 +17,9 @@ namespace cairn::drive {
 // nothing else of this drive changes them meanwhile, so a mismatch on any leg writes nothing. A
 // write that fails on one leg may have changed blocks of the others.
 class LayoutDrive : public ServiceDrive {
+ public:
+  Extent extent_at(Lba lba, uint64_t most) const final;
+
  protected:
   struct Place {
     size_t leg = 0;

@@ -77,6 +77,7 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
   geometry_.atomic_blocks = static_cast<uint32_t>(atomic);
   geometry_.block_size = label_.block_size;
   geometry_.blocks = label_.data_blocks;
+  geometry_.copies = static_cast<uint8_t>(legs_.size());
 }
 
 task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
@@ -145,6 +146,9 @@ task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memo
   request.kind = kind;
   request.durable = false;
   request.lba = Lba(label_.data_offset + blocks.first);
+  if (const size_t copy = std::exchange(request.copy, 0); copy > 0) {
+    co_return co_await read_leg(copy - 1, request, memory, op.token());
+  }
   std::array<bool, kMirrorLegsMax> tried{};
   Result<void> done = fail(Errc::kUnreachable, "no leg of the mirror is left");
   for (;;) {
@@ -159,6 +163,17 @@ task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memo
   for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
     if (tried[leg] && !closing_.requested()) gate().spawn(write_back(leg, blocks));
   }
+  co_return done;
+}
+
+task::Task<Result<void>> MirrorDrive::read_leg(size_t leg, Request request, Memory memory,
+                                               task::CancelToken token) {
+  if (legs_[leg].state != State::kGood) {
+    co_return fail(Errc::kUnreachable, "this leg of the mirror does not have all data");
+  }
+  ++legs_[leg].reads;
+  const Result<void> done = co_await legs_[leg].drive->submit(request, memory, {}, token);
+  --legs_[leg].reads;
   co_return done;
 }
 

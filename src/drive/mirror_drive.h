@@ -65,6 +65,7 @@ class MirrorDrive final : public ServiceDrive {
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   MirrorStatus status() const;
+  std::vector<Fact> facts() const override;
 
  private:
   using State = MirrorLeg::State;
@@ -89,6 +90,8 @@ class MirrorDrive final : public ServiceDrive {
   task::Task<Result<void>> flush(task::CancelToken token);
   task::Task<void> run_on(size_t leg, Request request, Memory memory, task::CancelToken token,
                           Outcome& outcome, Join& join);
+  task::Task<Result<void>> read_leg(size_t leg, Request request, Memory memory,
+                                    task::CancelToken token);
   task::Task<void> write_back(size_t leg, Span blocks);
   bool may_differ(Span blocks) const;
   // Whether an error says something about the leg, not about the request.

@@ -24,6 +24,17 @@ MirrorStatus MirrorDrive::status() const {
           .generation = label_.generation};
 }
 
+std::vector<Fact> MirrorDrive::facts() const {
+  const MirrorStatus now = status();
+  return {{"legs_good", now.good},
+          {"legs_copying", now.copying},
+          {"legs_lost", now.lost},
+          {"spares", now.spares},
+          {"regions", now.regions},
+          {"regions_marked", now.regions_marked},
+          {"regions_to_copy", now.regions_to_copy}};
+}
+
 task::Task<Result<void>> MirrorDrive::begin() {
   // Legs may have marks that others lack, from a crash between two of them.
   Result<void> done;

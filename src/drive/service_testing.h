@@ -12,6 +12,13 @@
 #include "drive/stack.h"
 #include "sim/cluster.h"
 
+// ASSERT_TRUE for coroutines.
+#define CO_ASSERT_TRUE(condition) \
+  if (!(condition)) {             \
+    ADD_FAILURE() << #condition;  \
+    co_return;                    \
+  }
+
 namespace cairn::drive {
 
 // Runs `body(env)` to its end in virtual time.

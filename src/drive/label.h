@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Label: what a service that keeps something of its own writes on the drive below it, so that the
+// drive is known again, by this service and no other, after any crash.
+//
+//   block 0, 1    the label, newest in block (generation modulo 2)
+//
+// A label says which service made it, in which version of its format, an id, and a body of the
+// service's own. A block is written whole or not at all; all numbers are little-endian; the
+// checksum is the CRC32C of the block with the checksum's own bytes zero.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "drive/drive.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+inline constexpr uint64_t kLabelBlocks = 2;
+inline constexpr size_t kLabelBodyMax = 416;  // fits a block of 512 bytes
+inline constexpr size_t kLabelServiceMax = 15;
+
+struct Label {
+  std::array<uint64_t, 2> id{};
+  uint64_t generation = 0;
+  uint64_t blocks = 0;  // of the drive it is on
+  uint32_t block_size = 0;
+  std::vector<std::byte> body;
+};
+
+// Whose label it is. Both are part of the format.
+struct LabelKind {
+  std::string_view service;  // at most kLabelServiceMax letters
+  uint32_t version = 1;
+};
+
+// `block` is a whole block, 512 bytes or more.
+void encode_label(const LabelKind& kind, const Label& label, MutableBytes block);
+// kNotFound: the block is all zeroes. kUnsupported: another version of the service. kInvalid: no
+// label, or that of another service. kCorrupt: a label whose checksum or numbers are wrong.
+Result<Label> decode_label(const LabelKind& kind, Bytes block);
+
+// The newest label on a drive; none: both blocks are blank. One damaged block beside a whole one is
+// a write that a crash tore. Nothing is written. Errors as decode_label, and those of the drive;
+// kInvalid also when the drive has become smaller than the label says.
+task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind);
+
+// A label of a new id and generation 0, for this drive; write_label() puts it there.
+Label new_label(env::Env& env, const Drive& drive);
+// Counts the generation up and writes the label durably. A failure leaves the older one in force,
+// or this one: write it again. One at a time.
+task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+
+}  // namespace cairn::drive
