@@ -17,6 +17,7 @@
 #include "drive/slice.h"
 #include "drive/source.h"
 #include "drive/stripe.h"
+#include "drive/thin.h"
 
 namespace cairn::drive {
 
@@ -29,6 +30,7 @@ constexpr const Service* kServices[] = {
     &kPriority,  //
     &kSlice,     //
     &kStripe,    //
+    &kThin,      //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {
