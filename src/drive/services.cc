@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/atomic.h"
 #include "drive/concat.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
@@ -23,6 +24,7 @@ namespace cairn::drive {
 namespace {
 
 constexpr const Service* kServices[] = {
+    &kAtomic,    //
     &kConcat,    //
     &kLimit,     //
     &kMirror,    //
