@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "drive/atomic.h"
+#include "drive/cache.h"
 #include "drive/concat.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr const Service* kServices[] = {
     &kAtomic,    //
+    &kCache,     //
     &kConcat,    //
     &kLimit,     //
     &kMirror,    //
