@@ -111,7 +111,10 @@ task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
     co_return false;
   }
   unreadable_ = 0;
+  // Good legs that differ are alike for good before anybody sees which is right: the next power
+  // loss may take the other one along.
   const Request request{.kind = Request::Kind::kWrite,
+                        .durable = may_differ(blocks),
                         .priority = Priority::kLow,
                         .lba = lba,
                         .blocks = blocks.count};

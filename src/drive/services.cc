@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/atomic.h"
+#include "drive/cache.h"
 #include "drive/concat.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
@@ -24,6 +26,8 @@ namespace cairn::drive {
 namespace {
 
 constexpr const Service* kServices[] = {
+    &kAtomic,    //
+    &kCache,     //
     &kConcat,    //
     &kLimit,     //
     &kMirror,    //

@@ -133,6 +133,28 @@ TEST(MirrorLoad, PowerLossesWhileALegIsLostOrCopiedToLoseNothing) {
   }
 }
 
+TEST(MirrorLoad, APowerLossThatTakesALegTakesNothingThatWasSeen) {
+  for (const uint64_t seed : sim::seeds_to_run(8)) {
+    MirrorHost host(seed, two_legs("degraded=yes, retry_ms=5"), 0);
+    for (int round = 0; round < 4 && host.failure().empty(); ++round) {
+      ASSERT_TRUE(host.heals(2)) << seed << host.failure();
+      host.run_a_while();
+      host.crash();
+      host.run_a_while();  // legs that differ are read, and made equal
+      const int leg = static_cast<int>(host.rng().below(2));
+      host.crash();
+      host.disk(leg).fail_reads();
+      host.disk(leg).fail_writes();
+      host.run_a_while();
+      host.crash();
+      host.disk(leg).heal();
+    }
+    ASSERT_TRUE(host.heals(2)) << seed << host.failure();
+    host.stop(2);
+    EXPECT_EQ(host.failure(), "");
+  }
+}
+
 TEST(MirrorLoad, ASpareTakesThePlaceOfALegThatStaysAway) {
   for (const uint64_t seed : sim::seeds_to_run(5)) {
     MirrorHost host(seed,
