@@ -98,14 +98,15 @@ Result<Label> decode_label(const LabelKind& kind, Bytes block) {
                .body = {body.begin(), body.end()}};
 }
 
-task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind) {
+task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind,
+                                                    task::CancelToken token) {
   const Geometry& shape = drive.geometry();
   if (shape.blocks <= kLabelBlocks) {
     co_return fail(Errc::kInvalid, "the drive below is too small for a label");
   }
   Result<Buffer> memory = env.buffers().allocate(kLabelBlocks * shape.block_size);
   if (!memory) co_return fail(memory.error());
-  const Result<void> done = co_await drive.read(Lba(0), memory->bytes());
+  const Result<void> done = co_await drive.read(Lba(0), memory->bytes(), token);
   if (!done) co_return fail(done.error());
   std::optional<Label> newest;
   Error worst(Errc::kNotFound, "there is no label");

@@ -52,7 +52,8 @@ Result<Label> decode_label(const LabelKind& kind, Bytes block);
 // The newest label on a drive; none: both blocks are blank. One damaged block beside a whole one is
 // a write that a crash tore. Nothing is written. Errors as decode_label, and those of the drive;
 // kInvalid also when the drive has become smaller than the label says.
-task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind);
+task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind,
+                                                    task::CancelToken token = {});
 
 // A label of a new id and generation 0, for this drive; write_label() puts it there.
 Label new_label(env::Env& env, const Drive& drive);

@@ -17,23 +17,6 @@ constexpr size_t kSettleAttempts = 12;
 
 }  // namespace
 
-bool MirrorDrive::blames_leg(const Error& error) {
-  switch (error.code()) {
-    case Errc::kIo:
-    case Errc::kCorrupt:
-    case Errc::kNoSpace:
-    case Errc::kClosed:
-    case Errc::kReset:
-    case Errc::kUnreachable:
-    case Errc::kTimedOut:
-    case Errc::kNotFound:
-    case Errc::kDenied:
-      return true;
-    default:
-      return false;
-  }
-}
-
 MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, Buffer label,
                          Buffer bitmap)
     : ServiceDrive({}),
@@ -49,10 +32,9 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
       lacking_(found.marked.size()),
       changing_(found.marked.size()),
       touched_(found.marked.size()),
-      label_is_old_(
-          found.is_new ||
-          std::ranges::any_of(
-              legs_, [](const MirrorLeg& leg) { return leg.stale_from == MirrorLeg::kUnsaved; })),
+      label_is_old_(found.is_new ||
+                    std::ranges::any_of(
+                        legs_, [](const Leg& leg) { return leg.stale_from == Leg::kUnsaved; })),
       is_new_(found.is_new),
       label_block_(std::move(label)),
       bitmap_block_(std::move(bitmap)),
@@ -70,7 +52,7 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
     geometry_.volatile_cache |= one.volatile_cache;
     atomic = std::gcd(atomic, one.atomic_blocks);
   };
-  for (const MirrorLeg& leg : legs_) {
+  for (const Leg& leg : legs_) {
     if (leg.drive != nullptr) take_in(leg.drive->geometry());
   }
   for (const std::unique_ptr<Drive>& spare : spares_) take_in(spare->geometry());

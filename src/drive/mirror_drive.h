@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "drive/join.h"
+#include "drive/leg.h"
 #include "drive/mirror.h"
 #include "drive/mirror_format.h"
 #include "drive/ranges.h"
@@ -29,24 +30,10 @@ struct MirrorOptions {
   Duration retry;
 };
 
-struct MirrorLeg {
-  enum class State : uint8_t {
-    kGood,     // has all data: read and written
-    kCopying,  // gets what it lacks: written
-    kLost,     // failed, or is not there
-  };
-  std::unique_ptr<Drive> drive;  // null: not there
-  State state = State::kLost;
-  uint64_t id = 0;
-  uint64_t stale_from = 0;  // as MirrorLabel::Leg; kUnsaved: since the next label
-  static constexpr uint64_t kUnsaved = UINT64_MAX;
-  uint32_t reads = 0;  // in flight
-};
-
 // What opening found, and the drive starts with.
 struct MirrorFound {
   MirrorLabel label;
-  std::vector<MirrorLeg> legs;                 // in the label's order
+  std::vector<Leg> legs;                       // in the label's order
   std::vector<std::unique_ptr<Drive>> spares;  // blank
   std::vector<std::unique_ptr<Drive>> unused;  // that cannot be read, to be closed
   RegionSet marked;                            // on the legs
@@ -68,7 +55,7 @@ class MirrorDrive final : public ServiceDrive {
   std::vector<Fact> facts() const override;
 
  private:
-  using State = MirrorLeg::State;
+  using State = Leg::State;
   using Memory = std::span<const MutableBytes>;
   struct Span {
     uint64_t first = 0;
@@ -94,8 +81,6 @@ class MirrorDrive final : public ServiceDrive {
                                     task::CancelToken token);
   task::Task<void> write_back(size_t leg, Span blocks);
   bool may_differ(Span blocks) const;
-  // Whether an error says something about the leg, not about the request.
-  static bool blames_leg(const Error& error);
   size_t pick(Span blocks, const std::array<bool, kMirrorLegsMax>& tried) const;
 
   // Legs, labels and the bitmap (mirror_state.cc).
@@ -141,7 +126,7 @@ class MirrorDrive final : public ServiceDrive {
   env::Env& env_;
   const MirrorOptions options_;
   MirrorLabel label_;  // as it is on the good legs, unless label_is_old_
-  std::vector<MirrorLeg> legs_;
+  std::vector<Leg> legs_;
   std::vector<std::unique_ptr<Drive>> spares_;
   std::vector<std::unique_ptr<Drive>> retired_;  // replaced by spares
   Ranges ranges_;                                // changes and copies, one at a time per block

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
 
-#include "base/crc32c.h"
+#include "drive/sealed.h"
 
 namespace cairn::drive {
 
@@ -14,13 +13,6 @@ namespace {
 
 constexpr uint64_t kLabelMagic = 0x726f7272694d6e43;   // "CnMirror"
 constexpr uint64_t kBitmapMagic = 0x7370614d72694d43;  // "CMirMaps"
-
-struct Start {
-  uint64_t magic;
-  uint32_t version;
-  uint32_t checksum;
-};
-static_assert(sizeof(Start) == 16);
 
 struct LabelBody {
   std::array<uint64_t, 2> mirror_id;
@@ -36,29 +28,15 @@ struct LabelBody {
   std::array<MirrorLabel::Leg, kMirrorLegsMax> legs;
 };
 static_assert(sizeof(LabelBody) == 72 + 16 * kMirrorLegsMax);
-static_assert(sizeof(Start) + sizeof(LabelBody) <= 512);
+static_assert(sizeof(Seal) + sizeof(LabelBody) <= 512);
 
 struct BitmapBody {
   std::array<uint64_t, 2> mirror_id;
   uint64_t regions;
   std::array<uint64_t, 3> unused;
 };
-static_assert(sizeof(Start) + sizeof(BitmapBody) == 64);
-constexpr size_t kBitsOffset = sizeof(Start) + sizeof(BitmapBody);
-
-void seal(MutableBytes block, uint64_t magic) {
-  Start start{.magic = magic, .version = kMirrorVersion, .checksum = 0};
-  store(block, start);
-  start.checksum = crc32c(block);
-  store(block, start);
-}
-
-bool is_whole(Bytes block) {
-  Start start = load<Start>(block);
-  const uint32_t checksum = std::exchange(start.checksum, 0);
-  const Bytes head(reinterpret_cast<const std::byte*>(&start), sizeof start);
-  return crc32c(block.subspan(sizeof start), crc32c(head)) == checksum;
-}
+static_assert(sizeof(Seal) + sizeof(BitmapBody) == 64);
+constexpr size_t kBitsOffset = sizeof(Seal) + sizeof(BitmapBody);
 
 bool makes_sense(const MirrorLabel& label) {
   const bool has_legs = label.leg_count >= 1 && label.leg_count <= kMirrorLegsMax;
@@ -94,12 +72,12 @@ void encode_label(const MirrorLabel& label, MutableBytes block) {
                        .primary = label.primary,
                        .unused = 0,
                        .legs = label.legs};
-  store(block.subspan(sizeof(Start)), body);
-  seal(block, kLabelMagic);
+  store(block.subspan(sizeof(Seal)), body);
+  seal(block, kLabelMagic, kMirrorVersion);
 }
 
 Result<MirrorLabel> decode_label(Bytes block) {
-  const auto start = load<Start>(block);
+  const auto start = load<Seal>(block);
   if (start.magic != kLabelMagic) {
     const bool is_blank = std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
     if (is_blank) return fail(Errc::kNotFound, "a mirror's label");
@@ -132,13 +110,13 @@ size_t mirror_regions_max(uint32_t block_size) { return (block_size - kBitsOffse
 void encode_bitmap(const RegionSet& regions, const MirrorLabel& label, MutableBytes block) {
   std::ranges::fill(block, std::byte{0});
   const BitmapBody body{.mirror_id = label.mirror_id, .regions = regions.size(), .unused = {}};
-  store(block.subspan(sizeof(Start)), body);
+  store(block.subspan(sizeof(Seal)), body);
   regions.store(block.subspan(kBitsOffset));
-  seal(block, kBitmapMagic);
+  seal(block, kBitmapMagic, kMirrorVersion);
 }
 
 Result<RegionSet> decode_bitmap(const MirrorLabel& label, Bytes block) {
-  const auto start = load<Start>(block);
+  const auto start = load<Seal>(block);
   const auto body = load<BitmapBody>(block.subspan(sizeof start));
   if (start.magic != kBitmapMagic || start.version != kMirrorVersion || !is_whole(block) ||
       body.mirror_id != label.mirror_id || body.regions != label.regions()) {

@@ -13,7 +13,7 @@ namespace cairn::drive {
 
 namespace {
 
-using State = MirrorLeg::State;
+using State = Leg::State;
 
 constexpr uint64_t kRegionBytesMin = 64_KiB;
 constexpr uint64_t kHeadBytes = 64_KiB;  // before the data, so that it stays aligned
@@ -102,18 +102,6 @@ Result<void> check_fits(const std::vector<Candidate>& candidates, const MirrorLa
   return {};
 }
 
-// The state of a leg that is there, by the newest label and its own.
-Result<State> judge_leg(const MirrorLabel& newest, const MirrorLabel& own) {
-  const uint64_t stale_from = newest.find(own.own_id)->stale_from;
-  if (stale_from == 0) return own.generation + 1 >= newest.generation ? State::kGood : State::kLost;
-  if (own.find(own.own_id)->stale_from == 0 && own.generation >= stale_from) {
-    return fail(Errc::kInvalid,
-                "split brain: each leg was written without the other. Choose one, and discard the "
-                "first 64K of the other to copy to it");
-  }
-  return State::kCopying;
-}
-
 Result<MirrorFound> assemble(std::vector<Candidate>& candidates, const MirrorLabel& newest,
                              const MirrorOptions& options) {
   if (Result<void> fits = check_fits(candidates, newest, options); !fits) return fail(fits.error());
@@ -127,15 +115,28 @@ Result<MirrorFound> assemble(std::vector<Candidate>& candidates, const MirrorLab
     const auto at = std::ranges::find_if(candidates, is_it);
     Candidate* one = at == candidates.end() ? nullptr : &*at;
     chosen.push_back(one);
-    MirrorLeg leg{.id = newest.legs[i].id, .stale_from = newest.legs[i].stale_from};
+    Leg leg{.id = newest.legs[i].id, .stale_from = newest.legs[i].stale_from};
     if (one != nullptr) {
-      const Result<State> state = judge_leg(newest, *one->label);
-      if (!state) return fail(state.error());
-      leg.state = *state;
-      if (leg.state == State::kLost) {  // it missed labels that it should have: believe nothing
-        leg.state = State::kCopying;
-        leg.stale_from = MirrorLeg::kUnsaved;
-        found.marked.add_all();
+      const MirrorLabel& own = *one->label;
+      switch (judge_leg({.newest_generation = newest.generation,
+                         .stale_from = leg.stale_from,
+                         .own_generation = own.generation,
+                         .own_stale_from = own.find(own.own_id)->stale_from})) {
+        case LegVerdict::kGood:
+          leg.state = State::kGood;
+          break;
+        case LegVerdict::kStale:
+          leg.state = State::kCopying;
+          break;
+        case LegVerdict::kMissedLabels:
+          leg.state = State::kCopying;
+          leg.stale_from = Leg::kUnsaved;
+          found.marked.add_all();
+          break;
+        case LegVerdict::kSplitBrain:
+          return fail(Errc::kInvalid,
+                      "split brain: each leg was written without the other. Choose one, and "
+                      "discard the first 64K of the other to copy to it");
       }
     } else if (leg.stale_from == 0) {
       if (!options.degraded) {
@@ -144,11 +145,11 @@ Result<MirrorFound> assemble(std::vector<Candidate>& candidates, const MirrorLab
                     "degraded=yes to go on without it; leg",
                     static_cast<int32_t>(i + 1));
       }
-      leg.stale_from = MirrorLeg::kUnsaved;
+      leg.stale_from = Leg::kUnsaved;
     }
     found.legs.push_back(std::move(leg));
   }
-  if (std::ranges::count(found.legs, State::kGood, &MirrorLeg::state) == 0) {
+  if (std::ranges::count(found.legs, State::kGood, &Leg::state) == 0) {
     return fail(Errc::kUnreachable, "no leg that is there has all data: bring back the others");
   }
   for (size_t i = 0; i < chosen.size(); ++i) {
@@ -164,7 +165,7 @@ Result<MirrorFound> assemble(std::vector<Candidate>& candidates, const MirrorLab
 // Bits of all good legs together; when none has a bitmap that can be read, every region.
 task::Task<void> read_bitmaps(env::Env& env, MirrorFound& found, Buffer& memory) {
   bool has_one = false;
-  for (MirrorLeg& leg : found.legs) {
+  for (Leg& leg : found.legs) {
     if (leg.state != State::kGood) continue;
     const Result<void> read =
         co_await leg.drive->read(Lba(kMirrorBitmapBlock), memory.bytes(), env.stop_token());
@@ -180,7 +181,7 @@ task::Task<void> read_bitmaps(env::Env& env, MirrorFound& found, Buffer& memory)
 // Hands the drives back to whoever gave them.
 void give_back(std::vector<std::unique_ptr<Drive>>& below, MirrorFound& found) {
   below.clear();
-  for (MirrorLeg& leg : found.legs) below.push_back(std::move(leg.drive));
+  for (Leg& leg : found.legs) below.push_back(std::move(leg.drive));
   for (auto& drive : found.spares) below.push_back(std::move(drive));
   for (auto& drive : found.unused) below.push_back(std::move(drive));
 }

@@ -149,7 +149,7 @@ task::Task<void> MirrorDrive::finish_copying() {
     (void)slept;  // then it is tried again, or all ends
     co_return;
   }
-  for (MirrorLeg& leg : legs_) {
+  for (Leg& leg : legs_) {
     if (leg.state != State::kCopying) continue;
     leg.state = State::kGood;
     leg.stale_from = 0;
@@ -160,7 +160,7 @@ task::Task<void> MirrorDrive::finish_copying() {
 }
 
 bool MirrorDrive::has_work_for_reviver() const {
-  return std::ranges::any_of(legs_, [this](const MirrorLeg& leg) {
+  return std::ranges::any_of(legs_, [this](const Leg& leg) {
     return leg.state == State::kLost && (leg.drive != nullptr || !spares_.empty());
   });
 }
@@ -192,7 +192,7 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<MirrorLabel> found =
       co_await read_mirror_label(env_, *legs_[leg].drive, deadline.token());
-  MirrorLeg& lost = legs_[leg];
+  Leg& lost = legs_[leg];
   if (!found || lost.state != State::kLost || found->mirror_id != label_.mirror_id ||
       found->own_id != lost.id) {
     co_return false;
@@ -218,7 +218,7 @@ task::Task<void> MirrorDrive::replace(size_t leg) {
   legs_[leg].drive = std::move(spares_.back());
   spares_.pop_back();
   legs_[leg].id = env_.rng().next() | 1;
-  legs_[leg].stale_from = MirrorLeg::kUnsaved;
+  legs_[leg].stale_from = Leg::kUnsaved;
   legs_[leg].state = State::kCopying;
   label_is_old_ = true;
   lacking_.add_all();

@@ -9,7 +9,7 @@
 namespace cairn::drive {
 
 size_t MirrorDrive::count(State state) const {
-  return static_cast<size_t>(std::ranges::count(legs_, state, &MirrorLeg::state));
+  return static_cast<size_t>(std::ranges::count(legs_, state, &Leg::state));
 }
 bool MirrorDrive::is_whole() const { return count(State::kGood) == legs_.size(); }
 
@@ -55,18 +55,18 @@ task::Task<Result<void>> MirrorDrive::begin() {
 // The one that was keeps its part as long as it is good.
 void MirrorDrive::choose_primary() {
   if (legs_[label_.primary].state == State::kGood) return;
-  const auto good = std::ranges::find(legs_, State::kGood, &MirrorLeg::state);
+  const auto good = std::ranges::find(legs_, State::kGood, &Leg::state);
   CHECK(good != legs_.end(), "the last good leg is never dropped");
   label_.primary = static_cast<uint32_t>(good - legs_.begin());
 }
 
 // Its writes are missed from here on. The last good leg stays, whatever it does.
 void MirrorDrive::drop(size_t leg) {
-  MirrorLeg& lost = legs_[leg];
+  Leg& lost = legs_[leg];
   if (lost.state == State::kLost) return;
   if (lost.state == State::kGood) {
     if (count(State::kGood) == 1) return;
-    lost.stale_from = MirrorLeg::kUnsaved;
+    lost.stale_from = Leg::kUnsaved;
     label_is_old_ = true;
   }
   lost.state = State::kLost;
@@ -85,7 +85,7 @@ task::Task<Result<void>> MirrorDrive::save_label() {
     label_is_old_ = false;
     ++label_.generation;
     for (size_t i = 0; i < legs_.size(); ++i) {
-      if (legs_[i].stale_from == MirrorLeg::kUnsaved) legs_[i].stale_from = label_.generation;
+      if (legs_[i].stale_from == Leg::kUnsaved) legs_[i].stale_from = label_.generation;
       label_.legs[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
     }
     const MirrorLabel label = label_;
@@ -180,7 +180,7 @@ task::Task<void> MirrorDrive::close() {
   const bool unmarked = co_await unmark_idle(true);
   (void)unmarked;  // if not, it is copied then
   co_await gate().close();
-  for (MirrorLeg& leg : legs_) {
+  for (Leg& leg : legs_) {
     if (leg.drive != nullptr) co_await leg.drive->close();
   }
   for (std::unique_ptr<Drive>& drive : spares_) co_await drive->close();

@@ -15,6 +15,7 @@
 #include "drive/concat.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
+#include "drive/parity.h"
 #include "drive/priority.h"
 #include "drive/slice.h"
 #include "drive/source.h"
@@ -31,6 +32,7 @@ constexpr const Service* kServices[] = {
     &kConcat,    //
     &kLimit,     //
     &kMirror,    //
+    &kParity,    //
     &kPriority,  //
     &kSlice,     //
     &kStripe,    //

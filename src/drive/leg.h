@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leg: a drive that holds a part of what a redundant service keeps, and what is known of it.
+//
+// Labels of all legs name the same members, and count generations. A leg that fails is *stale* from
+// the generation whose labels, on the other legs, said so first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/error.h"
+#include "drive/drive.h"
+
+namespace cairn::drive {
+
+struct Leg {
+  enum class State : uint8_t {
+    kGood,     // has all data: read and written
+    kCopying,  // gets what it lacks: written
+    kLost,     // failed, or is not there
+  };
+  std::unique_ptr<Drive> drive;  // null: not there
+  State state = State::kLost;
+  uint64_t id = 0;
+  uint64_t stale_from = 0;  // the generation; 0: it has all data; kUnsaved: since the next label
+  static constexpr uint64_t kUnsaved = UINT64_MAX;
+  uint32_t reads = 0;  // in flight
+};
+
+// What the labels say of one leg: the newest of all, and the leg's own.
+struct LegClaims {
+  uint64_t newest_generation = 0;
+  uint64_t stale_from = 0;  // by the newest label
+  uint64_t own_generation = 0;
+  uint64_t own_stale_from = 0;  // by its own
+};
+enum class LegVerdict : uint8_t {
+  kGood,
+  kStale,         // it lacks what was written since
+  kMissedLabels,  // it should be good, and yet lacks labels: believe nothing it holds
+  kSplitBrain,    // it went on without the others, and they without it
+};
+LegVerdict judge_leg(const LegClaims& claims);
+
+// Whether an error of a leg says something about the leg, not about the request.
+bool blames_leg(const Error& error);
+
+}  // namespace cairn::drive

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What parity keeps on each of its legs, in blocks before the data.
+//
+//   block 0, 1             the label (label.h); its body is ParityLabel
+//   block 2                the state: the log's epoch, and the regions that legs may lack
+//   from log_offset() on   the log: entries of one header block and the blocks it speaks of
+//   from data_offset() on  the rows
+//
+// A row is one block of each leg, and these are one word of the code (parity_code.h). A stripe is
+// chunk_blocks rows; in stripe s, symbol i of a row lies on leg (i + s) modulo legs. A block is
+// written whole or not at all; all numbers are little-endian.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "drive/label.h"
+#include "drive/parity_code.h"
+#include "drive/region_set.h"
+
+namespace cairn::drive {
+
+inline constexpr LabelKind kParityLabel{.service = "parity", .version = 1};
+inline constexpr uint64_t kParityStateBlock = 2;
+
+// The same on all legs but for `own`.
+struct ParityLabel {
+  struct Member {
+    uint64_t id = 0;
+    uint64_t stale_from = 0;  // the generation since which it lacks something; 0: it has all
+    friend bool operator==(const Member&, const Member&) = default;
+  };
+  std::array<uint64_t, 2> id{};
+  uint64_t generation = 0;
+  uint32_t block_size = 0;
+  uint64_t rows = 0;  // a multiple of chunk_blocks
+  uint32_t chunk_blocks = 0;
+  uint32_t log_blocks = 0;
+  uint8_t legs = 0;
+  uint8_t parity = 0;
+  uint8_t own = 0;  // which of the members this leg is
+  std::array<Member, kSymbolsMax> members{};
+
+  uint64_t log_offset() const;
+  uint64_t data_offset() const;
+  uint64_t region_rows() const;
+  size_t regions() const { return (rows + region_rows() - 1) / region_rows(); }
+  uint64_t own_id() const { return members[own].id; }
+  friend bool operator==(const ParityLabel&, const ParityLabel&) = default;
+};
+
+// The label of a leg with `leg_blocks` blocks.
+Label encode_parity_label(const ParityLabel& label, uint64_t leg_blocks);
+// kCorrupt: its numbers make no sense.
+Result<ParityLabel> decode_parity_label(const Label& label);
+
+struct ParityState {
+  uint64_t epoch = 0;  // entries of the log with another one are of the past
+  RegionSet missed;    // where legs that are stale may lack something
+};
+void encode_parity_state(const ParityState& state, const ParityLabel& label, MutableBytes block);
+// kCorrupt: damaged, or of other legs.
+Result<ParityState> decode_parity_state(const ParityLabel& label, Bytes block);
+
+// One leg's part of a change of rows: the blocks that follow the header are to be written there.
+struct ParityEntry {
+  uint64_t epoch = 0;
+  uint64_t position = 0;  // in the log, in blocks
+  uint64_t first_row = 0;
+  uint64_t rows = 0;
+  SymbolSet legs = 0;        // that have a part of this change in their logs
+  bool is_zeroes = false;    // no blocks follow: the rows become zeroes
+  uint32_t content_crc = 0;  // of the blocks that follow; the only thing that differs by leg
+  // Of the same change.
+  bool is_part_of(const ParityEntry& other) const;
+  uint64_t blocks() const { return is_zeroes ? 1 : 1 + rows; }
+};
+void encode_parity_entry(const ParityEntry& entry, const ParityLabel& label, MutableBytes block);
+// kCorrupt: no entry of these legs, or one that makes no sense.
+Result<ParityEntry> decode_parity_entry(const ParityLabel& label, Bytes block);
+
+}  // namespace cairn::drive

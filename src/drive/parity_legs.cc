@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// What parity knows of its legs, and how it tells them.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "drive/parity_drive.h"
+
+namespace cairn::drive {
+
+namespace {
+
+ParityLayout layout_of(const ParityLabel& label) {
+  return {.data = static_cast<size_t>(label.legs - label.parity),
+          .legs = label.legs,
+          .chunk = label.chunk_blocks};
+}
+
+}  // namespace
+
+ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found, uint64_t slice,
+                         Buffer state_block)
+    : ServiceDrive({}),
+      env_(env),
+      options_(options),
+      label_(found.label),
+      layout_(layout_of(found.label)),
+      code_(layout_.data, found.label.parity),
+      slice_(slice),
+      region_rows_(found.label.region_rows()),
+      legs_(std::move(found.legs)),
+      spares_(std::move(found.spares)),
+      retired_(std::move(found.unused)),
+      is_new_(found.is_new),
+      epoch_(found.state.epoch),
+      log_head_(found.label.log_blocks),
+      touched_(found.label.regions()),
+      missed_(std::move(found.state.missed)),
+      lacking_(found.label.regions()),
+      state_block_(std::move(state_block)),
+      closing_(env.stop_token()),
+      copy_rate_(options.rate, std::max<uint64_t>(options.rate / 10, 1), env.now()) {
+  const bool has_news = is_new_ || std::ranges::any_of(legs_, [](const Leg& leg) {
+                          return leg.stale_from == Leg::kUnsaved;
+                        });
+  if (has_news) ++label_changes_;
+  geometry_.block_size = label_.block_size;
+  geometry_.transfer_blocks = UINT32_MAX;
+  uint64_t discard = layout_.chunk;
+  const auto take_in = [&](const Geometry& one) {
+    geometry_.transfer_blocks = std::min(geometry_.transfer_blocks, one.transfer_blocks);
+    discard = std::lcm(discard, std::max<uint64_t>(one.discard_blocks, 1));
+  };
+  for (const Leg& leg : legs_) {
+    if (leg.drive != nullptr) take_in(leg.drive->geometry());
+  }
+  for (const std::unique_ptr<Drive>& spare : spares_) take_in(spare->geometry());
+  geometry_.blocks = label_.rows * layout_.data;
+  geometry_.optimal_blocks =
+      static_cast<uint32_t>(std::min<uint64_t>(layout_.stripe_blocks(), geometry_.transfer_blocks));
+  geometry_.discard_blocks =
+      static_cast<uint32_t>(std::min<uint64_t>(discard * layout_.data, UINT32_MAX));
+  geometry_.atomic_blocks = static_cast<uint32_t>(std::gcd(layout_.chunk, std::bit_floor(slice_)));
+  geometry_.volatile_cache = false;
+  geometry_.copies = 2;
+}
+
+size_t ParityDrive::count(State state) const {
+  return static_cast<size_t>(std::ranges::count(legs_, state, &Leg::state));
+}
+
+ParityDrive::LegSet ParityDrive::legs_in(State state) const {
+  LegSet set = 0;
+  for (size_t i = 0; i < legs_.size(); ++i) {
+    if (legs_[i].state == state) set |= LegSet{1} << i;
+  }
+  return set;
+}
+
+SymbolSet ParityDrive::symbols_on(uint64_t row, LegSet legs) const {
+  SymbolSet set = 0;
+  for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
+    if ((legs >> layout_.leg_of(row, symbol) & 1) != 0) set |= SymbolSet{1} << symbol;
+  }
+  return set;
+}
+
+ParityStatus ParityDrive::status() const {
+  return {.good = count(State::kGood),
+          .copying = count(State::kCopying),
+          .lost = count(State::kLost),
+          .spares = spares_.size(),
+          .regions = missed_.size(),
+          .regions_missed = missed_.count(),
+          .regions_to_copy = lacking_.count(),
+          .generation = label_.generation,
+          .epoch = epoch_,
+          .computed = computed_,
+          .mended = mended_};
+}
+
+std::vector<Fact> ParityDrive::facts() const {
+  const ParityStatus now = status();
+  return {{"legs_good", now.good},
+          {"legs_copying", now.copying},
+          {"legs_lost", now.lost},
+          {"spares", now.spares},
+          {"regions", now.regions},
+          {"regions_missed", now.regions_missed},
+          {"regions_to_copy", now.regions_to_copy},
+          {"log_blocks", label_.log_blocks},
+          {"log_used", log_head_},
+          {"log_epochs", now.epoch},
+          {"computed", now.computed},
+          {"mended", now.mended},
+          {"scrub_percent", scrub_runs_ ? scrub_row_ * 100 / label_.rows : 0}};
+}
+
+// Blank legs become words of zeroes before labels say that they are words at all.
+task::Task<Result<void>> ParityDrive::make_new() {
+  const Request discard{
+      .kind = Request::Kind::kDiscard, .lba = Lba(label_.data_offset()), .blocks = label_.rows};
+  Outcome outcome = co_await submit_to_all(discard, {});
+  if (outcome.failed != 0) co_return outcome.failure;
+  if (!outcome.other) co_return outcome.other;
+  outcome = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
+  if (outcome.failed != 0) co_return outcome.failure;
+  if (!outcome.other) co_return outcome.other;
+  Result<void> done = co_await save_state(epoch_);
+  // A first label on some legs and a blank rest is a drive that never was: two make it one.
+  if (done) done = co_await save_label();
+  ++label_changes_;
+  if (done) done = co_await save_label();
+  co_return done;
+}
+
+task::Task<Result<void>> ParityDrive::begin() {
+  Result<void> done;
+  if (is_new_) {
+    done = co_await make_new();
+    log_head_ = 0;
+  } else {
+    // Who is lost is settled before the log is judged by those who are there.
+    done = co_await save_label();
+    if (done) done = co_await replay();
+    if (is_whole()) missed_ = RegionSet(missed_.size());
+    if (done) done = co_await checkpoint_alone();
+  }
+  is_broken_ = !done.has_value();  // then nothing ends the epoch: its entries are still to judge
+  if (!done) co_return done;
+  if (count(State::kCopying) > 0) lacking_ = missed_;
+  wake_copier();
+  wake_reviver();
+  co_return done;
+}
+
+// What is changed in this epoch may be nowhere but in the caches of a leg that is lost.
+void ParityDrive::note_missed(RowSpan rows) {
+  const RowSpan regions = regions_of(rows);
+  const bool is_missed = !is_whole();
+  for (uint64_t region = regions.first; region < regions.end(); ++region) {
+    touched_.add(region);
+    if (is_missed) missed_.add(region);
+  }
+}
+
+// Its writes are missed from here on. False: parity cannot replace one more.
+bool ParityDrive::drop(size_t leg) {
+  Leg& lost = legs_[leg];
+  if (lost.state == State::kLost) return true;
+  if (lost.state == State::kGood) {
+    if (count(State::kGood) == layout_.data) return false;
+    lost.stale_from = Leg::kUnsaved;
+    ++label_changes_;
+    missed_.add(touched_);
+  }
+  lost.state = State::kLost;
+  env_.trace().record("parity.leg_lost", leg, label_.generation);
+  wake_reviver();
+  return true;
+}
+
+task::Task<Result<void>> ParityDrive::lose(LegSet legs) {
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if ((legs >> leg & 1) == 0) continue;
+    if (!drop(leg)) co_return fail(Errc::kIo, "more legs fail than parity can replace");
+  }
+  co_return co_await save_label();
+}
+
+task::Task<Result<void>> ParityDrive::judge(Outcome outcome) {
+  if (!outcome.other) co_return outcome.other;
+  if (outcome.failed == 0) co_return Result<void>();
+  co_return co_await lose(outcome.failed);
+}
+
+void ParityDrive::note(size_t leg, const Result<void>& done, Outcome& outcome) {
+  if (done) {
+    outcome.done |= LegSet{1} << leg;
+  } else if (blames_leg(done.error())) {
+    outcome.failed |= LegSet{1} << leg;
+    if (outcome.failure) outcome.failure = done;
+  } else {
+    outcome.other = done;
+  }
+}
+
+task::Task<void> ParityDrive::submit_to(size_t leg, Request request, Memory memory,
+                                        Outcome& outcome, Join& join) {
+  const Result<void> done = co_await legs_[leg].drive->submit(request, memory);
+  note(leg, done, outcome);
+  join.finish(done);
+}
+
+task::Task<ParityDrive::Outcome> ParityDrive::submit_to_all(Request request, Memory memory) {
+  Outcome outcome;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg)) continue;
+    join.add();
+    gate().spawn(submit_to(leg, request, memory, outcome, join));
+  }
+  const Result<void> all = co_await join.all();
+  (void)all;  // judged leg by leg
+  co_return outcome;
+}
+
+// Done when the newest facts about legs are durable on every good one.
+task::Task<Result<void>> ParityDrive::save_label() {
+  if (labels_saved_ == label_changes_) co_return Result<void>();
+  const Result<void> turn = co_await label_turn_.acquire();
+  CHECK(turn.has_value());
+  Result<void> saved;
+  while (labels_saved_ < label_changes_ && saved) {
+    const uint64_t changes = label_changes_;
+    // One that is on some legs only is written again: a leg never lacks two.
+    if (!label_is_partly_saved_) ++label_.generation;
+    label_is_partly_saved_ = true;
+    for (size_t i = 0; i < legs_.size(); ++i) {
+      if (legs_[i].stale_from == Leg::kUnsaved) legs_[i].stale_from = label_.generation;
+      label_.members[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
+    }
+    for (size_t leg = 0; leg < legs_.size() && saved; ++leg) {
+      if (!is_written(leg)) continue;
+      const Result<void> written = co_await write_label_on(leg);
+      if (written) continue;
+      if (!blames_leg(written.error()) || !drop(leg)) saved = written;
+    }
+    if (saved) {
+      labels_saved_ = changes;
+      label_is_partly_saved_ = false;
+    }
+  }
+  label_turn_.release();
+  co_return saved;
+}
+
+task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {
+  ParityLabel own = label_;
+  own.own = static_cast<uint8_t>(leg);
+  Drive& drive = *legs_[leg].drive;
+  Label label = encode_parity_label(own, drive.geometry().blocks);
+  --label.generation;  // write_label() counts it up
+  co_return co_await write_label(env_, drive, kParityLabel, label);
+}
+
+task::Task<void> ParityDrive::close() {
+  closing_.request();
+  const Result<void> got = co_await units_.acquire(kUnits);
+  CHECK(got.has_value());
+  if (!is_broken_ && stuck_ == 0 && log_head_ > 0) {
+    const Result<void> emptied = co_await checkpoint_alone();
+    (void)emptied;  // if not, the next start carries out what the log holds
+  }
+  units_.release(kUnits);
+  co_await gate().close();
+  for (Leg& leg : legs_) {
+    if (leg.drive != nullptr) co_await leg.drive->close();
+  }
+  for (std::unique_ptr<Drive>& drive : spares_) co_await drive->close();
+  for (std::unique_ptr<Drive>& drive : retired_) co_await drive->close();
+}
+
+}  // namespace cairn::drive

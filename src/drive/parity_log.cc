@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of parity: how an update reaches legs so that no crash leaves half of it.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "drive/parity_drive.h"
+#include "task/deadline.h"
+
+namespace cairn::drive {
+
+namespace {
+
+constexpr uint64_t kUnitBytes = 4096;
+constexpr Duration kBufferRetry = 1_ms;  // when buffers of a drive below are all out
+
+}  // namespace
+
+// An update has at most twice a buffer per leg: what was there, and what comes.
+uint64_t ParityDrive::units_of(uint64_t rows) const {
+  const uint64_t bytes = std::min(rows, slice_) * geometry_.block_size * legs_.size() * 2;
+  return std::clamp<uint64_t>(bytes / kUnitBytes, 1, kUnits);
+}
+
+// A place in the log and in memory. Whoever calls it has the rows, so that entries about the same
+// rows are in the log in the order of the changes.
+task::Task<Result<void>> ParityDrive::admit(Update& update, task::CancelToken token) {
+  const uint64_t wanted = units_of(update.rows.count);
+  const uint64_t room = update.is_zeroes() ? 1 : 1 + update.rows.count;
+  for (;;) {
+    const Result<void> got = co_await units_.acquire(wanted, token);
+    if (!got) co_return got;
+    update.units = task::Units(units_, wanted);
+    if (is_broken_ || stuck_ > 0) {
+      co_return fail(Errc::kIo, "more legs fail than parity can replace");
+    }
+    if (log_head_ + room <= label_.log_blocks) break;
+    update.units.release();
+    const Result<void> emptied = co_await checkpoint(room, token);
+    if (!emptied) co_return emptied;
+  }
+  update.position = log_head_;
+  log_head_ += room;
+  note_missed(update.rows);
+  co_return Result<void>();
+}
+
+task::Task<Result<void>> ParityDrive::commit(Update& update, Change& change) {
+  Result<void> done = co_await carry_out(update, Step::kLog, change);
+  if (done) done = co_await carry_out(update, Step::kPlace, change);
+  co_return done;
+}
+
+// Done when every leg that is not lost has taken the step, and labels call those lost that are. It
+// is not to be stopped half way: when too many legs fail the request is told so, and the update
+// waits for them.
+task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Change& change) {
+  const LegSet good = update.legs & legs_in(State::kGood);
+  LegSet done = 0;
+  bool is_stuck = false;
+  Result<void> result;
+  for (;;) {
+    LegSet pending = update.legs & legs_in(State::kGood);
+    if (step == Step::kPlace) pending |= update.legs & legs_in(State::kCopying);
+    pending &= ~done;
+    if (pending == 0 && labels_saved_ == label_changes_) break;
+    Outcome outcome;
+    Join join;
+    for (size_t leg = 0; leg < legs_.size(); ++leg) {
+      if ((pending >> leg & 1) == 0) continue;
+      join.add();
+      if (step == Step::kLog) {
+        gate().spawn(log_on(leg, update, good, outcome, join));
+      } else {
+        gate().spawn(place_on(leg, update, outcome, join));
+      }
+    }
+    const Result<void> all = co_await join.all();
+    (void)all;  // judged leg by leg
+    done |= outcome.done;
+    result = co_await judge(outcome);
+    if (result) result = co_await save_label();
+    if (result) continue;
+    const bool is_out_of_buffers = result.error() == Errc::kLimit;
+    if (!is_out_of_buffers && !is_stuck) {
+      is_stuck = true;
+      ++stuck_;
+      update.units.release();
+      if (change.waiting != nullptr) ++leftover_;
+      report(change, result);
+      env_.trace().record("parity.stuck", update.rows.first, update.rows.count);
+    }
+    const Duration pause = is_out_of_buffers ? kBufferRetry : options_.retry;
+    const Result<void> slept = co_await task::sleep_for(env_, pause, closing_.token());
+    if (!slept) {
+      is_broken_ = true;
+      break;
+    }
+  }
+  if (is_stuck) --stuck_;
+  co_return result;
+}
+
+task::Task<void> ParityDrive::log_on(size_t leg, Update& update, LegSet legs, Outcome& outcome,
+                                     Join& join) {
+  Result<Buffer> header = env_.buffers().allocate(geometry_.block_size);
+  if (!header) {
+    outcome.other = fail(header.error());
+    co_return join.finish(outcome.other);
+  }
+  const ParityEntry entry{.epoch = epoch_,
+                          .position = update.position,
+                          .first_row = update.rows.first,
+                          .rows = update.rows.count,
+                          .legs = legs,
+                          .is_zeroes = update.is_zeroes(),
+                          .content_crc = crc32c(update.content[leg].bytes())};
+  encode_parity_entry(entry, label_, header->bytes());
+  const MutableBytes pieces[] = {header->bytes(), update.content[leg].bytes()};
+  const Memory memory = std::span(pieces).first(update.is_zeroes() ? 1 : 2);
+  Request request{.kind = Request::Kind::kWrite,
+                  .durable = true,
+                  .metadata = true,
+                  .priority = update.priority,
+                  .lba = Lba(label_.log_offset() + update.position),
+                  .blocks = entry.blocks()};
+  if (entry.blocks() <= legs_[leg].drive->geometry().transfer_blocks) {
+    co_return co_await submit_to(leg, request, memory, outcome, join);
+  }
+  // Content without its header is no entry, nor is a header without its content.
+  request.lba = Lba(request.lba.value() + 1);
+  request.blocks = update.rows.count;
+  const Result<void> done = co_await legs_[leg].drive->submit(request, memory.last(1));
+  if (!done) {
+    note(leg, done, outcome);
+    co_return join.finish(done);
+  }
+  request.lba = Lba(request.lba.value() - 1);
+  request.blocks = 1;
+  co_await submit_to(leg, request, memory.first(1), outcome, join);
+}
+
+task::Task<void> ParityDrive::place_on(size_t leg, Update& update, Outcome& outcome, Join& join) {
+  const Request request{.kind = update.kind,
+                        .keep_space = update.keep_space,
+                        .priority = update.priority,
+                        .lba = Lba(label_.data_offset() + update.rows.first),
+                        .blocks = update.rows.count};
+  const MutableBytes piece = update.content[leg].bytes();
+  co_await submit_to(leg, request, Memory(&piece, update.is_zeroes() ? 0 : 1), outcome, join);
+}
+
+// Makes room for so many blocks in the log, unless somebody else did meanwhile.
+task::Task<Result<void>> ParityDrive::checkpoint(uint64_t room, task::CancelToken token) {
+  const Result<void> got = co_await units_.acquire(kUnits, token);
+  if (!got) co_return got;
+  const task::Units all(units_, kUnits);
+  if (is_broken_ || stuck_ > 0) {
+    co_return fail(Errc::kIo, "more legs fail than parity can replace");
+  }
+  if (log_head_ + room <= label_.log_blocks) co_return Result<void>();
+  co_return co_await checkpoint_alone();
+}
+
+// What is in place becomes durable; then a new epoch ends the entries of the log. Whoever calls it
+// has all units. After a failure the log takes no entries until it succeeds.
+task::Task<Result<void>> ParityDrive::checkpoint_alone() {
+  log_head_ = label_.log_blocks;
+  Result<void> done;
+  if (must_replay_) {
+    done = co_await replay();
+    if (!done) co_return done;
+    must_replay_ = false;
+  }
+  const Outcome flushed = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
+  done = co_await judge(flushed);
+  // A leg that failed its flush and stays may have forgotten what is in place.
+  must_replay_ = !done.has_value();
+  if (done) done = co_await save_label();
+  if (done) done = co_await save_state(epoch_ + 1);
+  if (!done) co_return done;
+  ++epoch_;
+  log_head_ = 0;
+  touched_ = RegionSet(touched_.size());
+  co_return done;
+}
+
+// Durable on every good leg. A leg that is dropped meanwhile has missed more than was written.
+task::Task<Result<void>> ParityDrive::save_state(uint64_t epoch) {
+  const MutableBytes piece = state_block_.bytes();
+  const Request request{.kind = Request::Kind::kWrite,
+                        .durable = true,
+                        .metadata = true,
+                        .lba = Lba(kParityStateBlock),
+                        .blocks = 1};
+  for (;;) {
+    encode_parity_state({.epoch = epoch, .missed = missed_}, label_, piece);
+    const Outcome outcome = co_await submit_to_all(request, {&piece, 1});
+    if (outcome.failed == 0 && outcome.other) co_return Result<void>();
+    const Result<void> judged = co_await judge(outcome);
+    if (!judged) co_return judged;
+  }
+}
+
+}  // namespace cairn::drive

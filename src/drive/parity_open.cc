@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which legs parity opens with: judged by their labels, before anything is written.
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "drive/parity.h"
+#include "drive/parity_drive.h"
+
+namespace cairn::drive {
+
+namespace {
+
+using State = Leg::State;
+
+constexpr uint64_t kSliceBytes = 64_KiB;  // of a leg, in one update
+constexpr uint64_t kLogBytesMax = 4_MiB;  // of a leg
+constexpr uint64_t kLogShare = 32;        // of a leg's size, if that is less
+constexpr uint64_t kLogSlicesMin = 4;     // that fit into a log at once
+
+// A drive as it was handed in, and what its label says.
+struct Candidate {
+  std::unique_ptr<Drive>* drive = nullptr;
+  Result<ParityLabel> label = fail(Errc::kNotFound, "");
+  bool is_there = false;  // and can be read
+  const Geometry& shape() const { return (*drive)->geometry(); }
+};
+
+uint64_t slice_of(uint32_t block_size) { return std::max<uint64_t>(kSliceBytes / block_size, 1); }
+
+ParityLabel make_label(env::Env& env, const std::vector<Candidate>& candidates,
+                       const ParityOptions& options) {
+  const uint32_t block_size = candidates[0].shape().block_size;
+  uint64_t smallest = UINT64_MAX;
+  for (const Candidate& one : candidates) smallest = std::min(smallest, one.shape().blocks);
+  const uint64_t slice = slice_of(block_size);
+  ParityLabel label{.block_size = block_size,
+                    .chunk_blocks = static_cast<uint32_t>(options.chunk_bytes / block_size),
+                    .legs = static_cast<uint8_t>(candidates.size() - options.spares),
+                    .parity = static_cast<uint8_t>(options.parity)};
+  label.id = {env.rng().next(), env.rng().next()};
+  label.log_blocks = static_cast<uint32_t>(
+      std::max(kLogSlicesMin * (slice + 1),
+               std::min(smallest / kLogShare, std::max<uint64_t>(kLogBytesMax / block_size, 1))));
+  const uint64_t offset = label.data_offset();
+  label.rows = smallest > offset ? align_down(smallest - offset, label.chunk_blocks) : 0;
+  return label;
+}
+
+// All are blank, or were when a crash stopped this very step.
+Result<ParityFound> make_new(env::Env& env, std::vector<Candidate>& candidates,
+                             const ParityOptions& options) {
+  for (const Candidate& one : candidates) {
+    if (!one.is_there) return fail(Errc::kUnreachable, "new parity needs all its drives");
+  }
+  if (candidates.size() < options.spares + options.parity + 1) {
+    return fail(Errc::kInvalid,
+                "parity has one leg more than parity=N, or more, besides its spares");
+  }
+  const uint32_t block_size = candidates[0].shape().block_size;
+  if (!is_aligned(options.chunk_bytes, block_size)) {
+    return fail(Errc::kInvalid, "chunk is a multiple of the block size, which is",
+                static_cast<int32_t>(block_size));
+  }
+  ParityFound found{.label = make_label(env, candidates, options), .is_new = true};
+  if (found.label.rows == 0) {
+    const uint64_t least = (found.label.data_offset() + found.label.chunk_blocks) * block_size;
+    return fail(Errc::kInvalid, "a drive is too small for a leg of parity; the least, in KiB, is",
+                static_cast<int32_t>(std::min<uint64_t>(least / 1_KiB, INT32_MAX)));
+  }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i >= found.label.legs) {
+      found.spares.push_back(std::move(*candidates[i].drive));
+      continue;
+    }
+    found.legs.push_back({.drive = std::move(*candidates[i].drive),
+                          .state = State::kGood,
+                          .id = env.rng().next() | 1});
+  }
+  found.state = {.epoch = 1, .missed = RegionSet(found.label.regions())};
+  return found;
+}
+
+Result<void> check_fits(const std::vector<Candidate>& candidates, const ParityLabel& newest,
+                        const ParityOptions& options) {
+  if (candidates.size() != newest.legs + options.spares) {
+    return fail(Errc::kInvalid,
+                "as many drives as parity was made with, and spares=N for those beyond; its legs",
+                newest.legs);
+  }
+  if (options.parity != newest.parity) {
+    return fail(Errc::kInvalid, "the drives were made with another parity=N; theirs is",
+                newest.parity);
+  }
+  if (options.chunk_bytes != uint64_t{newest.chunk_blocks} * newest.block_size) {
+    return fail(Errc::kInvalid, "the drives were made with another chunk; theirs is, in bytes",
+                static_cast<int32_t>(newest.chunk_blocks * newest.block_size));
+  }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& one = candidates[i];
+    const auto number = static_cast<int32_t>(i + 1);
+    if (!one.is_there) continue;
+    if (one.shape().block_size != newest.block_size ||
+        one.shape().blocks < newest.data_offset() + newest.rows) {
+      return fail(Errc::kInvalid, "a drive is smaller than its legs, or has other blocks; drive",
+                  number);
+    }
+    if (!one.label) continue;
+    if (one.label->id != newest.id) {
+      return fail(Errc::kInvalid, "the drives belong to different stacks; one that differs",
+                  number);
+    }
+    for (size_t k = 0; k < i; ++k) {
+      if (candidates[k].label && candidates[k].label->own_id() == one.label->own_id()) {
+        return fail(Errc::kInvalid, "two drives are copies of the same leg; the second one",
+                    number);
+      }
+    }
+  }
+  return {};
+}
+
+// What becomes of a leg, by the newest label and by its own if it is there.
+Result<Leg> judge_member(const ParityLabel& newest, size_t index, const Candidate* one,
+                         const ParityOptions& options, ParityState& state) {
+  const ParityLabel::Member& member = newest.members[index];
+  Leg leg{.id = member.id, .stale_from = member.stale_from};
+  if (one == nullptr) {
+    if (leg.stale_from == 0 && !options.degraded) {
+      return fail(Errc::kUnreachable,
+                  "a leg is missing that may have newer data: bring it back, or say degraded=yes "
+                  "to go on without it; leg",
+                  static_cast<int32_t>(index + 1));
+    }
+    if (leg.stale_from == 0) leg.stale_from = Leg::kUnsaved;
+    return leg;
+  }
+  const ParityLabel& own = *one->label;
+  switch (judge_leg({.newest_generation = newest.generation,
+                     .stale_from = leg.stale_from,
+                     .own_generation = own.generation,
+                     .own_stale_from = own.members[own.own].stale_from})) {
+    case LegVerdict::kGood:
+      leg.state = State::kGood;
+      break;
+    case LegVerdict::kStale:
+      leg.state = State::kCopying;
+      break;
+    case LegVerdict::kMissedLabels:
+      leg.state = State::kCopying;
+      leg.stale_from = Leg::kUnsaved;
+      state.missed.add_all();
+      break;
+    case LegVerdict::kSplitBrain:
+      return fail(Errc::kInvalid,
+                  "split brain: legs were written without each other. Choose those to go on with, "
+                  "and discard the first 64K of the others to copy to them; such a leg is",
+                  static_cast<int32_t>(index + 1));
+  }
+  return leg;
+}
+
+Result<ParityFound> assemble(std::vector<Candidate>& candidates, const ParityLabel& newest,
+                             const ParityOptions& options) {
+  if (Result<void> fits = check_fits(candidates, newest, options); !fits) return fail(fits.error());
+  ParityFound found{.label = newest};
+  found.state.missed = RegionSet(newest.regions());
+  std::vector<Candidate*> chosen;  // by leg; null: not there
+  for (size_t i = 0; i < newest.legs; ++i) {
+    const auto is_it = [&](const Candidate& one) {
+      return one.label && one.label->own_id() == newest.members[i].id;
+    };
+    const auto at = std::ranges::find_if(candidates, is_it);
+    chosen.push_back(at == candidates.end() ? nullptr : &*at);
+    Result<Leg> leg = judge_member(newest, i, chosen.back(), options, found.state);
+    if (!leg) return fail(leg.error());
+    found.legs.push_back(std::move(*leg));
+  }
+  const auto good = std::ranges::count(found.legs, State::kGood, &Leg::state);
+  if (good < newest.legs - newest.parity) {
+    return fail(Errc::kUnreachable,
+                "too few legs that are there have all data: bring back the others; it takes",
+                newest.legs - newest.parity);
+  }
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i] != nullptr) found.legs[i].drive = std::move(*chosen[i]->drive);
+  }
+  for (Candidate& one : candidates) {
+    if (*one.drive == nullptr) continue;
+    (one.is_there ? found.spares : found.unused).push_back(std::move(*one.drive));
+  }
+  return found;
+}
+
+// Any good leg's epoch will do: entries of one exist only once it is durable on all good legs.
+task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& memory) {
+  for (const Leg& leg : found.legs) {
+    if (leg.state != State::kGood) continue;
+    const Result<void> read =
+        co_await leg.drive->read(Lba(kParityStateBlock), memory.bytes(), env.stop_token());
+    if (env.stop_token().requested()) co_return fail(env.stop_token().error());
+    if (!read) continue;
+    const Result<ParityState> state = decode_parity_state(found.label, memory.bytes());
+    if (!state) continue;
+    found.state.epoch = std::max(found.state.epoch, state->epoch);
+    found.state.missed.add(state->missed);
+  }
+  if (found.state.epoch == 0) {
+    co_return fail(Errc::kCorrupt, "no leg has a state of parity that can be read");
+  }
+  co_return Result<void>();
+}
+
+// Hands the drives back to whoever gave them.
+void give_back(std::vector<std::unique_ptr<Drive>>& below, ParityFound& found) {
+  below.clear();
+  for (Leg& leg : found.legs) below.push_back(std::move(leg.drive));
+  for (auto& drive : found.spares) below.push_back(std::move(drive));
+  for (auto& drive : found.unused) below.push_back(std::move(drive));
+}
+
+task::Task<Result<ParityFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
+                                     const ParityOptions& options) {
+  std::vector<Candidate> candidates;
+  const ParityLabel* newest = nullptr;
+  for (std::unique_ptr<Drive>& drive : below) {
+    Candidate one{.drive = &drive};
+    if (drive != nullptr) {
+      one.label = co_await read_parity_label(env, *drive, env.stop_token());
+      const Errc code = one.label ? Errc::kNotFound : one.label.error().code();
+      const bool is_foreign =
+          code == Errc::kInvalid || code == Errc::kCorrupt || code == Errc::kUnsupported;
+      if (is_foreign) co_return fail(one.label.error());
+      one.is_there = code == Errc::kNotFound;
+    }
+    candidates.push_back(std::move(one));
+  }
+  if (std::ranges::none_of(candidates, &Candidate::is_there)) {
+    co_return fail(Errc::kUnreachable, "none of its drives can be read");
+  }
+  for (const Candidate& one : candidates) {
+    if (one.label && (newest == nullptr || one.label->generation > newest->generation)) {
+      newest = &*one.label;
+    }
+  }
+  if (newest == nullptr || newest->generation == 1) co_return make_new(env, candidates, options);
+  const ParityLabel label = *newest;
+  co_return assemble(candidates, label, options);
+}
+
+// That of all drives, if they can be legs.
+Result<uint32_t> block_size_of(const std::vector<std::unique_ptr<Drive>>& below) {
+  uint32_t common = 0;
+  for (const std::unique_ptr<Drive>& drive : below) {
+    if (drive == nullptr) continue;
+    const Geometry& own = drive->geometry();
+    if (common != 0 && own.block_size != common) {
+      return fail(Errc::kInvalid, "its drives have different block sizes; one has",
+                  static_cast<int32_t>(own.block_size));
+    }
+    common = own.block_size;
+    if (own.transfer_blocks < slice_of(common)) {
+      return fail(Errc::kInvalid, "a drive takes less than 64K at a time; its blocks at a time are",
+                  static_cast<int32_t>(own.transfer_blocks));
+    }
+  }
+  if (common == 0) return fail(Errc::kUnreachable, "none of its drives is there");
+  return common;
+}
+
+task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
+  const ParityOptions options{
+      .parity = parts.options.number("parity"),
+      .chunk_bytes = parts.options.number("chunk"),
+      .spares = parts.options.number("spares"),
+      .degraded = parts.options.is_yes("degraded"),
+      .rate = parts.options.number("rate"),
+      .retry = Duration{static_cast<int64_t>(parts.options.number("retry_ms")) * 1'000'000}};
+  const Result<uint32_t> block_size = block_size_of(parts.below);
+  if (!block_size) co_return fail(block_size.error());
+  Result<Buffer> state = parts.env.buffers().allocate(*block_size);
+  if (!state) co_return fail(Errc::kLimit, "a buffer for the state of parity");
+  Result<ParityFound> found = co_await look(parts.env, parts.below, options);
+  if (!found) co_return fail(found.error());
+  if (!found->is_new) {
+    const Result<void> read = co_await read_states(parts.env, *found, *state);
+    if (!read) {
+      give_back(parts.below, *found);
+      co_return fail(read.error());
+    }
+  }
+  auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found),
+                                             slice_of(*block_size), std::move(*state));
+  const Result<void> begun = co_await drive->begin();
+  if (begun) co_return std::move(drive);
+  co_await drive->close();
+  co_return fail(begun.error());
+}
+
+constexpr ServiceOption kOptions[] = {
+    {.key = "parity",
+     .standard = "1",
+     .what = "how many drives may be lost",
+     .least = 1,
+     .most = 4},
+    {.key = "chunk",
+     .kind = ServiceOption::Kind::kSize,
+     .standard = "64K",
+     .what = "bytes on one drive before the next has its turn",
+     .least = 512,
+     .most = 64_MiB},
+    {.key = "spares", .standard = "0", .what = "how many of the last drives wait", .most = 22},
+    {.key = "degraded",
+     .kind = ServiceOption::Kind::kYesNo,
+     .standard = "no",
+     .what = "go on without a leg that may have newer data"},
+    {.key = "rate",
+     .kind = ServiceOption::Kind::kSize,
+     .standard = "0",
+     .what = "bytes per second of copying and scrubbing; 0: any",
+     .most = uint64_t{1} << 50},
+    {.key = "retry_ms",
+     .standard = "5000",
+     .what = "how often a lost leg is tried again",
+     .least = 1,
+     .most = 3'600'000},
+};
+
+}  // namespace
+
+task::Task<Result<ParityLabel>> read_parity_label(env::Env& env, Drive& drive,
+                                                  task::CancelToken token) {
+  const Result<std::optional<Label>> label = co_await read_label(env, drive, kParityLabel, token);
+  if (!label) co_return fail(label.error());
+  if (!label->has_value()) co_return fail(Errc::kNotFound, "a label of parity");
+  co_return decode_parity_label(**label);
+}
+
+std::optional<ParityStatus> parity_status(const Drive& drive) {
+  const auto* parity = dynamic_cast<const ParityDrive*>(&drive);
+  if (parity == nullptr) return std::nullopt;
+  return parity->status();
+}
+
+constexpr Service kParity{.name = "parity",
+                          .what = "data and parity on several drives (RAID 5, RAID 6 and beyond)",
+                          .example = "parity({}, {}, {})",
+                          .below_min = 2,
+                          .below_max = kSymbolsMax,
+                          .survives_loss = true,
+                          .options = kOptions,
+                          .open = open_parity};
+
+}  // namespace cairn::drive
