@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/checksum.h"
 #include "drive/concat.h"
 #include "drive/encrypt.h"
 #include "drive/limit.h"
@@ -24,6 +25,7 @@ namespace cairn::drive {
 namespace {
 
 constexpr const Service* kServices[] = {
+    &kChecksum,  //
     &kConcat,    //
     &kEncrypt,   //
     &kLimit,     //
