@@ -36,6 +36,8 @@ class CommandLine {
     add_box();
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
     add(drive, "serve", "serve drives over NBD", make_drive_serve);
+    CLI::App& key = group(drive, "key", "keys of drives that encrypt");
+    add(key, "new", "make one", make_drive_key_new);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");

@@ -33,6 +33,7 @@ Problem cannot(const char* what, const std::string& path, int err) {
 // What a kind of key is made with.
 constexpr const char* kGenKey = "cairn nvme gen-key --output FILE";
 constexpr const char* kGenTlsKey = "cairn nvme gen-tls-key --output FILE";
+constexpr const char* kDriveKey = "cairn drive key new FILE";
 constexpr const char* kPskTool = "psktool -u NAME -p FILE";
 
 Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
@@ -59,6 +60,12 @@ Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
 
 std::string with_line(const Error& error) {
   return error.detail() == 0 ? error.what() : fmt::format("{} {}", error.what(), error.detail());
+}
+
+Result<drive::FileContent> whole_content(std::string_view text) {
+  if (text.empty()) return fail(Errc::kInvalid, "it is empty");
+  if (text.size() >= drive::kServiceFileMax) return fail(Errc::kInvalid, "it is too long");
+  return drive::FileContent(as_bytes(text));
 }
 
 // What the file holds, as `parse` understands it.
@@ -95,6 +102,10 @@ Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path) {
 
 Attempt<door::NbdKeys> read_psk_file(const std::string& path) {
   return read_key<door::NbdKeys, kPskFileMax>(path, kPskTool, &door::NbdKeys::parse);
+}
+
+Attempt<drive::FileContent> read_service_file(const std::string& path) {
+  return read_key(path, kDriveKey, &whole_content);
 }
 
 Attempt<void> write_key_file(const std::string& path, std::string_view text) {

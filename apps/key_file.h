@@ -7,6 +7,7 @@
 
 #include "apps/problem.h"
 #include "door/nbd/keys.h"
+#include "drive/files.h"
 #include "fabric/host/options.h"
 #include "nvme/auth_secret.h"
 #include "nvme/tls_key.h"
@@ -19,6 +20,9 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 // The keys of NBD clients, as psktool writes them.
 Attempt<door::NbdKeys> read_psk_file(const std::string& path);
+
+// What a service of a stack gets of a file it names; for keys of drives.
+Attempt<drive::FileContent> read_service_file(const std::string& path);
 
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/open_stack.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apps/box/drive_option.h"
+#include "apps/key_file.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/place.h"
 #include "drive/services.h"
@@ -35,7 +37,7 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_v
     for (const drive::Stack& below : layer.below) {
       if (Attempt<void> prepared = prepare_leaves(below, text); !prepared) return prepared;
     }
-    return {};
+    return prepare_files(layer, text);
   }
   const auto wrong = [&](const Problem& problem) {
     return refuse(drive::StackError{layer.place, problem.text}.show(text));
@@ -50,6 +52,26 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_v
   if (!spec) return wrong(spec.error());
   specs_.emplace(layer.name, std::move(*spec));
   return {};
+}
+
+Attempt<void> StackPlan::prepare_files(const drive::Stack& layer, std::string_view text) {
+  const drive::Service& service = *drive::find_service(layer.name);
+  for (const drive::Stack::Option& option : layer.options) {
+    const auto known = std::ranges::find(service.options, option.key, &drive::ServiceOption::key);
+    if (known->kind != drive::ServiceOption::Kind::kFile || option.value == drive::kNoFile)
+      continue;
+    const Attempt<drive::FileContent> content = read_service_file(option.value);
+    if (!content) return refuse(drive::StackError{option.place, content.error().text}.show(text));
+    files_.insert_or_assign(option.value, *content);
+  }
+  return {};
+}
+
+std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::string& path) {
+  if (const auto known = files_.find(path); known != files_.end()) return known->second;
+  const Attempt<drive::FileContent> content = read_service_file(path);
+  if (!content) return std::unexpected(content.error().text);
+  return *content;
 }
 
 task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {

@@ -5,6 +5,7 @@
 //   Attempt<std::unique_ptr<drive::Drive>> drive = co_await (*plan)->open(env);
 #pragma once
 
+#include <expected>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,11 +35,15 @@ class StackPlan final : private drive::Leaves {
  private:
   StackPlan();
   Attempt<void> prepare_leaves(const drive::Stack& layer, std::string_view text);
+  Attempt<void> prepare_files(const drive::Stack& layer, std::string_view text);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
+  // Those the stack names were read before the world; one that a command names later is read then.
+  std::expected<drive::FileContent, std::string> read_file(const std::string& path) override;
 
   drive::Stack stack_;
   std::map<std::string, drive::Spec> specs_;  // by the leaf's text
   std::map<std::string, fabric::Uri> uris_;
+  std::map<std::string, drive::FileContent> files_;  // by path
   drive::SourceLeaves sources_;
 };
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 
 #include "apps/drive/open_stack.h"
 #include "apps/drive/stack_toml.h"
+#include "drive/files_testing.h"
 #include "sim/cluster.h"
 
 namespace cairn::apps {
@@ -80,6 +83,45 @@ std::string open_in_sim(std::string_view text) {
 
 TEST(StackPlan, OpensALineOfText) {
   EXPECT_EQ(open_in_sim("limit(stripe(mem:size=1M, file:/d0,size=1M), iops=100)"), "");
+}
+
+// A file in a folder of the test's own, gone at its end.
+class KeyFile {
+ public:
+  explicit KeyFile(std::string_view text, mode_t mode = 0600) {
+    const int fd = ::mkstemp(path_.data());
+    EXPECT_GE(fd, 0);
+    EXPECT_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(::fchmod(fd, mode), 0);
+    ::close(fd);
+  }
+  ~KeyFile() { ::unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "key_XXXXXX";
+};
+
+TEST(StackPlan, HandsKeyFilesToServices) {
+  const KeyFile key(drive::testing_key(1) + "\n");
+  EXPECT_EQ(open_in_sim("encrypt(mem:size=1M, key=" + key.path() + ")"), "");
+}
+
+TEST(StackPlan, SaysWhatIsWrongWithAKeyFile) {
+  const KeyFile open_to_all(drive::testing_key(1), 0644);
+  const KeyFile empty("");
+  const KeyFile other("abc");
+  const std::pair<std::string, const char*> cases[] = {
+      {open_to_all.path(), "mode 0644"},
+      {empty.path(), "it is empty; 'cairn drive key new FILE' makes one"},
+      {other.path(), "64 bytes in base64"},
+      {"/nowhere/key", "No such file"},
+  };
+  for (const auto& [path, message] : cases) {
+    const std::string said = open_in_sim("encrypt(mem:size=1M, key=" + path + ")");
+    EXPECT_NE(said.find(message), std::string::npos) << said;
+    EXPECT_NE(said.find("^ "), std::string::npos) << said;
+  }
 }
 
 TEST(StackPlan, SaysWhichPartIsWrong) {

@@ -12,7 +12,9 @@
 #include "base/check.h"
 #include "drive/atomic.h"
 #include "drive/cache.h"
+#include "drive/checksum.h"
 #include "drive/concat.h"
+#include "drive/encrypt.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
 #include "drive/parity.h"
@@ -29,7 +31,9 @@ namespace {
 constexpr const Service* kServices[] = {
     &kAtomic,    //
     &kCache,     //
+    &kChecksum,  //
     &kConcat,    //
+    &kEncrypt,   //
     &kLimit,     //
     &kMirror,    //
     &kParity,    //
@@ -68,7 +72,7 @@ bool parse_number(std::string_view text, uint64_t& number) {
 std::expected<uint64_t, std::string> read_value(const ServiceOption& option,
                                                 const std::string& text) {
   using Kind = ServiceOption::Kind;
-  if (option.kind == Kind::kText) return 0;
+  if (option.kind == Kind::kText || option.kind == Kind::kFile) return 0;
   if (option.kind == Kind::kYesNo) {
     if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
     return std::unexpected(fmt::format("{} is yes or no, not '{}'", option.key, text));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "drive/drive.h"
+#include "drive/files.h"
 #include "drive/stack_text.h"
 #include "env/env.h"
 #include "task/task.h"
@@ -28,6 +30,7 @@ struct ServiceOption {
     kSize,   // "64K"
     kYesNo,  // "yes", "no"
     kText,
+    kFile,  // a small file, handed to the service as ServiceParts::contents; "none": no file
   };
   std::string_view key;
   Kind kind = Kind::kNumber;
@@ -64,6 +67,8 @@ struct ServiceParts {
   // As many as the service takes, all open; null only for a service that survives_loss.
   std::vector<std::unique_ptr<Drive>>& below;
   ServiceOptions options;
+  std::map<std::string_view, FileContent> contents;  // of the options that name a file, by key
+  Files& files;                                      // outlives the drive
 };
 
 struct Service {

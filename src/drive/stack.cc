@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "drive/services.h"
@@ -26,6 +27,25 @@ task::Task<void> close_all(std::vector<std::unique_ptr<Drive>>& drives) {
   }
 }
 
+// What the options of a layer that name files get with them.
+std::expected<void, StackError> read_files(const Stack& layer, const Service& service,
+                                           ServiceParts& parts) {
+  for (const ServiceOption& option : service.options) {
+    if (option.kind != ServiceOption::Kind::kFile) continue;
+    const std::string& path = parts.options.text(option.key);
+    if (path == kNoFile) continue;
+    std::expected<FileContent, std::string> content = parts.files.read_file(path);
+    if (content) {
+      parts.contents.emplace(option.key, *content);
+      continue;
+    }
+    const auto given = std::ranges::find(layer.options, option.key, &Stack::Option::key);
+    const size_t place = given == layer.options.end() ? layer.place : given->place;
+    return std::unexpected(StackError{place, std::move(content.error())});
+  }
+  return {};
+}
+
 task::Task<Opened> open_service(env::Env& env, const Stack& layer, Leaves& leaves) {
   const Service& service = *find_service(layer.name);
   std::vector<task::Task<Opened>> opening;
@@ -42,12 +62,20 @@ task::Task<Opened> open_service(env::Env& env, const Stack& layer, Leaves& leave
   if (lost != nullptr && !service.survives_loss) {
     failed = *lost;
   } else {
-    ServiceParts parts{.env = env, .below = below, .options = *read_options(layer)};
-    Result<std::unique_ptr<Drive>> drive = co_await service.open(std::move(parts));
-    if (drive) co_return std::move(*drive);
-    failed = {layer.place,
-              fmt::format("{} cannot be opened: {}", layer.name, drive.error().text())};
-    if (lost != nullptr) failed.text += fmt::format("; below it: {}", lost->text);
+    ServiceParts parts{.env = env,
+                       .below = below,
+                       .options = *read_options(layer),
+                       .contents = {},
+                       .files = leaves};
+    if (auto read = read_files(layer, service, parts); !read) {
+      failed = std::move(read.error());
+    } else {
+      Result<std::unique_ptr<Drive>> drive = co_await service.open(std::move(parts));
+      if (drive) co_return std::move(*drive);
+      failed = {layer.place,
+                fmt::format("{} cannot be opened: {}", layer.name, drive.error().text())};
+      if (lost != nullptr) failed.text += fmt::format("; below it: {}", lost->text);
+    }
   }
   co_await close_all(below);
   co_return std::unexpected(std::move(failed));

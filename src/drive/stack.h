@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "drive/drive.h"
+#include "drive/files.h"
 #include "drive/source.h"
 #include "drive/stack_text.h"
 #include "env/env.h"
@@ -20,8 +21,9 @@
 
 namespace cairn::drive {
 
-// Opens the leaves of stacks: this folder knows sources, others know networks. Outlives the drives.
-class Leaves {
+// Opens the leaves of stacks, and reads the files that services name: this folder knows sources,
+// others know networks and file systems. Outlives the drives.
+class Leaves : public Files {
  public:
   // A drive on `env`'s core, or why there is none, as a sentence.
   using Leaf = std::expected<std::unique_ptr<Drive>, std::string>;

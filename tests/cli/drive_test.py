@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cairn drive serve`: what it prints, how it ends, and what it says about mistakes."""
 
+import base64
 import os
 import signal
 import stat
@@ -41,6 +42,19 @@ class Serving(DriveTest):
             self.assertEqual(running.stop(), 0)
             self.assertEqual(client.recv(1), b"")
             other.close()
+
+
+class Keys(DriveTest):
+    def test_a_new_key_is_its_owners_alone_and_another_each_time(self):
+        path = self.folder / "a.key"
+        self.run_ok("drive", "key", "new", str(path))
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        self.assertEqual(len(base64.b64decode(path.read_text(), validate=False)), 64)
+        self.assertNotEqual(self.run_ok("drive", "key", "new"), self.run_ok("drive", "key", "new"))
+        before = path.read_text()
+        self.expect_sentence(self.run_cairn("drive", "key", "new", str(path)), 1,
+                             "a key is not overwritten")
+        self.assertEqual(path.read_text(), before)
 
 
 class Mistakes(DriveTest):

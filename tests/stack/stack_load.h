@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "drive/drive.h"
+#include "drive/files_testing.h"
 #include "drive/stack.h"
 #include "env/env.h"
 #include "stack/block_model.h"
@@ -21,6 +23,7 @@ struct LoadOptions {
   size_t workers = 8;
   uint64_t requests = 400;  // of each life; then the stack is closed in good order
   double cancel_share = 0.03;
+  std::map<std::string, std::string> files = {{"drive.key", drive::testing_key(1)}};
   bool errors_are_wrong = true;  // no disk fails: every request succeeds or is cancelled
 };
 
@@ -34,6 +37,8 @@ class StackLoad {
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
 
+  // For the next life.
+  void set_stack(std::string stack) { options_.stack = std::move(stack); }
   // From now on every request is waited for.
   void stop_cancelling() { options_.cancel_share = 0; }
 
