@@ -14,6 +14,7 @@
 #include "drive/stack.h"
 #include "env/env.h"
 #include "fabric/host/uri.h"
+#include "rest/place.h"
 #include "task/task.h"
 
 namespace cairn::apps {
@@ -39,6 +40,7 @@ class StackPlan final : private drive::Leaves {
   drive::Stack stack_;
   std::map<std::string, drive::Spec> specs_;  // by the leaf's text
   std::map<std::string, fabric::Uri> uris_;
+  std::map<std::string, rest::Place> places_;  // behind HTTP
   drive::SourceLeaves sources_;
 };
 

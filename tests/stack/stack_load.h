@@ -21,7 +21,8 @@ struct LoadOptions {
   size_t workers = 8;
   uint64_t requests = 400;  // of each life; then the stack is closed in good order
   double cancel_share = 0.03;
-  bool errors_are_wrong = true;  // no disk fails: every request succeeds or is cancelled
+  bool errors_are_wrong = true;     // no disk fails: every request succeeds or is cancelled
+  drive::Leaves* leaves = nullptr;  // who opens them; null: they are sources
 };
 
 // Outlives the program's crashes: what blocks must hold is known here. A program's life is
