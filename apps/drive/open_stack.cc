@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/open_stack.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,10 +10,37 @@
 #include "apps/key_file.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/place.h"
+#include "apps/words.h"
 #include "drive/services.h"
 #include "fabric/host/remote_drive.h"
+#include "rest/rest_drive.h"
 
 namespace cairn::apps {
+
+namespace {
+
+// Where a drive behind HTTP is, its host looked up.
+Attempt<rest::Place> find_http(std::string_view text) {
+  std::expected<rest::Place, std::string> place = rest::Place::parse(text);
+  if (!place) {
+    return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
+                              in_quotes(text), place.error()));
+  }
+  if (place->name.empty()) return std::move(*place);
+  const auto address = system_resolver()(place->name);
+  const auto parsed = address
+                          ? env::Address::parse(fmt::format("{}:{}", *address, place->port))
+                          : Result<env::Address>(fail(Errc::kNotFound, "it cannot be looked up"));
+  if (!parsed) {
+    return refuse(fmt::format(
+        "the host name {} cannot be looked up ({}): check its spelling, or write an IP address",
+        in_quotes(place->name), address ? *address : address.error()));
+  }
+  place->address = *parsed;
+  return std::move(*place);
+}
+
+}  // namespace
 
 StackPlan::StackPlan()
     : sources_([this](std::string_view text) -> std::expected<drive::Spec, std::string> {
@@ -42,6 +71,12 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_v
   const auto wrong = [&](const Problem& problem) {
     return refuse(drive::StackError{layer.place, problem.text}.show(text));
   };
+  if (rest::is_place(layer.name)) {
+    Attempt<rest::Place> place = find_http(layer.name);
+    if (!place) return wrong(place.error());
+    places_.emplace(layer.name, std::move(*place));
+    return {};
+  }
   if (layer.name.find("://") != std::string::npos) {
     Attempt<fabric::Uri> uri = find_place(layer.name, Needs::kNamespace);
     if (!uri) return wrong(uri.error());
@@ -75,6 +110,10 @@ std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::s
 }
 
 task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
+  if (const auto place = places_.find(text); place != places_.end()) {
+    Leaf leaf = co_await rest::RestDrive::open(env, place->second);
+    co_return leaf;
+  }
   const auto uri = uris_.find(text);
   if (uri == uris_.end()) {
     Leaf leaf = co_await sources_.open(env, text);

@@ -15,6 +15,7 @@
 #include "drive/stack.h"
 #include "env/env.h"
 #include "fabric/host/uri.h"
+#include "rest/place.h"
 #include "task/task.h"
 
 namespace cairn::apps {
@@ -44,6 +45,7 @@ class StackPlan final : private drive::Leaves {
   std::map<std::string, drive::Spec> specs_;  // by the leaf's text
   std::map<std::string, fabric::Uri> uris_;
   std::map<std::string, drive::FileContent> files_;  // by path
+  std::map<std::string, rest::Place> places_;        // behind HTTP
   drive::SourceLeaves sources_;
 };
 

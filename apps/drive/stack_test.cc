@@ -131,6 +131,13 @@ TEST(StackPlan, SaysWhichPartIsWrong) {
             std::string::npos);
   EXPECT_NE(open_in_sim("limit(nvme-tcp://127.0.0.1:1, iops=1)").find("\n      ^ "),
             std::string::npos);
+  EXPECT_EQ(open_in_sim("limit(http://127.0.0.1/v?size=1X, iops=1)"),
+            "limit(http://127.0.0.1/v?size=1X, io ...\n      ^ 'http://127.0.0.1/v?size=1X' is no "
+            "place: 'size=1X' is wrong: size is a number, 512 to 9223372036854775807; write "
+            "http://HOST:PORT/PATH?size=1G");
+  EXPECT_NE(open_in_sim("limit(http://127.0.0.1:1/v?size=1M&retries=0, iops=1)")
+                .find("\n      ^ http://127.0.0.1:1/v: "),
+            std::string::npos);
   EXPECT_NE(open_in_sim("slice(mem:size=1M, offset=2M)").find("past the end"), std::string::npos);
   EXPECT_NE(open_in_sim("limit(nvme-tcp://127.0.0.1:4420/nqn.x:y?connect_timeout=1s, iops=1)")
                 .find("\n      ^ "),

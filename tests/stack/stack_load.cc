@@ -60,7 +60,8 @@ bool StackLoad::goes_on(env::Env& env) const {
 }
 
 task::Task<void> StackLoad::live(env::Env& env) {
-  drive::LeavesWithFiles leaves(options_.files);
+  drive::LeavesWithFiles sources(options_.files);
+  drive::Leaves& leaves = options_.leaves != nullptr ? *options_.leaves : sources;
   drive::Opened opened = co_await drive::open_stack(env, options_.stack, leaves);
   if (!opened) {
     if (!env.stop_token().requested()) {

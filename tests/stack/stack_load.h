@@ -24,7 +24,8 @@ struct LoadOptions {
   uint64_t requests = 400;  // of each life; then the stack is closed in good order
   double cancel_share = 0.03;
   std::map<std::string, std::string> files = {{"drive.key", drive::testing_key(1)}};
-  bool errors_are_wrong = true;  // no disk fails: every request succeeds or is cancelled
+  bool errors_are_wrong = true;     // no disk fails: every request succeeds or is cancelled
+  drive::Leaves* leaves = nullptr;  // who opens them; null: they are sources
 };
 
 // Outlives the program's crashes: what blocks must hold is known here. A program's life is

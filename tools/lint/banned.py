@@ -50,7 +50,8 @@ RULES = (
          names=r"\bstd::random_device\b \bstd::mt19937(?:_64)?\b \bstd::minstd_rand0?\b"
                r" \bstd::default_random_engine\b",
          headers=r"sys/random\.h"),
-    Rule("thread", "run a task on a core, and send other cores messages", (*REAL_WORLDS, "bench/"),
+    Rule("thread", "run a task on a core, and send other cores messages",
+         (*REAL_WORLDS, "bench/", "lib/"),
          names=r"\bstd::j?thread\b \bstd::this_thread\b \bstd::async\b \bstd::(?:promise|future)\b"
                r" \bpthread_\w+\b \bstd::(?:recursive_|shared_|timed_)*mutex\b"
                r" \bstd::(?:lock_guard|unique_lock|scoped_lock|shared_lock|call_once|once_flag)\b"
@@ -62,7 +63,7 @@ RULES = (
     Rule("sleep", "wait on a timer of env::Env", (*REAL_WORLDS, "bench/"),
          calls="sleep usleep nanosleep clock_nanosleep",
          names=r"\bthis_thread::sleep_(?:for|until)\b"),
-    Rule("socket", "use env::Env's streams", (*REAL_WORLDS, "apps/", "bench/"),
+    Rule("socket", "use env::Env's streams", (*REAL_WORLDS, "apps/", "bench/", "lib/"),
          calls="socket socketpair connect bind listen accept accept4 send sendto sendmsg sendmmsg"
                " recv recvfrom recvmsg recvmmsg shutdown setsockopt getsockopt getaddrinfo poll"
                " ppoll select pselect epoll_create epoll_create1 epoll_ctl epoll_wait eventfd",
@@ -70,7 +71,7 @@ RULES = (
          headers=r"sys/socket\.h sys/un\.h sys/epoll\.h sys/eventfd\.h sys/select\.h poll\.h"
                  r" netdb\.h netinet/.* arpa/inet\.h liburing\.h linux/io_uring\.h"),
     Rule("file", "use env::Env's disks, or read it in apps/ and pass the contents",
-         (*REAL_WORLDS, "apps/", "bench/"),
+         (*REAL_WORLDS, "apps/", "bench/", "lib/"),
          calls="open openat creat fopen freopen fdopen tmpfile mkstemp read write pread pwrite"
                " readv writev preadv preadv2 pwritev pwritev2 lseek fsync fdatasync ftruncate"
                " fallocate posix_fallocate unlink unlinkat opendir ioctl fcntl syscall",
@@ -200,7 +201,7 @@ def main():
     root = arguments(__doc__).root
     matchers = [Matcher(rule) for rule in RULES]
     sources = [path for path in files(root, ".h", ".cc")
-               if path.startswith(("src/", "apps/", "bench/", "tests/", "fuzz/"))]
+               if path.startswith(("src/", "apps/", "bench/", "lib/", "tests/", "fuzz/"))]
     finish(finding for path in sources for finding in check_file(root, path, matchers))
 
 

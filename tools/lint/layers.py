@@ -96,7 +96,7 @@ def main():
     root = arguments(__doc__).root
     layers = Layers(TABLE)
     sources = [path for path in files(root, ".h", ".cc")
-               if path.startswith(("src/", "apps/", "bench/", "tests/", "fuzz/"))]
+               if path.startswith(("src/", "apps/", "bench/", "lib/", "tests/", "fuzz/"))]
     finish(finding for path in sources for finding in check_file(layers, root, path))
 
 

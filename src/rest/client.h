@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client: requests to one HTTP server, over a few connections that are kept.
+//
+// Each attempt has a deadline. What may have been the network's fault, or a server that is busy or
+// broken for a moment (429, 500, 502, 503, 504), is tried again after a pause that doubles; all
+// methods here may be repeated, and HttpAnswer::was_repeated says that it happened. A request that
+// changes something is not given up by its token once it is on its way: whoever gave it up could
+// not know when the server stops carrying it out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "rest/connection.h"
+#include "task/cancel.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::rest {
+
+struct ClientOptions {
+  env::Address server;
+  std::string host;         // for the Host field
+  size_t connections = 8;   // at most, at once
+  Duration timeout = 10_s;  // of one attempt
+  uint32_t retries = 3;     // after the first attempt
+};
+
+// One core. Destroyed when no request is under way.
+class Client {
+ public:
+  struct Counters {
+    uint64_t requests = 0;  // attempts
+    uint64_t retries = 0;
+    uint64_t connects = 0;
+  };
+
+  Client(env::Env& env, ClientOptions options)
+      : env_(env), options_(std::move(options)), free_(options_.connections) {}
+
+  // The answer, whatever its status. Errors as Connection::exchange, and those of connecting;
+  // kTimedOut: no attempt was answered in time.
+  task::Task<Result<HttpAnswer>> send(const HttpRequest& request, task::CancelToken token = {});
+
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Attempt {
+    Result<HttpAnswer> answer;
+    bool was_stale = false;  // a kept connection had ended meanwhile: no attempt at all
+    bool was_sent = false;
+  };
+  task::Task<Attempt> attempt(const HttpRequest& request, task::CancelToken token);
+  task::Task<Result<std::unique_ptr<Connection>>> connect(task::CancelToken token);
+
+  env::Env& env_;
+  ClientOptions options_;
+  task::Semaphore free_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+  Counters counters_;
+};
+
+}  // namespace cairn::rest

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// RestDrive: a drive whose blocks live behind HTTP GET and PUT.
+//
+// Its range is cut into objects, PATH/00000000 and on; one that is absent reads as zeroes. Reads
+// ask for just their range. A write of whole objects puts them as they are; one of a part fetches
+// the object first, and whoever changes an object is alone with it. Discards and zeroes of whole
+// objects delete them. The server replaces an object wholly or not at all, so a write within one
+// object is atomic; and what it has acknowledged it keeps, for HTTP knows no flush: there is no
+// volatile cache here. A write is not given up by its token once it is on its way, but completes
+// within the deadline of its request.
+//
+// Only one at a time changes the drive: the last that opened it (rest/object_store.h).
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drive/ranges.h"
+#include "drive/service_drive.h"
+#include "env/env.h"
+#include "rest/client.h"
+#include "rest/object_label.h"
+#include "rest/object_store.h"
+#include "rest/place.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::rest {
+
+class RestDrive final : public drive::ServiceDrive {
+ public:
+  using Opened = std::expected<std::unique_ptr<drive::Drive>, std::string>;
+  // The drive at that place, whose address is known; a new one where there is none and a size was
+  // given. Why not, as a sentence; then nothing was written.
+  static task::Task<Opened> open(env::Env& env, Place place);
+
+  std::vector<drive::Fact> facts() const override;
+
+ private:
+  // A part of a request, inside one object.
+  struct Part {
+    uint64_t object = 0;
+    uint64_t offset = 0;  // in the object
+    uint64_t length = 0;
+    uint64_t at = 0;  // in the request
+  };
+  using Memory = std::span<const MutableBytes>;
+
+  RestDrive(env::Env& env, const Place& place);
+  task::Task<std::expected<ObjectLabel, std::string>> find_label(const Place& place);
+  void shape(const ObjectLabel& label);
+
+  task::Task<Result<void>> run(drive::DriveOp& op) override;
+  task::Task<Result<void>> flush();
+  task::Task<Result<void>> change(drive::DriveOp& op);
+  task::Task<Result<void>> compare(const drive::DriveOp& op);
+  // Runs `each` for every part of the request, some at a time; the first error ends it.
+  using ForPart = task::Task<Result<void>> (RestDrive::*)(drive::DriveOp&, Part);
+  task::Task<Result<void>> spread(drive::DriveOp& op, ForPart each);
+  task::Task<Result<void>> read_part(drive::DriveOp& op, Part part);
+  task::Task<Result<void>> change_part(drive::DriveOp& op, Part part);
+  task::Task<Result<void>> edit_part(drive::DriveOp& op, Part part);
+  task::Task<Result<void>> put_part(const drive::DriveOp& op, Part part);
+  task::Task<Result<void>> put_zeroes(const drive::DriveOp& op, Part part);
+
+  Part part_of(const drive::Request& request, uint64_t at) const;
+  uint64_t object_bytes(uint64_t object) const;
+
+  env::Env& env_;
+  Client client_;
+  ObjectStore store_;
+  uint32_t object_size_ = 0;
+  drive::Ranges objects_;  // who changes which
+  task::Semaphore edits_;  // so that they do not take all buffers
+};
+
+}  // namespace cairn::rest

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kind of request at random, with power losses of the host, faults of the network and a
+// server that fails now and then: the drive keeps its blocks. Alone, and under other services.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/rng.h"
+#include "rest/scene.h"
+#include "sim/scenario.h"
+#include "stack/stack_load.h"
+
+namespace cairn::rest {
+namespace {
+
+struct Setting {
+  const char* name;
+  std::string stack;
+  ServerHabits habits;
+  bool has_faults = false;
+};
+
+std::string place(const std::string& folder, const std::string& options) {
+  return "http://10.0.0.1:8080/" + folder + "?size=4M" + options;
+}
+
+class RestLoad : public testing::TestWithParam<Setting> {};
+
+TEST_P(RestLoad, KeepsItsBlocks) {
+  for (const uint64_t seed : sim::seeds_to_run(3)) {
+    HttpServer server(GetParam().habits);
+    RestLeaves leaves;
+    stack::StackLoad load({.stack = GetParam().stack, .requests = 300, .leaves = &leaves});
+    Rng rng(seed);
+    sim::ClusterOptions options{.seed = seed};
+    if (GetParam().has_faults) {
+      options.network.faults.segment = 0.2;
+      options.network.faults.delay = 0.02;
+      options.network.faults.reset = 0.002;
+      server.trouble = [&rng](const ServedRequest&) {
+        Trouble trouble;
+        if (rng.below(100) < 2) trouble.status = 503;
+        if (rng.below(100) < 2) trouble.cut = rng.below(400);
+        return trouble;
+      };
+    }
+    sim::Cluster cluster(options);
+    start_server(cluster, server);
+    sim::Node& host = cluster.node("host");
+    host.start([&load](env::Env& env) { return load.live(env); });
+    for (int life = 0; life < 3 && load.failure().empty(); ++life) {
+      const uint64_t target = load.done() + rng.below(200);
+      const uint64_t finished = load.finished();
+      const auto is_time = [&] { return load.done() >= target || !host.is_running(); };
+      ASSERT_TRUE(cluster.run_until(is_time, 1000_s)) << cluster.report();
+      if (load.finished() == finished) {
+        host.crash();
+        load.crashed();
+        cluster.run_for(1_s);
+      }
+      host.restart();
+    }
+    ASSERT_TRUE(cluster.run_until([&] { return !host.is_running(); }, 1000_s)) << cluster.report();
+    EXPECT_EQ(load.failure(), "") << cluster.report();
+    EXPECT_GT(load.done(), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, RestLoad,
+    testing::Values(Setting{"Alone", place("v", ""), {}},
+                    Setting{"WithFaults", place("v", "&retries=10"), {}, true},
+                    Setting{"LikeNginx",
+                            place("v", "&object=16K&retries=10"),
+                            {.conditions = false, .etags_on_put = false},
+                            true},
+                    Setting{"Simple",
+                            place("v", "&block=512"),
+                            {.conditions = false, .ranges = false, .chunked = true}},
+                    Setting{"UnderAMirror",
+                            "mirror(" + place("a", "") + ", " + place("b", "&object=8K") + ")",
+                            {}},
+                    Setting{"UnderAStripe",
+                            "stripe(" + place("a", "") + ", " + place("b", "&object=8K") + ")",
+                            {}}),
+    [](const testing::TestParamInfo<Setting>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace cairn::rest

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nginx with WebDAV, run by a test for itself: its own configuration, folder and port."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+
+CONFIGURATION = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 256; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 127.0.0.1:{port};
+    root {folder}/served;
+    client_max_body_size 2m;
+    location /v/ {{ dav_methods PUT DELETE; create_full_put_path on; }}
+    location /small/ {{ dav_methods PUT DELETE; client_max_body_size 1k; }}
+  }}
+}}
+"""
+
+
+def find_nginx():
+    """Where it is, with WebDAV; None: not installed, or without."""
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    if program is None:
+        return None
+    told = subprocess.run([program, "-V"], stderr=subprocess.PIPE, text=True, check=False).stderr
+    return program if "http_dav_module" in told else None
+
+
+class Nginx:
+    """Serves folder/served until the test ends; self.url is where."""
+
+    def __init__(self, test, folder):
+        self.folder = pathlib.Path(folder)
+        self.make_folder("v")
+        # nginx takes over a socket that listens already, as when it replaces itself: so the port is
+        # nobody else's, and clients may come before it is ready.
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            configuration = self.folder / "nginx.conf"
+            configuration.write_text(CONFIGURATION.format(
+                folder=self.folder, port=listener.getsockname()[1]))
+            process = subprocess.Popen(
+                [find_nginx(), "-c", configuration, "-p", self.folder,
+                 "-e", self.folder / "error.log"],
+                env={**os.environ, "NGINX": f"{listener.fileno()};"},
+                pass_fds=(listener.fileno(),), stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+        test.addCleanup(self._stop, process)
+
+    @staticmethod
+    def _stop(process):
+        process.terminate()
+        process.wait(timeout=30)
+
+    def make_folder(self, path):
+        """One that clients may fill: nginx may run as another user than the test."""
+        folder = self.folder / "served" / path
+        folder.mkdir(parents=True)
+        for each in (folder, folder.parent, self.folder):
+            os.chmod(each, 0o777)
+
+    def objects(self, path="v"):
+        return sorted(each.name for each in (self.folder / "served" / path).rglob("*"))
