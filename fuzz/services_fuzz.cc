@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "drive/files_testing.h"
 #include "drive/services.h"
 #include "drive/stack.h"
 #include "input.h"
@@ -91,7 +92,7 @@ Task<void> use(Drive& drive) {
 }
 
 Task<void> live(env::Env& env, std::string text, bool must_open) {
-  SourceLeaves leaves;
+  LeavesWithFiles leaves({{"drive.key", testing_key(1)}});
   Opened opened = co_await open_stack(env, text, leaves);
   CHECK(opened || !must_open, "the example opens");
   if (!opened) {
