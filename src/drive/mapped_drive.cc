@@ -224,7 +224,8 @@ task::Task<Result<void>> MappedDrive::zero(DriveOp& op, Run run) {
     const uint64_t count = std::min(chunk_blocks_ - first % chunk_blocks_, run.count - done);
     done += count;
     const bool is_end = first + count == geometry_.blocks;
-    if (!keeps && first % chunk_blocks_ == 0 && (count == chunk_blocks_ || is_end)) {
+    const bool is_whole = first % chunk_blocks_ == 0 && (count == chunk_blocks_ || is_end);
+    if (!keeps && is_whole && can_unmap(first / chunk_blocks_)) {
       unmap(first / chunk_blocks_);
       continue;
     }

@@ -53,6 +53,8 @@ class MappedDrive : public ServiceDrive {
   // Changes the map, with a record in the journal. A hole is not unmapped.
   virtual void map(uint64_t chunk, Place place, Journal::Needs needs) = 0;
   virtual void unmap(uint64_t chunk) = 0;
+  // Whether there is room to remember one more hole; otherwise its blocks are zeroed.
+  virtual bool can_unmap(uint64_t /*chunk*/) const { return true; }
   // Whether data there must be durable before it is mapped, because the journal's flush does not
   // cover it.
   virtual bool is_flushed_apart(Place /*place*/) const { return false; }

@@ -15,6 +15,7 @@
 #include "drive/mirror.h"
 #include "drive/priority.h"
 #include "drive/slice.h"
+#include "drive/snapshot.h"
 #include "drive/source.h"
 #include "drive/stripe.h"
 #include "drive/thin.h"
@@ -29,6 +30,7 @@ constexpr const Service* kServices[] = {
     &kMirror,    //
     &kPriority,  //
     &kSlice,     //
+    &kSnapshot,  //
     &kStripe,    //
     &kThin,      //
 };
