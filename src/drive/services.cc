@@ -17,6 +17,7 @@
 #include "drive/slice.h"
 #include "drive/snapshot.h"
 #include "drive/source.h"
+#include "drive/spillover.h"
 #include "drive/stripe.h"
 #include "drive/thin.h"
 
@@ -25,14 +26,15 @@ namespace cairn::drive {
 namespace {
 
 constexpr const Service* kServices[] = {
-    &kConcat,    //
-    &kLimit,     //
-    &kMirror,    //
-    &kPriority,  //
-    &kSlice,     //
-    &kSnapshot,  //
-    &kStripe,    //
-    &kThin,      //
+    &kConcat,     //
+    &kLimit,      //
+    &kMirror,     //
+    &kPriority,   //
+    &kSlice,      //
+    &kSnapshot,   //
+    &kSpillover,  //
+    &kStripe,     //
+    &kThin,       //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {

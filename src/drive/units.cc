@@ -12,17 +12,17 @@ task::Task<Result<uint64_t>> Units::take(Journal& journal, task::CancelToken tok
     if (!some_come_back) break;
     const Result<void> done = co_await journal.commit(token);
     if (!done) co_return fail(done.error());
-    co_await return_all(journal);
+    co_await return_now(journal);
   }
   if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
   co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
 }
 
 void Units::return_some(Journal& journal) {
-  if (space_.on_their_way() > 0 && turn_.available() > 0) gate_.spawn(return_all(journal));
+  if (space_.on_their_way() > 0 && turn_.available() > 0) gate_.spawn(return_now(journal));
 }
 
-task::Task<void> Units::return_all(Journal& journal) {
+task::Task<void> Units::return_now(Journal& journal) {
   const Result<void> mine = co_await turn_.acquire();
   CHECK(mine.has_value());
   const task::Units turn(turn_, 1);

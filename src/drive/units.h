@@ -40,11 +40,11 @@ class Units {
   task::Task<Result<uint64_t>> take(Journal& journal, task::CancelToken token);
   // Returns in the background what can be by now.
   void return_some(Journal& journal);
+  // The same, done when it is.
+  task::Task<void> return_now(Journal& journal);
   task::Task<void> close() { return gate_.close(); }
 
  private:
-  task::Task<void> return_all(Journal& journal);
-
   Drive& drive_;
   const Options options_;
   Space space_;

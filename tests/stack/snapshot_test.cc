@@ -189,7 +189,10 @@ class Versions {
                                  .lba = Lba(first),
                                  .blocks = count};
     if (&contents != &now_) {
-      for (uint64_t i = 0; i < count; ++i) clone_maybe_.insert({first + i, values[i]});
+      for (uint64_t i = 0; i < count; ++i) {
+        clone_maybe_.insert({first + i, values[i]});
+        clone_maybe_.insert({first + i, contents[first + i]});
+      }
     }
     const Result<void> done = co_await drive.submit(
         request, discards ? std::span<const MutableBytes>() : std::span(pieces));
@@ -251,7 +254,7 @@ class Versions {
     const auto answer = co_await drive.tell({"clone", fmt::format("{}", picked->first), name});
     if (answer) clones_[name] = contents;
   }
-  // Durable, so that it is known after a crash but for the write that was on its way.
+  // Flushed, so that it is known after a crash but for what was on its way.
   task::Task<void> write_clone(Rng& rng, drive::Drive& drive) {
     if (clones_.empty()) co_return;
     const auto picked =
@@ -263,7 +266,6 @@ class Versions {
     }
     clone_maybe_.clear();
     for (int i = 0; i < 3; ++i) co_await write_some(rng, **view, picked->second, true);
-    // Discards are durable after a flush only.
     const Result<void> done = co_await (*view)->flush();
     if (done) clone_maybe_.clear();
     co_await (*view)->close();
@@ -308,7 +310,8 @@ class Versions {
   Contents now_;
   std::map<uint32_t, Contents> versions_;
   std::map<std::string, Contents> clones_;
-  std::set<std::pair<uint64_t, uint64_t>> clone_maybe_;  // block, value: written, not yet durable
+  std::set<std::pair<uint64_t, uint64_t>>
+      clone_maybe_;  // block, value: before and after what is not yet durable
   uint64_t next_ = 1;
   uint64_t looks_ = 0;
   uint64_t taken_ = 0;
