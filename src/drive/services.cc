@@ -20,7 +20,9 @@
 #include "drive/parity.h"
 #include "drive/priority.h"
 #include "drive/slice.h"
+#include "drive/snapshot.h"
 #include "drive/source.h"
+#include "drive/spillover.h"
 #include "drive/stripe.h"
 #include "drive/thin.h"
 
@@ -41,6 +43,15 @@ constexpr const Service* kServices[] = {
     &kSlice,     //
     &kStripe,    //
     &kThin,      //
+    &kConcat,     //
+    &kLimit,      //
+    &kMirror,     //
+    &kPriority,   //
+    &kSlice,      //
+    &kSnapshot,   //
+    &kSpillover,  //
+    &kStripe,     //
+    &kThin,       //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {
