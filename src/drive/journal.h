@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Journal: state of a service that survives crashes. The state itself is the owner's, in memory;
+// the journal keeps the changes to it, in an area of the drive below.
+//
+//   journal->add(change);                      // the owner has made the same change in memory
+//   Result<void> done = co_await journal->commit(token);    // it survives a crash
+//
+// Records are replayed in the order of add(). What is added while a write is on its way goes
+// together into the next. A record is there wholly or not at all, and never without those before
+// it: changes that belong together are one record.
+//
+// The area has two halves. A half begins with a checkpoint, the whole state as records, and goes on
+// with changes; when it is full, the next checkpoint begins the other one, which counts once its
+// last block is durable. Blocks name their owner, their generation and the block before them
+// (journal_format.h): a torn tail is cut, remains of older writes are never taken for new ones, and
+// a hole in what was durable is kCorrupt instead of an old state. (One in a checkpoint that nothing
+// followed yet looks like a crash while it was written: the state before it counts.)
+//
+// Order with data. A drive with a volatile cache may lose data that was written below before the
+// record that points to it. A record added with `Needs::kData` becomes durable only after a flush
+// of the drive below that began after add(): write the data, then add. In the other direction,
+// space that a record gives up must not be used again before the record is durable: add() returns
+// its number, durable() says up to which they are (Space::give_after in space.h).
+//
+// A write that fails fails every commit() that waits for it. Nothing is lost: the next commit
+// writes a checkpoint of the state as it is then, with all that was added.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "drive/drive.h"
+#include "drive/journal_format.h"
+#include "env/env.h"
+#include "task/gate.h"
+#include "task/operation.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+// Whose state it is.
+class JournalOwner {
+ public:
+  // One record, of a checkpoint or a change, oldest first. It comes from a drive: check it. An
+  // error refuses the journal.
+  virtual Result<void> replay(Bytes record) = 0;
+  // The state as it is now, as records from which replay() makes it again.
+  virtual void save(JournalRecords& records) const = 0;
+
+ protected:
+  ~JournalOwner() = default;
+};
+
+struct JournalArea {
+  uint64_t first = 0;
+  uint64_t blocks = 0;
+};
+
+class Journal {
+ public:
+  // An area for a state of at most so many records of that size, whose checkpoints are rare.
+  static uint64_t blocks_for(uint64_t records, size_t record_size, uint32_t block_size);
+
+  // Begins a new journal with the owner's state, durably: before the label that names `id` is
+  // written. The drive and the owner outlive the journal. kInvalid: the area cannot hold the state.
+  static task::Task<Result<std::unique_ptr<Journal>>> create(env::Env& env, Drive& drive,
+                                                             JournalArea area, JournalId id,
+                                                             JournalOwner& owner);
+  // Replays what there is and writes nothing. kCorrupt: no journal of that id, or a damaged one;
+  // errors of replay() and of the drive.
+  static task::Task<Result<std::unique_ptr<Journal>>> open(env::Env& env, Drive& drive,
+                                                           JournalArea area, JournalId id,
+                                                           JournalOwner& owner);
+  ~Journal() = default;
+
+  enum class Needs : uint8_t { kNothing, kData };
+  // The number of the record. It becomes durable by a later commit(), sync(), close(), or when many
+  // wait. Never fails.
+  uint64_t add(Bytes record, Needs needs);
+  template <class T>
+  uint64_t add(const T& record, Needs needs) {
+    static_assert(std::has_unique_object_representations_v<T>, "no bytes of chance on a drive");
+    return add(Bytes(reinterpret_cast<const std::byte*>(&record), sizeof record), needs);
+  }
+  // All records up to this number survive a crash.
+  uint64_t durable() const { return durable_; }
+  uint64_t added() const { return added_; }
+
+  class Commit final : public task::Operation<void>, public ListHook<Journal> {
+   public:
+    Commit(Journal& journal, uint64_t number, task::CancelToken token)
+        : Operation(token), journal_(journal), number_(number) {}
+
+   private:
+    friend class Journal;
+    void start() override;
+    void cancel() override {
+      ListHook<Journal>::unlink();
+      complete(cancelled());
+    }
+    Journal& journal_;
+    uint64_t number_;
+  };
+  // Done when everything added so far is durable: at once when it is. Whoever stops waiting does
+  // not stop the records.
+  Commit commit(task::CancelToken token = {}) { return {*this, added_, token}; }
+  // The same, and everything that was written to the drive below before is durable too: what a
+  // service does for a flush.
+  Commit sync(task::CancelToken token = {});
+  // add() and commit().
+  Commit append(Bytes record, Needs needs, task::CancelToken token = {}) {
+    add(record, needs);
+    return commit(token);
+  }
+
+  // Commits what was added; then it can be destroyed. Once, before the drive is closed.
+  task::Task<void> close();
+
+  uint64_t generation() const { return generation_; }
+
+ private:
+  struct Half;
+  Journal(env::Env& env, Drive& drive, JournalArea area, JournalId id, JournalOwner& owner,
+          Buffer memory);
+  static Result<std::unique_ptr<Journal>> make(env::Env& env, Drive& drive, JournalArea area,
+                                               JournalId id, JournalOwner& owner);
+
+  uint64_t half_blocks() const { return area_.blocks / 2; }
+  uint64_t first_of(uint64_t generation) const {
+    return area_.first + generation % 2 * half_blocks();
+  }
+  uint32_t block_size() const { return drive_.geometry().block_size; }
+
+  // Reading (journal_replay.cc).
+  task::Task<Result<void>> read_all();
+  task::Task<Result<void>> scan(Half& half);
+  task::Task<Result<void>> replay(const Half& chosen);
+  task::Task<Result<uint64_t>> read_blocks(uint64_t half, uint64_t index);
+
+  // Writing.
+  struct Batch {
+    JournalRecords records;
+    bool is_checkpoint = false;
+    bool needs_flush = false;
+    uint64_t number = 0;
+  };
+  void wake_writer();
+  bool has_work() const;
+  task::Task<void> write_batches();
+  Batch take_batch();
+  task::Task<Result<void>> write(const Batch& batch);
+  task::Task<Result<void>> write_blocks(uint64_t generation, Bytes records, bool is_checkpoint);
+  void settle(uint64_t number, const Result<void>& done);
+
+  env::Env& env_;
+  Drive& drive_;
+  const JournalArea area_;
+  const JournalId id_;
+  JournalOwner& owner_;
+  Buffer memory_;
+
+  uint64_t generation_ = 0;  // of the half that counts; 0: none yet
+  uint64_t next_ = 0;        // the index in it that is written next
+  uint64_t tag_ = 0;         // of the block before
+  bool must_checkpoint_ = true;
+
+  JournalRecords waiting_;
+  bool needs_flush_ = false;  // before what waits
+  uint64_t added_ = 0;
+  uint64_t durable_ = 0;
+  List<Commit, Journal> commits_;
+  bool writer_runs_ = false;
+  task::Gate gate_;
+};
+
+}  // namespace cairn::drive

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/units.h"
+
+#include "base/check.h"
+
+namespace cairn::drive {
+
+task::Task<Result<uint64_t>> Units::take(Journal& journal, task::CancelToken token) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
+    const bool some_come_back = space_.on_their_way() > 0 || turn_.available() == 0;
+    if (!some_come_back) break;
+    const Result<void> done = co_await journal.commit(token);
+    if (!done) co_return fail(done.error());
+    co_await return_all(journal);
+  }
+  if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
+  co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
+}
+
+void Units::return_some(Journal& journal) {
+  if (space_.on_their_way() > 0 && turn_.available() > 0) gate_.spawn(return_all(journal));
+}
+
+task::Task<void> Units::return_all(Journal& journal) {
+  const Result<void> mine = co_await turn_.acquire();
+  CHECK(mine.has_value());
+  const task::Units turn(turn_, 1);
+  std::optional<uint64_t> first = space_.come_back(journal.durable());
+  while (first) {
+    uint64_t count = 1;
+    std::optional<uint64_t> next = space_.come_back(journal.durable());
+    for (; next && *next == *first + count; next = space_.come_back(journal.durable())) ++count;
+    // It is free though the drive below may keep it: nobody relies on what a free unit holds.
+    [[maybe_unused]] const Result<void> done =
+        co_await drive_.discard(Lba(block_of(*first)), count * options_.blocks);
+    for (uint64_t i = 0; i < count; ++i) {
+      const Result<void> given = space_.give(*first + i);
+      CHECK(given.has_value());
+    }
+    first = next;
+  }
+}
+
+}  // namespace cairn::drive

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units: the places of chunks on one drive, taken and returned in the order a journal demands.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "drive/drive.h"
+#include "drive/journal.h"
+#include "drive/space.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+// A unit that is given up is discarded on the drive below once the record that says so is durable,
+// and is free after that.
+class Units {
+ public:
+  struct Options {
+    uint64_t first = 0;   // block of unit 0
+    uint64_t blocks = 0;  // of a unit
+    uint64_t count = 0;
+  };
+  Units(Drive& drive, const Options& options)
+      : drive_(drive), options_(options), space_(options.count) {}
+
+  Drive& drive() { return drive_; }
+  Space& space() { return space_; }
+  const Space& space() const { return space_; }
+  uint64_t block_of(uint64_t unit) const { return options_.first + unit * options_.blocks; }
+
+  // A unit for the caller. When none is free but some are on their way back, it commits the journal
+  // and waits for them. kNoSpace: all are in use.
+  task::Task<Result<uint64_t>> take(Journal& journal, task::CancelToken token);
+  // Returns in the background what can be by now.
+  void return_some(Journal& journal);
+  task::Task<void> close() { return gate_.close(); }
+
+ private:
+  task::Task<void> return_all(Journal& journal);
+
+  Drive& drive_;
+  const Options options_;
+  Space space_;
+  task::Semaphore turn_{1};  // who returns units
+  task::Gate gate_;
+};
+
+}  // namespace cairn::drive
