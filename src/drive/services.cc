@@ -11,7 +11,9 @@
 
 #include "base/check.h"
 #include "drive/checksum.h"
+#include "drive/compress.h"
 #include "drive/concat.h"
+#include "drive/dedup.h"
 #include "drive/encrypt.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
@@ -27,7 +29,9 @@ namespace {
 
 constexpr const Service* kServices[] = {
     &kChecksum,  //
+    &kCompress,  //
     &kConcat,    //
+    &kDedup,     //
     &kEncrypt,   //
     &kLimit,     //
     &kMirror,    //
