@@ -13,7 +13,9 @@
 #include "drive/atomic.h"
 #include "drive/cache.h"
 #include "drive/checksum.h"
+#include "drive/compress.h"
 #include "drive/concat.h"
+#include "drive/dedup.h"
 #include "drive/encrypt.h"
 #include "drive/limit.h"
 #include "drive/mirror.h"
@@ -34,7 +36,9 @@ constexpr const Service* kServices[] = {
     &kAtomic,    //
     &kCache,     //
     &kChecksum,  //
+    &kCompress,  //
     &kConcat,    //
+    &kDedup,     //
     &kEncrypt,   //
     &kLimit,     //
     &kMirror,    //

@@ -10,12 +10,17 @@ task::Task<Result<uint64_t>> Units::take(Journal& journal, task::CancelToken tok
     if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
     const bool some_come_back = space_.on_their_way() > 0 || turn_.available() == 0;
     if (!some_come_back) break;
-    const Result<void> done = co_await journal.commit(token);
+    const Result<void> done = co_await bring_back(journal, token);
     if (!done) co_return fail(done.error());
-    co_await return_now(journal);
   }
   if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
   co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
+}
+
+task::Task<Result<void>> Units::bring_back(Journal& journal, task::CancelToken token) {
+  Result<void> done = co_await journal.commit(token);
+  if (done) co_await return_now(journal);
+  co_return done;
 }
 
 void Units::return_some(Journal& journal) {

@@ -38,6 +38,8 @@ class Units {
   // A unit for the caller. When none is free but some are on their way back, it commits the journal
   // and waits for them. kNoSpace: all are in use.
   task::Task<Result<uint64_t>> take(Journal& journal, task::CancelToken token);
+  // Units that are on their way back are free when it is done; it commits the journal for them.
+  task::Task<Result<void>> bring_back(Journal& journal, task::CancelToken token);
   // Returns in the background what can be by now.
   void return_some(Journal& journal);
   // The same, done when it is.
