@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drive/drive.h"
+#include "drive/live_stack.h"
 #include "drive/stack.h"
 #include "env/env.h"
 #include "stack/block_model.h"
@@ -44,6 +45,10 @@ class StackLoad {
   uint64_t finished() const { return finished_; }
   // Told of the drive while it is open; null when it closes.
   std::function<void(drive::Drive*)> on_open;
+  // The same, for those who change it.
+  std::function<void(drive::LiveStack*)> on_live;
+  // What the next life opens.
+  void open_next(std::string stack) { options_.stack = std::move(stack); }
 
  private:
   struct Range {
