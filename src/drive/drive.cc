@@ -57,6 +57,15 @@ Bytes Drive::lend(Lba lba, uint64_t blocks) const {
 }
 Bytes Drive::lend_now(Lba, uint64_t) const { return {}; }
 
+bool Drive::hand_on(DriveOp& op, Drive& to, Relay& relay, Time now) {
+  if (op.relay_ != nullptr) return false;
+  op.drive_ = &to;
+  op.relay_ = &relay;
+  op.handed_on_ = now;
+  to.start(op);
+  return true;
+}
+
 Extent Drive::extent_at(Lba, uint64_t most) const { return {.blocks = most}; }
 
 task::Task<std::expected<std::string, std::string>> Drive::tell(std::vector<std::string>) {

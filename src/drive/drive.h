@@ -11,18 +11,31 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/list.h"
+#include "base/units.h"
 #include "task/operation.h"
 #include "task/task.h"
 
 namespace cairn::drive {
 
 class Drive;
+class DriveOp;
+
+// Who handed an operation on to another drive, and is told when that one completes it. The
+// operation may be gone as soon as this returns.
+class Relay {
+ public:
+  virtual void relayed(DriveOp& op, const Result<void>& done) = 0;
+
+ protected:
+  ~Relay() = default;
+};
 
 // What a drive is. Fixed while it is open, except blocks, which resize() changes.
 struct Geometry {
@@ -87,14 +100,23 @@ class DriveOp final : public task::Operation<void>, public ListHook<DriveOp> {
   std::span<const MutableBytes> second() const { return second_; }
   using Operation::cancelled;
   using Operation::token;
+  void complete(const Result<void>& done) {
+    if (relay_ != nullptr) std::exchange(relay_, nullptr)->relayed(*this, done);
+    Operation::complete(done);
+  }
+  // When it was handed on; only for the one who did.
+  Time handed_on() const { return handed_on_; }
 
   static constexpr size_t kScratchSize = 64;
   alignas(8) std::byte scratch[kScratchSize];
 
  private:
+  friend class Drive;
   void start() override;
   void cancel() override;
   Drive* drive_;
+  Relay* relay_ = nullptr;
+  Time handed_on_;
   MutableBytes piece_;
   std::span<const MutableBytes> data_;
   std::span<const MutableBytes> second_;
@@ -180,6 +202,11 @@ class Drive {
   virtual bool run_now(const Request& request, std::span<const MutableBytes> data,
                        Result<void>& done);
   virtual Bytes lend_now(Lba lba, uint64_t blocks) const;
+
+  // For drives that stand before another and change nothing: `to` gets the operation itself, hook
+  // and scratch room included, and answers for it from here on. It has passed check() of `to`.
+  // False, and nothing is done, when another relay is to be told of this operation already.
+  static bool hand_on(DriveOp& op, Drive& to, Relay& relay, Time now);
 
  private:
   static MutableBytes writable(Bytes bytes) {

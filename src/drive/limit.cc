@@ -103,6 +103,7 @@ constexpr ServiceOption kOptions[] = {
 constexpr Service kLimit{.name = "limit",
                          .what = "at most so many requests and bytes per second",
                          .example = "limit({}, iops=5000, bytes=200M)",
+                         .is_filter = true,
                          .options = kOptions,
                          .open = open_limit};
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "drive/joint.h"
 #include "drive/layout.h"
 #include "drive/mirror.h"
 #include "drive/mirror_drive.h"
@@ -293,7 +294,7 @@ task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
 }
 
 std::optional<MirrorStatus> mirror_status(const Drive& drive) {
-  const auto* mirror = dynamic_cast<const MirrorDrive*>(&drive);
+  const auto* mirror = dynamic_cast<const MirrorDrive*>(&without_joint(drive));
   if (mirror == nullptr) return std::nullopt;
   return mirror->status();
 }

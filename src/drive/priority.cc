@@ -112,6 +112,7 @@ constexpr ServiceOption kOptions[] = {
 constexpr Service kPriority{.name = "priority",
                             .what = "interactive requests before batch ones",
                             .example = "priority({}, floor=10)",
+                            .is_filter = true,
                             .options = kOptions,
                             .open = open_priority};
 

@@ -78,6 +78,7 @@ struct Service {
   size_t below_min = 1;
   size_t below_max = 1;
   bool survives_loss = false;  // opens though some of the drives below cannot be
+  bool is_filter = false;      // block n is block n of the one drive below; it keeps nothing
   std::span<const ServiceOption> options;
   // Takes the drives out of `below` on success; on failure the caller closes those left there, and
   // nothing was written to them. The service closes what it took.

@@ -62,7 +62,9 @@ bool StackLoad::goes_on(env::Env& env) const {
 task::Task<void> StackLoad::live(env::Env& env) {
   drive::LeavesWithFiles sources(options_.files);
   drive::Leaves& leaves = options_.leaves != nullptr ? *options_.leaves : sources;
-  drive::Opened opened = co_await drive::open_stack(env, options_.stack, leaves);
+  std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(options_.stack);
+  drive::LiveOpened opened = std::unexpected(stack ? drive::StackError() : stack.error());
+  if (stack) opened = co_await drive::open_live_stack(env, *stack, leaves);
   if (!opened) {
     if (!env.stop_token().requested()) {
       wrong(fmt::format("it does not open: {}", opened.error().text));
@@ -71,6 +73,7 @@ task::Task<void> StackLoad::live(env::Env& env) {
   }
   drive::Drive& drive = **opened;
   if (on_open) on_open(&drive);
+  if (on_live) on_live(opened->get());
   const size_t blocks = drive.geometry().blocks;
   if (model_.empty()) model_.emplace_back(blocks);
   if (model_[0].size() != blocks) wrong("its size has changed");
@@ -81,6 +84,7 @@ task::Task<void> StackLoad::live(env::Env& env) {
   for (size_t i = 0; i < options_.workers; ++i) workers.push_back(work(env, drive));
   co_await task::when_all(std::move(workers));
   if (on_open) on_open(nullptr);
+  if (on_live) on_live(nullptr);
   co_await drive.close();
   if (!env.stop_token().requested()) ++finished_;
 }

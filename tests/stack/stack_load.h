@@ -11,6 +11,7 @@
 
 #include "drive/drive.h"
 #include "drive/files_testing.h"
+#include "drive/live_stack.h"
 #include "drive/stack.h"
 #include "env/env.h"
 #include "stack/block_model.h"
@@ -50,6 +51,10 @@ class StackLoad {
   uint64_t finished() const { return finished_; }
   // Told of the drive while it is open; null when it closes.
   std::function<void(drive::Drive*)> on_open;
+  // The same, for those who change it.
+  std::function<void(drive::LiveStack*)> on_live;
+  // What the next life opens.
+  void open_next(std::string stack) { options_.stack = std::move(stack); }
 
  private:
   struct Range {

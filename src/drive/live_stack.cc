@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/live_stack.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "drive/services.h"
+#include "drive/stack_edit.h"
+#include "drive/stack_nodes.h"
+
+namespace cairn::drive {
+
+namespace {
+
+LayerInfo info_of(StackNode& node, std::string path, Time now) {
+  LayerInfo info{.path = std::move(path),
+                 .name = node.text.name,
+                 .is_leaf = node.text.is_leaf,
+                 .options = node.text.options,
+                 .problem = node.problem};
+  if (node.open.drive != nullptr) {
+    info.geometry = node.open.drive->geometry();
+    info.figures = node.open.figures.at(now);
+    for (const Fact& fact : node.open.drive->facts()) {
+      info.facts.emplace_back(std::string(fact.name), fact.value);
+    }
+  }
+  for (size_t i = 0; i < node.below.size(); ++i) {
+    info.below.push_back(info_of(*node.below[i], fmt::format("{}.{}", info.path, i), now));
+  }
+  return info;
+}
+
+struct Found {
+  StackNode* node = nullptr;
+  std::string path;
+};
+
+// Every layer that is meant, with its path.
+void collect(StackNode& node, std::string path, std::string_view meant, std::vector<Found>& found) {
+  if (path == meant || node.text.name == meant) found.push_back({&node, path});
+  for (size_t i = 0; i < node.below.size(); ++i) {
+    collect(*node.below[i], fmt::format("{}.{}", path, i), meant, found);
+  }
+}
+
+}  // namespace
+
+LiveStack::LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<StackNode> root)
+    : Joint(env, root->open), env_(env), leaves_(leaves), root_(std::move(root)) {}
+
+task::Task<LayerInfo> LiveStack::layers() {
+  const Result<void> turn = co_await layers_.acquire();
+  const task::Units units(layers_, turn ? 1 : 0);
+  if (root_ == nullptr) co_return LayerInfo{.problem = "the stack is closed"};
+  co_return info_of(*root_, "0", env_.now());
+}
+
+StackNode* LiveStack::find(std::string_view layer, std::string& problem) {
+  std::vector<Found> found;
+  collect(*root_, "0", layer, found);
+  if (found.size() == 1) return found[0].node;
+  if (found.empty()) {
+    problem = fmt::format(
+        "there is no layer '{}': name one by its service, or by its path, 0 for "
+        "the one on top and 0.1 for the second below that",
+        layer);
+    return nullptr;
+  }
+  problem = fmt::format("{} layers are called '{}': name one by its path,", found.size(), layer);
+  for (const Found& one : found) problem += fmt::format(" {}", one.path);
+  return nullptr;
+}
+
+task::Task<LiveStack::Told> LiveStack::tell(std::string layer, std::vector<std::string> words) {
+  const Result<void> turn = co_await turn_.acquire();
+  const task::Units units(turn_, turn ? 1 : 0);
+  std::string problem = "the stack is closed";
+  StackNode* node = root_ == nullptr ? nullptr : find(layer, problem);
+  if (node == nullptr) co_return std::unexpected(std::move(problem));
+  if (node->open.drive == nullptr) {
+    co_return std::unexpected(fmt::format("the layer is not there: {}", node->problem));
+  }
+  Told told = co_await node->open.drive->tell(std::move(words));
+  co_return told;
+}
+
+Result<std::unique_ptr<Drive>> LiveStack::open_view(std::string_view name) {
+  Result<std::unique_ptr<Drive>> view = Joint::open_view(name);
+  StackNode* node = root_.get();
+  while (!view && view.error() == Errc::kNotFound && !node->text.is_leaf &&
+         find_service(node->text.name)->is_filter) {
+    node = node->below[0].get();
+    if (node->open.joint == nullptr) break;
+    view = node->open.joint->open_view(name);
+  }
+  return view;
+}
+
+task::Task<LiveStack::Edited> LiveStack::edit(Stack stack, task::CancelToken token) {
+  if (auto checked = check_stack(stack); !checked) co_return std::unexpected(checked.error());
+  const Result<void> turn = co_await turn_.acquire(1, token);
+  if (!turn) co_return std::unexpected(StackError{0, turn.error().text()});
+  const task::Units units(turn_, 1);
+  StackEdit change(*this, std::move(stack));
+  Edited edited = co_await change.run(token);
+  co_return edited;
+}
+
+task::Task<LiveStack::Edited> LiveStack::edit(std::string text, task::CancelToken token) {
+  std::expected<Stack, StackError> stack = Stack::parse(text);
+  if (!stack) co_return std::unexpected(stack.error());
+  Edited edited = co_await edit(std::move(*stack), token);
+  co_return edited;
+}
+
+task::Task<void> LiveStack::close() {
+  const Result<void> turn = co_await turn_.acquire();
+  const Result<void> tree = co_await layers_.acquire();
+  CHECK(turn && tree, "nobody ends this wait");
+  const task::Units turn_units(turn_, 1);
+  const task::Units tree_units(layers_, 1);
+  const Result<void> held = co_await hold({});
+  CHECK(held, "nobody ends this wait");
+  lead_to(nullptr);
+  StackOpener closer(env_, leaves_);
+  closer.have = std::move(retired_);
+  closer.have.push_back(std::move(root_));
+  co_await closer.close_rest(nullptr);
+  release();
+}
+
+task::Task<LiveOpened> open_live_stack(env::Env& env, Stack stack, Leaves& leaves) {
+  if (auto checked = check_stack(stack); !checked) co_return std::unexpected(checked.error());
+  StackOpener opener(env, leaves);
+  StackOpener::Node root = co_await opener.open(stack);
+  if (root) co_return std::make_unique<LiveStack>(env, leaves, std::move(*root));
+  co_await opener.close_rest(nullptr);
+  co_return std::unexpected(root.error());
+}
+
+}  // namespace cairn::drive

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// StackEdit: one change of a live stack, from the difference to the exchange of layers. Internal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drive/live_stack.h"
+#include "drive/stack_nodes.h"
+#include "task/cancel.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+class StackEdit {
+ public:
+  StackEdit(LiveStack& live, Stack wanted) : live_(live), wanted_(std::move(wanted)) {}
+
+  // Once, by whoever has the stack's turn.
+  task::Task<LiveStack::Edited> run(task::CancelToken token);
+
+ private:
+  struct Sample {
+    uint64_t block = 0;
+    std::vector<std::byte> bytes;
+  };
+  // A place where one subtree is exchanged for another, below a joint that stays. No layer moves
+  // from one such place to another: where there are several, each differs by filters alone.
+  struct Change {
+    StackOpener opener;
+    std::unique_ptr<StackNode>* slot;
+    Joint* joint;
+    const Stack* wanted;
+    Stack before;
+    Geometry shape;
+    std::vector<Sample> samples;
+    std::unique_ptr<StackNode> opened;
+  };
+
+  void find_changes(std::unique_ptr<StackNode>& slot, Joint& joint, const Stack& wanted);
+  task::Task<LiveStack::Edited> open_new_leaves();
+  task::Task<LiveStack::Edited> hold_all(task::CancelToken token);
+  task::Task<LiveStack::Edited> exchange();
+  task::Task<LiveStack::Edited> look_at(Change& change);
+  LiveStack::Edited keep_what_stays();
+  task::Task<void> take_old_apart();
+  task::Task<LiveStack::Edited> open_new();
+  task::Task<LiveStack::Edited> check_new(Change& change);
+  task::Task<void> open_old_again();
+
+  LiveStack& live_;
+  const Stack wanted_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace cairn::drive

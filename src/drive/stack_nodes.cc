@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/stack_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "drive/services.h"
+#include "task/when_all.h"
+
+namespace cairn::drive {
+
+namespace {
+
+// What the options of a layer that name files get with them.
+std::expected<void, StackError> read_files(const Stack& layer, const Service& service,
+                                           ServiceParts& parts) {
+  for (const ServiceOption& option : service.options) {
+    if (option.kind != ServiceOption::Kind::kFile) continue;
+    const std::string& path = parts.options.text(option.key);
+    if (path == kNoFile) continue;
+    std::expected<FileContent, std::string> content = parts.files.read_file(path);
+    if (content) {
+      parts.contents.emplace(option.key, *content);
+      continue;
+    }
+    const auto given = std::ranges::find(layer.options, option.key, &Stack::Option::key);
+    const size_t place = given == layer.options.end() ? layer.place : given->place;
+    return std::unexpected(StackError{place, std::move(content.error())});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<StackNode> StackOpener::take(const Stack& stack) {
+  const auto at = std::ranges::find_if(have, [&](const auto& one) { return one->text == stack; });
+  if (at == have.end()) return nullptr;
+  std::unique_ptr<StackNode> node = std::move(*at);
+  have.erase(at);
+  return node;
+}
+
+task::Task<StackOpener::Node> StackOpener::open(const Stack& stack) {
+  if (std::unique_ptr<StackNode> node = take(stack)) co_return node;
+  if (stack.is_leaf) {
+    Node leaf = co_await open_leaf(stack);
+    co_return leaf;
+  }
+  Node service = co_await open_service(stack);
+  co_return service;
+}
+
+task::Task<StackOpener::Node> StackOpener::open_leaf(const Stack& stack) {
+  if (const auto before = failed_.find(stack.name); before != failed_.end()) {
+    co_return std::unexpected(StackError{stack.place, before->second});
+  }
+  Leaves::Leaf leaf = co_await leaves_.open(env_, stack.name);
+  if (!leaf) co_return std::unexpected(StackError{stack.place, std::move(leaf.error())});
+  auto node = std::make_unique<StackNode>();
+  node->text = stack;
+  node->open.drive = std::move(*leaf);
+  co_return node;
+}
+
+task::Task<StackOpener::Node> StackOpener::open_service(const Stack& stack) {
+  const Service& service = *find_service(stack.name);
+  std::vector<task::Task<Node>> opening;
+  for (const Stack& below : stack.below) opening.push_back(open(below));
+  std::vector<Node> opened = co_await task::when_all(std::move(opening));
+
+  auto node = std::make_unique<StackNode>();
+  node->text = stack;
+  const StackError* lost = nullptr;
+  std::vector<std::unique_ptr<Drive>> joints;
+  for (size_t i = 0; i < opened.size(); ++i) {
+    if (opened[i]) {
+      node->below.push_back(std::move(*opened[i]));
+      joints.push_back(std::make_unique<Joint>(env_, node->below.back()->open));
+      continue;
+    }
+    if (lost == nullptr) lost = &opened[i].error();
+    auto missing = std::make_unique<StackNode>();
+    missing->text = stack.below[i];
+    missing->problem = opened[i].error().text;
+    node->below.push_back(std::move(missing));
+    joints.push_back(nullptr);
+  }
+  StackError failed;
+  if (lost != nullptr && !service.survives_loss) {
+    failed = *lost;
+  } else {
+    ServiceParts parts{.env = env_,
+                       .below = joints,
+                       .options = *read_options(stack),
+                       .contents = {},
+                       .files = leaves_};
+    if (auto read = read_files(stack, service, parts); !read) {
+      failed = std::move(read.error());
+    } else {
+      Result<std::unique_ptr<Drive>> drive = co_await service.open(std::move(parts));
+      if (drive) {
+        node->open.drive = std::move(*drive);
+        co_return node;
+      }
+      failed = {stack.place,
+                fmt::format("{} cannot be opened: {}", stack.name, drive.error().text())};
+      if (lost != nullptr) failed.text += fmt::format("; below it: {}", lost->text);
+    }
+  }
+  joints.clear();
+  co_await take_apart(std::move(node));
+  co_return std::unexpected(std::move(failed));
+}
+
+task::Task<void> StackOpener::take_apart(std::unique_ptr<StackNode> node) {
+  if (node->is_kept || (node->text.is_leaf && node->open.drive != nullptr)) {
+    have.push_back(std::move(node));
+    co_return;
+  }
+  if (node->open.drive != nullptr) {
+    co_await node->open.drive->close();
+    node->open.drive.reset();
+  }
+  for (std::unique_ptr<StackNode>& below : node->below) co_await take_apart(std::move(below));
+}
+
+task::Task<void> StackOpener::close_rest(StackNodes* retired) {
+  StackNodes rest = std::move(have);
+  have.clear();
+  while (!rest.empty()) {
+    std::unique_ptr<StackNode> node = std::move(rest.back());
+    rest.pop_back();
+    if (node->open.has_lent && retired != nullptr) {
+      retired->push_back(std::move(node));
+      continue;
+    }
+    if (node->open.drive != nullptr) {
+      co_await node->open.drive->close();
+      node->open.drive.reset();
+    }
+    for (std::unique_ptr<StackNode>& below : node->below) rest.push_back(std::move(below));
+  }
+}
+
+void StackOpener::list_missing(const Stack& stack, bool may_fail,
+                               std::map<std::string, size_t>& counted,
+                               std::vector<std::pair<const Stack*, bool>>& missing) const {
+  if (stack.is_leaf) {
+    size_t& left = counted[stack.name];
+    if (left > 0) {
+      --left;
+    } else {
+      missing.emplace_back(&stack, may_fail);
+    }
+    return;
+  }
+  const bool survives = find_service(stack.name)->survives_loss;
+  for (const Stack& below : stack.below) {
+    list_missing(below, may_fail || survives, counted, missing);
+  }
+}
+
+task::Task<std::expected<void, StackError>> StackOpener::open_leaves(
+    const Stack& stack, std::map<std::string, size_t>& counted) {
+  std::vector<std::pair<const Stack*, bool>> missing;
+  list_missing(stack, false, counted, missing);
+  std::vector<task::Task<Node>> opening;
+  for (const auto& [leaf, may_fail] : missing) opening.push_back(open_leaf(*leaf));
+  std::vector<Node> opened = co_await task::when_all(std::move(opening));
+  std::expected<void, StackError> outcome;
+  for (size_t i = 0; i < opened.size(); ++i) {
+    if (opened[i]) {
+      have.push_back(std::move(*opened[i]));
+    } else if (missing[i].second) {
+      failed_[missing[i].first->name] = opened[i].error().text;
+    } else if (outcome) {
+      outcome = std::unexpected(opened[i].error());
+    }
+  }
+  co_return outcome;
+}
+
+}  // namespace cairn::drive

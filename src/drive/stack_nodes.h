@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening the layers of a stack and taking them apart again, a layer at a time. Internal.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drive/live_stack.h"
+#include "drive/stack.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+// Opens layers; those it has already, by their text, are taken as they are.
+class StackOpener {
+ public:
+  StackOpener(env::Env& env, Leaves& leaves) : env_(env), leaves_(leaves) {}
+
+  using Node = std::expected<std::unique_ptr<StackNode>, StackError>;
+  // On failure whatever was opened is in `have`, services that had come taken apart.
+  task::Task<Node> open(const Stack& stack);
+  // Opens the leaves of a stack, side by side, but for so many of each text as are open elsewhere;
+  // they are in `have` then. Of those under a service that survives their loss the failure is
+  // remembered, and not tried again.
+  task::Task<std::expected<void, StackError>> open_leaves(const Stack& stack,
+                                                          std::map<std::string, size_t>& elsewhere);
+
+  // Closes the service and those below it, down to what is kept: that goes to `have`, leaves too.
+  task::Task<void> take_apart(std::unique_ptr<StackNode> node);
+  // Closes all of `have` with everything below; leaves whose memory was lent go to `retired`, if it
+  // is not null.
+  task::Task<void> close_rest(StackNodes* retired);
+
+  StackNodes have;
+
+ private:
+  std::unique_ptr<StackNode> take(const Stack& stack);
+  task::Task<Node> open_leaf(const Stack& stack);
+  task::Task<Node> open_service(const Stack& stack);
+  void list_missing(const Stack& stack, bool may_fail, std::map<std::string, size_t>& counted,
+                    std::vector<std::pair<const Stack*, bool>>& missing) const;
+
+  env::Env& env_;
+  Leaves& leaves_;
+  std::map<std::string, std::string> failed_;  // leaves, and why
+};
+
+}  // namespace cairn::drive
