@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """nginx with WebDAV, run by a test for itself: its own configuration, folder and port."""
 
+import grp
 import os
 import pathlib
+import pwd
 import shutil
 import socket
 import subprocess
 
 CONFIGURATION = """
+user {user} {group};
 daemon off;
 worker_processes 1;
 pid {folder}/nginx.pid;
@@ -54,7 +57,8 @@ class Nginx:
             self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             configuration = self.folder / "nginx.conf"
             configuration.write_text(CONFIGURATION.format(
-                folder=self.folder, port=listener.getsockname()[1]))
+                folder=self.folder, port=listener.getsockname()[1],
+                user=pwd.getpwuid(os.getuid()).pw_name, group=grp.getgrgid(os.getgid()).gr_name))
             process = subprocess.Popen(
                 [find_nginx(), "-c", configuration, "-p", self.folder,
                  "-e", self.folder / "error.log"],
@@ -69,11 +73,8 @@ class Nginx:
         process.wait(timeout=30)
 
     def make_folder(self, path):
-        """One that clients may fill: nginx may run as another user than the test."""
-        folder = self.folder / "served" / path
-        folder.mkdir(parents=True)
-        for each in (folder, folder.parent, self.folder):
-            os.chmod(each, 0o777)
+        """One that clients may fill, if the configuration lets them."""
+        (self.folder / "served" / path).mkdir(parents=True)
 
     def objects(self, path="v"):
         return sorted(each.name for each in (self.folder / "served" / path).rglob("*"))
