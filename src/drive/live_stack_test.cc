@@ -173,6 +173,28 @@ task::Task<void> bad_edits(env::Env& env) {
 
 TEST(LiveStack, BadEditsAreRefusedAndTheOldStackGoesOn) { run_in_sim(bad_edits); }
 
+task::Task<void> refused_untouched(env::Env& env) {
+  SourceLeaves leaves;
+  auto live = co_await open_live(env, "slice(file:a,size=1M)", leaves);
+  CO_ASSERT_TRUE(live != nullptr);
+  co_await write_blocks(*live, 200, 5, 1);  // where a mirror keeps its label nothing is written
+  const std::string why = co_await why_no_edit(*live, "mirror(file:a,size=1M, file:b,size=1M)");
+  EXPECT_NE(why.find("its size would change from 256 to 240 blocks"), std::string::npos) << why;
+  for (uint64_t block = 0; block < 256; ++block) {
+    const int byte = co_await first_byte(*live, block);
+    EXPECT_EQ(byte, block == 200 ? 5 : 0) << block;
+  }
+  co_await live->close();
+  live.reset();
+  auto mirror = co_await open_live(env, "slice(file:b)", leaves);
+  CO_ASSERT_TRUE(mirror != nullptr);
+  const int byte = co_await first_byte(*mirror, 0);
+  EXPECT_EQ(byte, 0) << "nor is the new drive written to";
+  co_await mirror->close();
+}
+
+TEST(LiveStack, AnEditThatIsRefusedHasWrittenNothing) { run_in_sim(refused_untouched); }
+
 task::Task<void> waits(Drive& drive, uint64_t block, task::CancelToken token, Result<void>& done,
                        bool& ended) {
   std::vector<std::byte> data(4096);

@@ -16,7 +16,7 @@ task::Task<Leaves::Leaf> SourceLeaves::open(env::Env& env, std::string text) {
   if (!source) co_return std::unexpected(fmt::format("{}: {}", text, source.error().text()));
   Result<std::unique_ptr<Drive>> drive = (*source)->open(env);
   if (!drive) co_return std::unexpected(fmt::format("{}: {}", text, drive.error().text()));
-  sources_.push_back(std::move(*source));
+  sources_[drive->get()] = std::move(*source);
   co_return std::move(*drive);
 }
 

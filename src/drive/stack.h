@@ -7,10 +7,10 @@
 
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "drive/drive.h"
 #include "drive/files.h"
@@ -28,6 +28,8 @@ class Leaves : public Files {
   // A drive on `env`'s core, or why there is none, as a sentence.
   using Leaf = std::expected<std::unique_ptr<Drive>, std::string>;
   virtual task::Task<Leaf> open(env::Env& env, std::string text) = 0;
+  // A drive of these was closed and destroyed before all the others: its medium can go.
+  virtual void gone(const Drive* drive) { (void)drive; }
 
  protected:
   ~Leaves() = default;
@@ -40,12 +42,13 @@ class SourceLeaves : public Leaves {
   // `parse` fills in the profiles of modelled drives.
   explicit SourceLeaves(Parse parse = Spec::parse) : parse_(std::move(parse)) {}
   task::Task<Leaf> open(env::Env& env, std::string text) override;
+  void gone(const Drive* drive) override { sources_.erase(drive); }
   // Lets go of the media before its own end; the drives are gone by then.
   void close() { sources_.clear(); }
 
  private:
   Parse parse_;
-  std::vector<std::unique_ptr<Source>> sources_;
+  std::map<const Drive*, std::unique_ptr<Source>> sources_;  // by their drives
 };
 
 // The drive on top, which owns all below it and closes them with itself; used on `env`'s core. The

@@ -176,7 +176,8 @@ task::Task<Edited> StackEdit::exchange() {
   for (size_t i = 0; outcome && i < changes_.size(); ++i) outcome = co_await look_at(changes_[i]);
   if (!outcome) co_return outcome;
   co_await take_old_apart();
-  outcome = co_await open_new();
+  for (size_t i = 0; outcome && i < changes_.size(); ++i) outcome = co_await try_new(changes_[i]);
+  if (outcome) outcome = co_await open_new();
   if (!outcome) co_await open_old_again();
   for (Change& change : changes_) {
     *change.slot = std::move(change.opened);
@@ -238,6 +239,20 @@ task::Task<void> StackEdit::take_old_apart() {
   }
 }
 
+task::Task<Edited> StackEdit::try_new(Change& change) {
+  StackOpener trial = change.opener.on_trial();
+  StackOpener::Node node = co_await trial.open(*change.wanted);
+  Edited outcome;
+  if (node) {
+    outcome = co_await check_new(change, **node);
+    co_await trial.take_apart(std::move(*node));
+  } else {
+    outcome = std::unexpected(node.error());
+  }
+  co_await trial.close_rest(nullptr);
+  co_return outcome;
+}
+
 task::Task<Edited> StackEdit::open_new() {
   for (Change& change : changes_) {
     StackOpener::Node node = co_await change.opener.open(*change.wanted);
@@ -245,19 +260,19 @@ task::Task<Edited> StackEdit::open_new() {
     change.opened = std::move(*node);
   }
   for (Change& change : changes_) {
-    Edited checked = co_await check_new(change);
+    Edited checked = co_await check_new(change, *change.opened);
     if (!checked) co_return checked;
   }
   co_return Edited();
 }
 
-task::Task<Edited> StackEdit::check_new(Change& change) {
-  const std::string worse = what_is_worse(change.shape, change.opened->open.drive->geometry());
+task::Task<Edited> StackEdit::check_new(const Change& change, StackNode& opened) {
+  const std::string worse = what_is_worse(change.shape, opened.open.drive->geometry());
   if (!worse.empty()) {
     co_return refuse(*change.wanted, fmt::format("{} cannot take the place of what is there: {}",
                                                  change.wanted->name, worse));
   }
-  Drive& drive = *without_filters(*change.opened).open.drive;
+  Drive& drive = *without_filters(opened).open.drive;
   std::vector<std::byte> bytes(change.shape.block_size);
   for (const Sample& sample : change.samples) {
     const Result<void> read = co_await drive.read(Lba(sample.block), bytes);

@@ -48,8 +48,10 @@ class StackEdit {
   task::Task<LiveStack::Edited> look_at(Change& change);
   LiveStack::Edited keep_what_stays();
   task::Task<void> take_old_apart();
+  // As open_new, on trial: nothing is written to any drive, and nothing stays open.
+  task::Task<LiveStack::Edited> try_new(Change& change);
   task::Task<LiveStack::Edited> open_new();
-  task::Task<LiveStack::Edited> check_new(Change& change);
+  task::Task<LiveStack::Edited> check_new(const Change& change, StackNode& opened);
   task::Task<void> open_old_again();
 
   LiveStack& live_;

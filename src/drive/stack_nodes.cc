@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "drive/services.h"
+#include "drive/trial_drive.h"
 #include "task/when_all.h"
 
 namespace cairn::drive {
@@ -40,6 +41,19 @@ std::unique_ptr<StackNode> StackOpener::take(const Stack& stack) {
   std::unique_ptr<StackNode> node = std::move(*at);
   have.erase(at);
   return node;
+}
+
+StackOpener StackOpener::on_trial() const {
+  StackOpener trial(env_, leaves_);
+  trial.failed_ = failed_;
+  for (const auto& node : have) {
+    auto copy = std::make_unique<StackNode>();
+    copy->text = node->text;
+    copy->open.drive = std::make_unique<TrialDrive>(*node->open.drive);
+    copy->is_kept = true;
+    trial.have.push_back(std::move(copy));
+  }
+  return trial;
 }
 
 task::Task<StackOpener::Node> StackOpener::open(const Stack& stack) {
@@ -138,7 +152,9 @@ task::Task<void> StackOpener::close_rest(StackNodes* retired) {
     }
     if (node->open.drive != nullptr) {
       co_await node->open.drive->close();
+      const Drive* closed = node->open.drive.get();
       node->open.drive.reset();
+      if (node->text.is_leaf) leaves_.gone(closed);
     }
     for (std::unique_ptr<StackNode>& below : node->below) rest.push_back(std::move(below));
   }

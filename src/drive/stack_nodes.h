@@ -37,6 +37,10 @@ class StackOpener {
 
   StackNodes have;
 
+  // One that has the same layers, for trial: what is written to them is forgotten. Closed before
+  // this one changes.
+  StackOpener on_trial() const;
+
  private:
   std::unique_ptr<StackNode> take(const Stack& stack);
   task::Task<Node> open_leaf(const Stack& stack);
