@@ -101,13 +101,14 @@ class ParityDrive final : public ServiceDrive {
     LegSet legs = 0;        // whose content is known
     Buffers content;        // by leg; none for zeroes
     task::Units units;
+    bool is_stuck = false;  // it waits, or did, for a leg that cannot be dropped
     bool is_zeroes() const { return kind != Request::Kind::kWrite; }
   };
 
   // Reads (parity_read.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
-  task::Task<Result<void>> read(Request request, Memory memory, bool is_alone,
-                                task::CancelToken token);
+  task::Task<Result<void>> read_blocks(Request request, Memory memory, bool is_alone,
+                                       task::CancelToken token);
   struct Part {
     Request request;
     RowSpan rows;
@@ -152,6 +153,7 @@ class ParityDrive final : public ServiceDrive {
   task::Task<Result<void>> carry_out(Update& update, Step step, Change& change);
   task::Task<void> log_on(size_t leg, Update& update, LegSet legs, Outcome& outcome, Join& join);
   task::Task<void> place_on(size_t leg, Update& update, Outcome& outcome, Join& join);
+  task::Task<void> zero_on(size_t leg, Request request, Outcome& outcome, Join& join);
   task::Task<Result<void>> checkpoint(uint64_t room, task::CancelToken token);
   task::Task<Result<void>> checkpoint_alone();
   task::Task<Result<void>> save_state(uint64_t epoch);
@@ -189,6 +191,7 @@ class ParityDrive final : public ServiceDrive {
   task::Task<Result<void>> save_label();
   task::Task<Result<void>> write_label_on(size_t leg);
   task::Task<Result<void>> make_new();
+  task::Task<Result<void>> begin_alone();
   void note_missed(RowSpan rows);
 
   // What runs in the background (parity_rebuild.cc).

@@ -59,6 +59,11 @@ size_t regions_max(uint32_t block_size) { return (block_size - kBitsOffset) * 8;
 bool makes_sense(const ParityLabel& label) {
   const bool has_legs = label.legs >= 2 && label.legs <= kSymbolsMax && label.parity >= 1 &&
                         label.parity < label.legs && label.own < label.legs;
+  for (size_t i = 0; i < label.legs && i < kSymbolsMax; ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (label.members[k].id == label.members[i].id) return false;
+    }
+  }
   const bool has_blocks = std::has_single_bit(label.block_size) && label.block_size >= 512 &&
                           label.block_size <= 65536 && label.generation > 0;
   return has_legs && has_blocks && label.chunk_blocks > 0 && label.log_blocks > 1 &&
@@ -126,7 +131,8 @@ Result<ParityState> decode_parity_state(const ParityLabel& label, Bytes block) {
   const auto start = load<Seal>(block);
   const auto body = load<StateBody>(block.subspan(sizeof start));
   if (start.magic != kStateMagic || start.version != kParityLabel.version || !is_whole(block) ||
-      body.id != label.id || body.regions != label.regions()) {
+      body.id != label.id || body.regions != label.regions() || body.epoch == 0 ||
+      body.epoch == UINT64_MAX) {
     return fail(Errc::kCorrupt, "the state of parity's legs");
   }
   ParityState state{.epoch = body.epoch, .missed = RegionSet(label.regions())};

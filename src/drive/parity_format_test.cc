@@ -21,6 +21,8 @@ ParityLabel some_label() {
                     .parity = 2,
                     .own = 3};
   label.members[0] = {.id = 5, .stale_from = 2};
+  label.members[1] = {.id = 7};
+  label.members[2] = {.id = 8};
   label.members[3] = {.id = 6};
   return label;
 }
@@ -58,6 +60,7 @@ TEST(ParityFormat, NumbersThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(refused([](ParityLabel& l) { l.rows = UINT64_MAX / 128 * 128; }));
   EXPECT_TRUE(refused([](ParityLabel& l) { l.log_blocks = 1; }));
   EXPECT_TRUE(refused([](ParityLabel& l) { l.block_size = 513; }));
+  EXPECT_TRUE(refused([](ParityLabel& l) { l.members[2].id = 5; })) << "two legs in one place";
   Label longer = encode_parity_label(some_label(), 8000);
   longer.body.push_back(std::byte{0});
   EXPECT_FALSE(decode_parity_label(longer));

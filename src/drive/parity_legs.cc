@@ -122,9 +122,14 @@ std::vector<Fact> ParityDrive::facts() const {
 task::Task<Result<void>> ParityDrive::make_new() {
   const Request discard{
       .kind = Request::Kind::kDiscard, .lba = Lba(label_.data_offset()), .blocks = label_.rows};
-  Outcome outcome = co_await submit_to_all(discard, {});
-  if (outcome.failed != 0) co_return outcome.failure;
-  if (!outcome.other) co_return outcome.other;
+  Outcome outcome;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    join.add();
+    gate().spawn(zero_on(leg, discard, outcome, join));
+  }
+  const Result<void> zeroed = co_await join.all();
+  if (!zeroed) co_return zeroed;
   outcome = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
   if (outcome.failed != 0) co_return outcome.failure;
   if (!outcome.other) co_return outcome.other;
@@ -137,6 +142,19 @@ task::Task<Result<void>> ParityDrive::make_new() {
 }
 
 task::Task<Result<void>> ParityDrive::begin() {
+  const Result<void> got = co_await units_.acquire(kUnits);
+  CHECK(got.has_value());
+  const task::Units all(units_, kUnits);
+  const Result<void> done = co_await begin_alone();
+  is_broken_ = !done.has_value();  // then nothing ends the epoch: its entries are still to judge
+  if (!done) co_return done;
+  if (count(State::kCopying) > 0) lacking_ = missed_;
+  wake_copier();
+  wake_reviver();
+  co_return done;
+}
+
+task::Task<Result<void>> ParityDrive::begin_alone() {
   Result<void> done;
   if (is_new_) {
     done = co_await make_new();
@@ -148,11 +166,6 @@ task::Task<Result<void>> ParityDrive::begin() {
     if (is_whole()) missed_ = RegionSet(missed_.size());
     if (done) done = co_await checkpoint_alone();
   }
-  is_broken_ = !done.has_value();  // then nothing ends the epoch: its entries are still to judge
-  if (!done) co_return done;
-  if (count(State::kCopying) > 0) lacking_ = missed_;
-  wake_copier();
-  wake_reviver();
   co_return done;
 }
 
@@ -196,14 +209,15 @@ task::Task<Result<void>> ParityDrive::judge(Outcome outcome) {
   co_return co_await lose(outcome.failed);
 }
 
+// A leg that does not do what it must, for whatever reason, lacks something from then on.
 void ParityDrive::note(size_t leg, const Result<void>& done, Outcome& outcome) {
   if (done) {
     outcome.done |= LegSet{1} << leg;
-  } else if (blames_leg(done.error())) {
+  } else if (done.error() == Errc::kLimit || done.error() == Errc::kCancelled) {
+    outcome.other = done;
+  } else {
     outcome.failed |= LegSet{1} << leg;
     if (outcome.failure) outcome.failure = done;
-  } else {
-    outcome.other = done;
   }
 }
 

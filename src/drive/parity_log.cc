@@ -49,6 +49,7 @@ task::Task<Result<void>> ParityDrive::admit(Update& update, task::CancelToken to
 task::Task<Result<void>> ParityDrive::commit(Update& update, Change& change) {
   Result<void> done = co_await carry_out(update, Step::kLog, change);
   if (done) done = co_await carry_out(update, Step::kPlace, change);
+  if (update.is_stuck) --stuck_;
   co_return done;
 }
 
@@ -58,7 +59,6 @@ task::Task<Result<void>> ParityDrive::commit(Update& update, Change& change) {
 task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Change& change) {
   const LegSet good = update.legs & legs_in(State::kGood);
   LegSet done = 0;
-  bool is_stuck = false;
   Result<void> result;
   for (;;) {
     LegSet pending = update.legs & legs_in(State::kGood);
@@ -83,8 +83,8 @@ task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Chang
     if (result) result = co_await save_label();
     if (result) continue;
     const bool is_out_of_buffers = result.error() == Errc::kLimit;
-    if (!is_out_of_buffers && !is_stuck) {
-      is_stuck = true;
+    if (!is_out_of_buffers && !update.is_stuck) {
+      update.is_stuck = true;
       ++stuck_;
       update.units.release();
       if (change.waiting != nullptr) ++leftover_;
@@ -98,7 +98,6 @@ task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Chang
       break;
     }
   }
-  if (is_stuck) --stuck_;
   co_return result;
 }
 
@@ -147,8 +146,32 @@ task::Task<void> ParityDrive::place_on(size_t leg, Update& update, Outcome& outc
                         .priority = update.priority,
                         .lba = Lba(label_.data_offset() + update.rows.first),
                         .blocks = update.rows.count};
+  if (update.is_zeroes()) co_return co_await zero_on(leg, request, outcome, join);
   const MutableBytes piece = update.content[leg].bytes();
-  co_await submit_to(leg, request, Memory(&piece, update.is_zeroes() ? 0 : 1), outcome, join);
+  co_await submit_to(leg, request, {&piece, 1}, outcome, join);
+}
+
+// A drive that cannot discard may write zeroes, and any can write.
+task::Task<void> ParityDrive::zero_on(size_t leg, Request request, Outcome& outcome, Join& join) {
+  Drive& drive = *legs_[leg].drive;
+  Result<void> done = co_await drive.submit(request, {});
+  const auto is_unsupported = [&done] { return !done && done.error() == Errc::kUnsupported; };
+  if (is_unsupported() && request.kind == Request::Kind::kDiscard) {
+    request.kind = Request::Kind::kWriteZeroes;
+    done = co_await drive.submit(request, {});
+  }
+  if (is_unsupported()) {
+    Buffer zeroes;
+    done = make_room(zeroes, slice_);
+    if (done) std::ranges::fill(zeroes.bytes(), std::byte{0});
+    const uint64_t end = request.lba.value() + request.blocks;
+    for (uint64_t at = request.lba.value(); done && at < end; at += slice_) {
+      const uint64_t bytes = std::min(slice_, end - at) * geometry_.block_size;
+      done = co_await drive.write(Lba(at), zeroes.first(bytes));
+    }
+  }
+  note(leg, done, outcome);
+  join.finish(done);
 }
 
 // Makes room for so many blocks in the log, unless somebody else did meanwhile.

@@ -32,7 +32,7 @@ task::Task<Result<void>> ParityDrive::run(DriveOp& op) {
   switch (op.request.kind) {
     case Request::Kind::kRead:
     case Request::Kind::kCompare:
-      co_return co_await read(op.request, op.data(), false, op.token());
+      co_return co_await read_blocks(op.request, op.data(), false, op.token());
     case Request::Kind::kFlush:
       // What completed is in logs, durably.
       if (is_broken_) co_return fail(Errc::kClosed, "parity is being closed");
@@ -42,8 +42,8 @@ task::Task<Result<void>> ParityDrive::run(DriveOp& op) {
   }
 }
 
-task::Task<Result<void>> ParityDrive::read(Request request, Memory memory, bool is_alone,
-                                           task::CancelToken token) {
+task::Task<Result<void>> ParityDrive::read_blocks(Request request, Memory memory, bool is_alone,
+                                                  task::CancelToken token) {
   const uint64_t first = request.lba.value();
   const uint64_t count = request.blocks;
   Join join;

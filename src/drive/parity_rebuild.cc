@@ -41,6 +41,7 @@ task::Task<void> ParityDrive::copy_all() {
     const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
     if (!slept) break;
   }
+  if (count(State::kCopying) == 0) lacking_ = RegionSet(lacking_.size());
   copier_runs_ = false;
 }
 

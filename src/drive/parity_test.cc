@@ -133,6 +133,12 @@ TEST_F(Parity, AnyLegsThatParityReplacesMayBeGone) {
   }
 }
 
+TEST_F(Parity, TwentyFourLegsWithoutFourOfThem) {
+  ASSERT_EQ(fill_stack(stack_of(24, 4, 0, ""), true), "");
+  EXPECT_EQ(fill_stack(stack_of(24, 4, 0x800401, ", degraded=yes"), false), "");
+  EXPECT_EQ(fill_stack(stack_of(24, 4, 0x880401, ", degraded=yes"), false), "");
+}
+
 TEST_F(Parity, KnowsItsLegsInAnyOrder) {
   EXPECT_EQ(use_stack(kThree, 7), "");
   EXPECT_EQ(use_stack("parity(file:c, file:a, file:b)"), "");

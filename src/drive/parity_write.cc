@@ -88,7 +88,7 @@ task::Task<Result<void>> ParityDrive::apply_alone(Change& change) {
     change.is_comparing = change.waiting != nullptr;
     Result<void> equal = fail(Errc::kCancelled, "cancellation");
     if (change.is_comparing) {
-      equal = co_await read(compare, change.data, true, change.stop.token());
+      equal = co_await read_blocks(compare, change.data, true, change.stop.token());
     }
     change.is_comparing = false;
     if (equal && change.stop.requested()) equal = fail(change.stop.token().error());
