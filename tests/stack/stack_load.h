@@ -34,6 +34,8 @@ class StackLoad {
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
 
+  // The next life opens this, which must have the same blocks.
+  void change_stack(std::string stack) { options_.stack = std::move(stack); }
   // From now on every request is waited for.
   void stop_cancelling() { options_.cancel_share = 0; }
 
