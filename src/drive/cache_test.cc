@@ -119,7 +119,8 @@ TEST(Lru, TakesEmptySlotsFirstAndThenTheOldestThatMayGo) {
   EXPECT_EQ(lru.oldest([](uint32_t) { return false; }), Lru::kNone);
   lru.drop(lru.find(10));
   EXPECT_EQ(lru.find(10), Lru::kNone);
-  EXPECT_FALSE(lru.is_used(lru.oldest([](uint32_t) { return false; })));
+  EXPECT_FALSE(lru.is_used(lru.oldest(any)));
+  EXPECT_EQ(lru.oldest([&](uint32_t slot) { return slot == kept; }, 1), Lru::kNone);
   EXPECT_EQ(lru.used(), 2U);
 }
 

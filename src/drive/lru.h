@@ -32,11 +32,13 @@ class Lru {
     unlink(slot);
     link_first(slot);
   }
-  // The least recently used slot, empty ones first, of those that `may_go`. kNone: none may.
+  // The least recently used slot of those that `may_go`, empty ones first. kNone: none of the
+  // oldest `looks` may.
   template <class F>
-  uint32_t oldest(F may_go) const {
-    for (uint32_t slot = nodes_[end_].prev; slot != end_; slot = nodes_[slot].prev) {
-      if (!nodes_[slot].is_used || may_go(slot)) return slot;
+  uint32_t oldest(F may_go, uint32_t looks = UINT32_MAX) const {
+    for (uint32_t slot = nodes_[end_].prev; slot != end_ && looks > 0; --looks) {
+      if (may_go(slot)) return slot;
+      slot = nodes_[slot].prev;
     }
     return kNone;
   }

@@ -33,23 +33,16 @@ namespace cairn::drive {
 namespace {
 
 constexpr const Service* kServices[] = {
-    &kAtomic,    //
-    &kCache,     //
-    &kChecksum,  //
-    &kCompress,  //
-    &kConcat,    //
-    &kDedup,     //
-    &kEncrypt,   //
-    &kLimit,     //
-    &kMirror,    //
-    &kParity,    //
-    &kPriority,  //
-    &kSlice,     //
-    &kStripe,    //
-    &kThin,      //
+    &kAtomic,     //
+    &kCache,      //
+    &kChecksum,   //
+    &kCompress,   //
     &kConcat,     //
+    &kDedup,      //
+    &kEncrypt,    //
     &kLimit,      //
     &kMirror,     //
+    &kParity,     //
     &kPriority,   //
     &kSlice,      //
     &kSnapshot,   //

@@ -39,8 +39,8 @@ class StackLoad {
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
 
-  // For the next life.
-  void set_stack(std::string stack) { options_.stack = std::move(stack); }
+  // The next life opens this, which must have the same blocks.
+  void change_stack(std::string stack) { options_.stack = std::move(stack); }
   // From now on every request is waited for.
   void stop_cancelling() { options_.cancel_share = 0; }
 

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cache on a fast drive does with each request.
+#include "drive/fast_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "drive/pieces.h"
+
+namespace cairn::drive {
+
+namespace {
+
+constexpr size_t kFillsMax = 32;  // on their way at once; what is read meanwhile is not kept
+
+// The runs of ones in a mask.
+template <class F>
+void for_each_run(uint64_t mask, F visit) {
+  for (uint32_t at = 0; mask != 0;) {
+    const auto zeroes = static_cast<uint32_t>(std::countr_zero(mask));
+    mask >>= zeroes;
+    const auto ones = static_cast<uint32_t>(std::countr_one(mask));
+    visit(at + zeroes, ones);
+    mask = ones == 64 ? 0 : mask >> ones;
+    at += zeroes + ones;
+  }
+}
+
+void copy_out(std::span<const MutableBytes> from, size_t offset, MutableBytes to) {
+  Pieces pieces;
+  pieces.add(from, offset, to.size());
+  std::byte* at = to.data();
+  for (const MutableBytes piece : pieces.all()) at = std::ranges::copy(piece, at).out;
+}
+
+}  // namespace
+
+task::Task<Result<void>> FastCache::run(DriveOp& op) {
+  switch (op.request.kind) {
+    case Kind::kFlush:
+      return flush(op.token());
+    case Kind::kRead:
+      return read(op);
+    case Kind::kCompare:
+      return compare(op);
+    case Kind::kDiscard:
+    case Kind::kWriteZeroes:
+      return erase(op);
+    default:
+      return change(op);
+  }
+}
+
+task::Task<Result<FastCache::Hold>> FastCache::hold(Ranges::Mode mode, Span blocks,
+                                                    task::CancelToken token) {
+  auto made = std::make_unique<Ranges::Hold>(ranges_, mode, blocks.first, blocks.count, token);
+  const Result<void> held = co_await *made;
+  if (!held) co_return fail(held.error());
+  co_return std::move(made);
+}
+
+// What was written to the fast drive, and what went past it.
+task::Task<Result<void>> FastCache::flush(task::CancelToken token) {
+  const Result<void> synced = co_await journal_->sync(token);
+  if (!synced) co_return synced;
+  const uint64_t writes = slow_writes_;
+  if (slow_flushed_ >= writes) co_return Result<void>();
+  const Result<void> flushed = co_await slow().flush(token);
+  if (flushed) slow_flushed_ = std::max(slow_flushed_, writes);
+  co_return flushed;
+}
+
+task::Task<Result<void>> FastCache::read(DriveOp& op) {
+  const Span blocks{op.request.lba.value(), op.request.blocks};
+  Result<Hold> held = co_await hold(Ranges::Mode::kShared, blocks, op.token());
+  if (!held) co_return fail(held.error());
+  Span lacking;
+  const Result<void> done = co_await fetch(op.request, op.data(), op.token(), lacking);
+  if (done && lacking.count > 0) {
+    const size_t offset = (lacking.first - blocks.first) * geometry_.block_size;
+    fill_later(lacking, op.data(), offset, std::move(*held));
+  }
+  co_return done;
+}
+
+// From the slow drive what lacks, from the first such block to the last; then over it what the fast
+// one has.
+task::Task<Result<void>> FastCache::fetch(Request request, Memory memory, task::CancelToken token,
+                                          Span& lacking) {
+  const Span blocks{request.lba.value(), request.blocks};
+  uint64_t end = 0;
+  std::vector<Part> parts;
+  for_each_part(blocks, [&](const Part& part) {
+    const uint32_t slot = find(part.line);
+    const uint64_t there = slot == Lru::kNone ? 0 : slots_[slot].valid & part.mask();
+    const uint64_t lack = part.mask() & ~there;
+    hits_ += static_cast<uint64_t>(std::popcount(there));
+    misses_ += static_cast<uint64_t>(std::popcount(lack));
+    if (lack != 0) {
+      const uint64_t start = part.line * line_blocks();
+      if (end == 0) lacking.first = start + static_cast<uint64_t>(std::countr_zero(lack));
+      end = start + 64 - static_cast<uint64_t>(std::countl_zero(lack));
+    }
+    if (there == 0) return;
+    lru_.use(slot);
+    ++slots_[slot].users;
+    parts.push_back(part);
+  });
+  lacking.count = end == 0 ? 0 : end - lacking.first;
+  request.kind = Kind::kRead;
+  request.durable = false;
+  request.copy = 0;
+  Result<void> done;
+  if (lacking.count > 0) {
+    Pieces piece;
+    piece.add(memory, (lacking.first - blocks.first) * geometry_.block_size,
+              lacking.count * geometry_.block_size);
+    Request below = request;
+    below.lba = slow_lba(lacking.first);
+    below.blocks = lacking.count;
+    done = co_await slow().submit(below, piece.all(), {}, token);
+  }
+  if (parts.empty()) co_return done;
+  Join join;
+  for (const Part& part : parts) {
+    join.add();
+    gate().spawn(fetch_part(part, request, memory, token, join));
+  }
+  const Result<void> all = co_await join.all();
+  co_return done ? all : done;
+}
+
+// Whoever calls it has made itself a user of the slot.
+task::Task<void> FastCache::fetch_part(Part part, Request request, Memory memory,
+                                       task::CancelToken token, Join& join) {
+  const uint32_t slot = find(part.line);
+  std::vector<Span> runs;
+  for_each_run(slots_[slot].valid & part.mask(),
+               [&](uint32_t first, uint32_t count) { runs.push_back({first, count}); });
+  Result<void> done;
+  for (const Span& run : runs) {
+    Pieces piece;
+    piece.add(memory, (part.at + run.first - part.first) * geometry_.block_size,
+              run.count * geometry_.block_size);
+    request.lba = fast_lba(slot, run.first);
+    request.blocks = run.count;
+    const Result<void> one = co_await fast().submit(request, piece.all(), {}, token);
+    if (!one) done = one;
+  }
+  --slots_[slot].users;
+  join.finish(done);
+}
+
+// Whether the blocks differ from the request's memory; the caller holds them.
+task::Task<Result<bool>> FastCache::differs(DriveOp& op) {
+  const size_t size = op.request.blocks * geometry_.block_size;
+  Result<Buffer> memory = env_.buffers().allocate(size);
+  if (!memory) co_return fail(memory.error());
+  const MutableBytes whole[] = {memory->bytes()};
+  Span lacking;
+  const Result<void> done = co_await fetch(op.request, whole, op.token(), lacking);
+  if (!done) co_return fail(done.error());
+  const std::byte* at = memory->data();
+  for (const MutableBytes piece : op.data()) {
+    if (!piece.empty() && std::memcmp(at, piece.data(), piece.size()) != 0) co_return true;
+    at += piece.size();
+  }
+  co_return false;
+}
+
+task::Task<Result<void>> FastCache::compare(DriveOp& op) {
+  const Span blocks{op.request.lba.value(), op.request.blocks};
+  Result<Hold> held = co_await hold(Ranges::Mode::kShared, blocks, op.token());
+  if (!held) co_return fail(held.error());
+  const Result<bool> different = co_await differs(op);
+  if (!different) co_return fail(different.error());
+  if (*different) co_return fail(Errc::kMismatch, "compare");
+  co_return Result<void>();
+}
+
+task::Task<Result<void>> FastCache::change(DriveOp& op) {
+  const Span blocks{op.request.lba.value(), op.request.blocks};
+  Result<Hold> held = co_await hold(Ranges::Mode::kExclusive, blocks, op.token());
+  if (!held) co_return fail(held.error());
+  Memory memory = op.data();
+  if (op.request.kind == Kind::kCompareAndWrite) {
+    const Result<bool> different = co_await differs(op);
+    if (!different) co_return fail(different.error());
+    if (*different) co_return fail(Errc::kMismatch, "compare and write");
+    memory = op.second();
+  }
+  const Result<void> done = co_await write(op, memory, std::move(*held));
+  co_return done;
+}
+
+task::Task<Result<void>> FastCache::write(DriveOp& op, Memory memory, Hold hold) {
+  const Span blocks{op.request.lba.value(), op.request.blocks};
+  Request request = op.request;
+  request.kind = Kind::kWrite;
+  if (!options_.is_back && !is_dirty(blocks)) {
+    forget(blocks);
+    request.lba = slow_lba(blocks.first);
+    Result<void> done = co_await write_slow(request, memory, op.token());
+    if (done) fill_later(blocks, memory, 0, std::move(hold));
+    if (done && request.durable) done = co_await journal_->commit(op.token());
+    co_return done;
+  }
+  Join join;
+  for_each_part(blocks, [&](const Part& part) {
+    join.add();
+    gate().spawn(write_part(part, request, memory, op.token(), join));
+  });
+  Result<void> done = co_await join.all();
+  if (done && request.durable) done = co_await journal_->commit(op.token());
+  wake_cleaner();
+  co_return done;
+}
+
+task::Task<void> FastCache::write_part(Part part, Request request, Memory memory,
+                                       task::CancelToken token, Join& join) {
+  Pieces piece;
+  piece.add(memory, part.at * geometry_.block_size, part.count * geometry_.block_size);
+  request.blocks = part.count;
+  const uint32_t slot = options_.is_back ? find_or_take(part.line) : find(part.line);
+  const bool goes_fast = slot != Lru::kNone && (options_.is_back || slots_[slot].dirty != 0);
+  Result<void> done;
+  if (goes_fast) {
+    done = co_await write_fast(slot, part, request, piece.all(), token);
+  } else {
+    const uint64_t first = part.line * line_blocks() + part.first;
+    forget({first, part.count});
+    ++around_;
+    request.lba = slow_lba(first);
+    done = co_await write_slow(request, piece.all(), token);
+  }
+  join.finish(done);
+}
+
+// Blocks that were dirty already are overwritten where they are: after a crash each is old or new.
+task::Task<Result<void>> FastCache::write_fast(uint32_t slot, Part part, Request request,
+                                               Memory memory, task::CancelToken token) {
+  Slot& here = slots_[slot];
+  ++here.users;
+  ++here.version;
+  lru_.use(slot);
+  request.lba = fast_lba(slot, part.first);
+  const Result<void> done = co_await fast().submit(request, memory, {}, token);
+  --here.users;
+  if (!done) {
+    here.valid &= ~(part.mask() & ~here.dirty);
+    co_return done;
+  }
+  here.valid |= part.mask();
+  if ((part.mask() & ~here.dirty) != 0) {
+    const auto needs = request.durable ? Journal::Needs::kNothing : Journal::Needs::kData;
+    set_dirty(slot, here.dirty | part.mask(), needs);
+  }
+  co_return done;
+}
+
+// A record that says that the fast drive has nothing newer may still be on its way: whoever
+// promises that this survives a crash commits the journal too.
+task::Task<Result<void>> FastCache::write_slow(Request request, Memory memory,
+                                               task::CancelToken token) {
+  const Result<void> done = co_await slow().submit(request, memory, {}, token);
+  ++slow_writes_;
+  co_return done;
+}
+
+// The slow drive first, for good: a record that lets go of newer data must not uncover older.
+task::Task<Result<void>> FastCache::erase(DriveOp& op) {
+  const Span blocks{op.request.lba.value(), op.request.blocks};
+  Result<Hold> held = co_await hold(Ranges::Mode::kExclusive, blocks, op.token());
+  if (!held) co_return fail(held.error());
+  forget(blocks);
+  // What the cleaner has just copied down is older than this.
+  for_each_dirty_part(blocks, [this](const Part& part) { ++slots_[find(part.line)].version; });
+  Request request = op.request;
+  request.lba = slow_lba(blocks.first);
+  Result<void> done = co_await write_slow(request, {}, op.token());
+  if (done && is_dirty(blocks)) done = co_await slow().flush(op.token());
+  if (!done) co_return done;
+  std::vector<Part> parts;
+  for_each_dirty_part(blocks, [&](const Part& part) { parts.push_back(part); });
+  for (const Part& part : parts) {
+    const uint32_t slot = find(part.line);
+    if ((slots_[slot].dirty & part.mask()) == 0) continue;
+    set_dirty(slot, slots_[slot].dirty & ~part.mask(), Journal::Needs::kNothing);
+    slots_[slot].valid &= ~part.mask();
+  }
+  if (op.request.durable) done = co_await journal_->commit(op.token());
+  co_return done;
+}
+
+// Blocks as they are on the slow drive, kept on the fast one for the next reader. The hold goes
+// with them: nobody changes them meanwhile.
+void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold) {
+  if (fills_ == kFillsMax || is_closing_) return;
+  Result<Buffer> data = env_.buffers().allocate(blocks.count * geometry_.block_size);
+  if (!data) return;
+  copy_out(memory, offset, data->bytes());
+  ++fills_;
+  gate().spawn(fill(blocks, std::move(*data), std::move(hold)));
+}
+
+task::Task<void> FastCache::fill(Span blocks, Buffer data, Hold hold) {
+  std::vector<Part> parts;
+  for_each_part(blocks, [&](const Part& part) { parts.push_back(part); });
+  for (const Part& part : parts) {
+    const uint32_t slot = find_or_take(part.line);
+    if (slot == Lru::kNone) continue;
+    Slot& here = slots_[slot];
+    std::vector<Span> runs;
+    for_each_run(part.mask() & ~here.valid,
+                 [&](uint32_t first, uint32_t count) { runs.push_back({first, count}); });
+    ++here.users;
+    for (const Span& run : runs) {
+      const MutableBytes bytes =
+          data.subspan((part.at + run.first - part.first) * geometry_.block_size,
+                       run.count * geometry_.block_size);
+      const Result<void> done = co_await fast().write(fast_lba(slot, run.first), bytes);
+      if (!done) break;
+      const Part filled{.first = static_cast<uint32_t>(run.first),
+                        .count = static_cast<uint32_t>(run.count)};
+      here.valid |= filled.mask();
+    }
+    --here.users;
+  }
+  --fills_;
+}
+
+}  // namespace cairn::drive
