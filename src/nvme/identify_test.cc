@@ -196,6 +196,9 @@ TEST(NamespaceIds, AreStableDistinctAndNotOfTheSize) {
   EXPECT_NE(ids.nguid, make_namespace_ids("nqn.a", 2, spec("file:/x,size=1G")).nguid);
   EXPECT_NE(ids.nguid, make_namespace_ids("nqn.a", 1, spec("file:/y,size=1G")).nguid);
   EXPECT_NE(ids.nguid, make_namespace_ids("nqn.a", 1, spec("mem:size=1G")).nguid);
+  EXPECT_EQ(make_named_ids("nqn.a", "x").uuid, make_named_ids("nqn.a", "x").uuid);
+  EXPECT_NE(make_named_ids("nqn.a", "x").uuid, make_named_ids("nqn.a", "y").uuid);
+  EXPECT_NE(make_named_ids("nqn.a", "x").uuid, make_named_ids("nqn.b", "x").uuid);
   EXPECT_EQ(ids.uuid[6] >> 4, 8);
   EXPECT_EQ(ids.uuid[8] >> 6, 2);
   EXPECT_EQ(make_serial("nqn.a").size(), 20u);

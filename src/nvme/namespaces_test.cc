@@ -83,6 +83,36 @@ Task<void> files(Env&, Registry& registry) {
 }
 TEST_P(Namespaces, AFileIsServedOnce) { run(files); }
 
+Task<void> lent(Env& env, Registry& registry) {
+  co_await serve(registry);
+  std::unique_ptr<drive::Source> source =
+      drive::Source::make(env, *drive::Spec::parse("mem:size=64K")).value();
+  NamespaceOptions options;
+  options.source = source.get();
+  options.stack = "limit(mem:size=64K, iops=5)";
+  Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, options);
+  EXPECT_EQ(added.value_or(0), 2u);
+  NamespaceInfo info = registry.namespaces(kTestNqn)[1];
+  EXPECT_EQ(info.geometry.bytes(), 65536u);
+  EXPECT_EQ(info.options.drive_text(), options.stack);
+  const auto nguid = info.options.nguid;
+  Result<void> done = co_await registry.resize_namespace(kTestNqn, 2, 131072);
+  EXPECT_TRUE(done);
+  done = co_await registry.remove_namespace(kTestNqn, 2);
+  EXPECT_TRUE(done);
+  std::unique_ptr<drive::Drive> drive = source->open(env).value();
+  EXPECT_EQ(drive->geometry().bytes(), 131072u) << "it is as it was left";
+  co_await drive->close();
+  options.stack = "priority(mem:size=64K)";
+  added = co_await registry.add_namespace(kTestNqn, options);
+  EXPECT_EQ(added.value_or(0), 2u);
+  info = registry.namespaces(kTestNqn)[1];
+  EXPECT_EQ(info.options.nguid, nguid) << "another stack in its place is the same drive";
+  done = co_await registry.remove_namespace(kTestNqn, 2);
+  EXPECT_TRUE(done);
+}
+TEST_P(Namespaces, ASourceThatIsLentStaysOpen) { run(lent); }
+
 Task<void> subsystems(Env&, Registry& registry) {
   co_await serve(registry);
   SubsystemOptions options;
