@@ -16,6 +16,7 @@
 #include "sim/scenario.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "task/gate.h"
 
 namespace cairn::stack {
 namespace {
@@ -84,7 +85,10 @@ class ParityHost {
  public:
   ParityHost(uint64_t seed, const Shape& shape, LoadOptions load = {})
       : legs_(shape.legs), load_(with_stack(load, shape)), rng_(seed), cluster_({.seed = seed}) {
-    load_.on_open = [this](drive::Drive* drive) { drive_ = drive; };
+    load_.on_open = [this](drive::Drive* drive) {
+      drive_ = drive;
+      if (drive != nullptr && scrubs) tasks_.spawn(scrub(*drive));
+    };
     node().start([this](env::Env& env) { return load_.live(env); });
   }
 
@@ -154,13 +158,23 @@ class ParityHost {
   Rng& rng() { return rng_; }
   uint64_t done() const { return load_.done(); }
 
+  // Every life scrubs once while its load runs.
+  bool scrubs = false;
+  std::vector<std::string> scrubbed;
+
  private:
   static LoadOptions with_stack(LoadOptions load, const Shape& shape) {
     load.stack = stack_of(shape);
     load.requests = UINT64_MAX;
     return load;
   }
+  task::Task<void> scrub(drive::Drive& drive) {
+    const auto told = co_await drive.tell({"scrub"});
+    scrubbed.push_back(told ? *told : told.error());
+  }
+
   size_t legs_;
+  task::Gate tasks_;
   StackLoad load_;
   drive::Drive* drive_ = nullptr;
   Rng rng_;
@@ -244,6 +258,23 @@ TEST(ParityLoad, PowerLossesWhileLegsAreLostOrCopiedToLoseNothing) {
     }
     host.crash();
     ASSERT_TRUE(host.heals()) << seed << host.failure();
+    host.stop();
+    EXPECT_EQ(host.failure(), "");
+    EXPECT_TRUE(host.holds_words()) << seed;
+  }
+}
+
+TEST(ParityLoad, ScrubUnderLoadAndAfterCrashesFindsNothing) {
+  for (const uint64_t seed : sim::seeds_to_run(8)) {
+    ParityHost host(seed, kShapes[seed % std::size(kShapes)]);
+    host.scrubs = true;
+    for (int life = 0; life < 3; ++life) {
+      const size_t before = host.scrubbed.size();
+      while (host.scrubbed.size() == before) host.run_a_while();
+      EXPECT_NE(host.scrubbed.back().find(" 0 did not match"), std::string::npos)
+          << host.scrubbed.back();
+      host.crash();
+    }
     host.stop();
     EXPECT_EQ(host.failure(), "");
     EXPECT_TRUE(host.holds_words()) << seed;
