@@ -206,6 +206,18 @@ TEST(ParityLoad, PowerLossTogetherWithTheLossOfLegsHarmsNoBlock) {
   }
 }
 
+TEST(ParityLoad, PowerLossesWhileItIsMadeLeaveBlankLegsOrAWholeDrive) {
+  for (const uint64_t seed : sim::seeds_to_run(60)) {
+    ParityHost host(seed, kShapes[seed % std::size(kShapes)]);
+    for (int life = 0; life < 4; ++life) {
+      host.run_for(Duration{static_cast<int64_t>(host.rng().below(2'000'000))});
+      host.crash();
+    }
+    ASSERT_TRUE(host.serves(20)) << seed << host.failure();
+    EXPECT_EQ(host.status().good, kShapes[seed % std::size(kShapes)].legs);
+  }
+}
+
 TEST(ParityLoad, LegsThatFailAndReturnGetAllTheyMissed) {
   for (const uint64_t seed : sim::seeds_to_run(8)) {
     const Shape& shape = kShapes[seed % std::size(kShapes)];
