@@ -40,6 +40,9 @@ constexpr size_t kBitsOffset = sizeof(Seal) + sizeof(BitmapBody);
 
 bool makes_sense(const MirrorLabel& label) {
   const bool has_legs = label.leg_count >= 1 && label.leg_count <= kMirrorLegsMax;
+  for (size_t i = 0; has_legs && i < label.leg_count; ++i) {
+    if (label.find(label.legs[i].id) != &label.legs[i]) return false;  // two of one id
+  }
   const bool has_blocks = std::has_single_bit(label.block_size) && label.block_size >= 512 &&
                           label.block_size <= 65536 && label.data_offset > kMirrorBitmapBlock &&
                           label.data_offset < UINT32_MAX && label.data_blocks > 0 &&

@@ -77,7 +77,8 @@ void MirrorDrive::drop(size_t leg) {
 
 // Done when the newest facts about legs are durable on every good one.
 task::Task<Result<void>> MirrorDrive::save_label() {
-  if (!label_is_old_) co_return Result<void>();
+  // Whoever saves one now has not finished: what it says is not durable yet.
+  if (!label_is_old_ && label_turn_.available() > 0) co_return Result<void>();
   Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
   Result<void> saved;

@@ -7,6 +7,7 @@
 #include "drive/mirror_format.h"
 #include "drive/service_testing.h"
 #include "task/deadline.h"
+#include "task/when_all.h"
 
 namespace cairn::drive {
 namespace {
@@ -72,6 +73,7 @@ TEST(MirrorFormat, NumbersThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(refused([](MirrorLabel& l) { l.data_offset = 1; }));
   EXPECT_TRUE(refused([](MirrorLabel& l) { l.block_size = 4096; }));
   EXPECT_TRUE(refused([](MirrorLabel& l) { l.own_id = 7; }));
+  EXPECT_TRUE(refused([](MirrorLabel& l) { l.legs[0].id = 6; })) << "two legs in one place";
   EXPECT_TRUE(refused([](MirrorLabel& l) { l.primary = 2; }));
   EXPECT_TRUE(refused([](MirrorLabel& l) { l.generation = 0; }));
 }
@@ -189,6 +191,50 @@ TEST_F(Mirror, OneDamagedLabelIsNoLoss) {
   EXPECT_EQ(use_stack("mirror(file:a, file:b)"), "");
   disk("a").corrupt({.offset = 4096, .length = 4096}, 3);
   EXPECT_TRUE(says(use_stack("mirror(file:a, file:b)"), "mirror cannot be opened"));
+}
+
+// Whether the newest label on a disk calls a leg stale.
+bool calls_one_stale(const sim::Medium& disk) {
+  MirrorLabel newest;
+  for (uint64_t slot = 0; slot < 2; ++slot) {
+    std::vector<std::byte> block(4096);
+    disk.peek(slot * 4096, block);
+    const Result<MirrorLabel> label = decode_label(block);
+    if (label && label->generation > newest.generation) newest = *label;
+  }
+  return newest.legs[0].stale_from != 0 || newest.legs[1].stale_from != 0;
+}
+
+task::Task<bool> write_and_look(Drive& drive, uint64_t lba, const sim::Medium& disk) {
+  const std::vector<std::byte> block = blocks_of(3, 1);
+  const Result<void> written = co_await drive.write(Lba(lba), block);
+  co_return written&& calls_one_stale(disk);
+}
+
+task::Task<void> write_while_a_leg_fails(env::Env& env, sim::Medium& good, sim::Medium& bad,
+                                         std::vector<bool>& known) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive =
+      co_await must_open(env, "mirror(file:a,size=1M, file:b,size=1M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  while (mirror_status(*drive)->regions_to_copy > 0) {
+    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
+    EXPECT_TRUE(slept);
+  }
+  bad.fail_writes();
+  std::vector<task::Task<bool>> writes;
+  for (uint64_t i = 0; i < 8; ++i) writes.push_back(write_and_look(*drive, i * 3, good));
+  known = co_await task::when_all(std::move(writes));
+  co_await drive->close();
+}
+
+// Otherwise a crash after the second of them would let the leg that lacks it be believed.
+TEST_F(Mirror, EveryWriteThatALegFailsWaitsForTheLabelThatSaysSo) {
+  std::vector<bool> known;
+  run_in_sim(cluster_, [&](env::Env& env) {
+    return write_while_a_leg_fails(env, disk("a"), disk("b"), known);
+  });
+  EXPECT_EQ(known, std::vector<bool>(8, true));
 }
 
 task::Task<void> time_copy(env::Env& env, Duration& took, size_t& regions) {

@@ -107,7 +107,10 @@ class ParityDrive final : public ServiceDrive {
 
   // Reads (parity_read.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
-  task::Task<Result<void>> read_blocks(Request request, Memory memory, bool is_alone,
+  task::Task<Result<void>> flush();
+  task::Task<Result<void>> read_blocks(const Request& request, Memory memory, bool is_alone,
+                                       task::CancelToken token);
+  task::Task<Result<void>> read_chunks(Request request, Memory memory, bool is_alone,
                                        task::CancelToken token);
   struct Part {
     Request request;

@@ -32,29 +32,38 @@ task::Task<Result<void>> ParityDrive::run(DriveOp& op) {
   switch (op.request.kind) {
     case Request::Kind::kRead:
     case Request::Kind::kCompare:
-      co_return co_await read_blocks(op.request, op.data(), false, op.token());
+      return read_blocks(op.request, op.data(), false, op.token());
     case Request::Kind::kFlush:
-      // What completed is in logs, durably.
-      if (is_broken_) co_return fail(Errc::kClosed, "parity is being closed");
-      co_return Result<void>();
+      return flush();
     default:
-      co_return co_await change(op);
+      return change(op);
   }
 }
 
-task::Task<Result<void>> ParityDrive::read_blocks(Request request, Memory memory, bool is_alone,
+// What completed is in logs, durably.
+task::Task<Result<void>> ParityDrive::flush() {
+  if (is_broken_) co_return fail(Errc::kClosed, "parity is being closed");
+  co_return Result<void>();
+}
+
+task::Task<Result<void>> ParityDrive::read_blocks(const Request& request, Memory memory,
+                                                  bool is_alone, task::CancelToken token) {
+  const ParityLayout::Place place = layout_.locate(request.lba.value());
+  if (request.blocks > place.run) return read_chunks(request, memory, is_alone, token);
+  const Part part{.request = request, .rows = {place.row, request.blocks}, .symbol = place.symbol};
+  return read_chunk(part, memory, is_alone, token);
+}
+
+task::Task<Result<void>> ParityDrive::read_chunks(Request request, Memory memory, bool is_alone,
                                                   task::CancelToken token) {
-  const uint64_t first = request.lba.value();
-  const uint64_t count = request.blocks;
   Join join;
-  for (uint64_t done = 0; done < count;) {
-    const ParityLayout::Place place = layout_.locate(first + done);
-    const uint64_t run = std::min(place.run, count - done);
+  for (uint64_t done = 0; done < request.blocks;) {
+    const ParityLayout::Place place = layout_.locate(request.lba.value() + done);
+    const uint64_t run = std::min(place.run, request.blocks - done);
     const Part part{.request = request,
                     .rows = {place.row, run},
                     .symbol = place.symbol,
                     .offset = done * geometry_.block_size};
-    if (run == count) co_return co_await read_chunk(part, memory, is_alone, token);
     join.add();
     gate().spawn(read_part(part, memory, is_alone, token, join));
     done += run;

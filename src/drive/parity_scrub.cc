@@ -17,10 +17,12 @@ task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
     co_return std::unexpected("parity takes one command: scrub");
   }
   if (scrub_runs_) co_return std::unexpected("a scrub runs already");
+  if (!gate().enter()) co_return std::unexpected("the drive is being closed");
   scrub_runs_ = true;
   Scrubbed found;
   const Result<void> done = co_await scrub(found);
   scrub_runs_ = false;
+  gate().leave();
   const std::string counts = fmt::format(
       "{} rows compared; {} did not match their parity ({} with one wrong block, mended; of the "
       "rest the parity was made anew), {} blocks could not be read and were written back",

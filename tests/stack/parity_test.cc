@@ -16,6 +16,7 @@
 #include "sim/scenario.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "task/gate.h"
 
 namespace cairn::stack {
 namespace {
@@ -84,7 +85,10 @@ class ParityHost {
  public:
   ParityHost(uint64_t seed, const Shape& shape, LoadOptions load = {})
       : legs_(shape.legs), load_(with_stack(load, shape)), rng_(seed), cluster_({.seed = seed}) {
-    load_.on_open = [this](drive::Drive* drive) { drive_ = drive; };
+    load_.on_open = [this](drive::Drive* drive) {
+      drive_ = drive;
+      if (drive != nullptr && scrubs) tasks_.spawn(scrub(*drive));
+    };
     node().start([this](env::Env& env) { return load_.live(env); });
   }
 
@@ -154,13 +158,23 @@ class ParityHost {
   Rng& rng() { return rng_; }
   uint64_t done() const { return load_.done(); }
 
+  // Every life scrubs once while its load runs.
+  bool scrubs = false;
+  std::vector<std::string> scrubbed;
+
  private:
   static LoadOptions with_stack(LoadOptions load, const Shape& shape) {
     load.stack = stack_of(shape);
     load.requests = UINT64_MAX;
     return load;
   }
+  task::Task<void> scrub(drive::Drive& drive) {
+    const auto told = co_await drive.tell({"scrub"});
+    scrubbed.push_back(told ? *told : told.error());
+  }
+
   size_t legs_;
+  task::Gate tasks_;
   StackLoad load_;
   drive::Drive* drive_ = nullptr;
   Rng rng_;
@@ -189,6 +203,18 @@ TEST(ParityLoad, PowerLossTogetherWithTheLossOfLegsHarmsNoBlock) {
     ASSERT_TRUE(host.opens()) << seed << host.failure();
     ASSERT_TRUE(host.serves(10)) << seed << host.failure();
     EXPECT_EQ(host.failure(), "") << seed;
+  }
+}
+
+TEST(ParityLoad, PowerLossesWhileItIsMadeLeaveBlankLegsOrAWholeDrive) {
+  for (const uint64_t seed : sim::seeds_to_run(60)) {
+    ParityHost host(seed, kShapes[seed % std::size(kShapes)]);
+    for (int life = 0; life < 4; ++life) {
+      host.run_for(Duration{static_cast<int64_t>(host.rng().below(2'000'000))});
+      host.crash();
+    }
+    ASSERT_TRUE(host.serves(20)) << seed << host.failure();
+    EXPECT_EQ(host.status().good, kShapes[seed % std::size(kShapes)].legs);
   }
 }
 
@@ -250,6 +276,23 @@ TEST(ParityLoad, PowerLossesWhileLegsAreLostOrCopiedToLoseNothing) {
   }
 }
 
+TEST(ParityLoad, ScrubUnderLoadAndAfterCrashesFindsNothing) {
+  for (const uint64_t seed : sim::seeds_to_run(8)) {
+    ParityHost host(seed, kShapes[seed % std::size(kShapes)]);
+    host.scrubs = true;
+    for (int life = 0; life < 3; ++life) {
+      const size_t before = host.scrubbed.size();
+      while (host.scrubbed.size() == before) host.run_a_while();
+      EXPECT_NE(host.scrubbed.back().find(" 0 did not match"), std::string::npos)
+          << host.scrubbed.back();
+      host.crash();
+    }
+    host.stop();
+    EXPECT_EQ(host.failure(), "");
+    EXPECT_TRUE(host.holds_words()) << seed;
+  }
+}
+
 TEST(ParityLoad, ASpareTakesThePlaceOfALegThatStaysAway) {
   for (const uint64_t seed : sim::seeds_to_run(6)) {
     ParityHost host(seed, {.legs = 3,
@@ -301,6 +344,31 @@ TEST(ParityLoad, ErrorsGoUpWhenTooManyLegsFailAndEndWithThem) {
     ASSERT_TRUE(host.heals()) << seed << host.failure();
     host.stop();
     EXPECT_EQ(host.failure(), "");
+    EXPECT_TRUE(host.holds_words()) << seed;
+  }
+}
+
+// What is in place may be forgotten by a leg whose flush failed, though later flushes succeed.
+TEST(ParityLoad, FlushesThatFailOnALegThatCannotBeDroppedLoseNothing) {
+  for (const uint64_t seed : sim::seeds_to_run(12)) {
+    ParityHost host(seed, {.legs = 3, .parity = 1, .leg_size = "1M", .options = "retry_ms=5"},
+                    {.cancel_share = 0, .errors_are_wrong = false});
+    ASSERT_TRUE(host.heals());
+    host.take_away(0);
+    ASSERT_TRUE(host.loses(1));
+    for (int round = 0; round < 3; ++round) {
+      host.run_a_while();
+      host.disk(1).fail_flushes();
+      host.run_for(20_ms);
+      host.disk(1).heal();
+      const uint64_t epoch = host.status().epoch;
+      while (host.status().epoch < epoch + 2 && host.failure().empty()) host.run_for(1_ms);
+      host.crash({0});
+      ASSERT_TRUE(host.serves(20)) << seed << host.failure();
+    }
+    host.crash();
+    host.stop();
+    EXPECT_EQ(host.failure(), "") << seed;
     EXPECT_TRUE(host.holds_words()) << seed;
   }
 }
