@@ -2,9 +2,13 @@
 #include "apps/drive/open_stack.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "apps/box/advice.h"
 #include "apps/box/drive_option.h"
+#include "apps/box/patience.h"
 #include "apps/key_file.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/place.h"
@@ -13,10 +17,24 @@
 
 namespace cairn::apps {
 
-StackPlan::StackPlan()
-    : sources_([this](std::string_view text) -> std::expected<drive::Spec, std::string> {
-        return specs_.at(std::string(text));
-      }) {}
+namespace {
+
+bool names_file(const drive::Service& service, const drive::Stack::Option& option) {
+  const auto known = std::ranges::find(service.options, option.key, &drive::ServiceOption::key);
+  return known->kind == drive::ServiceOption::Kind::kFile && option.value != drive::kNoFile;
+}
+
+}  // namespace
+
+bool is_stack(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return false;
+  text.remove_prefix(begin);
+  const size_t name = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-");
+  if (text.front() == '"') return true;
+  if (name == std::string_view::npos) return false;
+  return text[name] == '(' || text.substr(name).starts_with("://");
+}
 
 Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
   std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(text);
@@ -25,27 +43,30 @@ Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
     return refuse(checked.error().show(text));
   }
   std::unique_ptr<StackPlan> plan(new StackPlan());
-  if (Attempt<void> prepared = plan->prepare_leaves(*stack, text); !prepared) {
+  plan->text_ = text;
+  if (Attempt<void> prepared = plan->prepare_leaves(*stack); !prepared) {
     return std::unexpected(prepared.error());
   }
   plan->stack_ = std::move(*stack);
   return plan;
 }
 
-Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_view text) {
+Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
   if (!layer.is_leaf) {
     for (const drive::Stack& below : layer.below) {
-      if (Attempt<void> prepared = prepare_leaves(below, text); !prepared) return prepared;
+      if (Attempt<void> prepared = prepare_leaves(below); !prepared) return prepared;
     }
-    return prepare_files(layer, text);
+    return prepare_files(layer);
   }
   const auto wrong = [&](const Problem& problem) {
-    return refuse(drive::StackError{layer.place, problem.text}.show(text));
+    return refuse(drive::StackError{layer.place, problem.text}.show(text_));
   };
   if (layer.name.find("://") != std::string::npos) {
-    Attempt<fabric::Uri> uri = find_place(layer.name, Needs::kNamespace);
+    Attempt<std::string> text = resolve_names(layer.name, system_resolver());
+    if (!text) return wrong(text.error());
+    Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
     if (!uri) return wrong(uri.error());
-    uris_.emplace(layer.name, std::move(*uri));
+    places_.emplace(layer.name, Place{.uri = std::move(*uri), .text = std::move(*text)});
     return {};
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
@@ -54,34 +75,66 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_v
   return {};
 }
 
-Attempt<void> StackPlan::prepare_files(const drive::Stack& layer, std::string_view text) {
+Attempt<void> StackPlan::prepare_files(const drive::Stack& layer) {
   const drive::Service& service = *drive::find_service(layer.name);
   for (const drive::Stack::Option& option : layer.options) {
-    const auto known = std::ranges::find(service.options, option.key, &drive::ServiceOption::key);
-    if (known->kind != drive::ServiceOption::Kind::kFile || option.value == drive::kNoFile)
-      continue;
+    if (!names_file(service, option)) continue;
     const Attempt<drive::FileContent> content = read_service_file(option.value);
-    if (!content) return refuse(drive::StackError{option.place, content.error().text}.show(text));
+    if (!content) return refuse(drive::StackError{option.place, content.error().text}.show(text_));
     files_.insert_or_assign(option.value, *content);
   }
   return {};
 }
 
 std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::string& path) {
-  if (const auto known = files_.find(path); known != files_.end()) return known->second;
+  if (const auto known = files_.extract(path)) return known.mapped();
   const Attempt<drive::FileContent> content = read_service_file(path);
   if (!content) return std::unexpected(content.error().text);
   return *content;
 }
 
-task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
-  const auto uri = uris_.find(text);
-  if (uri == uris_.end()) {
-    Leaf leaf = co_await sources_.open(env, text);
-    co_return leaf;
+std::string StackPlan::whole_text() const { return with_whole_leaves(stack_, true).text(); }
+std::string StackPlan::grown_text() const { return with_whole_leaves(stack_, false).text(); }
+
+drive::Stack StackPlan::with_whole_leaves(const drive::Stack& layer, bool with_sizes) const {
+  drive::Stack whole = layer;
+  if (!layer.is_leaf) {
+    for (drive::Stack& below : whole.below) below = with_whole_leaves(below, with_sizes);
+    for (drive::Stack::Option& option : whole.options) {
+      if (!names_file(*drive::find_service(layer.name), option)) continue;
+      std::error_code error;
+      const auto path = std::filesystem::absolute(option.value, error).lexically_normal();
+      if (!error) option.value = path.string();
+    }
+  } else if (const auto place = places_.find(layer.name); place != places_.end()) {
+    whole.name = place->second.text;
+  } else {
+    drive::Spec spec = specs_.at(layer.name);
+    if (spec.kind == drive::Spec::Kind::kFile && !with_sizes) spec.size = 0;
+    whole.name = spec.text();
   }
-  Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri->second);
-  if (!drive) co_return std::unexpected(drive.error().text);
+  return whole;
+}
+
+task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
+  const auto place = places_.find(text);
+  if (place != places_.end()) {
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive =
+        co_await open_drive(env, place->second.uri);
+    if (!drive) co_return std::unexpected(drive.error().text);
+    co_return std::move(*drive);
+  }
+  const drive::Spec& spec = specs_.at(text);
+  Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
+  Patience patience(env);
+  for (bool again = true; again;) {
+    source = drive::Source::make(env, spec);
+    again = co_await patience.after(source);
+  }
+  if (!source) co_return std::unexpected(cannot_serve(spec, source.error()).text);
+  Result<std::unique_ptr<drive::Drive>> drive = (*source)->open(env);
+  if (!drive) co_return std::unexpected(cannot_serve(spec, drive.error()).text);
+  sources_.push_back(std::move(*source));
   co_return std::move(*drive);
 }
 
@@ -89,7 +142,7 @@ task::Task<Attempt<std::unique_ptr<drive::Drive>>> StackPlan::open(env::Env& env
   drive::Leaves& leaves = *this;
   drive::Opened drive = co_await drive::open_stack(env, stack_, leaves);
   if (drive) co_return std::move(*drive);
-  co_return refuse(drive.error().show(stack_.text()));
+  co_return refuse(drive.error().show(text_));
 }
 
 }  // namespace cairn::apps

@@ -131,20 +131,25 @@ task::Task<Result<void>> MappedDrive::look_at(DriveOp& op, Kind kind, Memory mem
 // As it is, to where the blocks lie.
 task::Task<Result<void>> MappedDrive::pass(DriveOp& op, Kind kind, Memory memory, Run run) {
   const Spot at = spot(*run.place);
+  if (at.drive == nullptr) co_return fail(Errc::kUnreachable, "the drive of these blocks is lost");
   Request request = op.request;
   request.kind = kind;
   request.durable = request.durable && request.writes();
   request.lba = Lba(at.block + run.first % chunk_blocks_);
   request.blocks = run.count;
+  Result<void> done;
   if (run.count == op.request.blocks) {
-    co_return co_await at.drive->submit(request, memory, {}, op.token());
+    done = co_await at.drive->submit(request, memory, {}, op.token());
+  } else {
+    Pieces pieces;
+    if (!memory.empty()) {
+      pieces.add(memory, (run.first - op.request.lba.value()) * geometry_.block_size,
+                 run.count * geometry_.block_size);
+    }
+    done = co_await at.drive->submit(request, pieces.all(), {}, op.token());
   }
-  Pieces pieces;
-  if (!memory.empty()) {
-    pieces.add(memory, (run.first - op.request.lba.value()) * geometry_.block_size,
-               run.count * geometry_.block_size);
-  }
-  co_return co_await at.drive->submit(request, pieces.all(), {}, op.token());
+  if (request.writes()) wrote(*run.place);
+  co_return done;
 }
 
 bool MappedDrive::needs_alone(const Request& request) const {
@@ -224,7 +229,8 @@ task::Task<Result<void>> MappedDrive::zero(DriveOp& op, Run run) {
     const uint64_t count = std::min(chunk_blocks_ - first % chunk_blocks_, run.count - done);
     done += count;
     const bool is_end = first + count == geometry_.blocks;
-    if (!keeps && first % chunk_blocks_ == 0 && (count == chunk_blocks_ || is_end)) {
+    const bool is_whole = first % chunk_blocks_ == 0 && (count == chunk_blocks_ || is_end);
+    if (!keeps && is_whole && can_unmap(first / chunk_blocks_)) {
       unmap(first / chunk_blocks_);
       continue;
     }
@@ -286,6 +292,9 @@ task::Task<Result<void>> MappedDrive::fill(std::optional<Place> from, Place to, 
                   .blocks = count};
   if (!from) co_return co_await target.drive->submit(request, {}, {}, token);
   const Spot source = spot(*from);
+  if (source.drive == nullptr) {
+    co_return fail(Errc::kUnreachable, "the drive of these blocks is lost");
+  }
   const uint64_t step = std::clamp<uint64_t>(kCopyMemory / geometry_.block_size, 1,
                                              std::min<uint64_t>(count, geometry_.transfer_blocks));
   const Result<Buffer> memory = env_.buffers().allocate(step * geometry_.block_size);

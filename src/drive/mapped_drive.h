@@ -46,6 +46,7 @@ class MappedDrive : public ServiceDrive {
   virtual std::optional<Place> find(uint64_t chunk) const = 0;
   // Whether nobody but the chunk needs what is at its place. Not asked of holes.
   virtual bool is_own(uint64_t chunk) const = 0;
+  // No drive: it is lost.
   virtual Spot spot(Place place) = 0;
   // A place that map() or forsake() gets.
   virtual task::Task<Result<Place>> allocate(task::CancelToken token) = 0;
@@ -53,9 +54,13 @@ class MappedDrive : public ServiceDrive {
   // Changes the map, with a record in the journal. A hole is not unmapped.
   virtual void map(uint64_t chunk, Place place, Journal::Needs needs) = 0;
   virtual void unmap(uint64_t chunk) = 0;
+  // Whether there is room to remember one more hole; otherwise its blocks are zeroed.
+  virtual bool can_unmap(uint64_t /*chunk*/) const { return true; }
   // Whether data there must be durable before it is mapped, because the journal's flush does not
   // cover it.
   virtual bool is_flushed_apart(Place /*place*/) const { return false; }
+  // A change of what is at a place has ended, well or not.
+  virtual void wrote(Place /*place*/) {}
   // Changes of the map so far are durable.
   virtual task::Task<Result<void>> commit(task::CancelToken token) = 0;
   // What a flush does.

@@ -19,7 +19,9 @@
 #include "drive/mirror.h"
 #include "drive/priority.h"
 #include "drive/slice.h"
+#include "drive/snapshot.h"
 #include "drive/source.h"
+#include "drive/spillover.h"
 #include "drive/stripe.h"
 #include "drive/thin.h"
 
@@ -28,17 +30,19 @@ namespace cairn::drive {
 namespace {
 
 constexpr const Service* kServices[] = {
-    &kChecksum,  //
-    &kCompress,  //
-    &kConcat,    //
-    &kDedup,     //
-    &kEncrypt,   //
-    &kLimit,     //
-    &kMirror,    //
-    &kPriority,  //
-    &kSlice,     //
-    &kStripe,    //
-    &kThin,      //
+    &kChecksum,   //
+    &kCompress,   //
+    &kConcat,     //
+    &kDedup,      //
+    &kEncrypt,    //
+    &kLimit,      //
+    &kMirror,     //
+    &kPriority,   //
+    &kSlice,      //
+    &kSnapshot,   //
+    &kSpillover,  //
+    &kStripe,     //
+    &kThin,       //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {

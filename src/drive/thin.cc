@@ -81,13 +81,13 @@ class ThinDrive final : public MappedDrive, JournalOwner {
 
   std::vector<Fact> facts() const override {
     const Space& space = units_.space();
-    const uint64_t in_use = space.units() - space.free();
+    const uint64_t in_use = units_.used();
     return {{"chunk_bytes", layout_.chunk_blocks * geometry_.block_size},
             {"chunks", layout_.chunks()},
             {"chunks_below", space.units()},
-            {"chunks_used", space.used()},
+            {"chunks_used", units_.used()},
             {"chunks_free", space.free()},
-            {"chunks_returning", space.on_their_way()},
+            {"chunks_returning", units_.returning()},
             {"used_percent", in_use * 100 / space.units()},
             {"is_low", in_use * 100 >= space.units() * warn_percent_ ? 1u : 0u}};
   }

@@ -19,23 +19,28 @@ task::Task<Result<uint64_t>> Units::take(Journal& journal, task::CancelToken tok
 
 task::Task<Result<void>> Units::bring_back(Journal& journal, task::CancelToken token) {
   Result<void> done = co_await journal.commit(token);
-  if (done) co_await return_all(journal);
+  if (done) co_await return_now(journal);
   co_return done;
 }
 
 void Units::return_some(Journal& journal) {
-  if (space_.on_their_way() > 0 && turn_.available() > 0) gate_.spawn(return_all(journal));
+  if (space_.on_their_way() > 0 && turn_.available() > 0) gate_.spawn(return_now(journal));
 }
 
-task::Task<void> Units::return_all(Journal& journal) {
+task::Task<void> Units::return_now(Journal& journal) {
   const Result<void> mine = co_await turn_.acquire();
   CHECK(mine.has_value());
   const task::Units turn(turn_, 1);
-  std::optional<uint64_t> first = space_.come_back(journal.durable());
+  const auto pop = [&] {
+    const std::optional<uint64_t> unit = space_.come_back(journal.durable());
+    if (unit) ++cleaning_;
+    return unit;
+  };
+  std::optional<uint64_t> first = pop();
   while (first) {
     uint64_t count = 1;
-    std::optional<uint64_t> next = space_.come_back(journal.durable());
-    for (; next && *next == *first + count; next = space_.come_back(journal.durable())) ++count;
+    std::optional<uint64_t> next = pop();
+    for (; next && *next == *first + count; next = pop()) ++count;
     // It is free though the drive below may keep it: nobody relies on what a free unit holds.
     [[maybe_unused]] const Result<void> done =
         co_await drive_.discard(Lba(block_of(*first)), count * options_.blocks);
@@ -43,6 +48,7 @@ task::Task<void> Units::return_all(Journal& journal) {
       const Result<void> given = space_.give(*first + i);
       CHECK(given.has_value());
     }
+    cleaning_ -= count;
     first = next;
   }
 }

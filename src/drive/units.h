@@ -30,6 +30,9 @@ class Units {
   Drive& drive() { return drive_; }
   Space& space() { return space_; }
   const Space& space() const { return space_; }
+  // In use, and on their way to be free.
+  uint64_t used() const { return space_.used() - cleaning_; }
+  uint64_t returning() const { return space_.on_their_way() + cleaning_; }
   uint64_t block_of(uint64_t unit) const { return options_.first + unit * options_.blocks; }
 
   // A unit for the caller. When none is free but some are on their way back, it commits the journal
@@ -39,14 +42,15 @@ class Units {
   task::Task<Result<void>> bring_back(Journal& journal, task::CancelToken token);
   // Returns in the background what can be by now.
   void return_some(Journal& journal);
+  // The same, done when it is.
+  task::Task<void> return_now(Journal& journal);
   task::Task<void> close() { return gate_.close(); }
 
  private:
-  task::Task<void> return_all(Journal& journal);
-
   Drive& drive_;
   const Options options_;
   Space space_;
+  uint64_t cleaning_ = 0;    // being discarded
   task::Semaphore turn_{1};  // who returns units
   task::Gate gate_;
 };

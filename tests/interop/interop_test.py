@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cairn and the Linux kernel speak NVMe/TCP with each other.
+"""Cairn and the Linux kernel speak NVMe/TCP and NBD with each other.
 
-    interop_test.py [--suite kernel_host|kernel_target] [--program build/apps/cairn]
+    interop_test.py [--suite kernel_host|kernel_target|kernel_nbd] [--program build/apps/cairn]
                     [--folder build/interop] [-k fio] [-v]
 
 The short form, for CI, is one kernel and the core cases: its host meets `cairn box`, or while there
@@ -18,6 +18,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 from kernel_host import OnCairnBox, OnKernelTarget, with_cases  # noqa: E402
+from kernel_nbd import KernelNbd  # noqa: E402
 from kernel_target import CairnHost  # noqa: E402
 from linux_guest import KERNELS  # noqa: E402
 from target import CairnBox  # noqa: E402
@@ -38,7 +39,12 @@ def kernel_target(_full, kernel, **settings):
     yield type("CairnHost", (CairnHost,), {"kernel": kernel, **settings})
 
 
-SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target}
+def kernel_nbd(_full, kernel, **settings):
+    """Yields test cases: the kernel's nbd client on our NBD door."""
+    yield type("KernelNbd", (KernelNbd,), {"kernel": kernel, **settings})
+
+
+SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target, "kernel_nbd": kernel_nbd}
 
 
 def make_suite(words, name_patterns):
