@@ -32,6 +32,8 @@ std::string_view kind_word(ServiceOption::Kind kind) {
       return "yes or no";
     case ServiceOption::Kind::kText:
       return "text";
+    case ServiceOption::Kind::kFile:
+      return "file";
   }
   return "";
 }

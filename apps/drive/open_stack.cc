@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "apps/box/advice.h"
@@ -124,7 +125,7 @@ Attempt<void> StackPlan::prepare_files(const drive::Stack& layer) {
 }
 
 std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::string& path) {
-  if (const auto known = files_.find(path); known != files_.end()) return known->second;
+  if (const auto known = files_.extract(path)) return known.mapped();
   const Attempt<drive::FileContent> content = read_service_file(path);
   if (!content) return std::unexpected(content.error().text);
   return *content;

@@ -52,7 +52,8 @@ class StackPlan final : private drive::Leaves {
   Attempt<void> prepare_files(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
   task::Task<Leaf> open_source(env::Env& env, const drive::Spec& spec);
-  // Those the stack names were read before the world; one that a command names later is read then.
+  // Those the stack names were read before the world, and are handed over once; what a command
+  // names later is read then.
   std::expected<drive::FileContent, std::string> read_file(const std::string& path) override;
   drive::Stack made_whole(const drive::Stack& layer, bool with_sizes) const;
 

@@ -66,12 +66,12 @@ class CompressDrive final : public PlacedDrive {
   std::vector<Fact> facts() const override {
     const uint64_t logical = chunks_ * kChunkBlocks;
     return {{"blocks_below", space().units()},
-            {"blocks_used", space().used()},
-            {"blocks_free", space().free() + space().on_their_way()},
+            {"blocks_used", used()},
+            {"blocks_free", unused()},
             {"blocks_written", logical},
             {"blocks_saved", logical - stored_},
             {"chunks_uncompressed", uncompressed_},
-            {"used_percent", space().used() * 100 / space().units()}};
+            {"used_percent", used() * 100 / space().units()}};
   }
 
  private:

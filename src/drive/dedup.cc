@@ -43,12 +43,12 @@ class DedupDrive final : public PlacedDrive {
 
   std::vector<Fact> facts() const override {
     return {{"blocks_below", space().units()},
-            {"blocks_used", space().used()},
-            {"blocks_free", space().free() + space().on_their_way()},
+            {"blocks_used", used()},
+            {"blocks_free", unused()},
             {"blocks_written", written_},
             {"blocks_saved", written_ - stored_},
             {"collisions", collisions_},
-            {"used_percent", space().used() * 100 / space().units()}};
+            {"used_percent", used() * 100 / space().units()}};
   }
 
  private:
@@ -242,8 +242,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_dedup(ServiceParts parts) {
       co_await look_for_placed(parts.env, *parts.below[0],
                                {.kind = kKind,
                                 .virtual_bytes = parts.options.number("virtual"),
-                                .record_size = sizeof(DedupRecord),
-                                .has_record_per_block = true});
+                                .record_size = sizeof(DedupRecord)});
   if (!found) co_return fail(found.error());
   auto drive = std::make_unique<DedupDrive>(parts.env, std::move(parts.below), std::move(*found));
   const Result<void> begun = co_await drive->begin();

@@ -21,6 +21,8 @@
 // old_key=OLD and goes on. While the medium refuses a window its blocks fail with kIo, and it is
 // tried again every second.
 //
+// A blank drive is discarded and becomes a new one.
+//
 // Does not open (nothing is written): a wrong key; a rotation under way without both keys; a label
 // of another service, or one whose numbers make no sense; a drive that became smaller.
 //

@@ -23,7 +23,12 @@ constexpr Duration kRetryEvery = 1_s;
 
 task::Task<Result<void>> EncryptDrive::begin() {
   Result<void> done;
-  if (label_.generation == 0) done = co_await save(state_);
+  if (label_.generation == 0) {
+    // Whatever was there was not written with this key.
+    done = co_await below().discard(Lba(kLabelBlocks), label_.blocks - kLabelBlocks);
+    if (done) done = co_await below().flush();
+    if (done) done = co_await save(state_);
+  }
   if (!done || !state_.is_rotating) co_return done;
   if (state_.has_journal) {
     Result<Buffer> memory = env_.buffers().allocate(state_.window_blocks() * geometry_.block_size);

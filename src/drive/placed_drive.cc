@@ -32,10 +32,11 @@ Result<MappedLayout> plan_new(const Geometry& below, const PlacedPlan& plan) {
                 "blocks stored together",
                 static_cast<int32_t>(plan.grain));
   }
-  Result<MappedLayout> layout =
-      plan_layout(below, {.chunk_bytes = below.block_size,
-                          .records_more = plan.has_record_per_block ? wanted : 0,
-                          .record_size = plan.record_size});
+  const uint64_t most = wanted != 0 ? wanted : below.blocks;
+  Result<MappedLayout> layout = plan_layout(below, {.chunk_bytes = below.block_size,
+                                                    .records_per_unit = 0,
+                                                    .records_more = most / plan.grain,
+                                                    .record_size = plan.record_size});
   if (!layout) return layout;
   layout->blocks = wanted != 0 ? wanted : promise_of(layout->units, plan.grain);
   if (layout->blocks == 0) {

@@ -35,9 +35,8 @@ struct PlacedFound {
 struct PlacedPlan {
   LabelKind kind;
   uint64_t virtual_bytes = 0;  // of a new drive; 0: what surely fits
-  uint64_t grain = 1;          // blocks: sizes are a multiple
+  uint64_t grain = 1;          // blocks: sizes are a multiple; the state is a record for each
   size_t record_size = 0;
-  bool has_record_per_block = false;  // of the drive above, at most; else one per unit
 };
 // Judges the drive below by its label and writes nothing. kInvalid: too small, or another size than
 // it has; errors of read_label().
@@ -85,6 +84,9 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner {
   Journal& journal() { return *journal_; }
   Space& space() { return units_.space(); }
   const Space& space() const { return units_.space(); }
+  // Units, for facts.
+  uint64_t used() const { return units_.used(); }
+  uint64_t unused() const { return space().free() + units_.returning(); }
   const MappedLayout& layout() const { return found_.layout; }
 
  private:

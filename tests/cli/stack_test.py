@@ -121,6 +121,27 @@ class Doors(StackTest):
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Secrets(StackTest):
+    def test_only_the_key_opens_what_was_encrypted(self):
+        for name in ("a.key", "b.key"):
+            self.run_ok("drive", "key", "new", str(self.folder / name))
+        running = self.serve("encrypt(file:d,size=8M, key=a.key)")
+        written = self.write("in", b"nobody reads it." * (MIB // 16))
+        self.run_tool("nbdcopy", written, self.uri())
+        self.assertEqual(running.stop(), 0)
+        self.assertNotIn(b"reads", (self.folder / "d").read_bytes())
+        before = (self.folder / "d").read_bytes()
+        result = self.run_cairn("drive", "serve", "encrypt(file:d, key=b.key)")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("the key is wrong", result.stderr)
+        self.assertEqual((self.folder / "d").read_bytes(), before)
+        again = self.serve("encrypt(file:d, key=a.key)")
+        self.run_tool("nbdcopy", self.uri(), "out")
+        self.assertTrue((self.folder / "out").read_bytes().startswith(written.read_bytes()))
+        self.assertEqual(again.stop(), 0)
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class Restarts(StackTest):
     def fio(self, *words, status=0, uri=None, size="6M"):
         return self.run_tool("fio", "--name=job", "--ioengine=nbd", f"--uri={uri or self.uri()}",
@@ -163,6 +184,7 @@ class Restarts(StackTest):
     def test_every_service_keeps_what_fio_wrote(self):
         table = json.loads(self.run_ok("drive", "services", "--json"))
         self.assertEqual(table["schema_version"], 1)
+        self.run_ok("drive", "key", "new", str(self.folder / "drive.key"))  # of an example
         for service in table["services"]:
             with self.subTest(service["name"]):
                 self.check_service(service)

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -18,17 +17,22 @@ namespace {
 using drive::Request;
 using Kind = Request::Kind;
 
-void fill(MutableBytes block, uint64_t value) {
+// The word at `at` of a block that holds `value`.
+uint64_t word_of(uint64_t value, size_t at, bool is_noise) {
+  return at == 0 || value == 0 || !is_noise ? value : mix64(mix64(value) + at);
+}
+
+void fill(MutableBytes block, uint64_t value, bool is_noise) {
   for (size_t at = 0; at < block.size(); at += sizeof value) {
-    std::memcpy(block.data() + at, &value, sizeof value);
+    store(block.subspan(at), word_of(value, at, is_noise));
   }
 }
 
 // What the block holds; all ones when it is not one value throughout.
-uint64_t value_of(Bytes block) {
+uint64_t value_of(Bytes block, bool is_noise) {
   const auto value = load<uint64_t>(block);
   for (size_t at = 0; at < block.size(); at += sizeof value) {
-    if (load<uint64_t>(block.subspan(at)) != value) return UINT64_MAX;
+    if (load<uint64_t>(block.subspan(at)) != word_of(value, at, is_noise)) return UINT64_MAX;
   }
   return value;
 }
@@ -102,7 +106,7 @@ task::Task<void> StackLoad::check_all(env::Env& env, drive::Drive& drive) {
       co_return;
     }
     for (size_t i = 0; read && i < count; ++i) {
-      const uint64_t value = value_of(piece.subspan(i * size, size));
+      const uint64_t value = value_of(piece.subspan(i * size, size), options_.is_noise);
       const bool is_right = has_crashed_ ? model_[0].read_after_crash(first + i, value)
                                          : model_[0].read(first + i, value, true);
       if (!is_right) wrong(fmt::format("block {} holds {} when opened", first + i, value));
@@ -179,12 +183,14 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   for (size_t i = 0; i < range.count; ++i) {
     const MutableBytes first = MutableBytes(data).subspan(i * size, size);
     const bool writes = kind == Kind::kWrite;
-    if (kind != Kind::kRead) fill(first, writes ? next_value_ : model_[0].value(range.first + i));
-    fill(MutableBytes(second).subspan(i * size, size), next_value_);
+    const uint64_t value = 1 + next_value_++ % options_.values;
+    if (kind != Kind::kRead) {
+      fill(first, writes ? value : model_[0].value(range.first + i), options_.is_noise);
+    }
+    fill(MutableBytes(second).subspan(i * size, size), value, options_.is_noise);
     const bool zeroes = kind == Kind::kDiscard || kind == Kind::kWriteZeroes;
     const bool changes = request.writes() && (kind != Kind::kCompareAndWrite || must_match);
-    if (changes) model_[0].begin(range.first + i, zeroes ? 0 : next_value_);
-    ++next_value_;
+    if (changes) model_[0].begin(range.first + i, zeroes ? 0 : value);
   }
   // In the last byte of all, so that every part but one agrees.
   if ((kind == Kind::kCompare || kind == Kind::kCompareAndWrite) && !must_match) {
@@ -228,7 +234,7 @@ void StackLoad::settle(const Request& request, Range range, const Result<void>& 
   for (size_t i = 0; i < range.count; ++i) {
     const size_t block = range.first + i;
     if (request.kind == Kind::kRead) {
-      const uint64_t value = value_of(Bytes(data).subspan(i * size, size));
+      const uint64_t value = value_of(Bytes(data).subspan(i * size, size), options_.is_noise);
       if (!model_[0].read(block, value, true)) {
         wrong(fmt::format("block {} holds {}, not {}", block, value, model_[0].value(block)));
       }

@@ -25,6 +25,8 @@ struct LoadOptions {
   uint64_t requests = 400;  // of each life; then the stack is closed in good order
   double cancel_share = 0.03;
   std::map<std::string, std::string> files = {{"drive.key", drive::testing_key(1)}};
+  uint64_t values = UINT64_MAX;     // how many different blocks there are, besides zeroes
+  bool is_noise = false;            // blocks cannot be compressed
   bool errors_are_wrong = true;     // no disk fails: every request succeeds or is cancelled
   drive::Leaves* leaves = nullptr;  // who opens them; null: they are sources
 };
