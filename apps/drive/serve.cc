@@ -40,8 +40,9 @@ BoxOptions box_options(const DriveServeOptions& options, const std::vector<Serve
   return box;
 }
 
-door::NbdOptions nbd_options(const DriveServeOptions& options) {
+door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinder& views) {
   door::NbdOptions door;
+  door.finder = &views;
   door.keys = options.keys;
   return door;
 }
@@ -73,7 +74,10 @@ Attempt<void> name_drives(std::vector<DriveWords>& drives) {
 }
 
 DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
-    : env_(env), options_(options), nbd_(env, nbd_options(options)) {}
+    : env_(env),
+      options_(options),
+      views_(env, drives_, options.read_only),
+      nbd_(env, nbd_options(options, views_)) {}
 
 task::Task<Attempt<void>> DriveServer::open() {
   Attempt<void> done = co_await open_drives();

@@ -12,6 +12,7 @@
 #include "apps/box/box.h"
 #include "apps/drive/open.h"
 #include "apps/drive/stack_source.h"
+#include "apps/drive/views.h"
 #include "apps/problem.h"
 #include "apps/settings.h"
 #include "base/units.h"
@@ -80,6 +81,7 @@ class DriveServer {
   DriveServeOptions& options_;
   std::vector<ServedDrive> drives_;
   std::unique_ptr<Box> box_;  // the NVMe door
+  DriveViews views_;
   door::NbdServer nbd_;
   std::vector<env::Address> nbd_at_;
   std::vector<env::Address> nvme_at_;

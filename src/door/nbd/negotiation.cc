@@ -128,7 +128,7 @@ uint16_t Negotiation::flags_of(const Export& chosen) const {
 
 // The oldest way to choose; it has no answer for "no such export" but the end.
 task::Task<Result<Negotiation::Outcome>> Negotiation::choose_by_name(const Question& question) {
-  const Result<Export*> found = exports_.find(as_text(question.payload));
+  const Result<Export*> found = co_await visit_.find(std::string(as_text(question.payload)));
   if (!found) co_return fail(found.error());
   agreement_.served = *found;
   agreement_.allocation = agreement_.allocation && context_name_ == as_text(question.payload);
@@ -148,7 +148,7 @@ task::Task<Result<Negotiation::Outcome>> Negotiation::inform(const Question& que
     if (!done) co_return fail(done.error());
     co_return Outcome::kGoesOn;
   }
-  const Result<Export*> found = exports_.find(request->name);
+  const Result<Export*> found = co_await visit_.find(request->name);
   if (!found) {
     const bool unknown = found.error() == Errc::kNotFound;
     done = co_await refuse(question.option, unknown ? OptionReply::kUnknown : OptionReply::kPolicy,
@@ -188,7 +188,7 @@ task::Task<Result<void>> Negotiation::list(const Question& question) {
     co_return done;
   }
   Result<void> done;
-  for (const auto& each : exports_.all()) {
+  for (const auto& each : visit_.all()) {
     const ExportOptions& its = each->options;
     const Be32 length(static_cast<uint32_t>(its.name.size()));
     done = co_await reply(question.option, OptionReply::kServer,
@@ -246,9 +246,12 @@ task::Task<Result<void>> Negotiation::agree_on_contexts(const Question& question
                            request ? "structured replies come first" : request.error().what());
     co_return done;
   }
-  if (find_export(exports_.all(), request->name) == nullptr) {
-    done = co_await refuse(question.option, OptionReply::kUnknown, "no export of that name");
-    co_return done;
+  if (find_export(visit_.all(), request->name) == nullptr) {
+    const Result<Export*> found = co_await visit_.find(request->name);
+    if (!found) {
+      done = co_await refuse(question.option, OptionReply::kUnknown, found.error().what());
+      co_return done;
+    }
   }
   bool wanted = listing && request->queries.empty();
   for (const std::string& query : request->queries) {

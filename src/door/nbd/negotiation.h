@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/nbd/exports.h"
+#include "door/nbd/found_exports.h"
 #include "door/nbd/options.h"
 #include "door/nbd/session.h"
 #include "door/nbd/wire_format.h"
@@ -37,9 +37,9 @@ struct Line {
 class Negotiation final : private tls::PskKeeper {
  public:
   // `context` is null where there is no TLS; `lingering` takes what a TLS stream leaves behind.
-  Negotiation(env::Env& env, CoreExports& exports, const NbdOptions& options,
-              const tls::Context* context, task::Gate& lingering)
-      : env_(env), exports_(exports), options_(options), context_(context), lingering_(lingering) {}
+  Negotiation(env::Env& env, Visit& visit, const NbdOptions& options, const tls::Context* context,
+              task::Gate& lingering)
+      : env_(env), visit_(visit), options_(options), context_(context), lingering_(lingering) {}
 
   // kClosed: the client wants nothing. Other errors: it broke the protocol, or vanished.
   task::Task<Result<Agreement>> run(Line& line, task::CancelToken token);
@@ -68,7 +68,7 @@ class Negotiation final : private tls::PskKeeper {
   bool must_start_tls() const { return context_ != nullptr && !is_secure_; }
 
   env::Env& env_;
-  CoreExports& exports_;
+  Visit& visit_;
   const NbdOptions& options_;
   const tls::Context* context_;
   task::Gate& lingering_;

@@ -10,8 +10,11 @@
 
 namespace cairn::door {
 
+class ExportFinder;
+
 struct NbdOptions {
   uint32_t connections_max = 1024;
+  ExportFinder* finder = nullptr;       // asked for names that were not added; null: there are none
   Duration negotiation_timeout = 30_s;  // from the first byte to the chosen export, TLS included
   // How long a client may take to send the rest of a request, or to take replies. Between requests
   // it may take as long as it likes.

@@ -26,14 +26,16 @@ class NbdServer::PerCore {
   CoreExports& exports() { return exports_; }
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection) {
+  task::Task<void> serve(env::Connection connection, FoundExports& found) {
     if (stopping_.requested()) co_return;
     task::Gate lingering;
+    Visit visit(env_, exports_, found);
     {
       Line line{.stream = env_.open(std::move(connection)), .receiver = nullptr};
-      co_await serve_line(line, lingering);
+      co_await serve_line(line, visit, lingering);
       line.receiver.reset();
     }
+    co_await visit.leave();
     co_await lingering.close();
   }
   // Takes no more requests; done when all connections have ended, or `until` has passed.
@@ -58,8 +60,8 @@ class NbdServer::PerCore {
     Session& session;
   };
 
-  task::Task<void> serve_line(Line& line, task::Gate& lingering) {
-    const Result<Agreement> agreement = co_await negotiate(line, lingering);
+  task::Task<void> serve_line(Line& line, Visit& visit, task::Gate& lingering) {
+    const Result<Agreement> agreement = co_await negotiate(line, visit, lingering);
     if (!agreement || stopping_.requested()) co_return;
     Session session(env_, *line.stream, *line.receiver, *agreement, options_);
     Member member(session);
@@ -68,9 +70,9 @@ class NbdServer::PerCore {
     member.unlink();
     left_.set();
   }
-  task::Task<Result<Agreement>> negotiate(Line& line, task::Gate& lingering) {
+  task::Task<Result<Agreement>> negotiate(Line& line, Visit& visit, task::Gate& lingering) {
     task::Deadline deadline(env_, env_.now() + options_.negotiation_timeout, stopping_.token());
-    Negotiation negotiation(env_, exports_, options_, tls_.get(), lingering);
+    Negotiation negotiation(env_, visit, options_, tls_.get(), lingering);
     Result<Agreement> agreement = co_await negotiation.run(line, deadline.token());
     co_return agreement;
   }
@@ -85,7 +87,7 @@ class NbdServer::PerCore {
 };
 
 NbdServer::NbdServer(env::Env& env, const NbdOptions& options)
-    : env_(env), options_(options), cores_(env.core_count()) {}
+    : env_(env), options_(options), found_(env, options.finder), cores_(env.core_count()) {}
 
 NbdServer::~NbdServer() = default;
 
@@ -134,8 +136,8 @@ NbdServer::PerCore& NbdServer::on(env::Env& there) {
 task::Task<void> NbdServer::serve(env::Connection connection) {
   const CoreId core(next_core_++ % env_.core_count());
   ++connections_;
-  co_await env::call_on(env_, core,
-                        [&](env::Env& there) { return on(there).serve(std::move(connection)); });
+  co_await env::call_on(
+      env_, core, [&](env::Env& there) { return on(there).serve(std::move(connection), found_); });
   --connections_;
 }
 

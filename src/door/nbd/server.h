@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "door/nbd/exports.h"
+#include "door/nbd/found_exports.h"
 #include "door/nbd/options.h"
 #include "env/env.h"
 #include "task/cancel.h"
@@ -54,6 +55,7 @@ class NbdServer {
   env::Env& env_;
   NbdOptions options_;
   SharedExports exports_;
+  FoundExports found_;
   std::vector<std::unique_ptr<PerCore>> cores_;
   std::vector<std::unique_ptr<env::Listener>> listeners_;
   task::CancelSource stop_;
