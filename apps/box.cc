@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "apps/box/control_place.h"
-#include "apps/box/drive_option.h"
+#include "apps/box/stacks.h"
 #include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/duration.h"
@@ -46,7 +46,7 @@ struct BoxWords {
   std::vector<env::Address> listen;
   std::vector<env::Address> advertise;
   std::string nqn;
-  std::vector<drive::Spec> drives;
+  std::vector<nvme::NamespaceOptions> drives;
   std::vector<std::string> hosts;
   std::vector<bool> tls;
   std::vector<BoxHost> tls_hosts;
@@ -110,9 +110,8 @@ Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
   if (has_words || config.box.subsystems.empty()) {
     const Attempt<BoxSubsystem*> subsystem = subsystem_for(words, config.box);
     if (!subsystem) return std::unexpected(subsystem.error());
-    for (const drive::Spec& drive : words.drives) {
-      (*subsystem)->namespaces.push_back({.drive = drive});
-    }
+    auto& namespaces = (*subsystem)->namespaces;
+    namespaces.insert(namespaces.end(), words.drives.begin(), words.drives.end());
     if (!words.hosts.empty()) {
       (*subsystem)->options.hosts = words.hosts;
       (*subsystem)->options.allow_any_host = false;
@@ -138,14 +137,11 @@ class BoxCommand final : public Command {
     add_values(app, "--advertise ADDRESS", "what discovery tells hosts instead, one per --listen",
                [this](const std::string& text) { return add_address(text, words_.advertise); });
     add_text(app, "--nqn NQN", words_.nqn, "name of the subsystem");
-    add_values(app, "--drive DRIVE",
-               "mem:size=1G, file:PATH,size=8G or flash:profile=NAME,size=4G; several allowed",
-               [this](const std::string& text) -> Attempt<void> {
-                 Attempt<drive::Spec> spec = parse_drive(text);
-                 if (!spec) return std::unexpected(spec.error());
-                 words_.drives.push_back(std::move(*spec));
-                 return {};
-               });
+    add_values(
+        app, "--drive STACK",
+        "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such; "
+        "several allowed",
+        [this](const std::string& text) { return take_drive(text, words_.drives.emplace_back()); });
     add_values(app, "--host NQN", "only these hosts may connect; several allowed",
                [this](const std::string& text) -> Attempt<void> {
                  words_.hosts.push_back(text);

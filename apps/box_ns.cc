@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/box/drive_option.h"
+#include "apps/box/stacks.h"
 #include "apps/box_client.h"
 #include "apps/command.h"
 #include "apps/output.h"
@@ -45,8 +45,9 @@ class NsCommand : public Command {
 class NsAdd final : public NsCommand {
  public:
   explicit NsAdd(CLI::App& app) : NsCommand(app, Verb::kNsAdd) {
-    add_value(app, "--drive DRIVE", "mem:size=1G, file:PATH,size=8G or flash:profile=NAME,size=4G",
-              [this](const std::string& text) { return take_drive(text); })
+    add_value(app, "--drive STACK",
+              "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such",
+              [this](const std::string& text) { return take_words(text); })
         ->required();
     add_nsid(app, "its number (the lowest free)", false);
     add_integer(app, "--ana-group N", group_, {.min = 1, .max = nvme::kAnaGroupsMax},
@@ -71,10 +72,10 @@ class NsAdd final : public NsCommand {
  private:
   // Here too, so that a mistake is told before anybody is asked, and because the box may run in
   // another folder.
-  Attempt<void> take_drive(const std::string& text) {
-    const Attempt<drive::Spec> spec = parse_drive(text);
-    if (!spec) return std::unexpected(spec.error());
-    request_.drive = spec->text();
+  Attempt<void> take_words(const std::string& text) {
+    nvme::NamespaceOptions options;
+    if (Attempt<void> taken = take_drive(text, options); !taken) return taken;
+    request_.drive = options.drive_text();
     return {};
   }
   int group_ = 1;

@@ -35,7 +35,8 @@ class CommandLine {
     add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
-    add(drive, "serve", "serve drives over NBD", make_drive_serve);
+    add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
+    add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn drive serve`: drives for tools that speak NBD.
+// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD or NVMe/TCP.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,11 +9,13 @@
 #include <optional>
 #include <utility>
 
+#include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
 #include "apps/drive/serve.h"
 #include "apps/duration.h"
 #include "apps/key_file.h"
+#include "apps/log.h"
 #include "apps/output.h"
 #include "apps/words.h"
 #include "apps/world.h"
@@ -42,26 +44,42 @@ Attempt<void> add_door(const std::string& text, std::vector<env::Address>& to) {
   return {};
 }
 
-task::Task<void> serve_in(env::Env& env, const DriveServeOptions& options, Attempt<void>& outcome) {
+Attempt<void> add_nvme_door(const std::string& text, std::vector<env::Address>& to) {
+  Result<env::Address> address = env::Address::parse(text);
+  const bool is_local = address && address->family == env::Address::Family::kLocal;
+  if (!address || is_local) {
+    return refuse(fmt::format("{} is no address: {}; write 127.0.0.1:4420 or [::]:4420",
+                              in_quotes(text),
+                              is_local ? "a port is needed" : address.error().what()));
+  }
+  to.push_back(std::move(*address));
+  return {};
+}
+
+task::Task<void> serve_in(env::Env& env, DriveServeOptions& options, Attempt<void>& outcome) {
   outcome = co_await serve_drives(env, options);
 }
 
 class DriveServeCommand final : public Command {
  public:
   explicit DriveServeCommand(CLI::App& app) {
-    add_values(app, "DRIVE",
-               "[NAME=]mem:size=1G, file:PATH,size=8G or flash:profile=NAME,size=4G; several "
-               "allowed",
-               [this](const std::string& text) -> Attempt<void> {
-                 Attempt<DriveWords> words = parse_drive_words(text);
-                 if (!words) return std::unexpected(words.error());
-                 options_.drives.push_back(std::move(*words));
-                 return {};
-               })
-        ->expected(-1)
-        ->required();
+    add_values(
+        app, "STACK",
+        "[NAME=] and mem:size=1G, file:PATH,size=8G, nvme-tcp://HOST/NQN, or services over such; "
+        "several allowed",
+        [this](const std::string& text) { return take(parse_drive_words(text)); })
+        ->expected(-1);
+    add_values(app, "--file [NAME=]FILE", "a stack that the file holds as TOML; several allowed",
+               [this](const std::string& text) { return take(read_stack_file(text)); });
     add_values(app, "--nbd ADDRESS", "unix:SOCKET or ADDR:PORT, several allowed (127.0.0.1:10809)",
                [this](const std::string& text) { return add_door(text, options_.nbd); });
+    add_values(app, "--nvme-tcp ADDRESS", "ADDR:PORT for NVMe hosts, several allowed",
+               [this](const std::string& text) { return add_nvme_door(text, options_.nvme); });
+    add_value(app, "--nqn NQN", fmt::format("the subsystem of NVMe hosts ({})", options_.nqn),
+              [this](const std::string& text) -> Attempt<void> {
+                options_.nqn = text;
+                return {};
+              });
     add_switch(app, "--read-only", options_.read_only, "clients may not write");
     add_value(app, "--tls-psk FILE", "clients must come through TLS with a key of this file",
               [this](const std::string& text) -> Attempt<void> {
@@ -77,7 +95,8 @@ class DriveServeCommand final : public Command {
               });
     add_settings(app, settings_);
     set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
-                       "cairn drive serve boot=file:/srv/boot,size=8G data=mem:size=1G",
+                       "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
+                       "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
                        "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk"});
   }
 
@@ -104,30 +123,50 @@ class DriveServeCommand final : public Command {
     if (Attempt<void> checked = check_cores(settings.cores, doctor::gather_cpu()); !checked) {
       return checked;
     }
+    if (options_.drives.empty()) {
+      return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
+    }
     if (Attempt<void> named = name_drives(options_.drives); !named) return named;
-    if (options_.nbd.empty()) options_.nbd.push_back(env::Address::loopback(10809));
+    if (options_.nbd.empty() && options_.nvme.empty())
+      options_.nbd.push_back(env::Address::loopback(10809));
     if (!key_file_.empty()) {
       Attempt<door::NbdKeys> keys = read_psk_file(key_file_);
       if (!keys) return std::unexpected(keys.error());
       keys_.emplace(std::move(*keys));
       options_.keys = &*keys_;
     }
-    options_.ready = [this](const std::vector<env::Address>& at) { greet(at); };
+    options_.log = log_to_stderr(settings.log_level);
+    options_.ready = [this](const DriveServer& server) { greet(server); };
     return {};
   }
 
-  void greet(const std::vector<env::Address>& listening) {
+  Attempt<void> take(Attempt<DriveWords> words) {
+    if (!words) return std::unexpected(words.error());
+    options_.drives.push_back(std::move(*words));
+    return {};
+  }
+
+  void greet(const DriveServer& server) {
     const std::string user = keys_ ? keys_->names().front() : "";
-    for (const env::Address& at : listening) {
+    for (const env::Address& at : server.nbd()) {
       if (at.family == env::Address::Family::kLocal) sockets_.push_back(at.path);
-      for (const DriveWords& drive : options_.drives) {
+      for (const ServedDrive& drive : server.drives()) {
         const std::string uri = nbd_uri(at, drive.name, user);
-        say(fmt::format("serving {} as {} at {}\n", drive.spec.text(), drive.name, at.text()));
+        say(fmt::format("serving {} as {} at {}\n", drive.text, drive.name, at.text()));
         say(fmt::format("  nbdinfo '{}'\n", user.empty() ? uri : with_keys(uri)));
         if (user.empty()) {
           say(fmt::format("  qemu-system-x86_64 -drive file='{}',format=raw,if=virtio\n", uri));
         }
       }
+    }
+    for (const env::Address& at : server.nvme()) {
+      const Reach near = reach(at);
+      for (size_t i = 0; i < server.drives().size(); ++i) {
+        const ServedDrive& drive = server.drives()[i];
+        say(fmt::format("serving {} as namespace {} at {}\n", drive.text, i + 1, at.text()));
+      }
+      say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port,
+                      options_.nqn));
     }
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();

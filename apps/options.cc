@@ -34,17 +34,21 @@ bool parse_number(std::string_view text, T& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+// CLI11's way to refuse a value is an exception; parse_command_line catches it. What shows a place
+// with a caret has lines of its own.
+[[noreturn]] void refuse_value(const std::string& option, const Problem& problem) {
+  const bool is_shown = problem.text.find('\n') != std::string::npos;
+  throw CLI::ValidationError(fmt::format("{}{}{}", option, is_shown ? ":\n" : " ", problem.text));
+}
+
 }  // namespace
 
 CLI::Option* add_value(CLI::App& app, std::string_view spec, std::string help,
                        std::function<Attempt<void>(const std::string&)> take) {
   const size_t space = spec.find(' ');
   const std::string option(spec.substr(0, space));
-  // CLI11's way to refuse a value is an exception; parse_command_line catches it.
   auto callback = [option, take = std::move(take)](const std::string& text) {
-    if (const Attempt<void> taken = take(text); !taken) {
-      throw CLI::ValidationError(fmt::format("{} {}", option, taken.error().text));
-    }
+    if (const Attempt<void> taken = take(text); !taken) refuse_value(option, taken.error());
   };
   return app.add_option_function<std::string>(option, std::move(callback), std::move(help))
       ->take_last()
@@ -57,9 +61,7 @@ CLI::Option* add_values(CLI::App& app, std::string_view spec, std::string help,
   const std::string option(spec.substr(0, space));
   auto callback = [option, take = std::move(take)](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
-      if (const Attempt<void> taken = take(text); !taken) {
-        throw CLI::ValidationError(fmt::format("{} {}", option, taken.error().text));
-      }
+      if (const Attempt<void> taken = take(text); !taken) refuse_value(option, taken.error());
     }
   };
   return app

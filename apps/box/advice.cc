@@ -36,6 +36,12 @@ Problem cannot_serve(const drive::Spec& drive, const Error& error) {
                       advice_for(drive, error))};
 }
 
+Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) {
+  if (options.stack.empty()) return cannot_serve(options.drive, error);
+  return {fmt::format("stack {} cannot be served as namespace {}: {}", in_quotes(options.stack),
+                      options.nsid, error.text())};
+}
+
 Problem cannot_listen(const env::Address& at, const Error& error) {
   std::string next = "name an address of this machine";
   if (error == Errc::kExists) next = "end what listens there, or choose another port";

@@ -8,10 +8,12 @@
 #include "base/error.h"
 #include "drive/source.h"
 #include "env/address.h"
+#include "nvme/registry.h"
 
 namespace cairn::apps {
 
 Problem cannot_serve(const drive::Spec& drive, const Error& error);
+Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error);
 Problem cannot_listen(const env::Address& at, const Error& error);
 
 }  // namespace cairn::apps

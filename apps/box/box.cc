@@ -46,6 +46,15 @@ Attempt<void> number_namespaces(BoxSubsystem& subsystem) {
   return {};
 }
 
+// What a namespace is called after it got another size: a stack's files have theirs by now.
+void resize(nvme::NamespaceOptions& options, uint64_t bytes) {
+  if (options.stack.empty()) {
+    options.drive.size = bytes;
+  } else if (const auto plan = StackPlan::prepare(options.stack); plan) {
+    options.stack = (*plan)->grown_text();
+  }
+}
+
 }  // namespace
 
 Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
@@ -54,6 +63,7 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       options_(std::move(options)),
       changes_(std::move(changes)),
       hooks_(std::move(hooks)),
+      stacks_(env),
       registry_(env),
       target_(env, registry_, options_.target) {
   if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
@@ -188,7 +198,7 @@ task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
                       each.nsid, nqn));
     }
     const auto resized = changes.resized.find(each.nsid);
-    if (resized != changes.resized.end()) each.drive.size = resized->second;
+    if (resized != changes.resized.end()) resize(each, resized->second);
     all.push_back(std::move(each));
   }
   for (const auto& [nsid, added] : changes.added) all.push_back(added);
@@ -197,6 +207,25 @@ task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
     if (!added) co_return added;
   }
   co_return Attempt<void>{};
+}
+
+task::Task<Result<uint32_t>> Box::add_patiently(const std::string& nqn,
+                                                nvme::NamespaceOptions& options) {
+  Result<uint32_t> added = 0;
+  Patience patience(env_);
+  for (bool again = true; again;) {
+    added = co_await registry_.add_namespace(nqn, options);
+    again = co_await patience.after(added);
+  }
+  if (!added && added.error() == Errc::kMismatch) {
+    // Another drive has the number now: what was reserved was not this one.
+    log(LogLevel::kInfo, fmt::format("namespace {} of {} is another one than before: it starts "
+                                     "without reservations",
+                                     options.nsid, nqn));
+    options.reservations.clear();
+    added = co_await registry_.add_namespace(nqn, options);
+  }
+  co_return added;
 }
 
 // With the reservations it had before the restart.
@@ -213,21 +242,14 @@ task::Task<Attempt<void>> Box::add_configured(const std::string& nqn,
     }
     options.reservations = std::move(*kept);
   }
-  Result<uint32_t> added = 0;
-  Patience patience(env_);
-  for (bool again = true; again;) {
-    added = co_await registry_.add_namespace(nqn, options);
-    again = co_await patience.after(added);
+  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
+  if (!stack) co_return std::unexpected(stack.error());
+  const Result<uint32_t> added = co_await add_patiently(nqn, options);
+  if (!added) {
+    co_await stacks_.drop(std::move(*stack));
+    co_return std::unexpected(cannot_serve(options, added.error()));
   }
-  if (!added && added.error() == Errc::kMismatch) {
-    // Another drive has the number now: what was reserved was not this one.
-    log(LogLevel::kInfo, fmt::format("namespace {} of {} is another one than before: it starts "
-                                     "without reservations",
-                                     options.nsid, nqn));
-    options.reservations.clear();
-    added = co_await registry_.add_namespace(nqn, options);
-  }
-  if (!added) co_return std::unexpected(cannot_serve(options.drive, added.error()));
+  stacks_.keep(nqn, *added, std::move(*stack));
   co_return Attempt<void>{};
 }
 
@@ -311,6 +333,7 @@ task::Task<void> Box::close() {
   const std::vector<nvme::DriveFailure> failed = co_await registry_.flush(deadline.token());
   for (const nvme::DriveFailure& each : failed) log_failure(each);
   co_await registry_.close();
+  co_await stacks_.close_all();
 }
 
 Attempt<std::string> Box::find(std::string_view nqn) const {
@@ -352,13 +375,22 @@ Attempt<void> Box::keep(std::string_view what) {
 task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));
   if (!turn) co_return std::unexpected(turn.error());
-  Result<uint32_t> nsid = co_await registry_.add_namespace(turn->nqn, options);
-  if (!nsid) co_return std::unexpected(cannot_serve(options.drive, nsid.error()));
+  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
+  if (!stack) co_return std::unexpected(stack.error());
+  const Result<uint32_t> nsid = co_await registry_.add_namespace(turn->nqn, options);
+  if (!nsid) {
+    co_await stacks_.drop(std::move(*stack));
+    co_return std::unexpected(cannot_serve(options, nsid.error()));
+  }
+  stacks_.keep(turn->nqn, *nsid, std::move(*stack));
   for (const nvme::NamespaceInfo& each : registry_.namespaces(turn->nqn)) {
-    if (each.options.nsid == *nsid) changes_[turn->nqn].added[*nsid] = each.options;
+    if (each.options.nsid != *nsid) continue;
+    nvme::NamespaceOptions& added = changes_[turn->nqn].added[*nsid];
+    added = each.options;
+    added.source = nullptr;
   }
   const Attempt<void> kept =
-      keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, options.drive.text()));
+      keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, options.drive_text()));
   if (!kept) co_return std::unexpected(kept.error());
   co_return *nsid;
 }
@@ -368,6 +400,7 @@ task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) 
   if (!turn) co_return std::unexpected(turn.error());
   Result<void> removed = co_await registry_.remove_namespace(turn->nqn, nsid);
   if (!removed) co_return std::unexpected(no_such_namespace(turn->nqn, nsid));
+  co_await stacks_.close(turn->nqn, nsid);
   if (reservations_) {
     Result<void> forgotten = co_await reservations_->forget(turn->nqn, nsid);
     if (!forgotten) {
@@ -399,7 +432,7 @@ task::Task<Attempt<void>> Box::resize_namespace(std::string nqn, uint32_t nsid, 
   if (added == changes.added.end()) {
     changes.resized[nsid] = bytes;
   } else {
-    added->second.drive.size = bytes;
+    resize(added->second, bytes);
   }
   co_return keep(fmt::format("namespace {} of {} has {} now", nsid, turn->nqn, text_bytes(bytes)));
 }

@@ -15,6 +15,7 @@
 #include "apps/box/changes.h"
 #include "apps/box/options.h"
 #include "apps/box/reservation_files.h"
+#include "apps/box/stacks.h"
 #include "apps/problem.h"
 #include "apps/settings.h"
 #include "env/env.h"
@@ -77,6 +78,8 @@ class Box {
   Attempt<void> take_tls_keys(const BoxSubsystem& subsystem);
   Attempt<void> check_listener(const BoxListener& listener) const;
   Result<env::Address> listen_at(const env::Address& at, const BoxListener& listener);
+  task::Task<Result<uint32_t>> add_patiently(const std::string& nqn,
+                                             nvme::NamespaceOptions& options);
   task::Task<Attempt<void>> add_configured(const std::string& nqn, nvme::NamespaceOptions options);
   task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
@@ -96,6 +99,7 @@ class Box {
   BoxChanges changes_;
   BoxHooks hooks_;
   std::optional<ReservationFiles> reservations_;
+  BoxStacks stacks_;
   nvme::Registry registry_;
   fabric::Target target_;
   std::vector<env::Address> listening_;

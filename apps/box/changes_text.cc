@@ -46,7 +46,7 @@ std::string toml_list(const std::vector<std::string>& texts) {
 // Ids that are not given are made from the names again.
 std::string namespace_text(const nvme::NamespaceOptions& options) {
   std::string text = fmt::format("[[subsystem.namespace]]\nnsid = {}\ndrive = {}\n", options.nsid,
-                                 toml_text(options.drive.text()));
+                                 toml_text(options.drive_text()));
   if (options.uuid != fabric::Uuid{}) {
     text += fmt::format("uuid = \"{}\"\n", fabric::uuid_text(options.uuid));
   }

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <utility>
 
-#include "apps/box/drive_option.h"
 #include "apps/box/flash_stats.h"
 #include "apps/box/lane_stats.h"
 #include "apps/box/metrics.h"
+#include "apps/box/stacks.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
 #include "nvme/namespace_ids.h"
@@ -44,7 +44,7 @@ Attempt<std::vector<SubsystemOptions>> meant(Box& box, const std::string& nqn) {
 Json json_of(const std::string& nqn, const NamespaceInfo& info) {
   return {{"nqn", nqn},
           {"nsid", info.options.nsid},
-          {"drive", info.options.drive.text()},
+          {"drive", info.options.drive_text()},
           {"size", info.geometry.bytes()},
           {"block_size", info.geometry.block_size},
           {"uuid", fabric::uuid_text(info.options.uuid)},
@@ -150,9 +150,9 @@ Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {
   nvme::NamespaceOptions options{
       .nsid = request.nsid, .ana_group = request.group, .read_only = request.read_only};
   if (request.drive.empty()) return refuse("a namespace needs a drive: --drive mem:size=1G");
-  Attempt<drive::Spec> drive = parse_drive(request.drive);
-  if (!drive) return std::unexpected(drive.error());
-  options.drive = std::move(*drive);
+  if (const Attempt<void> taken = take_drive(request.drive, options); !taken) {
+    return std::unexpected(taken.error());
+  }
   if (!request.uuid.empty()) {
     const std::optional<fabric::Uuid> uuid = fabric::parse_uuid(request.uuid);
     if (!uuid) return refuse(fmt::format("{} is not a UUID", in_quotes(request.uuid)));

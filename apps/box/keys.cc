@@ -10,7 +10,7 @@
 
 #include "apps/box/control_format.h"
 #include "apps/box/control_place.h"
-#include "apps/box/drive_option.h"
+#include "apps/box/stacks.h"
 #include "apps/duration.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
@@ -245,10 +245,10 @@ Section namespace_keys(nvme::NamespaceOptions& options) {
   Section keys;
   keys.taken("drive",
              [&options](const std::string& text) -> Attempt<void> {
-               Attempt<drive::Spec> drive = parse_drive(text);
-               if (!drive) return std::unexpected(drive.error());
-               options.drive = std::move(*drive);
-               return {};
+               Attempt<void> taken = take_drive(text, options);
+               if (!taken && is_stack(text))
+                 return refuse(fmt::format(":\n{}", taken.error().text));
+               return taken;
              })
       .required();
   keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNamespacesMax});

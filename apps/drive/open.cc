@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/open.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "apps/box/advice.h"
 #include "apps/box/drive_option.h"
+#include "apps/box/patience.h"
+#include "apps/drive/stack_source.h"
+#include "apps/drive/stack_toml.h"
+#include "apps/files.h"
 
 namespace cairn::apps {
 
@@ -14,27 +17,70 @@ namespace {
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-// How much of the text is a name. A drive's own text has a ':' before its first '='.
-size_t name_length(std::string_view text) {
+constexpr size_t kStackFileMax = 256 << 10;
+
+struct Named {
+  std::string_view name;
+  std::string_view rest;
+};
+
+// A drive's own text has a ':' or a '(' before its first '='.
+Named split_name(std::string_view text) {
   const size_t end = text.find('=');
   const bool is_name =
       end != std::string_view::npos && end > 0 && text.find_first_not_of(kNameLetters) == end;
-  return is_name ? end : 0;
+  if (!is_name) return {.name = "", .rest = text};
+  return {.name = text.substr(0, end), .rest = text.substr(end + 1)};
+}
+
+Attempt<DriveWords> words_of_stack(std::string_view name, std::string_view line) {
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(line);
+  if (!plan) return std::unexpected(plan.error());
+  DriveWords words{.name = std::string(name)};
+  words.text = (*plan)->whole_text();
+  words.stack = std::move(*plan);
+  return words;
 }
 
 }  // namespace
 
 Attempt<DriveWords> parse_drive_words(std::string_view text) {
-  const size_t length = name_length(text);
-  Attempt<drive::Spec> spec = parse_drive(length == 0 ? text : text.substr(length + 1));
+  const Named named = split_name(text);
+  if (is_stack(named.rest)) return words_of_stack(named.name, named.rest);
+  Attempt<drive::Spec> spec = parse_drive(named.rest);
   if (!spec) return std::unexpected(spec.error());
-  return DriveWords{.name = std::string(text.substr(0, length)), .spec = std::move(*spec)};
+  DriveWords words{.name = std::string(named.name)};
+  words.text = spec->text();
+  words.spec = std::move(*spec);
+  return words;
 }
 
-Attempt<std::unique_ptr<drive::Source>> open_drive(env::Env& env, const DriveWords& words) {
-  Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, words.spec);
-  if (!source) return std::unexpected(cannot_serve(words.spec, source.error()));
-  return std::move(*source);
+Attempt<DriveWords> read_stack_file(std::string_view text) {
+  const Named named = split_name(text);
+  const std::string path(named.rest);
+  const Attempt<std::string> toml = read_file(path, kStackFileMax);
+  if (!toml) return std::unexpected(toml.error());
+  const Attempt<drive::Stack> stack = parse_stack_toml(*toml, path);
+  if (!stack) return std::unexpected(stack.error());
+  return words_of_stack(named.name, stack->text());
+}
+
+task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveWords& words,
+                                                               CoreId home) {
+  if (words.stack != nullptr) {
+    Attempt<std::unique_ptr<StackSource>> stack =
+        co_await StackSource::open_on(env, home, std::move(words.stack));
+    if (!stack) co_return std::unexpected(stack.error());
+    co_return std::move(*stack);
+  }
+  Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
+  Patience patience(env);
+  for (bool again = true; again;) {
+    source = drive::Source::make(env, words.spec);
+    again = co_await patience.after(source);
+  }
+  if (!source) co_return std::unexpected(cannot_serve(words.spec, source.error()));
+  co_return std::move(*source);
 }
 
 }  // namespace cairn::apps

@@ -6,20 +6,30 @@
 #include <string>
 #include <string_view>
 
+#include "apps/drive/open_stack.h"
 #include "apps/problem.h"
+#include "base/ids.h"
 #include "drive/source.h"
 #include "env/env.h"
+#include "task/task.h"
 
 namespace cairn::apps {
 
-// [NAME=]DRIVE, understood and not yet opened.
+// [NAME=]DRIVE or [NAME=]STACK, understood and not yet opened.
 struct DriveWords {
-  std::string name;  // empty: none was given
-  drive::Spec spec;
+  std::string name;                  // empty: none was given
+  std::string text;                  // of the drive, as it is from any folder
+  drive::Spec spec;                  // of a single source, which every core opens for itself
+  std::unique_ptr<StackPlan> stack;  // or of a stack, which one core opens for all
 };
+// May block, as StackPlan::prepare.
 Attempt<DriveWords> parse_drive_words(std::string_view text);
+// A stack that a file holds as TOML: [NAME=]FILE.
+Attempt<DriveWords> read_stack_file(std::string_view text);
 
-// The Problem names the drive and what to do.
-Attempt<std::unique_ptr<drive::Source>> open_drive(env::Env& env, const DriveWords& words);
+// A stack's home is the core `home`. What a process that was killed a moment ago still holds is
+// waited for. Takes the words' plan. The Problem names the drive and what to do.
+task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveWords& words,
+                                                               CoreId home);
 
 }  // namespace cairn::apps

@@ -1,49 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/open_stack.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "apps/box/advice.h"
 #include "apps/box/drive_option.h"
+#include "apps/box/patience.h"
+#include "apps/drive/http_place.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/place.h"
-#include "apps/words.h"
 #include "drive/services.h"
 #include "fabric/host/remote_drive.h"
 #include "rest/rest_drive.h"
 
 namespace cairn::apps {
 
-namespace {
-
-// Where a drive behind HTTP is, its host looked up.
-Attempt<rest::Place> find_http(std::string_view text) {
-  std::expected<rest::Place, std::string> place = rest::Place::parse(text);
-  if (!place) {
-    return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
-                              in_quotes(text), place.error()));
-  }
-  if (place->name.empty()) return std::move(*place);
-  const auto address = system_resolver()(place->name);
-  const auto parsed = address
-                          ? env::Address::parse(fmt::format("{}:{}", *address, place->port))
-                          : Result<env::Address>(fail(Errc::kNotFound, "it cannot be looked up"));
-  if (!parsed) {
-    return refuse(fmt::format(
-        "the host name {} cannot be looked up ({}): check its spelling, or write an IP address",
-        in_quotes(place->name), address ? *address : address.error()));
-  }
-  place->address = *parsed;
-  return std::move(*place);
+bool is_stack(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return false;
+  text.remove_prefix(begin);
+  const size_t name = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-");
+  if (text.front() == '"') return true;
+  if (name == std::string_view::npos) return false;
+  return text[name] == '(' || text.substr(name).starts_with("://");
 }
-
-}  // namespace
-
-StackPlan::StackPlan()
-    : sources_([this](std::string_view text) -> std::expected<drive::Spec, std::string> {
-        return specs_.at(std::string(text));
-      }) {}
 
 Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
   std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(text);
@@ -52,33 +32,36 @@ Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
     return refuse(checked.error().show(text));
   }
   std::unique_ptr<StackPlan> plan(new StackPlan());
-  if (Attempt<void> prepared = plan->prepare_leaves(*stack, text); !prepared) {
+  plan->text_ = text;
+  if (Attempt<void> prepared = plan->prepare_leaves(*stack); !prepared) {
     return std::unexpected(prepared.error());
   }
   plan->stack_ = std::move(*stack);
   return plan;
 }
 
-Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_view text) {
+Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
   if (!layer.is_leaf) {
     for (const drive::Stack& below : layer.below) {
-      if (Attempt<void> prepared = prepare_leaves(below, text); !prepared) return prepared;
+      if (Attempt<void> prepared = prepare_leaves(below); !prepared) return prepared;
     }
     return {};
   }
   const auto wrong = [&](const Problem& problem) {
-    return refuse(drive::StackError{layer.place, problem.text}.show(text));
+    return refuse(drive::StackError{layer.place, problem.text}.show(text_));
   };
   if (rest::is_place(layer.name)) {
     Attempt<rest::Place> place = find_http(layer.name);
     if (!place) return wrong(place.error());
-    places_.emplace(layer.name, std::move(*place));
+    http_.emplace(layer.name, std::move(*place));
     return {};
   }
   if (layer.name.find("://") != std::string::npos) {
-    Attempt<fabric::Uri> uri = find_place(layer.name, Needs::kNamespace);
+    Attempt<std::string> text = resolve_names(layer.name, system_resolver());
+    if (!text) return wrong(text.error());
+    Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
     if (!uri) return wrong(uri.error());
-    uris_.emplace(layer.name, std::move(*uri));
+    places_.emplace(layer.name, Place{.uri = std::move(*uri), .text = std::move(*text)});
     return {};
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
@@ -87,18 +70,48 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, std::string_v
   return {};
 }
 
+std::string StackPlan::whole_text() const { return with_whole_leaves(stack_, true).text(); }
+std::string StackPlan::grown_text() const { return with_whole_leaves(stack_, false).text(); }
+
+drive::Stack StackPlan::with_whole_leaves(const drive::Stack& layer, bool with_sizes) const {
+  drive::Stack whole = layer;
+  if (!layer.is_leaf) {
+    for (drive::Stack& below : whole.below) below = with_whole_leaves(below, with_sizes);
+  } else if (const auto place = places_.find(layer.name); place != places_.end()) {
+    whole.name = place->second.text;
+  } else if (const auto http = http_.find(layer.name); http != http_.end()) {
+    whole.name = rest::text_with_address(layer.name, http->second);
+  } else {
+    drive::Spec spec = specs_.at(layer.name);
+    if (spec.kind == drive::Spec::Kind::kFile && !with_sizes) spec.size = 0;
+    whole.name = spec.text();
+  }
+  return whole;
+}
+
 task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
-  if (const auto place = places_.find(text); place != places_.end()) {
-    Leaf leaf = co_await rest::RestDrive::open(env, place->second);
+  if (const auto http = http_.find(text); http != http_.end()) {
+    Leaf leaf = co_await rest::RestDrive::open(env, http->second);
     co_return leaf;
   }
-  const auto uri = uris_.find(text);
-  if (uri == uris_.end()) {
-    Leaf leaf = co_await sources_.open(env, text);
-    co_return leaf;
+  const auto place = places_.find(text);
+  if (place != places_.end()) {
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive =
+        co_await open_drive(env, place->second.uri);
+    if (!drive) co_return std::unexpected(drive.error().text);
+    co_return std::move(*drive);
   }
-  Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri->second);
-  if (!drive) co_return std::unexpected(drive.error().text);
+  const drive::Spec& spec = specs_.at(text);
+  Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
+  Patience patience(env);
+  for (bool again = true; again;) {
+    source = drive::Source::make(env, spec);
+    again = co_await patience.after(source);
+  }
+  if (!source) co_return std::unexpected(cannot_serve(spec, source.error()).text);
+  Result<std::unique_ptr<drive::Drive>> drive = (*source)->open(env);
+  if (!drive) co_return std::unexpected(cannot_serve(spec, drive.error()).text);
+  sources_.push_back(std::move(*source));
   co_return std::move(*drive);
 }
 
@@ -106,7 +119,7 @@ task::Task<Attempt<std::unique_ptr<drive::Drive>>> StackPlan::open(env::Env& env
   drive::Leaves& leaves = *this;
   drive::Opened drive = co_await drive::open_stack(env, stack_, leaves);
   if (drive) co_return std::move(*drive);
-  co_return refuse(drive.error().show(stack_.text()));
+  co_return refuse(drive.error().show(text_));
 }
 
 }  // namespace cairn::apps

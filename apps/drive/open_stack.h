@@ -9,8 +9,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/problem.h"
+#include "drive/source.h"
 #include "drive/stack.h"
 #include "env/env.h"
 #include "fabric/host/uri.h"
@@ -19,29 +21,46 @@
 
 namespace cairn::apps {
 
+// Whether a text names a stack: a service over drives, or a drive across the network. All else is
+// a source, or a mistake.
+bool is_stack(std::string_view text);
+
 // A stack whose words were all understood. Outlives the drives it opens.
 class StackPlan final : private drive::Leaves {
  public:
   // Reads the line, looks host names up, and loads keys and profiles: may block, so not inside a
-  // world. The Problem shows the place with a caret.
+  // world that serves somebody. The Problem shows the place with a caret.
   static Attempt<std::unique_ptr<StackPlan>> prepare(std::string_view text);
 
   const drive::Stack& stack() const { return stack_; }
-  // On `env`'s core, which also closes it. The Problem names the layer at fault.
+  // The line as it is from any folder, with addresses for host names: preparing it looks nothing
+  // up, and gives the same stack.
+  std::string whole_text() const;
+  // The same without the sizes of files, for a stack that was open before: they have one.
+  std::string grown_text() const;
+
+  // On `env`'s core, which also closes it. A file that somebody killed a moment ago still holds is
+  // waited for. The Problem names the layer at fault.
   task::Task<Attempt<std::unique_ptr<drive::Drive>>> open(env::Env& env);
-  // Lets go of the media, inside the world, when the drives are closed and destroyed.
-  void close() { sources_.close(); }
+  // Lets go of the media, on the same core, when the drives are closed and destroyed.
+  void close() { sources_.clear(); }
 
  private:
-  StackPlan();
-  Attempt<void> prepare_leaves(const drive::Stack& layer, std::string_view text);
+  StackPlan() = default;
+  Attempt<void> prepare_leaves(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
+  drive::Stack with_whole_leaves(const drive::Stack& layer, bool with_sizes) const;
 
+  std::string text_;  // as it was typed: places are bytes of it
   drive::Stack stack_;
+  struct Place {
+    fabric::Uri uri;
+    std::string text;  // with addresses
+  };
   std::map<std::string, drive::Spec> specs_;  // by the leaf's text
-  std::map<std::string, fabric::Uri> uris_;
-  std::map<std::string, rest::Place> places_;  // behind HTTP
-  drive::SourceLeaves sources_;
+  std::map<std::string, Place> places_;
+  std::map<std::string, rest::Place> http_;
+  std::vector<std::unique_ptr<drive::Source>> sources_;
 };
 
 }  // namespace cairn::apps

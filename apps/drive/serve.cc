@@ -11,52 +11,39 @@
 #include "apps/box/patience.h"
 #include "apps/box_run.h"
 #include "apps/words.h"
-#include "door/nbd/server.h"
+#include "nvme/namespace_ids.h"
 #include "task/sync.h"
 
 namespace cairn::apps {
 
 namespace {
 
-using Sources = std::vector<std::unique_ptr<drive::Source>>;
-
-Problem cannot_export(const DriveWords& words, const Error& error) {
-  return {fmt::format("drive {} cannot be served: {}", in_quotes(words.name), error.text())};
+Problem cannot_export(const ServedDrive& drive, const Error& error) {
+  return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
 }
 
-// Opens a drive; what a process held that has just been killed may take a moment.
-task::Task<Attempt<void>> add_drive(env::Env& env, const DriveWords& words, bool read_only,
-                                    door::NbdServer& server, Sources& sources) {
-  Attempt<std::unique_ptr<drive::Source>> source = open_drive(env, words);
-  if (!source) co_return std::unexpected(source.error());
-  sources.push_back(std::move(*source));
-  const Result<void> added = server.add({.name = words.name,
-                                         .description = words.spec.text(),
-                                         .read_only = read_only,
-                                         .source = sources.back().get()});
-  if (!added) co_return std::unexpected(cannot_export(words, added.error()));
-  co_return Attempt<void>();
+// The drives as namespaces of one subsystem. Hosts know them by name, in whatever order they come.
+BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives) {
+  BoxOptions box;
+  for (const env::Address& at : options.nvme) box.listeners.push_back({.address = at});
+  BoxSubsystem& subsystem = box.subsystems.emplace_back();
+  subsystem.options.nqn = options.nqn;
+  for (const ServedDrive& drive : drives) {
+    const nvme::NamespaceIds ids = nvme::make_named_ids(options.nqn, drive.name);
+    subsystem.namespaces.push_back({.source = drive.source.get(),
+                                    .stack = drive.text,
+                                    .nguid = ids.nguid,
+                                    .uuid = ids.uuid,
+                                    .read_only = options.read_only});
+  }
+  box.drain_timeout = options.drain_timeout;
+  return box;
 }
 
-task::Task<Attempt<void>> open_doors(env::Env& env, const DriveServeOptions& options,
-                                     door::NbdServer& server, Sources& sources) {
-  for (const DriveWords& words : options.drives) {
-    Attempt<void> added = co_await add_drive(env, words, options.read_only, server, sources);
-    if (!added) co_return added;
-  }
-  std::vector<env::Address> listening;
-  for (const env::Address& at : options.nbd) {
-    Result<env::Address> local = fail(Errc::kClosed, "not tried");
-    Patience patience(env);
-    for (bool again = true; again;) {
-      local = server.listen(at);
-      again = co_await patience.after(local);
-    }
-    if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
-    listening.push_back(std::move(*local));
-  }
-  if (options.ready) options.ready(listening);
-  co_return Attempt<void>();
+door::NbdOptions nbd_options(const DriveServeOptions& options) {
+  door::NbdOptions door;
+  door.keys = options.keys;
+  return door;
 }
 
 // As a part of a URI: what has a meaning there is written as %NN.
@@ -85,17 +72,108 @@ Attempt<void> name_drives(std::vector<DriveWords>& drives) {
   return {};
 }
 
-task::Task<Attempt<void>> serve_drives(env::Env& env, const DriveServeOptions& options) {
-  Sources sources;
-  door::NbdOptions door;
-  door.keys = options.keys;
-  door::NbdServer server(env, door);
-  const Attempt<void> outcome = co_await open_doors(env, options, server, sources);
+DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
+    : env_(env), options_(options), nbd_(env, nbd_options(options)) {}
+
+task::Task<Attempt<void>> DriveServer::open() {
+  Attempt<void> done = co_await open_drives();
+  if (done && !options_.nvme.empty()) done = co_await open_nvme();
+  if (done) done = co_await open_nbd();
+  co_return done;
+}
+
+// Stacks are spread over the cores.
+task::Task<Attempt<void>> DriveServer::open_drives() {
+  uint32_t stacks = 0;
+  for (DriveWords& words : options_.drives) {
+    const CoreId home(words.stack == nullptr ? 0 : stacks++ % env_.core_count());
+    const bool is_stack = words.stack != nullptr;
+    Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env_, words, home);
+    if (!source && is_stack) {
+      co_return refuse(fmt::format("drive {} cannot be served:\n{}", in_quotes(words.name),
+                                   source.error().text));
+    }
+    if (!source) co_return std::unexpected(source.error());
+    drives_.push_back(
+        {.name = words.name, .text = words.text, .source = std::move(*source), .stack = nullptr});
+    ServedDrive& drive = drives_.back();
+    if (is_stack) drive.stack = static_cast<StackSource*>(drive.source.get());
+    const Result<void> added = nbd_.add({.name = drive.name,
+                                         .description = drive.text,
+                                         .read_only = options_.read_only,
+                                         .has_other_writers = !options_.nvme.empty(),
+                                         .source = drive.source.get()});
+    if (!added) co_return std::unexpected(cannot_export(drive, added.error()));
+  }
+  co_return Attempt<void>();
+}
+
+task::Task<Attempt<void>> DriveServer::open_nvme() {
+  box_ = std::make_unique<Box>(env_, box_options(options_, drives_), BoxChanges{},
+                               BoxHooks{.log = options_.log});
+  const Attempt<void> opened = co_await box_->open();
+  nvme_at_ = box_->listening();
+  co_return opened;
+}
+
+task::Task<Attempt<void>> DriveServer::open_nbd() {
+  for (const env::Address& at : options_.nbd) {
+    Result<env::Address> local = fail(Errc::kClosed, "not tried");
+    Patience patience(env_);
+    for (bool again = true; again;) {
+      local = nbd_.listen(at);
+      again = co_await patience.after(local);
+    }
+    if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
+    nbd_at_.push_back(std::move(*local));
+  }
+  co_return Attempt<void>();
+}
+
+task::Task<void> DriveServer::close() {
+  co_await nbd_.drain(env_.now() + options_.drain_timeout);
+  co_await nbd_.close();
+  if (box_ != nullptr) co_await box_->close();
+  for (ServedDrive& drive : drives_) co_await drive.source->close(env_);
+  drives_.clear();
+}
+
+Attempt<const ServedDrive*> DriveServer::find(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const ServedDrive& drive : drives_) {
+    if (drive.name == name || (name.empty() && drives_.size() == 1)) return &drive;
+    names.push_back(drive.name);
+  }
+  if (name.empty()) {
+    return refuse(fmt::format("{} drives are served here: name one of {}", drives_.size(),
+                              comma_list(names)));
+  }
+  return refuse(fmt::format("no drive {} is served here{} (there are {})", in_quotes(name),
+                            did_you_mean(name, names), comma_list(names)));
+}
+
+task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) {
+  const Attempt<const ServedDrive*> drive = find(name);
+  if (!drive) co_return std::unexpected(drive.error());
+  const Result<void> resized = co_await nbd_.resize((*drive)->name, bytes);
+  if (!resized) {
+    co_return refuse(
+        fmt::format("drive {} keeps its size: {}", (*drive)->name, resized.error().text()));
+  }
+  if (box_ == nullptr) co_return Attempt<void>();
+  const auto nsid = static_cast<uint32_t>(*drive - drives_.data()) + 1;
+  const Attempt<void> told = co_await box_->resize_namespace("", nsid, bytes);
+  co_return told;
+}
+
+task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options) {
+  DriveServer server(env, options);
+  const Attempt<void> outcome = co_await server.open();
   if (outcome) {
+    if (options.ready) options.ready(server);
     task::Event never;
     const Result<void> stopped = co_await never.wait(env.stop_token());
     (void)stopped;
-    co_await server.drain(env.now() + options.drain_timeout);
   }
   co_await server.close();
   co_return outcome;

@@ -1,37 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serving drives at NBD doors in any world, from the first drive to the last reply.
+// Serving drives and stacks in any world, from the first drive to the last reply.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "apps/box/box.h"
 #include "apps/drive/open.h"
+#include "apps/drive/stack_source.h"
 #include "apps/problem.h"
+#include "apps/settings.h"
 #include "base/units.h"
 #include "door/nbd/keys.h"
+#include "door/nbd/server.h"
+#include "drive/source.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "task/task.h"
 
 namespace cairn::apps {
 
+class DriveServer;
+
 struct DriveServeOptions {
-  std::vector<DriveWords> drives;  // with names, each another
+  std::vector<DriveWords> drives;  // with names, each another; their plans are taken
   std::vector<env::Address> nbd;
+  std::vector<env::Address> nvme;
+  std::string nqn = "nqn.2026-11.io.cairn:drives";  // whose namespaces the drives are, in order
   bool read_only = false;
-  const door::NbdKeys* keys = nullptr;  // clients must come through TLS; null: without
+  const door::NbdKeys* keys = nullptr;  // NBD clients must come through TLS; null: without
   Duration drain_timeout = 10_s;
-  // Clients can connect at these addresses.
-  std::function<void(const std::vector<env::Address>&)> ready;
+  std::function<void(LogLevel, std::string_view)> log;
+  // Clients can connect.
+  std::function<void(const DriveServer&)> ready;
 };
 
 // Gives every drive a name: d0, d1 and so on where none was given. The Problem: a name comes twice.
 Attempt<void> name_drives(std::vector<DriveWords>& drives);
 
-// Serves until the world is asked to stop, then answers what is in flight. The Problem says what
-// could not be opened or bound, and what to do. `options` outlives the task.
-task::Task<Attempt<void>> serve_drives(env::Env& env, const DriveServeOptions& options);
+// A drive that is open, with its doors.
+struct ServedDrive {
+  std::string name;
+  std::string text;
+  std::unique_ptr<drive::Source> source;
+  StackSource* stack = nullptr;  // what `source` is; null: a source of its own
+};
+
+// Lives on the control core of any world; knows neither the command line nor files.
+class DriveServer {
+ public:
+  DriveServer(env::Env& env, DriveServeOptions& options);
+
+  // Opens the drives, then the doors. The Problem says what could not be opened or bound, and what
+  // to do. close() follows in any case.
+  task::Task<Attempt<void>> open();
+  // Takes no more requests, answers those in flight, then closes everything.
+  task::Task<void> close();
+
+  const std::vector<env::Address>& nbd() const { return nbd_at_; }
+  const std::vector<env::Address>& nvme() const { return nvme_at_; }
+  const std::vector<ServedDrive>& drives() const { return drives_; }
+  // The drive of this name, or the only one when the name is empty.
+  Attempt<const ServedDrive*> find(std::string_view name) const;
+
+  // Changes a drive's size at every door. Hosts at the NVMe door are told; clients at the NBD door
+  // learn it when they connect again.
+  task::Task<Attempt<void>> resize(std::string name, uint64_t bytes);
+
+ private:
+  task::Task<Attempt<void>> open_drives();
+  task::Task<Attempt<void>> open_nvme();
+  task::Task<Attempt<void>> open_nbd();
+
+  env::Env& env_;
+  DriveServeOptions& options_;
+  std::vector<ServedDrive> drives_;
+  std::unique_ptr<Box> box_;  // the NVMe door
+  door::NbdServer nbd_;
+  std::vector<env::Address> nbd_at_;
+  std::vector<env::Address> nvme_at_;
+};
+
+// Serves until the world is asked to stop. `options` outlives the task.
+task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options);
 
 // What a client on this machine calls an export, for nbdinfo, qemu and all that use libnbd: the
 // user's name is for TLS, empty without.

@@ -60,6 +60,13 @@ class Source {
   static Result<std::unique_ptr<Source>> make(env::Env& env, const Spec& spec);
   // The drive as `env`'s core uses it.
   virtual Result<std::unique_ptr<Drive>> open(env::Env& env) = 0;
+  // Once, when every drive it opened is closed, before it is destroyed.
+  virtual task::Task<void> close(env::Env& /*env*/) { co_return; }
+  // As Drive::extent_at of a drive that was opened here for `env`'s core. It may ask another core.
+  virtual task::Task<Extent> extent_at(env::Env& /*env*/, const Drive& opened, Lba lba,
+                                       uint64_t most) {
+    co_return opened.extent_at(lba, most);
+  }
   // Where the medium may hold something else than zeroes; memory is new and holds nothing.
   virtual std::vector<env::Disk::Extent> data() const { return {}; }
   // What is modelled, to be looked at on the core that made the source; null: nothing is.

@@ -38,16 +38,23 @@ std::string_view kind_of(drive::Spec::Kind kind) {
   return "";
 }
 
-}  // namespace
-
-NamespaceIds make_namespace_ids(std::string_view nqn, uint32_t nsid, const drive::Spec& drive) {
-  const std::string text = fmt::format("{}\n{}\n{}{}", nqn, nsid, kind_of(drive.kind), drive.path);
+NamespaceIds ids_of(const std::string& text) {
   NamespaceIds ids{.nguid = hash128(text, 0x1001), .uuid = hash128(text, 0x2001)};
   ids.nguid[0] |= 1;  // never all zero
   // RFC 9562: version 8 is for bits of one's own making.
   ids.uuid[6] = static_cast<uint8_t>((ids.uuid[6] & 0x0f) | 0x80);
   ids.uuid[8] = static_cast<uint8_t>((ids.uuid[8] & 0x3f) | 0x80);
   return ids;
+}
+
+}  // namespace
+
+NamespaceIds make_namespace_ids(std::string_view nqn, uint32_t nsid, const drive::Spec& drive) {
+  return ids_of(fmt::format("{}\n{}\n{}{}", nqn, nsid, kind_of(drive.kind), drive.path));
+}
+
+NamespaceIds make_named_ids(std::string_view nqn, std::string_view name) {
+  return ids_of(fmt::format("{}\nnamed\n{}", nqn, name));
 }
 
 std::string make_serial(std::string_view nqn) {

@@ -19,6 +19,8 @@ struct NamespaceIds {
 // Made from the subsystem's name, the nsid and which medium it is, not from the medium's size: a
 // namespace that was resized is still the same one. Never all zero.
 NamespaceIds make_namespace_ids(std::string_view nqn, uint32_t nsid, const drive::Spec& drive);
+// The same for a drive that has a name, and keeps it whatever it becomes.
+NamespaceIds make_named_ids(std::string_view nqn, std::string_view name);
 
 // 20 hexadecimal digits from the subsystem's name.
 std::string make_serial(std::string_view nqn);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvme/registry.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "nvme/command.h"
@@ -118,7 +120,9 @@ task::Task<Result<uint32_t>> Registry::State::add_namespace(std::string nqn,
   if (subsystem->find(options.nsid) != nullptr) {
     co_return fail(Errc::kExists, "the namespace id is in use");
   }
-  const NamespaceIds ids = make_namespace_ids(nqn, options.nsid, options.drive);
+  const NamespaceIds ids = options.stack.empty()
+                               ? make_namespace_ids(nqn, options.nsid, options.drive)
+                               : make_named_ids(nqn, fmt::format("stack {}", options.nsid));
   if (is_zero(options.nguid)) options.nguid = ids.nguid;
   if (is_zero(options.uuid)) options.uuid = ids.uuid;
   if (Result<void> unused = check_unused(options); !unused) co_return fail(unused.error());
@@ -193,7 +197,7 @@ std::vector<NamespaceInfo> Registry::namespaces(std::string_view nqn) const {
     all.push_back({.options = space.options,
                    .geometry = space.geometry,
                    .ana_state = subsystem->ana_state(space.options.ana_group),
-                   .modelled = space.source->modelled()});
+                   .modelled = space.source().modelled()});
   }
   return all;
 }

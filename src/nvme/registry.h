@@ -108,14 +108,19 @@ struct SubsystemOptions {
 
 struct NamespaceOptions {
   uint32_t nsid = 0;  // 0: the lowest free
-  drive::Spec drive;
-  std::array<uint8_t, 16> nguid{};  // all zero: made from NQN, nsid and drive text
+  drive::Spec drive;  // opened by the registry, unless there is a source
+  // Open already, and lent until the namespace is removed; `stack` says for people what it is.
+  drive::Source* source = nullptr;
+  std::string stack;
+  std::array<uint8_t, 16> nguid{};  // all zero: made from NQN, nsid and which drive it is
   std::array<uint8_t, 16> uuid{};   // likewise
   uint32_t ana_group = 1;
   bool read_only = false;
   // What a ReservationStore was given for it before the restart; empty: nothing. Bytes that are
   // damaged or of another namespace make add_namespace fail (kCorrupt, kMismatch, kUnsupported).
   std::vector<std::byte> reservations;
+
+  std::string drive_text() const { return stack.empty() ? drive.text() : stack; }
 };
 
 // What a configuration tool shows of a namespace.

@@ -130,12 +130,16 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   }
   options.reservations.clear();
   const ReservationView view = reservations.view();
-  Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env_, options.drive);
-  if (!source) co_return fail(source.error());
+  std::unique_ptr<drive::Source> own_source;
+  if (options.source == nullptr) {
+    Result<std::unique_ptr<drive::Source>> made = drive::Source::make(env_, options.drive);
+    if (!made) co_return fail(made.error());
+    own_source = std::move(*made);
+  }
   auto on_failure = std::make_unique<const OnDriveFailure>([this, nsid](const Error& error) {
     if (failure_hook_) failure_hook_({.nqn = options_.nqn, .nsid = nsid, .error = error});
   });
-  const OpenHow how{.source = **source,
+  const OpenHow how{.source = own_source ? *own_source : *options.source,
                     .nsid = nsid,
                     .ana_state = ana_state(options.ana_group),
                     .read_only = options.read_only,
@@ -154,7 +158,7 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   note_ana_members(options.ana_group);
   namespaces_.emplace(nsid, Namespace{.options = std::move(options),
                                       .geometry = *opened[env_.core().value()],
-                                      .source = std::move(*source),
+                                      .own_source = std::move(own_source),
                                       .reservations = std::move(reservations),
                                       .on_failure = std::move(on_failure)});
   tell_namespace_changed(nsid);

@@ -27,9 +27,11 @@ namespace cairn::nvme {
 struct Namespace {
   NamespaceOptions options;  // nsid and ids filled in
   drive::Geometry geometry;
-  std::unique_ptr<drive::Source> source;
+  std::unique_ptr<drive::Source> own_source;  // null: it is lent
   Reservations reservations;
   std::unique_ptr<const OnDriveFailure> on_failure;  // in place while cores refer to it
+
+  const drive::Source& source() const { return own_source ? *own_source : *options.source; }
 };
 
 struct AnaGroupState {

@@ -46,7 +46,6 @@ class Serving(DriveTest):
 class Mistakes(DriveTest):
     def test_words_that_are_wrong(self):
         for words, part in (
-                ([], "needs DRIVE"),
                 (["disk0"], "'disk0' is no drive"),
                 (["a=disk0"], "'disk0' is no drive"),
                 (["mem:size=1M", "--nbd", "here"], "write unix:/run/cairn.sock or"),
@@ -54,6 +53,7 @@ class Mistakes(DriveTest):
                 (["mem:size=1M", "--drain-timeout", "soon"], "--drain-timeout")):
             self.expect_usage(["drive", "serve", *words], part)
         self.expect_usage(["drive"], "needs a command: serve")
+        self.expect_sentence(self.run_cairn("drive", "serve"), 1, "there is nothing to serve")
 
     def test_what_cannot_be_served(self):
         self.write("wide.psk", KEY)

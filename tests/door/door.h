@@ -64,6 +64,7 @@ class Door {
   Task<void> close() { return server_.close(); }
 
   door::NbdServer& server() { return server_; }
+  drive::Source& source(size_t index) { return *sources_[index]; }
   env::Address address;
 
  private:

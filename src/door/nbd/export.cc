@@ -14,6 +14,13 @@ namespace cairn::door {
 using drive::Ranges;
 using drive::Request;
 
+namespace {
+
+// Another writer got in between so often: it is no coincidence.
+constexpr int kTriesMax = 1000;
+
+}  // namespace
+
 uint16_t Export::flags() const {
   constexpr uint16_t kAlways = kHasFlags | kSendFlush | kSendFua | kCanMultiConn | kSendCache;
   if (options_.read_only) return kAlways | kReadOnly;
@@ -77,16 +84,67 @@ task::Task<Result<void>> Export::write_part(BlockSpan span, MutableBytes room, s
                                             bool durable) {
   drive::SharedRanges::Alone alone(ranges_, span.first.value(), span.blocks);
   co_await alone.enter(env_);
-  Result<void> done = co_await fill_edges(span, room, length);
-  if (done) {
-    done = co_await transfer({.kind = Request::Kind::kWrite,
-                              .durable = durable,
-                              .lba = span.first,
-                              .blocks = span.blocks},
-                             room.first(span.bytes));
+  Result<void> done;
+  if (options_.has_other_writers) {
+    done = co_await write_among_others(span, room, length, durable);
+  } else {
+    done = co_await fill_edges(span, room, length);
+    if (done) {
+      done = co_await transfer({.kind = Request::Kind::kWrite,
+                                .durable = durable,
+                                .lba = span.first,
+                                .blocks = span.blocks},
+                               room.first(span.bytes));
+    }
   }
   co_await alone.leave(env_);
   co_return done;
+}
+
+// Whole blocks as they are, then those at the edges.
+task::Task<Result<void>> Export::write_among_others(BlockSpan span, MutableBytes room,
+                                                    size_t length, bool durable) {
+  const uint64_t block = block_size();
+  const bool has_tail = span.head + length < span.bytes;
+  const uint64_t first = span.head > 0 ? 1 : 0;
+  const uint64_t last = has_tail ? span.blocks - 1 : span.blocks;
+  Result<void> done;
+  if (first < last) {
+    done = co_await transfer({.kind = Request::Kind::kWrite,
+                              .durable = durable,
+                              .lba = Lba(span.first.value() + first),
+                              .blocks = last - first},
+                             room.subspan(first * block, (last - first) * block));
+  }
+  if (done && first == 1) done = co_await write_edge(span, room, length, 0, durable);
+  const bool is_written = first == 1 && span.blocks == 1;
+  if (done && has_tail && !is_written) {
+    done = co_await write_edge(span, room, length, span.blocks - 1, durable);
+  }
+  co_return done;
+}
+
+// Block `index` of the span, with our part in it, unless it is another block by then.
+task::Task<Result<void>> Export::write_edge(BlockSpan span, MutableBytes room, size_t length,
+                                            uint64_t index, bool durable) {
+  const size_t block = block_size();
+  const Lba lba(span.first.value() + index);
+  const MutableBytes old[] = {room.subspan(span.bytes, block)};
+  const MutableBytes fresh[] = {room.subspan(index * block, block)};
+  const size_t begin = index == 0 ? span.head : 0;
+  const size_t end = std::min(block, span.head + length - index * block);
+  const Request swap{
+      .kind = Request::Kind::kCompareAndWrite, .durable = durable, .lba = lba, .blocks = 1};
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    Result<void> done =
+        co_await transfer({.kind = Request::Kind::kRead, .lba = lba, .blocks = 1}, old[0]);
+    if (!done) co_return done;
+    std::memcpy(fresh[0].data(), old[0].data(), begin);
+    std::memcpy(fresh[0].data() + end, old[0].data() + end, block - end);
+    done = co_await drive_->submit(swap, old, fresh);
+    if (done || done.error() != Errc::kMismatch) co_return done;
+  }
+  co_return fail(Errc::kIo, "a part of a block, which others keep changing");
 }
 
 // What stands in the first and in the last block around the range.

@@ -24,6 +24,7 @@ struct ExportOptions {
   std::string name;  // at most 4096 bytes
   std::string description;
   bool read_only = false;
+  bool has_other_writers = false;   // the drive is served at another door too
   drive::Source* source = nullptr;  // outlives the server
 };
 
@@ -43,7 +44,8 @@ struct ZeroOptions {
 };
 
 // One per core that serves it. Whoever changes blocks holds them on its core; whoever changes a
-// part of a block holds it alone on all cores, between reading and writing it.
+// part of a block holds it alone on all cores, between reading and writing it. Writers at other
+// doors hold nothing here: against those a part is written only into the block that was read.
 class Export {
  public:
   Export(env::Env& env, const ExportOptions& options, drive::SharedRanges& ranges,
@@ -78,11 +80,19 @@ class Export {
   // Whole blocks of the range; a drive that cannot is no error, for a trim is a hint.
   task::Task<Result<void>> trim(uint64_t offset, uint64_t length, bool durable);
   task::Task<Result<void>> flush();
+  // As Drive::extent_at.
+  task::Task<drive::Extent> extent_at(Lba lba, uint64_t most) {
+    return options_.source->extent_at(env_, *drive_, lba, most);
+  }
 
  private:
   task::Task<Result<void>> transfer(drive::Request request, MutableBytes data);
   task::Task<Result<void>> write_part(BlockSpan span, MutableBytes room, size_t length,
                                       bool durable);
+  task::Task<Result<void>> write_among_others(BlockSpan span, MutableBytes room, size_t length,
+                                              bool durable);
+  task::Task<Result<void>> write_edge(BlockSpan span, MutableBytes room, size_t length,
+                                      uint64_t index, bool durable);
   task::Task<Result<void>> fill_edges(BlockSpan span, MutableBytes room, size_t length);
   task::Task<Result<void>> zero_part(uint64_t offset, size_t length, bool durable,
                                      fabric::BufferQueue& buffers);

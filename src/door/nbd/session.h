@@ -73,8 +73,7 @@ class Session {
   task::Task<Result<void>> send_data(NbdRequest request, uint64_t offset, Bytes data, bool is_last);
   task::Task<Result<void>> tell_failed_read(NbdRequest request, uint64_t offset, Error error);
   task::Task<void> serve_status(NbdRequest request);
-  task::Task<Result<void>> find_extents(NbdRequest request, MutableBytes room,
-                                        std::vector<StatusExtent>& extents);
+  task::Task<void> find_extents(NbdRequest request, std::vector<StatusExtent>& extents);
   task::Task<Result<void>> warm(NbdRequest request);
   task::Task<void> answer(NbdRequest request, Result<void> done);
   task::Task<void> answer_error(NbdRequest request, NbdError error, const char* why);

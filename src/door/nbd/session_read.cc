@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries data back: reads, and the status of blocks.
+// What carries data back.
 #include <algorithm>
 #include <utility>
 
@@ -12,12 +12,6 @@ namespace {
 
 // A run of zeroes inside data that is worth a chunk of its own.
 constexpr size_t kHoleMin = 32 * 1024;
-// How much of a range one request for its status looks at, and how many extents it tells at most;
-// clients ask again for the rest.
-constexpr uint64_t kStatusMax = 4 << 20;
-constexpr size_t kExtentsMax = 512;
-// Zeroes are told in steps of this, or of the drive's block if that is larger.
-constexpr uint64_t kStatusStep = 4096;
 
 // The next run of bytes to be told as one: zeroes or not.
 struct Run {
@@ -154,63 +148,6 @@ task::Task<Result<void>> Session::read_plain(NbdRequest request, MutableBytes ro
     const Result<void> sent = co_await outbox_.send(
         {is_first ? bytes_of(reply) : Bytes{}, room.subspan(span.head, length)}, part);
     if (!sent) co_return sent;
-  }
-  co_return Result<void>{};
-}
-
-task::Task<void> Session::serve_status(NbdRequest request) {
-  std::vector<StatusExtent> extents;
-  Result<void> found;
-  {
-    Result<Buffer> room = co_await buffers_.allocate(kPieceMax, {});
-    if (room) {
-      found = co_await find_extents(request, room->bytes(), extents);
-    } else {
-      found = fail(room.error());
-    }
-  }
-  buffers_.released();
-  if (!found) {
-    co_await answer(request, found);
-    co_return;
-  }
-  const std::span<const StatusExtent> told(extents);
-  const auto size = static_cast<uint32_t>(sizeof(Be32) + told.size_bytes());
-  struct {
-    ChunkHeader chunk;
-    Be32 context;
-  } const reply{chunk(request.cookie, ChunkType::kBlockStatus, size, true), kAllocationId};
-  const Result<void> sent = co_await outbox_.send({bytes_of(reply), std::as_bytes(told)});
-  if (!sent) reading_.request();
-  release_slot();
-}
-
-// Looks at the data itself: what it finds is true of every kind of drive.
-task::Task<Result<void>> Session::find_extents(NbdRequest request, MutableBytes room,
-                                               std::vector<StatusExtent>& extents) {
-  const uint64_t step = std::max<uint64_t>(kStatusStep, export_.block_size());
-  const uint64_t end = request.offset + std::min<uint64_t>(request.length, kStatusMax);
-  const size_t most = request.has(kFlagReqOne) ? 1 : kExtentsMax;
-  for (uint64_t offset = request.offset; offset < end;) {
-    const size_t length = export_.piece_of(offset, end - offset);
-    const BlockSpan span = export_.span_of(offset, length);
-    const Result<void> got = co_await export_.read(span, room.first(span.bytes));
-    if (!got) co_return got;
-    Bytes data = room.subspan(span.head, length);
-    while (!data.empty()) {
-      const size_t part = std::min<uint64_t>(data.size(), step - offset % step);
-      const uint32_t flags = is_zero(data.first(part)) ? kStateZero : 0;
-      const auto bytes = static_cast<uint32_t>(part);
-      if (!extents.empty() && extents.back().flags == flags) {
-        extents.back().length = extents.back().length + bytes;
-      } else if (extents.size() == most) {
-        co_return Result<void>{};
-      } else {
-        extents.push_back({.length = bytes, .flags = flags});
-      }
-      offset += part;
-      data = data.subspan(part);
-    }
   }
   co_return Result<void>{};
 }

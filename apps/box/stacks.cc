@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/stacks.h"
+
+#include "apps/box/drive_option.h"
+#include "apps/drive/open_stack.h"
+
+namespace cairn::apps {
+
+Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options) {
+  if (is_stack(text)) {
+    const Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(text);
+    if (!plan) return std::unexpected(plan.error());
+    options.stack = (*plan)->whole_text();
+    return {};
+  }
+  Attempt<drive::Spec> spec = parse_drive(text);
+  if (!spec) return std::unexpected(spec.error());
+  options.drive = std::move(*spec);
+  return {};
+}
+
+task::Task<Attempt<std::unique_ptr<StackSource>>> BoxStacks::open(nvme::NamespaceOptions& options) {
+  if (options.stack.empty() || options.source != nullptr) co_return nullptr;
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(options.stack);
+  if (!plan) co_return std::unexpected(plan.error());
+  const CoreId home(opened_++ % env_.core_count());
+  Attempt<std::unique_ptr<StackSource>> stack =
+      co_await StackSource::open_on(env_, home, std::move(*plan));
+  if (stack) options.source = stack->get();
+  co_return stack;
+}
+
+void BoxStacks::keep(const std::string& nqn, uint32_t nsid, std::unique_ptr<StackSource> stack) {
+  if (stack != nullptr) kept_[{nqn, nsid}] = std::move(stack);
+}
+
+task::Task<void> BoxStacks::drop(std::unique_ptr<StackSource> stack) {
+  if (stack != nullptr) co_await stack->close(env_);
+}
+
+task::Task<void> BoxStacks::close(std::string nqn, uint32_t nsid) {
+  auto node = kept_.extract({std::move(nqn), nsid});
+  if (!node.empty()) co_await node.mapped()->close(env_);
+}
+
+task::Task<void> BoxStacks::close_all() {
+  for (auto& [name, stack] : kept_) co_await stack->close(env_);
+  kept_.clear();
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// BoxStacks: the stacks among a box's namespaces, open for as long as those are served.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "apps/drive/stack_source.h"
+#include "apps/problem.h"
+#include "env/env.h"
+#include "nvme/registry.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// A namespace's drive as a user names it, a source or a stack, put into `options`. May block, as
+// StackPlan::prepare.
+Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options);
+
+// On the control core; close_all() comes last.
+class BoxStacks {
+ public:
+  explicit BoxStacks(env::Env& env) : env_(env) {}
+
+  // Opens the stack that `options` names, on one core after the other, and makes it their source.
+  // Null: they name none, and nothing is changed.
+  task::Task<Attempt<std::unique_ptr<StackSource>>> open(nvme::NamespaceOptions& options);
+  // What became of it: the namespace is served, or could not be.
+  void keep(const std::string& nqn, uint32_t nsid, std::unique_ptr<StackSource> stack);
+  task::Task<void> drop(std::unique_ptr<StackSource> stack);
+  // The namespace is gone.
+  task::Task<void> close(std::string nqn, uint32_t nsid);
+  task::Task<void> close_all();
+
+ private:
+  env::Env& env_;
+  std::map<std::pair<std::string, uint32_t>, std::unique_ptr<StackSource>> kept_;
+  uint32_t opened_ = 0;
+};
+
+}  // namespace cairn::apps

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// StackSource: a stack as a user named it, open on one core, served to all.
+#pragma once
+
+#include <memory>
+
+#include "apps/drive/open_stack.h"
+#include "apps/problem.h"
+#include "drive/shared_drive.h"
+#include "drive/source.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// Closed before it is destroyed.
+class StackSource final : public drive::Source {
+ public:
+  // Opens the stack on core `home`; called on any. The Problem shows the layer at fault.
+  static task::Task<Attempt<std::unique_ptr<StackSource>>> open_on(env::Env& env, CoreId home,
+                                                                   std::unique_ptr<StackPlan> plan);
+
+  Result<std::unique_ptr<drive::Drive>> open(env::Env& env) override { return drive_->open(env); }
+  task::Task<void> close(env::Env& env) override;
+  task::Task<drive::Extent> extent_at(env::Env& env, const drive::Drive& opened, Lba lba,
+                                      uint64_t most) override {
+    return drive_->extent_at(env, opened, lba, most);
+  }
+
+  const StackPlan& plan() const { return *plan_; }
+  // What is shared, and on which core it lives.
+  drive::SharedDrive& shared() { return *drive_; }
+
+ private:
+  explicit StackSource(std::unique_ptr<StackPlan> plan) : plan_(std::move(plan)) {}
+  task::Task<Attempt<void>> open_here(env::Env& home);
+
+  std::unique_ptr<StackPlan> plan_;
+  std::unique_ptr<drive::SharedDrive> drive_;
+};
+
+}  // namespace cairn::apps

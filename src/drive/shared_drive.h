@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// SharedDrive: one drive on one core, its home, that every core can use.
+//
+// A stack of services is open once, so it has a home; drives on other cores send their requests
+// there and get them back, as messages, with the memory they were given: nothing is copied, and no
+// request costs an allocation once as many were in flight together before. Cancelling one travels
+// the same way. On the home core requests go straight to the drive.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "drive/drive.h"
+#include "drive/source.h"
+#include "env/env.h"
+#include "task/gate.h"
+#include "task/task.h"
+
+namespace cairn::drive {
+
+class SharedDrive final : public Source {
+ public:
+  // On the home core. Closed before it is destroyed, on whichever core.
+  SharedDrive(env::Env& home, std::unique_ptr<Drive> drive);
+
+  Result<std::unique_ptr<Drive>> open(env::Env& env) override;
+  // On any core, when every drive it opened is closed. Afterwards the drive is gone.
+  task::Task<void> close(env::Env& env) override;
+  task::Task<Extent> extent_at(env::Env& env, const Drive& opened, Lba lba, uint64_t most) override;
+
+  // As Drive::resize, on any core; every core knows the size when it is done. The size it has
+  // already is no change.
+  task::Task<Result<void>> resize(env::Env& env, uint64_t blocks);
+
+  CoreId core() const { return core_; }
+  // To be used on the home core alone.
+  Drive& drive() { return *drive_; }
+
+ private:
+  class Near;
+  class Far;
+  struct Ticket;
+
+  // On the home core.
+  void take(Ticket& ticket);
+  task::Task<void> serve(Ticket& ticket);
+  void send_back(Ticket& ticket);
+  task::Task<Result<void>> resize_here(uint64_t blocks);
+  task::Task<void> close_here();
+
+  env::Env& env_;  // of the home core
+  const CoreId core_;
+  std::vector<Geometry> geometries_;  // by core, each looked at and changed there alone
+  std::unique_ptr<Drive> drive_;
+  task::Gate gate_;  // requests of other cores
+};
+
+}  // namespace cairn::drive

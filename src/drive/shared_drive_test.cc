@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drive/shared_drive.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drive/service_testing.h"
+#include "env/call.h"
+#include "task/deadline.h"
+#include "task/when_all.h"
+
+namespace cairn::drive {
+namespace {
+
+constexpr uint32_t kCores = 3;
+constexpr CoreId kHome{1};  // not where the test's body runs
+
+task::Task<std::unique_ptr<SharedDrive>> open_there(env::Env& there, std::string text,
+                                                    Leaves& leaves) {
+  std::unique_ptr<Drive> drive = co_await must_open(there, text, leaves);
+  co_return std::make_unique<SharedDrive>(there, std::move(drive));
+}
+
+// A stack whose home is the second core.
+struct Shared {
+  SourceLeaves leaves;
+  std::unique_ptr<SharedDrive> drive;
+
+  task::Task<void> open(env::Env& env, std::string text) {
+    drive = co_await env::call_on(
+        env, kHome, [this, &text](env::Env& there) { return open_there(there, text, leaves); });
+  }
+  task::Task<void> close(env::Env& env) {
+    co_await drive->close(env);
+    drive.reset();
+    co_await env::call_on(env, kHome, [this](env::Env&) { leaves.close(); });
+  }
+};
+
+template <class Body>
+void run_on_cores(Body body, uint64_t seed = 1) {
+  sim::Cluster cluster({.seed = seed});
+  sim::Node& node = cluster.node("host", {.cores = kCores});
+  node.start([body](env::Env& env) { return body(env); });
+  ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 10'000_s)) << cluster.report();
+}
+
+template <class F>
+task::Task<void> on_each_core(env::Env& env, F function) {
+  std::vector<task::Task<void>> calls;
+  for (uint32_t core = 0; core < kCores; ++core) {
+    calls.push_back(env::call_on(env, CoreId(core), function));
+  }
+  co_await task::when_all(std::move(calls));
+}
+
+task::Task<void> write_own_blocks(env::Env& env, SharedDrive& shared) {
+  std::unique_ptr<Drive> drive = shared.open(env).value();
+  for (uint64_t i = 0; i < 20; ++i) {
+    const Lba lba(env.core().value() * 20 + i);
+    const auto data = blocks_of(static_cast<uint8_t>(lba.value() + 1), 1);
+    const Result<void> written = co_await drive->write(lba, data);
+    EXPECT_TRUE(written);
+  }
+  co_await drive->close();
+}
+
+task::Task<void> read_all_blocks(env::Env& env, SharedDrive& shared) {
+  std::unique_ptr<Drive> drive = shared.open(env).value();
+  for (uint64_t i = 0; i < kCores * 20; ++i) {
+    auto expected = blocks_of(static_cast<uint8_t>(i + 1), 1);
+    std::vector<std::byte> back(4096);
+    const Result<void> read = co_await drive->read(Lba(i), back);
+    EXPECT_TRUE(read);
+    EXPECT_EQ(back, expected);
+    Result<void> compared = co_await drive->compare(Lba(i), expected);
+    EXPECT_TRUE(compared);
+    expected[0] = std::byte{0};
+    compared = co_await drive->compare(Lba(i), expected);
+    EXPECT_TRUE(!compared && compared.error() == Errc::kMismatch);
+  }
+  co_await drive->close();
+}
+
+task::Task<void> share_among_cores(env::Env& env, std::string text) {
+  Shared shared;
+  co_await shared.open(env, text);
+  SharedDrive& drive = *shared.drive;
+  co_await on_each_core(env, [&drive](env::Env& there) { return write_own_blocks(there, drive); });
+  co_await on_each_core(env, [&drive](env::Env& there) { return read_all_blocks(there, drive); });
+  co_await shared.close(env);
+}
+
+TEST(SharedDrive, EveryCoreReadsWhatAnyCoreWrote) {
+  for (const char* text : {"mem:size=1M", "mirror(file:a,size=1M, file:b,size=1M)"}) {
+    run_on_cores([text](env::Env& env) { return share_among_cores(env, text); });
+  }
+}
+
+task::Task<void> cancel_one_that_waits(env::Env& env) {
+  Shared shared;
+  co_await shared.open(env, "limit(mem:size=1M, iops=1, burst_ms=1000)");
+  std::unique_ptr<Drive> drive = shared.drive->open(env).value();
+  std::vector<std::byte> block(4096);
+  Result<void> done = co_await drive->read(Lba(0), block);
+  EXPECT_TRUE(done);
+  const Time start = env.now();
+  {
+    task::Deadline deadline(env, start + 10_ms);
+    done = co_await drive->read(Lba(0), block, deadline.token());
+  }
+  EXPECT_TRUE(!done && done.error() == Errc::kTimedOut);
+  EXPECT_LT(env.now() - start, 11_ms);
+  co_await drive->close();
+  co_await shared.close(env);
+}
+
+TEST(SharedDrive, ACancelledRequestOfAnotherCoreEndsSoon) { run_on_cores(&cancel_one_that_waits); }
+
+task::Task<void> read_until(env::Env& env, Drive& drive, Duration after, int& stopped) {
+  std::vector<std::byte> block(4096);
+  task::Deadline deadline(env, env.now() + after);
+  const Result<void> done = co_await drive.read(Lba(3), block, deadline.token());
+  EXPECT_TRUE(done || done.error() == Errc::kTimedOut);
+  if (!done) ++stopped;
+}
+
+// The deadline falls before, into and behind the journey, at the drive and both ways.
+task::Task<void> cancel_at_every_moment(env::Env& env) {
+  Shared shared;
+  co_await shared.open(env, "priority(file:a,size=1M)");
+  std::unique_ptr<Drive> drive = shared.drive->open(env).value();
+  int stopped = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<task::Task<void>> reads;
+    for (int i = 0; i < 4; ++i) {
+      const auto after = Duration{static_cast<int64_t>(env.rng().below(300'000))};
+      reads.push_back(read_until(env, *drive, after, stopped));
+    }
+    co_await task::when_all(std::move(reads));
+  }
+  EXPECT_GT(stopped, 0);
+  EXPECT_LT(stopped, 800);
+  co_await drive->close();
+  co_await shared.close(env);
+}
+
+TEST(SharedDrive, CancellingMeetsCompletionAnywhere) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) run_on_cores(&cancel_at_every_moment, seed);
+}
+
+task::Task<void> expect_blocks(env::Env& env, SharedDrive& shared, uint64_t blocks) {
+  std::unique_ptr<Drive> drive = shared.open(env).value();
+  EXPECT_EQ(drive->geometry().blocks, blocks);
+  std::vector<std::byte> block(4096);
+  const Result<void> last = co_await drive->read(Lba(blocks - 1), block);
+  EXPECT_TRUE(last);
+  const Result<void> beyond = co_await drive->read(Lba(blocks), block);
+  EXPECT_TRUE(!beyond && beyond.error() == Errc::kInvalid);
+  co_await drive->close();
+}
+
+task::Task<void> resize_from_afar(env::Env& env) {
+  Shared shared;
+  co_await shared.open(env, "priority(file:a,size=1M)");
+  SharedDrive& drive = *shared.drive;
+  for (const uint64_t blocks : {512, 512, 128}) {
+    std::unique_ptr<Drive> opened = drive.open(env).value();
+    const Result<void> resized = co_await opened->resize(blocks);
+    EXPECT_TRUE(resized);
+    EXPECT_EQ(opened->geometry().blocks, blocks);
+    co_await opened->close();
+    co_await on_each_core(
+        env, [&drive, blocks](env::Env& there) { return expect_blocks(there, drive, blocks); });
+  }
+  co_await shared.close(env);
+}
+
+TEST(SharedDrive, EveryCoreKnowsItsNewSize) { run_on_cores(&resize_from_afar); }
+
+task::Task<void> look_for_holes(env::Env& env) {
+  Shared shared;
+  co_await shared.open(env, "priority(file:a,size=1M)");
+  std::unique_ptr<Drive> drive = shared.drive->open(env).value();
+  const auto data = blocks_of(7, 1);
+  const Result<void> written = co_await drive->write(Lba(16), data);
+  EXPECT_TRUE(written);
+  Extent extent = co_await shared.drive->extent_at(env, *drive, Lba(0), 256);
+  EXPECT_TRUE(extent.is_hole);
+  EXPECT_EQ(extent.blocks, 16u);
+  extent = co_await shared.drive->extent_at(env, *drive, Lba(16), 1);
+  EXPECT_FALSE(extent.is_hole);
+  co_await drive->close();
+  co_await shared.close(env);
+}
+
+TEST(SharedDrive, TellsHolesToOtherCores) { run_on_cores(&look_for_holes); }
+
+}  // namespace
+}  // namespace cairn::drive
