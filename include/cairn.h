@@ -27,7 +27,8 @@
  * handler, or lets a signal be delivered to the library's threads.
  *
  * fork(). A child may not use the handles of its parent: all calls on them fail with -ESRCH, and
- * cairn_close() does nothing. It may open drives of its own. exec() closes everything.
+ * cairn_close() does nothing. It may open drives of its own. exec() closes everything. dlclose()
+ * only when all handles are closed.
  *
  * Stability. Symbols are versioned; a structure that is passed in or filled has its size as first
  * member, or beside it, and grows at its end only.

@@ -387,8 +387,6 @@ int Handle::event_fd() {
   return event_.get();
 }
 
-uint32_t Handle::take(cairn_completion* into, uint32_t most) { return wait(into, most, 0); }
-
 uint32_t Handle::wait(cairn_completion* into, uint32_t most, int timeout_ms) {
   std::unique_lock lock(lock_);
   if (done_.empty() && timeout_ms != 0) {

@@ -69,7 +69,7 @@ class Handle {
   Result<uint32_t> submit(const cairn_request* requests, uint32_t count);
   Result<void> run(const cairn_request& request);
   Result<void> resize(uint64_t bytes);
-  uint32_t take(cairn_completion* into, uint32_t most);
+  // How many completions were taken, after waiting for the first: 0 ms not at all, -1 for ever.
   uint32_t wait(cairn_completion* into, uint32_t most, int timeout_ms);
   int event_fd();
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/open_stack.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -11,10 +9,10 @@
 #include "apps/box/advice.h"
 #include "apps/box/drive_option.h"
 #include "apps/box/patience.h"
+#include "apps/drive/http_place.h"
 #include "apps/key_file.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/place.h"
-#include "apps/words.h"
 #include "drive/services.h"
 #include "fabric/host/remote_drive.h"
 #include "rest/rest_drive.h"
@@ -22,27 +20,6 @@
 namespace cairn::apps {
 
 namespace {
-
-// Where a drive behind HTTP is, its host looked up.
-Attempt<rest::Place> find_http(std::string_view text) {
-  std::expected<rest::Place, std::string> place = rest::Place::parse(text);
-  if (!place) {
-    return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
-                              in_quotes(text), place.error()));
-  }
-  if (place->name.empty()) return std::move(*place);
-  const auto address = system_resolver()(place->name);
-  const auto parsed = address
-                          ? env::Address::parse(fmt::format("{}:{}", *address, place->port))
-                          : Result<env::Address>(fail(Errc::kNotFound, "it cannot be looked up"));
-  if (!parsed) {
-    return refuse(fmt::format(
-        "the host name {} cannot be looked up ({}): check its spelling, or write an IP address",
-        in_quotes(place->name), address ? *address : address.error()));
-  }
-  place->address = *parsed;
-  return std::move(*place);
-}
 
 // As it is from any folder.
 std::string absolute(const std::string& path) {
@@ -96,7 +73,7 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
   if (rest::is_place(layer.name)) {
     Attempt<rest::Place> place = find_http(layer.name);
     if (!place) return wrong(place.error());
-    http_places_.emplace(layer.name, std::move(*place));
+    http_.emplace(layer.name, std::move(*place));
     return {};
   }
   if (layer.name.find("://") != std::string::npos) {
@@ -142,10 +119,10 @@ drive::Stack StackPlan::made_whole(const drive::Stack& layer, bool with_sizes) c
     for (drive::Stack::Option& option : whole.options) {
       if (names_file(service, option)) option.value = absolute(option.value);
     }
-  } else if (http_places_.contains(layer.name)) {
-    return whole;
   } else if (const auto place = places_.find(layer.name); place != places_.end()) {
     whole.name = place->second.text;
+  } else if (const auto http = http_.find(layer.name); http != http_.end()) {
+    whole.name = rest::text_with_address(layer.name, http->second);
   } else {
     drive::Spec spec = specs_.at(layer.name);
     if (spec.kind == drive::Spec::Kind::kFile && !with_sizes) spec.size = 0;
@@ -155,7 +132,7 @@ drive::Stack StackPlan::made_whole(const drive::Stack& layer, bool with_sizes) c
 }
 
 task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
-  if (const auto place = http_places_.find(text); place != http_places_.end()) {
+  if (const auto place = http_.find(text); place != http_.end()) {
     Leaf leaf = co_await rest::RestDrive::open(env, place->second);
     co_return leaf;
   }

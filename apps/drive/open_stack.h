@@ -34,8 +34,8 @@ class StackPlan final : private drive::Leaves {
   static Attempt<std::unique_ptr<StackPlan>> prepare(std::string_view text);
 
   const drive::Stack& stack() const { return stack_; }
-  // The line as it is from any folder, with addresses for the host names of NVMe/TCP: preparing
-  // it gives the same stack.
+  // The line as it is from any folder, with addresses for host names: preparing it looks nothing
+  // up, and gives the same stack.
   std::string whole_text() const;
   // The same without the sizes of files, for a stack that was open before: they have one.
   std::string grown_text() const;
@@ -66,7 +66,7 @@ class StackPlan final : private drive::Leaves {
   // By the leaf's text.
   std::map<std::string, drive::Spec> specs_;
   std::map<std::string, Place> places_;
-  std::map<std::string, rest::Place> http_places_;
+  std::map<std::string, rest::Place> http_;
   std::map<std::string, drive::FileContent> files_;  // by path
   std::vector<std::unique_ptr<drive::Source>> sources_;
 };

@@ -33,6 +33,13 @@ bool is_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_letter(c) || c == '-' || c == '.'; });
 }
 
+// Fit to stand in a Host field.
+bool is_host(std::string_view text) {
+  return !text.empty() && text.size() <= 259 && std::ranges::all_of(text, [](char c) {
+    return is_letter(c) || c == '-' || c == '.' || c == ':' || c == '[' || c == ']';
+  });
+}
+
 // "10.0.0.7:8080", "[::1]", "store.example:8080".
 std::expected<void, std::string> read_host(std::string_view text, Place& place) {
   place.host = text;
@@ -90,6 +97,11 @@ void set(Place& place, std::string_view key, uint64_t value) {
 std::expected<void, std::string> read_option(std::string_view text, Place& place) {
   const size_t equal = text.find('=');
   const std::string_view key = text.substr(0, equal);
+  if (key == "host" && equal != std::string_view::npos) {
+    place.host = text.substr(equal + 1);
+    if (is_host(place.host)) return {};
+    return Wrong(fmt::format("'{}' is wrong: host is a name, or an address", text));
+  }
   const auto* number = std::ranges::find(kNumbers, key, &Number::key);
   if (number == std::end(kNumbers)) {
     return Wrong(
@@ -137,6 +149,15 @@ std::expected<Place, std::string> Place::parse(std::string_view text) {
     options.remove_prefix(end);
   }
   return place;
+}
+
+std::string text_with_address(std::string_view text, const Place& place) {
+  if (place.name.empty()) return std::string(text);
+  const size_t host_end = std::min(text.find_first_of("/?", kScheme.size()), text.size());
+  const std::string_view rest = text.substr(host_end);
+  // Given twice, the second one counts, and it is the same.
+  return fmt::format("{}{}{}{}host={}", kScheme, place.address.text(), rest,
+                     rest.contains('?') ? '&' : '?', place.host);
 }
 
 }  // namespace cairn::rest

@@ -27,10 +27,11 @@ inline constexpr uint64_t kObjectsMax = uint64_t{1} << 32;  // eight hexadecimal
 //   connections=N 1 to 64, 8 by default
 //   timeout_ms=N  of one attempt of a request, 10000 by default
 //   retries=N     0 to 16, 3 by default
+//   host=NAME     what to tell the server as its name, where HOST is only its address
 //   check_ms=N    how often, at most, to see whether another took the drive; 1000 by default, 0:
 //                 before each change
 struct Place {
-  std::string host;  // as written, with the port: what the Host field says
+  std::string host;  // as written, with the port, or as the option says: for the Host field
   std::string name;  // to be looked up; empty: `address` is known
   uint16_t port = kHttpPort;
   env::Address address;
@@ -47,6 +48,10 @@ struct Place {
   // What is wrong, as a sentence with the part in question, for the user.
   static std::expected<Place, std::string> parse(std::string_view text);
 };
+
+// The text of a place, with the address that was found in place of the name: the same place, and
+// nothing to look up.
+std::string text_with_address(std::string_view text, const Place& place);
 
 // Whether a leaf of a stack is such a place.
 inline bool is_place(std::string_view text) { return text.starts_with("http://"); }

@@ -41,6 +41,25 @@ TEST(RestPlace, LeavesNamesToAResolver) {
   EXPECT_EQ(place->port, 81);
 }
 
+TEST(RestPlace, IsTheSameWithTheAddressThatWasFound) {
+  for (const char* text : {"http://store.example:81/v", "http://store.example/v?size=1G",
+                           "http://store.example/v?host=other.example"}) {
+    auto place = Place::parse(text);
+    ASSERT_TRUE(place) << place.error();
+    place->address = env::Address::ip4(10, 0, 0, 9, place->port);
+    const std::string whole = text_with_address(text, *place);
+    const auto again = Place::parse(whole);
+    ASSERT_TRUE(again) << whole << ": " << again.error();
+    EXPECT_EQ(again->name, "") << whole;
+    EXPECT_EQ(again->address, place->address) << whole;
+    EXPECT_EQ(again->host, place->host) << whole;
+    EXPECT_EQ(again->path, place->path) << whole;
+    EXPECT_EQ(again->size, place->size) << whole;
+  }
+  EXPECT_EQ(text_with_address("http://10.0.0.1/v", *Place::parse("http://10.0.0.1/v")),
+            "http://10.0.0.1/v");
+}
+
 TEST(RestPlace, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"https://a/b", "does not begin with http://"},
@@ -61,6 +80,8 @@ TEST(RestPlace, SaysWhatIsWrong) {
       {"http://a/b?object=2M", "512 to 1048576"},
       {"http://a/b?block=256", "512 to 65536"},
       {"http://a/b?connections=0", "1 to 64"},
+      {"http://a/b?host=", "host is a name"},
+      {"http://a/b?host=x\r\ny", "host is a name"},
   };
   for (const auto& [text, message] : cases) {
     const auto place = Place::parse(text);

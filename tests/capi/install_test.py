@@ -54,6 +54,18 @@ class Installed(BoxTest):
         self.assertIn("used 4 drives", said)
         self.assertEqual(box.stop(), 0)
 
+    def test_a_size_that_changes_across_the_network_is_told(self):
+        box = self.start_box("--drive", "mem:size=16M")
+        program = self.build(HERE / "use_drive.c")
+        with subprocess.Popen([program, "watch", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=self.env) as watcher:
+            self.assertEqual(watcher.stdout.readline(), f"watching {16 << 20}\n")
+            self.run_ok("box", "ns", "resize", "--nsid", "1", "--size", "32M")
+            self.assertEqual(watcher.stdout.readline(), f"now {32 << 20}\n")
+            watcher.stdin.close()
+            self.assertEqual(watcher.wait(timeout=60), 0)
+
     def test_the_header_is_plain_c_and_the_library_shows_nothing_else(self):
         source = self.write("plain.c", "#include <cairn.h>\n"
                             "int main(void) { return cairn_version() == 0; }\n")

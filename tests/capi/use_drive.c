@@ -51,6 +51,8 @@ static void mistakes(cairn_drive* drive, const struct cairn_info* info) {
   MUST(cairn_read(NULL, 0, block, sizeof block) == -EINVAL);
   const struct cairn_request unknown = {.kind = 77};
   MUST(cairn_submit(drive, &unknown, 1) == -EINVAL);
+  MUST(cairn_submit(drive, NULL, 1) == -EINVAL);
+  MUST(cairn_poll(drive, NULL, 1) == -EINVAL);
 }
 
 /* Larger than any drive takes at once. */
@@ -210,7 +212,28 @@ static void depth_is_a_limit(void) {
   cairn_close(drive);
 }
 
+/* Tells each new size of a drive until its standard input ends. */
+static int watch(const char* name) {
+  const struct cairn_options options = {.size = sizeof options, .report_resize = 1};
+  cairn_drive* drive = NULL;
+  MUST(cairn_open(name, &options, &drive) == 0);
+  struct pollfd events[2] = {{.fd = cairn_event_fd(drive), .events = POLLIN},
+                             {.fd = STDIN_FILENO, .events = POLLIN}};
+  printf("watching %lld\n", (long long)cairn_size(drive));
+  fflush(stdout);
+  while (poll(events, 2, -1) > 0 && events[1].revents == 0) {
+    struct cairn_completion told;
+    MUST(cairn_poll(drive, &told, 1) == 1);
+    MUST(told.kind == CAIRN_RESIZED);
+    printf("now %lld\n", (long long)cairn_size(drive));
+    fflush(stdout);
+  }
+  cairn_close(drive);
+  return 0;
+}
+
 int main(int count, char** names) {
+  if (count == 3 && strcmp(names[1], "watch") == 0) return watch(names[2]);
   what_does_not_open();
   depth_is_a_limit();
   resize_is_reported();

@@ -88,6 +88,21 @@ TEST(RestTrouble, ASlowServerIsWaitedForThenGivenUp) {
   }
 }
 
+TEST(RestTrouble, AServerMayHangUpBetweenRequests) {
+  HttpServer server;
+  server.trouble = [](const ServedRequest&) { return Trouble{.cut = SIZE_MAX}; };
+  with_server(server, [](env::Env& env) -> task::Task<void> {
+    std::unique_ptr<Drive> drive = co_await must_open(env, "?size=256K&object=16K&retries=0");
+    CO_ASSERT_TRUE(drive != nullptr);
+    for (uint8_t value = 1; value < 4; ++value) {
+      const Result<void> done = co_await drive->write(Lba(1), filled(value, 4096));
+      EXPECT_TRUE(done) << int{value};
+    }
+    co_await drive->close();
+  });
+  EXPECT_GE(server.connections, server.requests);
+}
+
 TEST(RestTrouble, WrongLengthsAreNoData) {
   for (const int64_t wrong : {-1, 1, 100, 5 << 20}) {
     HttpServer server;

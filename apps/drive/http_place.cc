@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/drive/http_place.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "apps/nvme/place.h"
+#include "apps/words.h"
+
+namespace cairn::apps {
+
+Attempt<rest::Place> find_http(std::string_view text) {
+  std::expected<rest::Place, std::string> place = rest::Place::parse(text);
+  if (!place) {
+    return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
+                              in_quotes(text), place.error()));
+  }
+  if (place->name.empty()) return std::move(*place);
+  const auto address = system_resolver()(place->name);
+  const auto parsed = address
+                          ? env::Address::parse(fmt::format("{}:{}", *address, place->port))
+                          : Result<env::Address>(fail(Errc::kNotFound, "it cannot be looked up"));
+  if (!parsed) {
+    return refuse(fmt::format(
+        "the host name {} cannot be looked up ({}): check its spelling, or write an IP address",
+        in_quotes(place->name), address ? *address : address.error()));
+  }
+  place->address = *parsed;
+  return std::move(*place);
+}
+
+}  // namespace cairn::apps
