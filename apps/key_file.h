@@ -10,6 +10,7 @@
 #include "fabric/host/options.h"
 #include "nvme/auth_secret.h"
 #include "nvme/tls_key.h"
+#include "tls/certificate.h"
 
 namespace cairn::apps {
 
@@ -19,6 +20,14 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 // The keys of NBD clients, as psktool writes them.
 Attempt<door::NbdKeys> read_psk_file(const std::string& path);
+
+// What a server shows: files of PEM, of which the key is its owner's alone. `clients` may be empty.
+struct CertificateFiles {
+  std::string chain;
+  std::string key;
+  std::string clients;
+};
+Attempt<tls::Certificate> read_certificate(const CertificateFiles& files);
 
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.
