@@ -183,12 +183,15 @@ class Restarts(StackTest):
             stack = stack.replace("{}", f"file:{service['name']}{number},size=16M", 1)
         for key in re.findall(r"key=([\w.]+)", stack):
             os.chmod(self.write(key, base64.b64encode(os.urandom(64)) + b"\n"), 0o600)
-        running = self.serve(stack)
+        # The stack's home is the first core, and every other connection is served by the second.
+        cores = support.two_cpus()
+        more = ["--cores", cores] if cores else []
+        running = self.serve(stack, *more)
         size = min(6 * MIB, self.size_of() // 8 * 4 // 65536 * 65536)
         self.fio(*self.VERIFY, size=size)
         self.fio("--rw=trim", "--bs=64k", f"--offset={size}", size=size // 2)
         running.kill()
-        again = self.serve(stack)
+        again = self.serve(stack, *more)
         self.fio(*self.VERIFY, "--verify_only", size=size)
         self.assertEqual(again.stop(), 0)
         self.assertEqual(again.log, "")
