@@ -86,6 +86,11 @@ class DriveServeCommand final : public Command {
                 key_file_ = whole(text);
                 return {};
               });
+    add_file(app, "--tls-cert FILE", certificate_files_.chain,
+             "NBD clients must come through TLS; what is shown to them");
+    add_file(app, "--tls-key FILE", certificate_files_.key, "the key of --tls-cert");
+    add_file(app, "--tls-ca FILE", certificate_files_.clients,
+             "clients must show a certificate that one of these has signed");
     add_value(app, "--drain-timeout TIME", "at the end, for requests in flight (10s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);
@@ -135,8 +140,32 @@ class DriveServeCommand final : public Command {
       keys_.emplace(std::move(*keys));
       options_.keys = &*keys_;
     }
+    if (Attempt<void> taken = take_certificate(); !taken) return taken;
     options_.log = log_to_stderr(settings.log_level);
     options_.ready = [this](const DriveServer& server) { greet(server); };
+    return {};
+  }
+
+  static void add_file(CLI::App& app, std::string_view spec, std::string& into, std::string help) {
+    add_value(app, spec, std::move(help), [&into](const std::string& text) -> Attempt<void> {
+      into = whole(text);
+      return {};
+    });
+  }
+
+  Attempt<void> take_certificate() {
+    const CertificateFiles& files = certificate_files_;
+    if (files.chain.empty() && files.key.empty() && files.clients.empty()) return {};
+    if (files.chain.empty() || files.key.empty()) {
+      return refuse("a certificate needs its key: give both, --tls-cert FILE and --tls-key FILE");
+    }
+    if (keys_) {
+      return refuse("clients prove themselves in one way: leave out --tls-psk or --tls-cert");
+    }
+    Attempt<tls::Certificate> certificate = read_certificate(files);
+    if (!certificate) return std::unexpected(certificate.error());
+    certificate_.emplace(std::move(*certificate));
+    options_.certificate = &*certificate_;
     return {};
   }
 
@@ -147,14 +176,15 @@ class DriveServeCommand final : public Command {
   }
 
   void greet(const DriveServer& server) {
-    const std::string user = keys_ ? keys_->names().front() : "";
+    const NbdWay way{.is_secure = keys_ || certificate_,
+                     .user = keys_ ? keys_->names().front() : ""};
     for (const env::Address& at : server.nbd()) {
       if (at.family == env::Address::Family::kLocal) sockets_.push_back(at.path);
       for (const ServedDrive& drive : server.drives()) {
-        const std::string uri = nbd_uri(at, drive.name, user);
+        const std::string uri = nbd_uri(at, drive.name, way);
         say(fmt::format("serving {} as {} at {}\n", drive.text, drive.name, at.text()));
-        say(fmt::format("  nbdinfo '{}'\n", user.empty() ? uri : with_keys(uri)));
-        if (user.empty()) {
+        say(fmt::format("  nbdinfo '{}'\n", way.is_secure ? with_credentials(uri) : uri));
+        if (!way.is_secure) {
           say(fmt::format("  qemu-system-x86_64 -drive file='{}',format=raw,if=virtio\n", uri));
         }
       }
@@ -171,14 +201,18 @@ class DriveServeCommand final : public Command {
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();
   }
-  std::string with_keys(const std::string& uri) const {
+  // A client finds ca-cert.pem, and if it must show one its own certificate, in a folder.
+  std::string with_credentials(const std::string& uri) const {
     const char joint = uri.find('?') == std::string::npos ? '?' : '&';
+    if (!keys_) return fmt::format("{}{}tls-certificates=FOLDER", uri, joint);
     return fmt::format("{}{}tls-psk-file={}", uri, joint, key_file_);
   }
 
   DriveServeOptions options_;
   std::string key_file_;
   std::optional<door::NbdKeys> keys_;
+  CertificateFiles certificate_files_;
+  std::optional<tls::Certificate> certificate_;
   std::vector<std::string> sockets_;
   SettingsOptions settings_;
 };

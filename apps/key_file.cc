@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/files.h"
 #include "apps/output.h"
 #include "apps/words.h"
 #include "crypto/secret.h"
@@ -35,6 +36,7 @@ constexpr const char* kGenKey = "cairn nvme gen-key --output FILE";
 constexpr const char* kGenTlsKey = "cairn nvme gen-tls-key --output FILE";
 constexpr const char* kDriveKey = "cairn drive key new FILE";
 constexpr const char* kPskTool = "psktool -u NAME -p FILE";
+constexpr const char* kOpenSsl = "openssl req -x509 -newkey rsa:2048 -nodes -keyout KEY -out CERT";
 
 Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
   struct stat status = {};
@@ -56,6 +58,11 @@ Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
                     in_quotes(path), status.st_mode & 07777, path));
   }
   return {};
+}
+
+Result<std::string> take_private_key(std::string_view text) {
+  if (text.find("PRIVATE KEY-----") != text.npos) return std::string(text);
+  return fail(Errc::kInvalid, "it has no line BEGIN PRIVATE KEY");
 }
 
 std::string with_line(const Error& error) {
@@ -106,6 +113,28 @@ Attempt<door::NbdKeys> read_psk_file(const std::string& path) {
 
 Attempt<drive::FileContent> read_service_file(const std::string& path) {
   return read_key(path, kDriveKey, &whole_content);
+}
+
+Attempt<tls::Certificate> read_certificate(const CertificateFiles& files) {
+  tls::Certificate certificate;
+  for (const auto& [path, text] : {std::pair{&files.chain, &certificate.chain},
+                                   std::pair{&files.clients, &certificate.clients}}) {
+    if (path->empty()) continue;
+    Attempt<std::string> read = read_file(*path, kPskFileMax);
+    if (!read) return std::unexpected(read.error());
+    *text = std::move(*read);
+  }
+  Attempt<std::string> key =
+      read_key<std::string, kPskFileMax>(files.key, kOpenSsl, &take_private_key);
+  if (!key) return std::unexpected(key.error());
+  certificate.key = std::move(*key);
+  if (const Result<void> checked = tls::check(certificate); !checked) {
+    const std::string clients = files.clients.empty() ? "" : " or " + in_quotes(files.clients);
+    return refuse(fmt::format("{}, {}{} cannot be used for TLS: {}; '{}' makes a pair",
+                              in_quotes(files.chain), in_quotes(files.key), clients,
+                              checked.error().what(), kOpenSsl));
+  }
+  return certificate;
 }
 
 Attempt<void> write_key_file(const std::string& path, std::string_view text) {

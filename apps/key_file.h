@@ -11,6 +11,7 @@
 #include "fabric/host/options.h"
 #include "nvme/auth_secret.h"
 #include "nvme/tls_key.h"
+#include "tls/certificate.h"
 
 namespace cairn::apps {
 
@@ -23,6 +24,14 @@ Attempt<door::NbdKeys> read_psk_file(const std::string& path);
 
 // What a service of a stack gets of a file it names; for keys of drives.
 Attempt<drive::FileContent> read_service_file(const std::string& path);
+
+// What a server shows: files of PEM, of which the key is its owner's alone. `clients` may be empty.
+struct CertificateFiles {
+  std::string chain;
+  std::string key;
+  std::string clients;
+};
+Attempt<tls::Certificate> read_certificate(const CertificateFiles& files);
 
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.

@@ -44,7 +44,10 @@ Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) 
 
 Problem cannot_listen(const env::Address& at, const Error& error) {
   std::string next = "name an address of this machine";
-  if (error == Errc::kExists) next = "end what listens there, or choose another port";
+  const bool is_local = at.family == env::Address::Family::kLocal;
+  if (error == Errc::kExists) {
+    next = fmt::format("end what listens there, or choose another {}", is_local ? "path" : "port");
+  }
   if (error == Errc::kDenied) next = "choose a port from 1024, or run as root";
   return {fmt::format("cannot listen at {}: {}: {}", at.text(), error.text(), next)};
 }

@@ -13,6 +13,7 @@
 #include "apps/words.h"
 #include "nvme/namespace_ids.h"
 #include "task/sync.h"
+#include "task/when_all.h"
 
 namespace cairn::apps {
 
@@ -44,6 +45,7 @@ door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinde
   door::NbdOptions door;
   door.finder = &views;
   door.keys = options.keys;
+  door.certificate = options.certificate;
   return door;
 }
 
@@ -134,10 +136,16 @@ task::Task<Attempt<void>> DriveServer::open_nbd() {
   co_return Attempt<void>();
 }
 
-task::Task<void> DriveServer::close() {
+task::Task<void> DriveServer::close_nbd() {
   co_await nbd_.drain(env_.now() + options_.drain_timeout);
   co_await nbd_.close();
-  if (box_ != nullptr) co_await box_->close();
+}
+
+task::Task<void> DriveServer::close() {
+  std::vector<task::Task<void>> doors;
+  doors.push_back(close_nbd());
+  if (box_ != nullptr) doors.push_back(box_->close());
+  co_await task::when_all(std::move(doors));
   for (ServedDrive& drive : drives_) co_await drive.source->close(env_);
   drives_.clear();
 }
@@ -183,9 +191,9 @@ task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options
   co_return outcome;
 }
 
-std::string nbd_uri(const env::Address& at, const std::string& name, const std::string& user) {
-  const std::string scheme = user.empty() ? "nbd" : "nbds";
-  const std::string who = user.empty() ? "" : in_uri(user) + "@";
+std::string nbd_uri(const env::Address& at, const std::string& name, const NbdWay& way) {
+  const std::string scheme = way.is_secure ? "nbds" : "nbd";
+  const std::string who = way.user.empty() ? "" : in_uri(way.user) + "@";
   if (at.family == env::Address::Family::kLocal) {
     return fmt::format("{}+unix://{}/{}?socket={}", scheme, who, in_uri(name), in_uri(at.path));
   }

@@ -33,7 +33,9 @@ struct DriveServeOptions {
   std::vector<env::Address> nvme;
   std::string nqn = "nqn.2026-11.io.cairn:drives";  // whose namespaces the drives are, in order
   bool read_only = false;
-  const door::NbdKeys* keys = nullptr;  // NBD clients must come through TLS; null: without
+  // NBD clients must come through TLS; both null: without.
+  const door::NbdKeys* keys = nullptr;
+  const tls::Certificate* certificate = nullptr;
   Duration drain_timeout = 10_s;
   std::function<void(LogLevel, std::string_view)> log;
   // Clients can connect.
@@ -76,6 +78,7 @@ class DriveServer {
   task::Task<Attempt<void>> open_drives();
   task::Task<Attempt<void>> open_nvme();
   task::Task<Attempt<void>> open_nbd();
+  task::Task<void> close_nbd();
 
   env::Env& env_;
   DriveServeOptions& options_;
@@ -90,8 +93,12 @@ class DriveServer {
 // Serves until the world is asked to stop. `options` outlives the task.
 task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options);
 
-// What a client on this machine calls an export, for nbdinfo, qemu and all that use libnbd: the
-// user's name is for TLS, empty without.
-std::string nbd_uri(const env::Address& at, const std::string& name, const std::string& user);
+// How NBD clients come: in the clear, or through TLS, with the name of a key or without one.
+struct NbdWay {
+  bool is_secure = false;
+  std::string user;
+};
+// What a client on this machine calls an export, for nbdinfo, qemu and all that use libnbd.
+std::string nbd_uri(const env::Address& at, const std::string& name, const NbdWay& way);
 
 }  // namespace cairn::apps

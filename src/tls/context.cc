@@ -28,6 +28,12 @@ Context::Context(Role role) : role_(role) {
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
+Context::Context(const Certificate& certificate) : Context(Role::kServer) {
+  const Result<void> used = use_certificate(context_.get(), certificate);
+  CHECK(used.has_value(), "the certificate was checked");
+  has_certificate_ = true;
+}
+
 Context::~Context() = default;
 
 }  // namespace cairn::tls

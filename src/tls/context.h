@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: what all connections of one role agree on. TLS 1.3 alone, with a pre-shared key and
-// (EC)DHE; no certificates, no tickets, no early data.
+// Context: what all connections of one role agree on. TLS 1.3 alone, with (EC)DHE and a pre-shared
+// key, or on a server that has one with a certificate; no tickets, no early data.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+
+#include "tls/certificate.h"
 
 namespace cairn::tls {
 
@@ -14,11 +16,14 @@ enum class Role : uint8_t { kClient, kServer };
 class Context {
  public:
   explicit Context(Role role);
+  // A server that shows a certificate, which passed check(), and has no pre-shared keys.
+  explicit Context(const Certificate& certificate);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   Role role() const { return role_; }
+  bool has_certificate() const { return has_certificate_; }
 
  private:
   friend class Engine;
@@ -26,6 +31,7 @@ class Context {
     void operator()(void* context) const;
   };
   Role role_;
+  bool has_certificate_ = false;
   std::unique_ptr<void, Free> context_;  // an SSL_CTX
 };
 

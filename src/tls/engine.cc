@@ -145,8 +145,11 @@ Engine::Engine(const Context& context, Psk psk) : role_(Role::kClient), psk_(std
 Engine::Engine(const Context& context) : role_(Role::kServer) {
   attach(context);
   SSL* ssl = handle_->ssl.get();
-  SSL_set_psk_find_session_callback(ssl, &Callbacks::find_session);
-  SSL_CTX_set_client_hello_cb(SSL_get_SSL_CTX(ssl), &Callbacks::client_hello, nullptr);
+  has_certificate_ = context.has_certificate();
+  if (!has_certificate_) {
+    SSL_set_psk_find_session_callback(ssl, &Callbacks::find_session);
+    SSL_CTX_set_client_hello_cb(SSL_get_SSL_CTX(ssl), &Callbacks::client_hello, nullptr);
+  }
   SSL_set_accept_state(ssl);
 }
 
@@ -228,6 +231,10 @@ Engine::Step Engine::failed_handshake() {
     case SSL_R_BINDER_DOES_NOT_VERIFY:
     case SSL_R_DIGEST_CHECK_FAILED:
       return fail_with({Errc::kDenied, "the peer has another TLS key"});
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return fail_with({Errc::kDenied, "the peer shows no certificate"});
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+      return fail_with({Errc::kDenied, "the peer's certificate is not signed by ours"});
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_WRONG_SSL_VERSION:
@@ -268,10 +275,11 @@ Engine::Step Engine::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl);
   if (result == 1) {
+    report_.cipher = SSL_get_cipher_name(ssl);
+    if (has_certificate_) return Step::kDone;
     if (SSL_session_reused(ssl) != 1) {
       return fail_with({Errc::kDenied, "the peer ignored our TLS key"});
     }
-    report_.cipher = SSL_get_cipher_name(ssl);
     // The key is not needed any more, neither ours nor the copies that OpenSSL has.
     constexpr std::array<unsigned char, crypto::kDigestMax> kNothing{};
     SSL_SESSION_set1_master_key(SSL_get_session(ssl), kNothing.data(), kNothing.size());

@@ -95,6 +95,7 @@ class Engine {
 
   std::unique_ptr<Handle> handle_;
   Role role_;
+  bool has_certificate_ = false;  // instead of a key
   Psk psk_;
   bool has_choice_ = false;
   std::optional<Error> refusal_;

@@ -122,6 +122,78 @@ class Clients(DriveTest):
                           f"&tls-psk-file={other}", status=1)
         self.assertIn("with TLS", self.run_tool("nbdinfo", uri))
 
+    def openssl(self, *words):
+        return self.run_tool("openssl", *words)
+
+    def certificate(self, name, subject, ca=None):
+        """NAME.key and NAME.pem, signed by the CA of that name or by itself."""
+        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                     "-keyout", f"{name}.key", "-subj", f"/CN={subject}", "-out", f"{name}.csr")
+        self.write("extensions", f"subjectAltName=DNS:{subject},IP:127.0.0.1\n" if ca else
+                                 "basicConstraints=critical,CA:TRUE\n")
+        signer = (["-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-CAcreateserial"] if ca else
+                  ["-signkey", f"{name}.key"])
+        self.openssl("x509", "-req", "-in", f"{name}.csr", "-days", "2", *signer, "-extfile",
+                     "extensions", "-out", f"{name}.pem")
+        os.chmod(self.folder / f"{name}.key", 0o600)
+
+    def folder_for(self, ca, client=None):
+        """What a client trusts, and what it shows."""
+        folder = self.folder / f"pki-{ca}-{client}"
+        folder.mkdir()
+        shutil.copy(self.folder / f"{ca}.pem", folder / "ca-cert.pem")
+        if client:
+            shutil.copy(self.folder / f"{client}.pem", folder / "client-cert.pem")
+            shutil.copy(self.folder / f"{client}.key", folder / "client-key.pem")
+        return folder
+
+    @unittest.skipIf(shutil.which("openssl") is None, "not installed: openssl")
+    def test_certificates_prove_the_server_and_its_clients(self):
+        for name in ("ca", "stranger"):
+            self.certificate(name, name)
+        self.certificate("server", "localhost", "ca")
+        self.certificate("alice", "alice", "ca")
+        self.certificate("eve", "eve", "stranger")
+        shown = ("--tls-cert", "server.pem", "--tls-key", "server.key")
+        running = self.serve("mem:size=8M", *shown)
+        self.assertIn("nbds+unix:///d0?socket=", running.said)
+
+        def uri(folder):
+            return f"nbds://127.0.0.1:{self.port}/d0?tls-certificates={folder}"
+        image = self.image("image", 8 * MIB, seed=4)
+        anybody = self.folder_for("ca")
+        self.run_tool("nbdcopy", image, uri(anybody))
+        self.run_tool("nbdcopy", uri(anybody), "back")
+        self.assertEqual(image.read_bytes(), (self.folder / "back").read_bytes())
+        self.run_tool("nbdinfo", uri(self.folder_for("stranger")), status=1)
+        self.run_tool("nbdinfo", f"nbd://127.0.0.1:{self.port}/d0", status=1)
+        self.assertEqual(running.stop(), 0)
+        self.serve("mem:size=8M", *shown, "--tls-ca", "ca.pem")
+        self.assertIn("with TLS", self.run_tool("nbdinfo", uri(self.folder_for("ca", "alice"))))
+        self.run_tool("nbdinfo", uri(anybody), status=1)
+        self.run_tool("nbdinfo", uri(self.folder_for("ca", "eve")), status=1)
+        qemu = self.folder / "pki-ca-alice"
+        said = self.run_tool(
+            "qemu-img", "info", "--object", f"tls-creds-x509,id=t,dir={qemu},endpoint=client",
+            "--image-opts", "driver=nbd,server.type=inet,server.host=127.0.0.1,"
+            f"server.port={self.port},export=d0,tls-creds=t")
+        self.assertIn("8 MiB", said)
+
+    @unittest.skipIf(shutil.which("openssl") is None, "not installed: openssl")
+    def test_certificates_that_do_not_fit_are_told(self):
+        self.certificate("ca", "ca")
+        self.certificate("other", "other")
+        for words, part in (
+                (["--tls-cert", "ca.pem"], "a certificate needs its key"),
+                (["--tls-cert", "ca.pem", "--tls-key", "other.key"], "not that of the certificate"),
+                (["--tls-cert", "ca.key", "--tls-key", "ca.key"], "there is no certificate in it"),
+                (["--tls-cert", "ca.pem", "--tls-key", "ca.pem"], "chmod 600"),
+                (["--tls-cert", "ca.pem", "--tls-key", "ca.key", "--tls-ca", "ca.csr"],
+                 "no certificate of a signer"),
+                (["--tls-cert", "none", "--tls-key", "ca.key"], "none")):
+            result = self.run_cairn("drive", "serve", "mem:size=1M", *words)
+            self.expect_sentence(result, 1, part)
+
 
 if __name__ == "__main__":
     support.main()

@@ -57,7 +57,10 @@ class Door {
     add(std::move(options), drive::Spec::parse(drive).value());
   }
   void add(door::ExportOptions options, const drive::Spec& drive) {
-    sources_.push_back(must(drive::Source::make(env_, drive)));
+    add(std::move(options), must(drive::Source::make(env_, drive)));
+  }
+  void add(door::ExportOptions options, std::unique_ptr<drive::Source> source) {
+    sources_.push_back(std::move(source));
     options.source = sources_.back().get();
     must(server_.add(std::move(options)));
   }

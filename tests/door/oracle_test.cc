@@ -4,11 +4,19 @@
 // parts of one block are written by several at once.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/rng.h"
 #include "door/door.h"
+#include "drive/shared_drive.h"
+#include "drive/stack.h"
+#include "env/call.h"
 #include "task/when_all.h"
 
 namespace cairn::door_tests {
@@ -24,8 +32,9 @@ struct Place {
   const char* name;
   uint64_t share;
 };
-// Memory in many blocks; a disk that takes its time, where a block belongs to several.
-constexpr Place kPlaces[] = {{"small", 50'021}, {"disk", 1'501}};
+// Memory in many blocks; a disk that takes its time, where a block belongs to several; a stack on
+// one core, which the others ask.
+constexpr Place kPlaces[] = {{"small", 50'021}, {"disk", 1'501}, {"stack", 9'001}};
 
 struct Owner {
   uint64_t begin = 0;
@@ -75,8 +84,24 @@ Task<void> use(env::Env& env, env::Address at, Place place, size_t number, uint6
   EXPECT_TRUE(must(read).data == owner.expected) << "client " << number;
 }
 
+Task<std::unique_ptr<drive::Source>> share(env::Env& home, std::string text,
+                                           drive::Leaves& leaves) {
+  drive::Opened drive = co_await drive::open_stack(home, std::move(text), leaves);
+  CHECK(drive.has_value());
+  co_return std::make_unique<drive::SharedDrive>(home, std::move(*drive));
+}
+
 WORLD_TEST(NbdOracle, SeveralConnectionsFindWhatTheyWrote) {
   Door door(env);
+  drive::SourceLeaves leaves;
+  const CoreId home(env.core_count() - 1);
+  const env::DiskOptions below = scene.disk("stack", 1 << 20);
+  const std::string text = fmt::format("priority(\"file:{},size=1M,direct={}\")", below.path,
+                                       below.direct ? "on" : "off");
+  std::unique_ptr<drive::Source> stack =
+      co_await env::call_on(env, home, [&](env::Env& there) { return share(there, text, leaves); });
+  drive::Source& shared = *stack;
+  door.add({.name = "stack", .description = ""}, std::move(stack));
   const env::DiskOptions disk = scene.disk("nbd", 1 << 20);
   door.add({.name = "disk", .description = ""}, {.kind = drive::Spec::Kind::kFile,
                                                  .path = disk.path,
@@ -92,6 +117,8 @@ WORLD_TEST(NbdOracle, SeveralConnectionsFindWhatTheyWrote) {
     co_await task::when_all(std::move(clients));
   }
   co_await door.close();
+  co_await shared.close(env);
+  co_await env::call_on(env, home, [&leaves](env::Env&) { leaves.close(); });
 }
 
 }  // namespace

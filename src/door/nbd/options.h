@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "door/nbd/keys.h"
+#include "tls/certificate.h"
 
 namespace cairn::door {
 
@@ -19,8 +20,10 @@ struct NbdOptions {
   // How long a client may take to send the rest of a request, or to take replies. Between requests
   // it may take as long as it likes.
   Duration stall_timeout = 120_s;
-  // Who may come, when nobody is heard without TLS. Null: no TLS. Outlives the server.
+  // Who may come, when nobody is heard without TLS: those with a key, or those that trust our
+  // certificate, which passed check(). Both null: no TLS. Outlive the server.
   const NbdKeys* keys = nullptr;
+  const tls::Certificate* certificate = nullptr;
 };
 
 // Requests of one connection that are served at once; further ones wait in the socket.

@@ -21,6 +21,7 @@ class NbdServer::PerCore {
   PerCore(env::Env& env, const NbdOptions& options, const SharedExports& exports)
       : env_(env), options_(options), exports_(env, exports) {
     if (options.keys != nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
+    if (options.certificate != nullptr) tls_ = std::make_unique<tls::Context>(*options.certificate);
   }
 
   CoreExports& exports() { return exports_; }
