@@ -83,7 +83,10 @@ task::Task<Result<void>> ChecksumDrive::read_checked(Request request, Memory mem
   const Span blocks{request.lba.value(), request.blocks};
   request.lba = Lba(shape_.data_offset + blocks.first);
   request.copy = 0;
-  Result<void> done = co_await table_.pin(blocks.first, blocks.count, token);
+  Result<void> done;
+  if (!table_.try_pin(blocks.first, blocks.count)) {
+    done = co_await table_.pin(blocks.first, blocks.count, token);
+  }
   if (!done) co_return done;
   done = co_await below().submit(request, memory, {}, token);
   std::vector<uint64_t> wrong;
@@ -172,7 +175,10 @@ task::Task<Result<void>> ChecksumDrive::change_held(DriveOp& op, Memory memory) 
     co_return done;
   }
   request.kind = Request::Kind::kWrite;
-  Result<void> done = co_await table_.pin(blocks.first, blocks.count, op.token());
+  Result<void> done;
+  if (!table_.try_pin(blocks.first, blocks.count)) {
+    done = co_await table_.pin(blocks.first, blocks.count, op.token());
+  }
   if (!done) co_return done;
   done = co_await below().submit(request, memory, {}, op.token());
   if (done) {

@@ -25,6 +25,22 @@ task::Task<Result<void>> ChecksumTable::pin(uint64_t first, uint64_t count,
   co_return Result<void>();
 }
 
+bool ChecksumTable::try_pin(uint64_t first, uint64_t count) {
+  const uint64_t from = page_of(first);
+  const uint64_t to = page_of(first + count - 1);
+  for (uint64_t number = from; number <= to; ++number) {
+    const auto page = pages_.find(number);
+    if (page == pages_.end() || page->second->entries.empty()) return false;
+  }
+  for (uint64_t number = from; number <= to; ++number) {
+    Page& page = *pages_.at(number);
+    page.unlink();
+    ++page.pins;
+    ++hits_;
+  }
+  return true;
+}
+
 void ChecksumTable::unpin(uint64_t first, uint64_t count) {
   for (uint64_t number = page_of(first); number <= page_of(first + count - 1); ++number) {
     unpin(*pages_.at(number));

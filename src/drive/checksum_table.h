@@ -31,6 +31,8 @@ class ChecksumTable {
   // The pages of these blocks stay in memory until unpin(). kCorrupt: one is damaged on all copies;
   // errors of the drive. On failure nothing is pinned.
   task::Task<Result<void>> pin(uint64_t first, uint64_t count, task::CancelToken token);
+  // The same when all are in memory, which is usual. False: nothing was done.
+  bool try_pin(uint64_t first, uint64_t count);
   void unpin(uint64_t first, uint64_t count);
 
   // Of blocks that are pinned.

@@ -18,8 +18,8 @@
 // or not. A chunk that does not decompress fails with kCorrupt, by itself; bits that flip in one
 // that was stored as it is pass: put checksum below.
 //
-// Costs 40 bytes of memory per chunk written, and a journal of 184 bytes per chunk above. Less than 2^32
-// blocks, above and below; at least 1 MiB below.
+// Costs 40 bytes of memory per chunk written, and a journal of 184 bytes per chunk above. Less than
+// 2^32 blocks, above and below; at least 1 MiB below.
 //
 // Does not open (nothing is written): a drive that holds something else, has become smaller, or is
 // damaged; another size than it has.
