@@ -6,16 +6,21 @@
 namespace cairn::drive {
 
 task::Task<Result<uint64_t>> Units::take(Journal& journal, task::CancelToken token) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  for (;;) {
     if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
-    const bool some_come_back = space_.on_their_way() > 0 || turn_.available() == 0;
-    if (!some_come_back) break;
-    const Result<void> done = co_await journal.commit(token);
+    if (returning() == 0) {
+      co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
+    }
+    Result<void> done = co_await journal.commit(token);
     if (!done) co_return fail(done.error());
-    co_await return_now(journal);
+    return_some(journal);
+    // What was given up since is committed next.
+    const bool somebody_returns_them = turn_.available() == 0;
+    if (space_.free() > 0 || !somebody_returns_them) continue;
+    returned_.reset();
+    done = co_await returned_.wait(token);
+    if (!done) co_return fail(done.error());
   }
-  if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
-  co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
 }
 
 void Units::return_some(Journal& journal) {
@@ -45,7 +50,9 @@ task::Task<void> Units::return_now(Journal& journal) {
     }
     cleaning_ -= count;
     first = next;
+    returned_.set();
   }
+  returned_.set();
 }
 
 }  // namespace cairn::drive
