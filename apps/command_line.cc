@@ -35,6 +35,7 @@ class CommandLine {
     add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
+    add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "serve", "serve drives over NBD", make_drive_serve);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);

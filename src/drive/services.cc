@@ -19,6 +19,7 @@
 #include "drive/slice.h"
 #include "drive/source.h"
 #include "drive/stripe.h"
+#include "drive/trace.h"
 
 namespace cairn::drive {
 
@@ -33,6 +34,7 @@ constexpr const Service* kServices[] = {
     &kPriority,  //
     &kSlice,     //
     &kStripe,    //
+    &kTrace,     //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {
