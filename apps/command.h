@@ -54,6 +54,7 @@ std::unique_ptr<Command> make_bench_rocksdb(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_drive_key_new(CLI::App& app);
+std::unique_ptr<Command> make_drive_replay(CLI::App& app);
 std::unique_ptr<Command> make_drive_serve(CLI::App& app);
 std::unique_ptr<Command> make_drive_services(CLI::App& app);
 std::unique_ptr<Command> make_sim_check(CLI::App& app);

@@ -35,6 +35,7 @@ class CommandLine {
     add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
+    add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");

@@ -27,6 +27,7 @@
 #include "drive/spillover.h"
 #include "drive/stripe.h"
 #include "drive/thin.h"
+#include "drive/trace.h"
 
 namespace cairn::drive {
 
@@ -49,6 +50,15 @@ constexpr const Service* kServices[] = {
     &kSpillover,  //
     &kStripe,     //
     &kThin,       //
+    &kAtomic,    //
+    &kCache,     //
+    &kConcat,    //
+    &kLimit,     //
+    &kMirror,    //
+    &kPriority,  //
+    &kSlice,     //
+    &kStripe,    //
+    &kTrace,     //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {

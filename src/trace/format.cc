@@ -8,9 +8,10 @@ namespace cairn::trace {
 
 namespace {
 
-constexpr std::array<FormatKind, 9> kFormats = {{
+constexpr std::array<FormatKind, 10> kFormats = {{
     {"fio", "fio iolog", make_fio, "fio version "},
     {"snis", "SNIS", make_snis, "RequestID,"},
+    {"cairn", "Cairn", make_cairn, "cairn-trace,"},
     {"mqsim", "MQSim", make_mqsim, ""},
     {"systor", "SYSTOR '17", make_systor, ""},
     {"msr", "MSR Cambridge", make_msr, ""},

@@ -45,6 +45,7 @@ std::unique_ptr<Format> make_msr();
 std::unique_ptr<Format> make_alibaba();
 std::unique_ptr<Format> make_tencent();
 std::unique_ptr<Format> make_snis();
+std::unique_ptr<Format> make_cairn();
 std::unique_ptr<Format> make_fio();
 std::unique_ptr<Format> make_blkparse_queued();
 std::unique_ptr<Format> make_blkparse_issued();
