@@ -30,8 +30,8 @@
  * cairn_close() does nothing. It may open drives of its own. exec() closes everything. dlclose()
  * only when all handles are closed.
  *
- * Stability. Symbols are versioned; a structure that is passed in or filled has its size as first
- * member, or beside it, and grows at its end only.
+ * Stability. Symbols are versioned. Options and info come with their size and grow at their end
+ * only; requests and completions stay as they are, and what is reserved in them is 0.
  */
 #ifndef CAIRN_H
 #define CAIRN_H

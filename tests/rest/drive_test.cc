@@ -2,6 +2,7 @@
 // What each kind of request asks of the server, and what becomes of the objects.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -159,9 +160,9 @@ TEST(RestDrive, ComparesBeforeItWritesAnything) {
     EXPECT_TRUE(done);
     done = co_await drive->compare(Lba(2), next);
     EXPECT_TRUE(done);
-    old = filled(5, 2 * kObject);
+    std::ranges::fill(old, std::byte{5});
     old.back() = std::byte{4};  // differs in its last byte
-    next = filled(6, 2 * kObject);
+    std::ranges::fill(next, std::byte{6});
     done = co_await drive->submit(request, {&with, 1}, {&second, 1});
     EXPECT_TRUE(!done && done.error() == Errc::kMismatch);
     std::vector<std::byte> back(4096);
