@@ -73,15 +73,15 @@ void add_only(CLI::App& app, std::vector<std::string>& into, std::vector<std::st
 
 void add_choices(CLI::App& app, const char* option, std::vector<std::string>& into,
                  std::vector<std::string> choices, std::string_view help) {
-  add_value(app, option, fmt::format("{}, several allowed: {}", help, comma_list(choices)),
-            [&into, choices = std::move(choices)](const std::string& name) -> Attempt<void> {
-              if (std::ranges::find(choices, name) == choices.end()) {
-                return refuse(fmt::format("{} is not one of {}{}", in_quotes(name),
-                                          comma_list(choices), did_you_mean(name, choices)));
-              }
-              into.push_back(name);
-              return {};
-            });
+  add_values(app, option, fmt::format("{}, several allowed: {}", help, comma_list(choices)),
+             [&into, choices = std::move(choices)](const std::string& name) -> Attempt<void> {
+               if (std::ranges::find(choices, name) == choices.end()) {
+                 return refuse(fmt::format("{} is not one of {}{}", in_quotes(name),
+                                           comma_list(choices), did_you_mean(name, choices)));
+               }
+               into.push_back(name);
+               return {};
+             });
 }
 
 }  // namespace cairn::apps

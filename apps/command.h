@@ -46,6 +46,7 @@ std::unique_ptr<Command> make_box_stats(CLI::App& app);
 std::unique_ptr<Command> make_box_metrics(CLI::App& app);
 std::unique_ptr<Command> make_doctor(CLI::App& app);
 std::unique_ptr<Command> make_doctor_tls(CLI::App& app);
+std::unique_ptr<Command> make_bench_drive(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_sim(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_i10(CLI::App& app);

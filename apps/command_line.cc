@@ -44,6 +44,8 @@ class CommandLine {
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
+    add(bench, "drive", "services and the NBD door, each beside what does without or does the same",
+        make_bench_drive);
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
     add(bench, "sim", "how fast the models are, and how true", make_bench_sim);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
@@ -71,16 +72,40 @@ Result<Process> Process::start(const std::function<Result<void>()>& body) {
   ::_exit(result ? 0 : 1);
 }
 
+Result<Process> Process::start_program(const std::vector<std::string>& words, int cpu) {
+  return start([&]() -> Result<void> {
+    if (const Result<void> pinned = pin_to(cpu); !pinned) return pinned;
+    const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nowhere < 0) return fail(Error::from_errno(errno, "open /dev/null"));
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    ::execvp(arguments[0], arguments.data());
+    return fail(Error::from_errno(errno, "start a program"));
+  });
+}
+
 Process::~Process() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
   (void)wait();
 }
 
-void Process::terminate() const { ::kill(pid_, SIGTERM); }
+bool Process::is_running() const {
+  if (pid_ <= 0) return false;
+  siginfo_t state{};
+  const int looked = ::waitid(P_PID, static_cast<id_t>(pid_), &state, WEXITED | WNOHANG | WNOWAIT);
+  return looked == 0 && state.si_pid == 0;
+}
 
-void Process::pause() const { ::kill(pid_, SIGSTOP); }
-void Process::resume() const { ::kill(pid_, SIGCONT); }
+// To nobody when the process was waited for or moved away: kill(-1) would reach everybody.
+void Process::send(int signal) const {
+  if (pid_ > 0) ::kill(pid_, signal);
+}
+void Process::terminate() const { send(SIGTERM); }
+void Process::pause() const { send(SIGSTOP); }
+void Process::resume() const { send(SIGCONT); }
 
 Duration Process::cpu_time() const {
   clockid_t clock{};

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -40,10 +42,14 @@ class Process {
  public:
   // `body` runs in the child, which then exits; what it returns reaches wait().
   static Result<Process> start(const std::function<Result<void>()>& body);
+  // Another program, pinned, whose output nobody reads; `words` begins with its path or its name.
+  static Result<Process> start_program(const std::vector<std::string>& words, int cpu);
   Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Process& operator=(Process&&) = delete;
   ~Process();
 
+  // False once it has ended by itself.
+  bool is_running() const;
   // Asks it to end, as a terminal would.
   void terminate() const;
   // Takes its CPU away, and gives it back.
@@ -56,6 +62,7 @@ class Process {
 
  private:
   explicit Process(pid_t pid) : pid_(pid) {}
+  void send(int signal) const;
   pid_t pid_;
 };
 

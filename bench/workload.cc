@@ -3,7 +3,9 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
 #include <ctime>
+#include <thread>
 
 namespace cairn::bench {
 
@@ -11,6 +13,10 @@ Time now() {
   timespec time = {};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return {static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec};
+}
+
+void pass_time(Duration duration) {
+  std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
 }
 
 Duration cpu_time() {

@@ -16,6 +16,8 @@ namespace cairn::bench {
 
 // The clock of all measurements here.
 Time now();
+// Lets time pass without using any processor.
+void pass_time(Duration duration);
 // User and system time of this process so far.
 Duration cpu_time();
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/drive/drive_bench.h"
+
+#include <algorithm>
+#include <array>
+
+#include "bench/drive/nbd_contest.h"
+#include "bench/drive/service_cost.h"
+
+namespace cairn::bench {
+
+namespace {
+
+struct Part {
+  const char* name;
+  Result<void> (*run)(const DriveBenchOptions& options, Report& report);
+};
+constexpr std::array<Part, 3> kParts = {{
+    {"services", bench_services},
+    {"nbd", bench_nbd},
+    {"idle", bench_idle_drives},
+}};
+
+}  // namespace
+
+const std::vector<std::string>& drive_bench_parts() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Part& part : kParts) all.emplace_back(part.name);
+    return all;
+  }();
+  return names;
+}
+
+bool DriveBenchOptions::wants(std::string_view part) const {
+  return only.empty() || std::ranges::find(only, part) != only.end();
+}
+
+Result<Report> bench_drive(const DriveBenchOptions& options) {
+  Report report("drive");
+  for (const Part& part : kParts) {
+    if (!options.wants(part.name)) continue;
+    if (const Result<void> done = part.run(options, report); !done) return fail(done.error());
+  }
+  return report;
+}
+
+}  // namespace cairn::bench

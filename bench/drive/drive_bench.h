@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn bench drive`: what each service costs, the NBD door beside qemu's, and many idle drives.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/report.h"
+#include "bench/world_load.h"
+
+namespace cairn::bench {
+
+struct DriveBenchOptions {
+  WorldFactory world;  // in which services run
+  int rounds = 5;
+  double seconds = 0.5;           // of one run over NBD, and four times that of idle drives
+  uint64_t requests = 20'000;     // of one run of a service
+  std::vector<std::string> only;  // of drive_bench_parts(); empty: all
+  int server_cpu = 0;
+  int client_cpu = 1;
+  std::string program;  // cairn itself, which serves drives in a process of its own
+  std::string folder;   // for the file that is served; room for kNbdFileSize
+  std::function<void(std::string_view)> progress;  // may be empty
+
+  bool wants(std::string_view part) const;
+};
+
+// "services", "nbd" and "idle".
+const std::vector<std::string>& drive_bench_parts();
+
+//   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
+//                             against the drive alone: the lower of reads and writes
+//   nbd_iops_per_cpu_vs_qsd   requests per CPU second of `cairn drive serve` over those of
+//                             qemu-storage-daemon, serving the same file to the same fio jobs: the
+//                             geometric mean of the jobs, each against qemu's better way of I/O
+//   idle_cores_200_drives     of a process that serves so many and is asked nothing
+// What this machine lacks (qemu-storage-daemon, fio) is skipped, with what to install.
+Result<Report> bench_drive(const DriveBenchOptions& options);
+
+}  // namespace cairn::bench

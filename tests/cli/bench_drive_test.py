@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn bench drive`: runs too short to mean anything, and reports that are complete."""
+
+import json
+import shutil
+
+import support
+
+
+class Drive(support.CliTest):
+    def bench(self, *words):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        return json.loads(self.run_ok("bench", "drive", "--rounds", "1", "--requests", "200",
+                                      "--cores", support.two_cpus(), "--folder", self.folder,
+                                      "--json", *words))
+
+    def expect_every_service(self, report):
+        measured = {(result["name"], result["variant"]) for result in report["results"]}
+        self.assertEqual(report["skipped"], {})
+        for service in ("bare", "concat", "limit", "mirror", "priority", "slice", "stripe"):
+            self.assertIn(("read4k", service), measured)
+            self.assertIn(("write4k", service), measured)
+        for result in report["results"]:
+            self.assertGreater(result["value"], 0, result)
+            self.assertGreaterEqual(result["cpu_ns"], 0, result)
+            self.assertEqual("above_bare_ns" in result, result["variant"] != "bare", result)
+        self.assertGreater(report["ratios"]["passthrough_iops_vs_bare"], 0)
+
+    def test_every_service_is_measured(self):
+        self.expect_every_service(self.bench("--only", "services"))
+
+    def test_every_service_is_measured_on_epoll(self):
+        self.expect_every_service(self.bench("--only", "services", "--io", "epoll"))
+
+    def test_the_nbd_door_beside_qemu_s(self):
+        if self.is_emulated:
+            self.skipTest("fio would measure the emulator")
+        report = self.bench("--only", "nbd", "--seconds", "0.1")
+        if shutil.which("qemu-storage-daemon") is None or shutil.which("fio") is None:
+            self.assertIn("qemu-storage-daemon", report["skipped"]["nbd"])
+            self.skipTest("needs qemu-storage-daemon and fio")
+        jobs = [f"nbd_{kind}4k_qd32{connections}{cache}" for kind in ("randread", "randwrite")
+                for connections in ("", "_conn4") for cache in ("", "_cached")]
+        self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
+                         {(job, server) for job in jobs
+                          for server in ("cairn", "qsd_io_uring", "qsd_threads")})
+        for result in report["results"]:
+            self.assertGreater(result["value"], 0, result)
+            self.assertGreater(result["io_per_cpu_second"], 0, result)
+        for name in [f"{job}_per_cpu_vs_qsd" for job in jobs] + ["nbd_iops_per_cpu_vs_qsd"]:
+            self.assertGreater(report["ratios"][name], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
+    def test_a_machine_without_qemu(self):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        report = json.loads(self.run_ok("bench", "drive", "--only", "nbd", "--cores",
+                                        support.two_cpus(), "--json",
+                                        env={"PATH": str(self.folder)}))
+        self.assertIn("install fio and qemu-storage-daemon", report["skipped"]["nbd"])
+
+    def test_idle_drives_and_several_parts(self):
+        report = self.bench("--only", "idle", "--only", "services", "--seconds", "0.02")
+        self.assertGreaterEqual(report["ratios"]["idle_cores_200_drives"], 0)
+        self.assertIn("passthrough_iops_vs_bare", report["ratios"])
+
+    def test_a_folder_that_is_not_there(self):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        result = self.run_cairn("bench", "drive", "--only", "idle", "--cores", support.two_cpus(),
+                                "--folder", self.folder / "missing")
+        self.expect_sentence(result, 1, "folder for the file that is served")
+
+
+if __name__ == "__main__":
+    support.main()
