@@ -50,15 +50,7 @@ constexpr const Service* kServices[] = {
     &kSpillover,  //
     &kStripe,     //
     &kThin,       //
-    &kAtomic,    //
-    &kCache,     //
-    &kConcat,    //
-    &kLimit,     //
-    &kMirror,    //
-    &kPriority,  //
-    &kSlice,     //
-    &kStripe,    //
-    &kTrace,     //
+    &kTrace,      //
 };
 
 std::unexpected<StackError> wrong(size_t place, std::string text) {
