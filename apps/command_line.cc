@@ -36,6 +36,10 @@ class CommandLine {
     add_box();
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
     add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
+    add(drive, "list", "the drives that are served", make_drive_list);
+    add(drive, "show", "stacks as trees, with live figures", make_drive_show);
+    add(drive, "edit", "change a stack while it is used", make_drive_edit);
+    add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);

@@ -13,6 +13,15 @@
 
 namespace cairn::apps {
 
+namespace {
+
+std::string without_size(drive::Spec spec) {
+  if (spec.kind == drive::Spec::Kind::kFile) spec.size = 0;
+  return spec.text();
+}
+
+}  // namespace
+
 bool is_stack(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return false;
@@ -53,17 +62,19 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
     if (!text) return wrong(text.error());
     Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
     if (!uri) return wrong(uri.error());
+    places_.emplace(*text, Place{.uri = *uri, .text = *text});
     places_.emplace(layer.name, Place{.uri = std::move(*uri), .text = std::move(*text)});
     return {};
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
   if (!spec) return wrong(spec.error());
+  specs_.emplace(without_size(*spec), *spec);
   specs_.emplace(layer.name, std::move(*spec));
   return {};
 }
 
 std::string StackPlan::whole_text() const { return with_whole_leaves(stack_, true).text(); }
-std::string StackPlan::grown_text() const { return with_whole_leaves(stack_, false).text(); }
+std::string StackPlan::grown_text() const { return whole_stack().text(); }
 
 drive::Stack StackPlan::with_whole_leaves(const drive::Stack& layer, bool with_sizes) const {
   drive::Stack whole = layer;
@@ -72,9 +83,8 @@ drive::Stack StackPlan::with_whole_leaves(const drive::Stack& layer, bool with_s
   } else if (const auto place = places_.find(layer.name); place != places_.end()) {
     whole.name = place->second.text;
   } else {
-    drive::Spec spec = specs_.at(layer.name);
-    if (spec.kind == drive::Spec::Kind::kFile && !with_sizes) spec.size = 0;
-    whole.name = spec.text();
+    const drive::Spec& spec = specs_.at(layer.name);
+    whole.name = with_sizes ? spec.text() : without_size(spec);
   }
   return whole;
 }
@@ -97,15 +107,25 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
   if (!source) co_return std::unexpected(cannot_serve(spec, source.error()).text);
   Result<std::unique_ptr<drive::Drive>> drive = (*source)->open(env);
   if (!drive) co_return std::unexpected(cannot_serve(spec, drive.error()).text);
-  sources_.push_back(std::move(*source));
+  sources_[drive->get()] = std::move(*source);
   co_return std::move(*drive);
 }
 
-task::Task<Attempt<std::unique_ptr<drive::Drive>>> StackPlan::open(env::Env& env) {
+task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> StackPlan::open(env::Env& env) {
   drive::Leaves& leaves = *this;
-  drive::Opened drive = co_await drive::open_stack(env, stack_, leaves);
-  if (drive) co_return std::move(*drive);
-  co_return refuse(drive.error().show(text_));
+  drive::LiveOpened live = co_await drive::open_live_stack(env, whole_stack(), leaves);
+  if (live) co_return std::move(*live);
+  co_return refuse(live.error().show(text_));
+}
+
+task::Task<Attempt<void>> StackPlan::edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to) {
+  for (auto& [text, spec] : to->specs_) specs_.insert_or_assign(text, spec);
+  for (auto& [text, place] : to->places_) places_.insert_or_assign(text, place);
+  const drive::LiveStack::Edited edited = co_await live.edit(to->whole_stack());
+  if (!edited) co_return refuse(edited.error().show(to->text_));
+  text_ = std::move(to->text_);
+  stack_ = std::move(to->stack_);
+  co_return Attempt<void>();
 }
 
 }  // namespace cairn::apps

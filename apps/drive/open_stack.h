@@ -2,16 +2,16 @@
 // Opening a stack that a user named: one line of text to the drive on top.
 //
 //   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(text);    // before the world
-//   Attempt<std::unique_ptr<drive::Drive>> drive = co_await (*plan)->open(env);
+//   Attempt<std::unique_ptr<drive::LiveStack>> drive = co_await (*plan)->open(env);
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "apps/problem.h"
+#include "drive/live_stack.h"
 #include "drive/source.h"
 #include "drive/stack.h"
 #include "env/env.h"
@@ -40,7 +40,10 @@ class StackPlan final : private drive::Leaves {
 
   // On `env`'s core, which also closes it. A file that somebody killed a moment ago still holds is
   // waited for. The Problem names the layer at fault.
-  task::Task<Attempt<std::unique_ptr<drive::Drive>>> open(env::Env& env);
+  task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> open(env::Env& env);
+  // Makes what it opened the stack of another plan, on the same core. The Problem shows the layer
+  // at fault.
+  task::Task<Attempt<void>> edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to);
   // Lets go of the media, on the same core, when the drives are closed and destroyed.
   void close() { sources_.clear(); }
 
@@ -48,6 +51,10 @@ class StackPlan final : private drive::Leaves {
   StackPlan() = default;
   Attempt<void> prepare_leaves(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
+  void gone(const drive::Drive* drive) override { sources_.erase(drive); }
+  // As it is opened: leaves by their whole names, so that one is known again however it is written,
+  // files without the size they have.
+  drive::Stack whole_stack() const { return with_whole_leaves(stack_, false); }
   drive::Stack with_whole_leaves(const drive::Stack& layer, bool with_sizes) const;
 
   std::string text_;  // as it was typed: places are bytes of it
@@ -56,9 +63,9 @@ class StackPlan final : private drive::Leaves {
     fabric::Uri uri;
     std::string text;  // with addresses
   };
-  std::map<std::string, drive::Spec> specs_;  // by the leaf's text
+  std::map<std::string, drive::Spec> specs_;  // by the leaf's text, typed and whole
   std::map<std::string, Place> places_;
-  std::vector<std::unique_ptr<drive::Source>> sources_;
+  std::map<const drive::Drive*, std::unique_ptr<drive::Source>> sources_;
 };
 
 }  // namespace cairn::apps
