@@ -6,34 +6,13 @@
 #include "apps/box/control_client.h"
 #include "apps/box/control_place.h"
 #include "apps/command.h"
+#include "apps/errand.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
-#include "apps/world.h"
 
 namespace cairn::apps {
 
 namespace {
-
-// One errand in a world of its own; io_uring is not worth its set-up for a single question.
-template <class T>
-Attempt<T> run_errand(const std::function<task::Task<Attempt<T>>(env::Env&)>& errand) {
-  env::WorldOptions options;
-  options.handle_signals = true;
-  Attempt<std::unique_ptr<env::World>> world = make_world(IoChoice::kEpoll, options);
-  if (!world) return std::unexpected(world.error());
-  Attempt<T> outcome = refuse("nothing was asked");
-  struct Run {
-    static task::Task<void> once(env::Env& env,
-                                 const std::function<task::Task<Attempt<T>>(env::Env&)>& errand,
-                                 Attempt<T>& outcome) {
-      outcome = co_await errand(env);
-    }
-  };
-  const Result<void> ran =
-      (*world)->run([&](env::Env& env) { return Run::once(env, errand, outcome); });
-  if (!ran) return refuse(ran.error().text());
-  return outcome;
-}
 
 // What is asked, and of whom.
 struct Errand {

@@ -37,6 +37,10 @@ class CommandLine {
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
+    add(drive, "list", "the drives that are served", make_drive_list);
+    add(drive, "show", "stacks as trees, with live figures", make_drive_show);
+    add(drive, "edit", "change a stack while it is used", make_drive_edit);
+    add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");
     add(key, "new", "make one", make_drive_key_new);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "apps/box/control_place.h"
 #include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
@@ -63,6 +64,7 @@ task::Task<void> serve_in(env::Env& env, DriveServeOptions& options, Attempt<voi
 class DriveServeCommand final : public Command {
  public:
   explicit DriveServeCommand(CLI::App& app) {
+    options_.control_path = make_drive_control_path;
     add_values(
         app, "STACK",
         "[NAME=] and mem:size=1G, file:PATH,size=8G, nvme-tcp://HOST/NQN, or services over such; "
@@ -98,6 +100,9 @@ class DriveServeCommand final : public Command {
                 options_.drain_timeout = *time;
                 return {};
               });
+    add_value(app, "--control PATH",
+              "the socket for 'cairn drive show' and 'edit', or off (one per process)",
+              [this](const std::string& text) { return take_control(text); });
     add_settings(app, settings_);
     set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
                        "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
@@ -142,7 +147,24 @@ class DriveServeCommand final : public Command {
     }
     if (Attempt<void> taken = take_certificate(); !taken) return taken;
     options_.log = log_to_stderr(settings.log_level);
-    options_.ready = [this](const DriveServer& server) { greet(server); };
+    options_.ready = [this](const DriveServer& server, const std::string& control) {
+      if (!control.empty()) {
+        sockets_.push_back(control);
+        ::chmod(control.c_str(), 0600);
+      }
+      greet(server);
+    };
+    return {};
+  }
+
+  Attempt<void> take_control(const std::string& text) {
+    if (text == "off") {
+      options_.control_path = {};
+      return {};
+    }
+    const Attempt<std::string> path = check_control_path(whole(text));
+    if (!path) return std::unexpected(path.error());
+    options_.control_path = [path = *path]() -> Attempt<std::string> { return path; };
     return {};
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/box/control_client.h"
+#include "apps/box/control_commands.h"
 #include "apps/box/control_server.h"
 #include "fabric/host/remote_drive.h"
 #include "sim/cluster.h"
@@ -185,7 +186,8 @@ Task<Json> ask(env::Env& env, ControlRequest request) {
 Task<void> is_controlled(env::Env& env, BoxInSim& test) {
   using Command = ControlRequest::Command;
   Box box(env, serving({"file:/d0,size=1M"}), {}, test.hooks());
-  ControlServer control(env, box);
+  ControlServer control(
+      env, [&box](ControlRequest request) { return execute(box, std::move(request)); });
   const Attempt<void> opened = co_await box.open();
   EXPECT_TRUE(opened) << opened.error().text;
   const env::Address at{.family = env::Address::Family::kLocal, .path = kSocket};

@@ -16,21 +16,6 @@ namespace cairn::apps {
 
 namespace {
 
-task::Task<Result<std::string>> exchange(env::Env& env, std::string path, std::string line,
-                                         Duration timeout) {
-  const env::Address at{.family = env::Address::Family::kLocal, .path = std::move(path)};
-  task::Deadline deadline(env, env.now() + timeout, env.stop_token());
-  Result<std::unique_ptr<env::Stream>> stream =
-      co_await env::connect_stream(env, at, {}, deadline.token());
-  if (!stream) co_return fail(stream.error());
-  Result<void> written =
-      co_await (*stream)->write(std::as_bytes(std::span(line)), deadline.token());
-  if (!written) co_return fail(written.error());
-  LineReader reader(**stream, kControlReplyMax);
-  Result<std::string> reply = co_await reader.next(deadline.token());
-  co_return reply;
-}
-
 Problem no_answer(const std::string& path, const Error& error) {
   const std::string socket = in_quotes(path);
   switch (error.code()) {
@@ -54,11 +39,6 @@ Problem no_answer(const std::string& path, const Error& error) {
   }
 }
 
-// Nobody listens there, or who did is just ending.
-bool is_gone(const Error& error) {
-  return error == Errc::kUnreachable || error == Errc::kReset || error == Errc::kClosed;
-}
-
 bool serves(const Json& status, const std::string& nqn) {
   return std::ranges::any_of(list_at(status, "subsystems"),
                              [&nqn](const Json& each) { return text_at(each, "nqn") == nqn; });
@@ -66,9 +46,29 @@ bool serves(const Json& status, const std::string& nqn) {
 
 }  // namespace
 
+task::Task<Result<std::string>> exchange_lines(env::Env& env, std::string path, std::string line,
+                                               Duration timeout) {
+  const env::Address at{.family = env::Address::Family::kLocal, .path = std::move(path)};
+  task::Deadline deadline(env, env.now() + timeout, env.stop_token());
+  Result<std::unique_ptr<env::Stream>> stream =
+      co_await env::connect_stream(env, at, {}, deadline.token());
+  if (!stream) co_return fail(stream.error());
+  Result<void> written =
+      co_await (*stream)->write(std::as_bytes(std::span(line)), deadline.token());
+  if (!written) co_return fail(written.error());
+  LineReader reader(**stream, kControlReplyMax);
+  Result<std::string> reply = co_await reader.next(deadline.token());
+  co_return reply;
+}
+
+bool is_gone(const Error& error) {
+  return error == Errc::kUnreachable || error == Errc::kReset || error == Errc::kClosed;
+}
+
 task::Task<Attempt<Json>> ask_box(env::Env& env, std::string path, ControlRequest request,
                                   Duration timeout) {
-  Result<std::string> reply = co_await exchange(env, path, encode_request(request) + "\n", timeout);
+  Result<std::string> reply =
+      co_await exchange_lines(env, path, encode_request(request) + "\n", timeout);
   if (!reply) co_return std::unexpected(no_answer(path, reply.error()));
   co_return decode_reply(*reply);
 }
@@ -79,7 +79,7 @@ task::Task<Attempt<std::vector<std::string>>> find_boxes(env::Env& env,
   std::vector<std::string> found;
   const std::string question = encode_request({}) + "\n";
   for (const std::string& path : paths) {
-    Result<std::string> reply = co_await exchange(env, path, question, timeout);
+    Result<std::string> reply = co_await exchange_lines(env, path, question, timeout);
     if (!reply && is_gone(reply.error())) continue;
     if (!reply) co_return std::unexpected(no_answer(path, reply.error()));
     const Attempt<Json> status = decode_reply(*reply);

@@ -13,6 +13,13 @@
 
 namespace cairn::apps {
 
+// A line and the line that answers it; `path` is the socket's. Errors as of connecting, writing and
+// reading; kTimedOut.
+task::Task<Result<std::string>> exchange_lines(env::Env& env, std::string path, std::string line,
+                                               Duration timeout);
+// Whether such an error says that nobody listens there, or that who did is just ending.
+bool is_gone(const Error& error);
+
 // One request and its answer; `path` is the socket's. The Problem is the box's own, or says that
 // nobody answers there.
 task::Task<Attempt<Json>> ask_box(env::Env& env, std::string path, ControlRequest request,

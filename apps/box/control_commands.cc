@@ -210,6 +210,11 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
     case Command::kAnaSet:
       done = co_await box.set_ana_state(request.nqn, request.group, request.state);
       break;
+    case Command::kDriveList:
+    case Command::kDriveShow:
+    case Command::kDriveEdit:
+    case Command::kDriveTell:
+      co_return refuse("this is a box: ask one who runs 'cairn drive serve'");
   }
   if (!done) co_return std::unexpected(done.error());
   co_return Json::object();

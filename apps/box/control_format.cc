@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/words.h"
+#include "drive/stack_text.h"
 #include "nvme/limits.h"
 #include "nvme/nqn.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 10> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 14> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
     {"metrics", Command::kMetrics},
@@ -29,6 +30,10 @@ constexpr std::array<std::pair<std::string_view, Command>, 10> kCommands = {{
     {"hosts.allow", Command::kHostsAllow},
     {"hosts.deny", Command::kHostsDeny},
     {"ana.set", Command::kAnaSet},
+    {"drive.list", Command::kDriveList},
+    {"drive.show", Command::kDriveShow},
+    {"drive.edit", Command::kDriveEdit},
+    {"drive.tell", Command::kDriveTell},
 }};
 
 constexpr std::array<nvme::AnaState, 5> kAnaStates = {
@@ -36,6 +41,7 @@ constexpr std::array<nvme::AnaState, 5> kAnaStates = {
     nvme::AnaState::kPersistentLoss, nvme::AnaState::kChange};
 
 constexpr size_t kDriveTextMax = 4096;
+constexpr size_t kWordsMax = 64;
 constexpr int kDepthMax = 8;
 
 // The object in `line`, or why there is none. A reply is deeper than a request, but not much.
@@ -74,6 +80,20 @@ class Fields {
     if (text == nullptr) return wrong(fmt::format("'{}' must be text", name));
     if (text->size() > size_max) return wrong(fmt::format("'{}' is too long", name));
     into = *text;
+  }
+  void texts(const char* name, std::vector<std::string>& into, size_t count_max, size_t size_max) {
+    const Json* value = find(name);
+    if (value == nullptr) return;
+    const auto* list = value->get_ptr<const Json::array_t*>();
+    if (list == nullptr || list->size() > count_max) {
+      return wrong(fmt::format("'{}' must be a list of at most {} texts", name, count_max));
+    }
+    for (const Json& one : *list) {
+      const auto* text = one.get_ptr<const Json::string_t*>();
+      if (text == nullptr) return wrong(fmt::format("'{}' must be a list of texts", name));
+      if (text->size() > size_max) return wrong(fmt::format("a text of '{}' is too long", name));
+      into.push_back(*text);
+    }
   }
   template <class T>
   void number(const char* name, T& into, uint64_t max) {
@@ -165,6 +185,9 @@ std::string encode_request(const ControlRequest& request) {
   if (request.read_only != plain.read_only) json["read_only"] = request.read_only;
   if (request.host != plain.host) json["host"] = request.host;
   if (request.state != plain.state) json["state"] = ana_word(request.state);
+  if (request.stack != plain.stack) json["stack"] = request.stack;
+  if (request.layer != plain.layer) json["layer"] = request.layer;
+  if (request.words != plain.words) json["words"] = request.words;
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -189,6 +212,9 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   } else {
     fields.wrong(fmt::format("'state' {}", parsed.error().text));
   }
+  fields.text("stack", request.stack, drive::kStackTextMax);
+  fields.text("layer", request.layer, kDriveTextMax);
+  fields.texts("words", request.words, kWordsMax, kDriveTextMax);
   if (std::optional<std::string> wrong = fields.finish()) return refuse(std::move(*wrong));
   return request;
 }

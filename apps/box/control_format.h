@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said at a box's control socket: one JSON object per line, a request and its reply in
-// turn.
+// What is said at the control socket of a box or of served drives: one JSON object per line, a
+// request and its reply in turn.
 //
 //   {"version": 1, "command": "ns.add", "nqn": "nqn...", "nsid": 3, "drive": "mem:size=1G"}
 //   {"version": 1, "ok": true, "result": {...}}
@@ -21,7 +21,7 @@ namespace cairn::apps {
 
 inline constexpr int kControlVersion = 1;
 // A longer line ends the conversation.
-inline constexpr size_t kControlRequestMax = 16 << 10;
+inline constexpr size_t kControlRequestMax = 64 << 10;
 inline constexpr size_t kControlReplyMax = 4 << 20;
 
 using Json = nlohmann::ordered_json;
@@ -38,17 +38,25 @@ struct ControlRequest {
     kHostsAllow,
     kHostsDeny,
     kAnaSet,
+    // To those who serve drives; all others are to a box.
+    kDriveList,
+    kDriveShow,
+    kDriveEdit,
+    kDriveTell,
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed
   uint32_t nsid = 0;   // 0: the lowest free (ns.add)
-  std::string drive;   // ns.add
+  std::string drive;   // ns.add: its text; drive.*: its name, empty: the only one, or all
   uint64_t size = 0;   // ns.resize, in bytes
   std::string uuid;    // ns.add; empty: made from the names
   uint32_t group = 1;  // ns.add, ana.set: the ANA group
   bool read_only = false;
   std::string host;  // hosts.*: an NQN, or "any"
   nvme::AnaState state = nvme::AnaState::kOptimized;
+  std::string stack;               // drive.edit
+  std::string layer;               // drive.tell: its path, or its service's name
+  std::vector<std::string> words;  // drive.tell
 };
 
 // The words for ANA states: optimized, non-optimized, inaccessible, persistent-loss, change.

@@ -18,7 +18,10 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
                          .group = 128,
                          .read_only = true,
                          .host = "nqn.h",
-                         .state = nvme::AnaState::kChange};
+                         .state = nvme::AnaState::kChange,
+                         .stack = "limit(mem:, iops=1)",
+                         .layer = "0.1",
+                         .words = {"take", "a b"}};
   const std::string line = encode_request(request);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Attempt<ControlRequest> read = decode_request(line);
@@ -27,10 +30,13 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
   EXPECT_EQ(read->drive, request.drive);
   EXPECT_EQ(read->size, UINT64_MAX);
   EXPECT_EQ(read->state, nvme::AnaState::kChange);
+  EXPECT_EQ(read->stack, request.stack);
+  EXPECT_EQ(read->layer, request.layer);
+  EXPECT_EQ(read->words, request.words);
 }
 
 TEST(ControlFormat, EveryCommandHasItsWord) {
-  for (int i = 0; i <= static_cast<int>(ControlRequest::Command::kAnaSet); ++i) {
+  for (int i = 0; i <= static_cast<int>(ControlRequest::Command::kDriveTell); ++i) {
     const auto command = static_cast<ControlRequest::Command>(i);
     const Attempt<ControlRequest> read = decode_request(encode_request({.command = command}));
     ASSERT_TRUE(read);

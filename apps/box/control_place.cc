@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "apps/words.h"
 #include "env/address.h"
@@ -51,29 +52,39 @@ Attempt<void> check_folder(const std::string& folder) {
   return {};
 }
 
-}  // namespace
-
-Attempt<std::string> make_control_path(uint16_t port) {
+Attempt<std::string> make_path(const std::string& name) {
   const std::string folder = control_folder();
   (void)::mkdir(folder.c_str(), 0700);  // why it could not be made, check_folder finds out
   if (const Attempt<void> checked = check_folder(folder); !checked) {
     return std::unexpected(checked.error());
   }
-  return check_control_path(fmt::format("{}/box-{}.sock", folder, port));
+  return check_control_path(fmt::format("{}/{}.sock", folder, name));
 }
 
-std::vector<std::string> control_paths() {
+std::vector<std::string> paths_of(std::string_view kind) {
   std::vector<std::string> paths;
   const std::string folder = control_folder();
   if (!check_folder(folder)) return paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("box-") && name.ends_with(".sock")) paths.push_back(entry.path().string());
+    if (name.starts_with(kind) && name.ends_with(".sock")) paths.push_back(entry.path().string());
   }
   std::ranges::sort(paths);
   return paths;
 }
+
+}  // namespace
+
+Attempt<std::string> make_control_path(uint16_t port) {
+  return make_path(fmt::format("box-{}", port));
+}
+Attempt<std::string> make_drive_control_path() {
+  return make_path(fmt::format("drive-{}", ::getpid()));
+}
+
+std::vector<std::string> control_paths() { return paths_of("box-"); }
+std::vector<std::string> drive_control_paths() { return paths_of("drive-"); }
 
 Attempt<std::string> check_control_path(const std::string& path) {
   if (env::Address::parse("unix:" + path)) return path;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/box/control_server.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
-#include "apps/box/control_commands.h"
-#include "apps/box/control_format.h"
 #include "apps/box/control_line.h"
+#include "apps/box/patience.h"
+#include "apps/words.h"
 #include "task/deadline.h"
 
 namespace cairn::apps {
@@ -56,7 +58,7 @@ task::Task<Result<void>> ControlServer::answer(env::Stream& stream, std::string_
   Attempt<ControlRequest> request = decode_request(line);
   Attempt<Json> result;
   if (request) {
-    result = co_await execute(box_, std::move(*request));
+    result = co_await execute_(std::move(*request));
   } else {
     result = std::unexpected(request.error());
   }
@@ -65,6 +67,33 @@ task::Task<Result<void>> ControlServer::answer(env::Stream& stream, std::string_
   task::Deadline patience(env_, env_.now() + limits_.idle_timeout);
   Result<void> written = co_await stream.write(std::as_bytes(std::span(reply)), patience.token());
   co_return written;
+}
+
+namespace {
+
+Problem cannot_control(const std::string& path, const Error& error) {
+  if (error == Errc::kExists) {
+    return {
+        fmt::format("another process listens at the control socket {}: end that, or name "
+                    "another socket with --control PATH (or --control off)",
+                    in_quotes(path))};
+  }
+  return {fmt::format("the control socket {} cannot be made: {}: name another with --control PATH",
+                      in_quotes(path), error.text())};
+}
+
+}  // namespace
+
+task::Task<Attempt<void>> listen_at(env::Env& env, ControlServer& control, std::string path) {
+  const env::Address at{.family = env::Address::Family::kLocal, .path = path};
+  Result<void> listening;
+  Patience patience(env);
+  for (bool again = true; again;) {
+    listening = control.listen(at);
+    again = co_await patience.after(listening);
+  }
+  if (!listening) co_return std::unexpected(cannot_control(path, listening.error()));
+  co_return Attempt<void>();
 }
 
 }  // namespace cairn::apps

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// ControlServer: a box's control socket. Answers requests one by one on each connection.
+// ControlServer: the control socket of a box, or of drives that are served. Answers requests one by
+// one on each connection.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
-#include "apps/box/box.h"
+#include "apps/box/control_format.h"
+#include "apps/problem.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "env/env.h"
@@ -21,11 +25,13 @@ struct ControlLimits {
   Duration idle_timeout = 60_s;  // for the next request, and for the peer to take the reply
 };
 
-// On the box's core. Close it before the box.
+// On the control core. Close it before what it speaks for.
 class ControlServer {
  public:
-  ControlServer(env::Env& env, Box& box, const ControlLimits& limits = {})
-      : env_(env), box_(box), limits_(limits) {}
+  // Does what is asked: the result as an object, or what the person who asked should know.
+  using Execute = std::function<task::Task<Attempt<Json>>(ControlRequest)>;
+  ControlServer(env::Env& env, Execute execute, const ControlLimits& limits = {})
+      : env_(env), execute_(std::move(execute)), limits_(limits) {}
   // Errors as Env::listen: kExists when a living process has the socket.
   Result<void> listen(const env::Address& at);
   // Stops accepting, lets requests that are being executed end, and drops the rest.
@@ -37,12 +43,16 @@ class ControlServer {
   task::Task<Result<void>> answer(env::Stream& stream, std::string_view line);
 
   env::Env& env_;
-  Box& box_;
+  const Execute execute_;
   ControlLimits limits_;
   std::unique_ptr<env::Listener> listener_;
   task::CancelSource stop_;
   task::Gate gate_;
   size_t connections_ = 0;
 };
+
+// Has it listen at the socket `path`; what a process held that was killed a moment ago is waited
+// for. The Problem says what to do.
+task::Task<Attempt<void>> listen_at(env::Env& env, ControlServer& control, std::string path);
 
 }  // namespace cairn::apps

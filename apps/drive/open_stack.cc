@@ -33,6 +33,11 @@ bool names_file(const drive::Service& service, const drive::Stack::Option& optio
   return known->kind == drive::ServiceOption::Kind::kFile && option.value != drive::kNoFile;
 }
 
+std::string without_size(drive::Spec spec) {
+  if (spec.kind == drive::Spec::Kind::kFile) spec.size = 0;
+  return spec.text();
+}
+
 }  // namespace
 
 bool is_stack(std::string_view text) {
@@ -73,6 +78,7 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
   if (rest::is_place(layer.name)) {
     Attempt<rest::Place> place = find_http(layer.name);
     if (!place) return wrong(place.error());
+    http_.emplace(rest::text_with_address(layer.name, *place), *place);
     http_.emplace(layer.name, std::move(*place));
     return {};
   }
@@ -81,11 +87,13 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
     if (!text) return wrong(text.error());
     Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
     if (!uri) return wrong(uri.error());
+    places_.emplace(*text, Place{.uri = *uri, .text = *text});
     places_.emplace(layer.name, Place{.uri = std::move(*uri), .text = std::move(*text)});
     return {};
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
   if (!spec) return wrong(spec.error());
+  specs_.emplace(without_size(*spec), *spec);
   specs_.emplace(layer.name, std::move(*spec));
   return {};
 }
@@ -96,7 +104,7 @@ Attempt<void> StackPlan::prepare_files(const drive::Stack& layer) {
     if (!names_file(service, option)) continue;
     const Attempt<drive::FileContent> content = read_service_file(option.value);
     if (!content) return refuse(drive::StackError{option.place, content.error().text}.show(text_));
-    files_.insert_or_assign(option.value, *content);
+    files_.insert_or_assign(absolute(option.value), *content);
   }
   return {};
 }
@@ -109,7 +117,7 @@ std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::s
 }
 
 std::string StackPlan::whole_text() const { return made_whole(stack_, true).text(); }
-std::string StackPlan::grown_text() const { return made_whole(stack_, false).text(); }
+std::string StackPlan::grown_text() const { return whole_stack().text(); }
 
 drive::Stack StackPlan::made_whole(const drive::Stack& layer, bool with_sizes) const {
   drive::Stack whole = layer;
@@ -124,9 +132,8 @@ drive::Stack StackPlan::made_whole(const drive::Stack& layer, bool with_sizes) c
   } else if (const auto http = http_.find(layer.name); http != http_.end()) {
     whole.name = rest::text_with_address(layer.name, http->second);
   } else {
-    drive::Spec spec = specs_.at(layer.name);
-    if (spec.kind == drive::Spec::Kind::kFile && !with_sizes) spec.size = 0;
-    whole.name = spec.text();
+    const drive::Spec& spec = specs_.at(layer.name);
+    whole.name = with_sizes ? spec.text() : without_size(spec);
   }
   return whole;
 }
@@ -156,15 +163,27 @@ task::Task<drive::Leaves::Leaf> StackPlan::open_source(env::Env& env, const driv
   if (!source) co_return std::unexpected(cannot_serve(spec, source.error()).text);
   Result<std::unique_ptr<drive::Drive>> drive = (*source)->open(env);
   if (!drive) co_return std::unexpected(cannot_serve(spec, drive.error()).text);
-  sources_.push_back(std::move(*source));
+  sources_[drive->get()] = std::move(*source);
   co_return std::move(*drive);
 }
 
-task::Task<Attempt<std::unique_ptr<drive::Drive>>> StackPlan::open(env::Env& env) {
+task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> StackPlan::open(env::Env& env) {
   drive::Leaves& leaves = *this;
-  drive::Opened drive = co_await drive::open_stack(env, stack_, leaves);
-  if (drive) co_return std::move(*drive);
-  co_return refuse(drive.error().show(text_));
+  drive::LiveOpened live = co_await drive::open_live_stack(env, whole_stack(), leaves);
+  if (live) co_return std::move(*live);
+  co_return refuse(live.error().show(text_));
+}
+
+task::Task<Attempt<void>> StackPlan::edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to) {
+  for (auto& [text, spec] : to->specs_) specs_.insert_or_assign(text, spec);
+  for (auto& [text, place] : to->places_) places_.insert_or_assign(text, place);
+  for (auto& [text, place] : to->http_) http_.insert_or_assign(text, place);
+  for (auto& [path, content] : to->files_) files_.insert_or_assign(path, content);
+  const drive::LiveStack::Edited edited = co_await live.edit(to->whole_stack());
+  if (!edited) co_return refuse(edited.error().show(to->text_));
+  text_ = std::move(to->text_);
+  stack_ = std::move(to->stack_);
+  co_return Attempt<void>();
 }
 
 }  // namespace cairn::apps

@@ -2,7 +2,7 @@
 // Opening a stack that a user named: one line of text to the drive on top.
 //
 //   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(text);    // before the world
-//   Attempt<std::unique_ptr<drive::Drive>> drive = co_await (*plan)->open(env);
+//   Attempt<std::unique_ptr<drive::LiveStack>> drive = co_await (*plan)->open(env);
 #pragma once
 
 #include <expected>
@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "apps/problem.h"
+#include "drive/live_stack.h"
 #include "drive/source.h"
 #include "drive/stack.h"
 #include "env/env.h"
@@ -42,7 +42,10 @@ class StackPlan final : private drive::Leaves {
 
   // On `env`'s core, which also closes it. A file that somebody killed a moment ago still holds is
   // waited for. The Problem names the layer at fault.
-  task::Task<Attempt<std::unique_ptr<drive::Drive>>> open(env::Env& env);
+  task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> open(env::Env& env);
+  // Makes what it opened the stack of another plan, on the same core. The Problem shows the layer
+  // at fault.
+  task::Task<Attempt<void>> edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to);
   // Lets go of the media, on the same core, when the drives are closed and destroyed.
   void close() { sources_.clear(); }
 
@@ -52,9 +55,13 @@ class StackPlan final : private drive::Leaves {
   Attempt<void> prepare_files(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
   task::Task<Leaf> open_source(env::Env& env, const drive::Spec& spec);
+  void gone(const drive::Drive* drive) override { sources_.erase(drive); }
   // Those the stack names were read before the world, and are handed over once; what a command
   // names later is read then.
   std::expected<drive::FileContent, std::string> read_file(const std::string& path) override;
+  // As it is opened: leaves and files by their whole names, so that one is known again however it
+  // is written, files of data without the size they have.
+  drive::Stack whole_stack() const { return made_whole(stack_, false); }
   drive::Stack made_whole(const drive::Stack& layer, bool with_sizes) const;
 
   std::string text_;  // as it was typed: places are bytes of it
@@ -63,12 +70,12 @@ class StackPlan final : private drive::Leaves {
     fabric::Uri uri;
     std::string text;  // with addresses
   };
-  // By the leaf's text.
+  // By the leaf's text, typed and whole.
   std::map<std::string, drive::Spec> specs_;
   std::map<std::string, Place> places_;
   std::map<std::string, rest::Place> http_;
-  std::map<std::string, drive::FileContent> files_;  // by path
-  std::vector<std::unique_ptr<drive::Source>> sources_;
+  std::map<std::string, drive::FileContent> files_;  // by whole path
+  std::map<const drive::Drive*, std::unique_ptr<drive::Source>> sources_;
 };
 
 }  // namespace cairn::apps

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "apps/box/advice.h"
+#include "apps/box/control_server.h"
 #include "apps/box/patience.h"
 #include "apps/box_run.h"
+#include "apps/drive/control.h"
 #include "apps/words.h"
 #include "nvme/namespace_ids.h"
 #include "task/sync.h"
@@ -150,9 +152,9 @@ task::Task<void> DriveServer::close() {
   drives_.clear();
 }
 
-Attempt<const ServedDrive*> DriveServer::find(std::string_view name) const {
+Attempt<ServedDrive*> DriveServer::find(std::string_view name) {
   std::vector<std::string> names;
-  for (const ServedDrive& drive : drives_) {
+  for (ServedDrive& drive : drives_) {
     if (drive.name == name || (name.empty() && drives_.size() == 1)) return &drive;
     names.push_back(drive.name);
   }
@@ -165,7 +167,7 @@ Attempt<const ServedDrive*> DriveServer::find(std::string_view name) const {
 }
 
 task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) {
-  const Attempt<const ServedDrive*> drive = find(name);
+  const Attempt<ServedDrive*> drive = find(name);
   if (!drive) co_return std::unexpected(drive.error());
   const Result<void> resized = co_await nbd_.resize((*drive)->name, bytes);
   if (!resized) {
@@ -178,15 +180,38 @@ task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) 
   co_return told;
 }
 
+namespace {
+
+// The control socket's path; empty when there is to be none.
+task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer& control,
+                                                    const DriveServeOptions& options) {
+  if (!options.control_path) co_return std::string();
+  Attempt<std::string> path = options.control_path();
+  if (!path) co_return path;
+  const Attempt<void> listening = co_await listen_at(env, control, *path);
+  if (!listening) co_return std::unexpected(listening.error());
+  co_return path;
+}
+
+}  // namespace
+
 task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options) {
   DriveServer server(env, options);
-  const Attempt<void> outcome = co_await server.open();
+  ControlServer control(
+      env, [&server](ControlRequest request) { return execute(server, std::move(request)); });
+  Attempt<void> outcome = co_await server.open();
   if (outcome) {
-    if (options.ready) options.ready(server);
-    task::Event never;
-    const Result<void> stopped = co_await never.wait(env.stop_token());
-    (void)stopped;
+    const Attempt<std::string> path = co_await listen_for_control(env, control, options);
+    if (path) {
+      if (options.ready) options.ready(server, *path);
+      task::Event never;
+      const Result<void> stopped = co_await never.wait(env.stop_token());
+      (void)stopped;
+    } else {
+      outcome = std::unexpected(path.error());
+    }
   }
+  co_await control.close();
   co_await server.close();
   co_return outcome;
 }

@@ -38,8 +38,10 @@ struct DriveServeOptions {
   const tls::Certificate* certificate = nullptr;
   Duration drain_timeout = 10_s;
   std::function<void(LogLevel, std::string_view)> log;
-  // Clients can connect.
-  std::function<void(const DriveServer&)> ready;
+  // Where to listen for those who look at the drives and change them; none: nobody can.
+  std::function<Attempt<std::string>()> control_path;
+  // Clients can connect. With the path of the control socket.
+  std::function<void(const DriveServer&, const std::string& control)> ready;
 };
 
 // Gives every drive a name: d0, d1 and so on where none was given. The Problem: a name comes twice.
@@ -68,7 +70,8 @@ class DriveServer {
   const std::vector<env::Address>& nvme() const { return nvme_at_; }
   const std::vector<ServedDrive>& drives() const { return drives_; }
   // The drive of this name, or the only one when the name is empty.
-  Attempt<const ServedDrive*> find(std::string_view name) const;
+  Attempt<ServedDrive*> find(std::string_view name);
+  env::Env& env() { return env_; }
 
   // Changes a drive's size at every door. Hosts at the NVMe door are told; clients at the NBD door
   // learn it when they connect again.

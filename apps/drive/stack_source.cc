@@ -18,13 +18,33 @@ task::Task<Attempt<std::unique_ptr<StackSource>>> StackSource::open_on(
 }
 
 task::Task<Attempt<void>> StackSource::open_here(env::Env& home) {
-  Attempt<std::unique_ptr<drive::Drive>> drive = co_await plan_->open(home);
+  Attempt<std::unique_ptr<drive::LiveStack>> drive = co_await plan_->open(home);
   if (!drive) {
     plan_->close();
     co_return std::unexpected(drive.error());
   }
+  live_ = drive->get();
   drive_ = std::make_unique<drive::SharedDrive>(home, std::move(*drive));
   co_return Attempt<void>();
+}
+
+task::Task<drive::LayerInfo> StackSource::layers(env::Env& env) {
+  drive::LayerInfo info =
+      co_await env::call_on(env, drive_->core(), [this](env::Env&) { return live_->layers(); });
+  co_return info;
+}
+
+task::Task<drive::LiveStack::Told> StackSource::tell(env::Env& env, std::string layer,
+                                                     std::vector<std::string> words) {
+  drive::LiveStack::Told told = co_await env::call_on(
+      env, drive_->core(), [this, &layer, &words](env::Env&) { return live_->tell(layer, words); });
+  co_return told;
+}
+
+task::Task<Attempt<void>> StackSource::edit(env::Env& env, std::unique_ptr<StackPlan> to) {
+  const Attempt<void> edited = co_await env::call_on(
+      env, drive_->core(), [this, &to](env::Env&) { return plan_->edit(*live_, std::move(to)); });
+  co_return edited;
 }
 
 task::Task<void> StackSource::close(env::Env& env) {

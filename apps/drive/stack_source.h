@@ -3,9 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/drive/open_stack.h"
 #include "apps/problem.h"
+#include "drive/live_stack.h"
 #include "drive/shared_drive.h"
 #include "drive/source.h"
 #include "env/env.h"
@@ -27,6 +30,12 @@ class StackSource final : public drive::Source {
     return drive_->extent_at(env, opened, lba, most);
   }
 
+  // As those of drive::LiveStack, from any core. The Problem of an edit shows the layer at fault.
+  task::Task<drive::LayerInfo> layers(env::Env& env);
+  task::Task<drive::LiveStack::Told> tell(env::Env& env, std::string layer,
+                                          std::vector<std::string> words);
+  task::Task<Attempt<void>> edit(env::Env& env, std::unique_ptr<StackPlan> to);
+
   const StackPlan& plan() const { return *plan_; }
   // What is shared, and on which core it lives.
   drive::SharedDrive& shared() { return *drive_; }
@@ -36,6 +45,7 @@ class StackSource final : public drive::Source {
   task::Task<Attempt<void>> open_here(env::Env& home);
 
   std::unique_ptr<StackPlan> plan_;
+  drive::LiveStack* live_ = nullptr;  // what drive_ shares
   std::unique_ptr<drive::SharedDrive> drive_;
 };
 

@@ -130,6 +130,49 @@ task::Task<void> services_above_stay(env::Env& env) {
 
 TEST(LiveStack, FiltersComeAndGoBelowServicesThatStay) { run_in_sim(services_above_stay); }
 
+task::Task<void> write_and_read(Drive& drive, uint8_t worker, size_t times, int& wrong) {
+  for (size_t i = 0; i < times; ++i) {
+    const uint64_t block = worker * 64U + i % 60;
+    co_await write_blocks(drive, block, worker, 4);
+    const int byte = co_await first_byte(drive, block + 3);
+    wrong += byte != worker;
+  }
+}
+
+task::Task<void> figures_add_up(env::Env& env) {
+  SourceLeaves leaves;
+  const std::string core = "stripe(file:a,size=1M, file:b,size=1M, chunk=16K)";
+  auto live = co_await open_live(env, core, leaves);
+  CO_ASSERT_TRUE(live != nullptr);
+  constexpr size_t kTimes = 100;
+  int wrong = 0;
+  std::vector<task::Task<void>> workers;
+  for (uint8_t i = 1; i <= 4; ++i) workers.push_back(write_and_read(*live, i, kTimes, wrong));
+  for (int round = 0; round < 20; ++round) {
+    for (const char* shape : {"priority({})", "limit(priority({}), iops=90000)", "{}",
+                              "priority(limit({}, iops=80000))", "limit({}, iops=70000)"}) {
+      const std::string why = co_await why_no_edit(*live, fmt::format(fmt::runtime(shape), core));
+      EXPECT_EQ(why, "");
+    }
+  }
+  co_await task::when_all(std::move(workers));
+  EXPECT_EQ(wrong, 0);
+  const LayerInfo top = co_await live->layers();
+  const LayerInfo& stripe = top.below[0];
+  EXPECT_EQ(stripe.name, "stripe") << "which was in all of these stacks";
+  EXPECT_EQ(count(stripe, Kind::kWrite), 4 * kTimes);
+  EXPECT_EQ(count(stripe, Kind::kRead), 4 * kTimes);
+  EXPECT_EQ(stripe.figures.done(), 8 * kTimes);
+  EXPECT_EQ(stripe.figures.written_bytes, 4 * kTimes * 4 * 4096);
+  EXPECT_EQ(stripe.figures.read_bytes, 4 * kTimes * 4096);
+  EXPECT_EQ(stripe.figures.errors, 0U);
+  EXPECT_EQ(stripe.below[0].figures.written_bytes + stripe.below[1].figures.written_bytes,
+            stripe.figures.written_bytes);
+  co_await live->close();
+}
+
+TEST(LiveStack, FiguresAddUpThroughAHundredEdits) { run_in_sim(figures_add_up); }
+
 task::Task<void> bad_edits(env::Env& env) {
   SourceLeaves leaves;
   const std::string text = "stripe(file:a,size=1M, file:b,size=1M)";

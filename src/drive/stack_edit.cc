@@ -14,17 +14,9 @@ namespace {
 
 using Edited = LiveStack::Edited;
 
-bool is_filter(const Stack& stack) { return !stack.is_leaf && find_service(stack.name)->is_filter; }
-
 const Stack& without_filters(const Stack& stack) {
   const Stack* bare = &stack;
   while (is_filter(*bare)) bare = &bare->below[0];
-  return *bare;
-}
-
-StackNode& without_filters(StackNode& node) {
-  StackNode* bare = &node;
-  while (is_filter(bare->text)) bare = bare->below[0].get();
   return *bare;
 }
 

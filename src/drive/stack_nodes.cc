@@ -35,6 +35,14 @@ std::expected<void, StackError> read_files(const Stack& layer, const Service& se
 
 }  // namespace
 
+bool is_filter(const Stack& stack) { return !stack.is_leaf && find_service(stack.name)->is_filter; }
+
+StackNode& without_filters(StackNode& node) {
+  StackNode* bare = &node;
+  while (is_filter(bare->text) && !bare->below.empty()) bare = bare->below[0].get();
+  return *bare;
+}
+
 std::unique_ptr<StackNode> StackOpener::take(const Stack& stack) {
   const auto at = std::ranges::find_if(have, [&](const auto& one) { return one->text == stack; });
   if (at == have.end()) return nullptr;
@@ -49,7 +57,7 @@ StackOpener StackOpener::on_trial() const {
   for (const auto& node : have) {
     auto copy = std::make_unique<StackNode>();
     copy->text = node->text;
-    copy->open.drive = std::make_unique<TrialDrive>(*node->open.drive);
+    copy->open.drive = std::make_unique<TrialDrive>(*without_filters(*node).open.drive);
     copy->is_kept = true;
     trial.have.push_back(std::move(copy));
   }

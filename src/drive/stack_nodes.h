@@ -15,6 +15,10 @@
 
 namespace cairn::drive {
 
+bool is_filter(const Stack& stack);
+// The first layer that is no filter, whose blocks are the same; a filter on trial has none below.
+StackNode& without_filters(StackNode& node);
+
 // Opens layers; those it has already, by their text, are taken as they are.
 class StackOpener {
  public:

@@ -117,7 +117,7 @@ class Finding(BoxTest):
         self.refused(["status"], "no box of this user")
         self.assertIn("listens at", self.run_ok("box", "status", "--control", "s"))
         self.refused(["--listen", "127.0.0.1:0", "--drive", "mem:size=1M", "--control", "s"],
-                     "another box listens at the control socket 's'")
+                     "another process listens at the control socket 's'")
         self.assertEqual(box.stop(), 0)
         self.assertFalse((self.folder / "s").exists())
 

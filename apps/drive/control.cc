@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/drive/control.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "apps/drive/open_stack.h"
+#include "apps/drive/stack_source.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using Command = ControlRequest::Command;
+using drive::LayerInfo;
+
+uint64_t whole_number(double value) { return static_cast<uint64_t>(std::llround(value)); }
+
+Json figures_json(const drive::LayerFigures& figures) {
+  constexpr const char* kKinds[] = {"read",  "write",   "compare",     "compare_and_write",
+                                    "flush", "discard", "write_zeroes"};
+  Json requests = Json::object();
+  for (size_t i = 0; i < figures.kKinds; ++i) requests[kKinds[i]] = figures.requests[i];
+  return {{"requests", std::move(requests)},
+          {"read_bytes", figures.read_bytes},
+          {"written_bytes", figures.written_bytes},
+          {"cleared_bytes", figures.cleared_bytes},
+          {"errors", figures.errors},
+          {"in_flight", figures.in_flight},
+          {"iops", whole_number(figures.requests_per_second)},
+          {"bytes_per_second", whole_number(figures.bytes_per_second)},
+          {"p50_ns", figures.p50.ns},
+          {"p99_ns", figures.p99.ns},
+          {"max_ns", figures.longest.ns}};
+}
+
+void add_layers(const LayerInfo& layer, Json& into) {
+  Json json = {{"path", layer.path}, {"name", layer.name}, {"is_leaf", layer.is_leaf}};
+  Json options = Json::object();
+  for (const auto& option : layer.options) options[option.key] = option.value;
+  json["options"] = std::move(options);
+  if (!layer.problem.empty()) {
+    json["problem"] = layer.problem;
+  } else {
+    const drive::Geometry& shape = layer.geometry;
+    json.update({{"size", shape.bytes()},
+                 {"block_size", shape.block_size},
+                 {"transfer_blocks", shape.transfer_blocks},
+                 {"atomic_blocks", shape.atomic_blocks},
+                 {"volatile_cache", shape.volatile_cache},
+                 {"copies", shape.copies}});
+    json.update(figures_json(layer.figures));
+    Json facts = Json::object();
+    for (const auto& [name, value] : layer.facts) facts[name] = value;
+    json["facts"] = std::move(facts);
+  }
+  into.push_back(std::move(json));
+  for (const LayerInfo& below : layer.below) add_layers(below, into);
+}
+
+// A drive that is no stack: every core opens it for itself, and nothing stands before it.
+Json source_json(const ServedDrive& drive) {
+  Json layer = {{"path", "0"},
+                {"name", drive.text},
+                {"is_leaf", true},
+                {"problem", "no figures: a single drive is opened by every core for itself"}};
+  return Json::array({std::move(layer)});
+}
+
+task::Task<Json> drive_json(env::Env& env, const ServedDrive& drive, bool with_layers) {
+  Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
+  if (!with_layers) co_return json;
+  if (drive.stack == nullptr) {
+    json["layers"] = source_json(drive);
+    co_return json;
+  }
+  const LayerInfo top = co_await drive.stack->layers(env);
+  json["layers"] = layers_json(top);
+  co_return json;
+}
+
+task::Task<Attempt<Json>> list(DriveServer& server, const ControlRequest& request,
+                               bool with_layers) {
+  Json drives = Json::array();
+  if (!request.drive.empty()) {
+    const Attempt<ServedDrive*> drive = server.find(request.drive);
+    if (!drive) co_return std::unexpected(drive.error());
+    Json json = co_await drive_json(server.env(), **drive, with_layers);
+    drives.push_back(std::move(json));
+  } else {
+    for (const ServedDrive& drive : server.drives()) {
+      Json json = co_await drive_json(server.env(), drive, with_layers);
+      drives.push_back(std::move(json));
+    }
+  }
+  co_return Json{{"schema_version", 1}, {"drives", std::move(drives)}};
+}
+
+Attempt<ServedDrive*> find_stack(DriveServer& server, const std::string& name) {
+  const Attempt<ServedDrive*> drive = server.find(name);
+  if (!drive || (*drive)->stack != nullptr) return drive;
+  return refuse(
+      fmt::format("{} is a single drive, which every core opens for itself: serve it as a stack, "
+                  "such as 'slice({})', to change it while it is used",
+                  (*drive)->name, (*drive)->text));
+}
+
+task::Task<Attempt<Json>> edit(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = find_stack(server, request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(request.stack);
+  if (!plan) co_return std::unexpected(plan.error());
+  const std::string text = (*plan)->grown_text();
+  const Attempt<void> edited = co_await (*drive)->stack->edit(server.env(), std::move(*plan));
+  if (!edited) co_return std::unexpected(edited.error());
+  (*drive)->text = text;
+  co_return Json{{"name", (*drive)->name}, {"stack", text}};
+}
+
+task::Task<Attempt<Json>> tell(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = find_stack(server, request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  if (request.words.empty()) co_return refuse("say what the layer is to do");
+  drive::LiveStack::Told told = co_await (*drive)->stack->tell(
+      server.env(), std::move(request.layer), std::move(request.words));
+  if (!told) co_return refuse(std::move(told.error()));
+  co_return Json{{"name", (*drive)->name}, {"said", *told}};
+}
+
+}  // namespace
+
+Json layers_json(const LayerInfo& top) {
+  Json layers = Json::array();
+  add_layers(top, layers);
+  return layers;
+}
+
+task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request) {
+  if (request.command == Command::kDriveList || request.command == Command::kDriveShow) {
+    Attempt<Json> listed = co_await list(server, request, request.command == Command::kDriveShow);
+    co_return listed;
+  }
+  if (request.command == Command::kDriveEdit) {
+    Attempt<Json> edited = co_await edit(server, std::move(request));
+    co_return edited;
+  }
+  if (request.command == Command::kDriveTell) {
+    Attempt<Json> told = co_await tell(server, std::move(request));
+    co_return told;
+  }
+  co_return refuse("drives are served here: ask a box, or use 'cairn drive list'");
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What served drives do when they are asked at their control socket.
+#pragma once
+
+#include <string>
+
+#include "apps/box/control_format.h"
+#include "apps/drive/serve.h"
+#include "apps/problem.h"
+#include "drive/live_stack.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// The result as an object, or what the person who asked should know.
+task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request);
+
+// A stack's layers as one flat list, from the top down, each with its path.
+Json layers_json(const drive::LayerInfo& top);
+
+// The drives of an answer to drive.show as trees, with their figures.
+std::string show_text(const Json& answer);
+// The same in the text format that Prometheus reads.
+std::string metrics_text(const Json& answer);
+
+}  // namespace cairn::apps

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that ask a running `cairn drive serve` have in common.
+#pragma once
+
+#include <string>
+
+#include "apps/box/control_format.h"
+#include "apps/problem.h"
+#include "base/units.h"
+#include "env/env.h"
+#include "task/task.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cairn::apps {
+
+class DriveClient {
+ public:
+  // Declares --control and --timeout.
+  explicit DriveClient(CLI::App& app);
+
+  // Asks the one process that serves the request's drive.
+  Attempt<Json> ask(const ControlRequest& request) const;
+  // Asks every process of this user that serves the drive, or any when none is named; their drives
+  // as one answer, each with the socket it was asked at.
+  task::Task<Attempt<Json>> ask_all(env::Env& env, const ControlRequest& request) const;
+
+ private:
+  task::Task<Attempt<Json>> ask_one(env::Env& env, const ControlRequest& request) const;
+  task::Task<Attempt<std::vector<std::string>>> find(env::Env& env, std::string drive) const;
+  task::Task<Attempt<Json>> exchange(env::Env& env, std::string path,
+                                     const ControlRequest& request) const;
+
+  std::string control_;  // empty: to be found
+  double timeout_s_ = 60;
+};
+
+}  // namespace cairn::apps

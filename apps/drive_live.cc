@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn drive list|show|edit|tell`: drives that are served, looked at and changed.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "apps/command.h"
+#include "apps/drive/control.h"
+#include "apps/drive/open.h"
+#include "apps/drive_client.h"
+#include "apps/duration.h"
+#include "apps/errand.h"
+#include "apps/json_text.h"
+#include "apps/output.h"
+#include "apps/table.h"
+#include "task/deadline.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using Verb = ControlRequest::Command;
+
+std::function<Attempt<void>(const std::string&)> into(std::string& text) {
+  return [&text](const std::string& value) -> Attempt<void> {
+    text = value;
+    return {};
+  };
+}
+
+class ListCommand final : public Command {
+ public:
+  explicit ListCommand(CLI::App& app) : client_(app) {
+    add_switch(app, "--json", json_, "print one JSON object");
+    set_examples(app, {"cairn drive list", "cairn drive list --json | jq -r '.drives[].stack'"});
+  }
+  Attempt<int> run() override {
+    const ControlRequest request{.command = Verb::kDriveList};
+    const Attempt<Json> answer =
+        run_errand<Json>([&](env::Env& env) { return client_.ask_all(env, request); });
+    if (!answer) return std::unexpected(answer.error());
+    std::vector<std::vector<std::string>> rows = {{"NAME", "STACK", "CONTROL"}};
+    for (const Json& each : list_at(*answer, "drives")) {
+      rows.push_back({text_at(each, "name"), text_at(each, "stack"), text_at(each, "control")});
+    }
+    say(json_ ? json_text(*answer) : table_text(rows));
+    return kExitOk;
+  }
+
+ private:
+  DriveClient client_;
+  bool json_ = false;
+};
+
+class ShowCommand final : public Command {
+ public:
+  explicit ShowCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "a drive, when not all are to be shown", into(request_.drive));
+    add_switch(app, "--json", json_, "print one JSON object, with --watch one per line");
+    add_switch(app, "--prometheus", prometheus_, "print what Prometheus reads");
+    add_switch(app, "--watch", watch_, "again and again, until Ctrl-C");
+    add_value(app, "--interval TIME", "between two looks (1s)",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<Duration> time = parse_duration(text);
+                if (!time) return std::unexpected(time.error());
+                interval_ = *time;
+                return {};
+              });
+    request_.command = Verb::kDriveShow;
+    set_examples(app, {"cairn drive show", "cairn drive show safe --watch",
+                       "cairn drive show --json | jq '.drives[].layers[] | {path, iops}'"});
+  }
+  Attempt<int> run() override {
+    const Attempt<int> shown = run_errand<int>([&](env::Env& env) { return show(env); });
+    return shown;
+  }
+
+ private:
+  task::Task<Attempt<int>> show(env::Env& env) {
+    for (;;) {
+      const Attempt<Json> answer = co_await client_.ask_all(env, request_);
+      if (env.stop_token().requested()) co_return kExitOk;
+      if (!answer) co_return std::unexpected(answer.error());
+      print(*answer);
+      if (!watch_) co_return kExitOk;
+      finish_output();
+      const Result<void> slept = co_await task::sleep_for(env, interval_, env.stop_token());
+      if (!slept) co_return kExitOk;
+    }
+  }
+  void print(const Json& answer) const {
+    if (prometheus_) return say(metrics_text(answer));
+    if (json_) {
+      say(watch_ ? answer.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"
+                 : json_text(answer));
+      return;
+    }
+    if (watch_ && ::isatty(STDOUT_FILENO) == 1) say("\x1b[H\x1b[2J");
+    say(show_text(answer));
+  }
+
+  DriveClient client_;
+  ControlRequest request_;
+  bool json_ = false;
+  bool prometheus_ = false;
+  bool watch_ = false;
+  Duration interval_ = 1_s;
+};
+
+class EditCommand final : public Command {
+ public:
+  explicit EditCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "the drive", into(request_.drive))->required();
+    add_value(app, "STACK", "what it is to be",
+              [this](const std::string& text) { return take(parse_drive_words(text)); });
+    add_value(app, "--file FILE", "what it is to be, as TOML",
+              [this](const std::string& text) { return take(read_stack_file(text)); });
+    add_switch(app, "--json", json_, "print the answer as one JSON object");
+    request_.command = Verb::kDriveEdit;
+    set_examples(app, {"cairn drive edit safe 'limit(mirror(file:/a, file:/b), iops=5000)'",
+                       "cairn drive edit safe --file stack.toml"});
+  }
+  Attempt<int> run() override {
+    if (request_.stack.empty()) {
+      return refuse("say what the drive is to be: a STACK, or --file FILE");
+    }
+    const Attempt<Json> answer = client_.ask(request_);
+    if (!answer) return std::unexpected(answer.error());
+    say(json_ ? json_text(*answer)
+              : fmt::format("{0} is changed. To have the same after a restart, serve it as\n"
+                            "  cairn drive serve '{0}={1}'\n",
+                            text_at(*answer, "name"), text_at(*answer, "stack")));
+    return kExitOk;
+  }
+
+ private:
+  // Here too, so that a mistake is told before anybody is asked, and because who serves may run in
+  // another folder and should not wait for names to be looked up.
+  Attempt<void> take(Attempt<DriveWords> words) {
+    if (!words) return std::unexpected(words.error());
+    request_.stack = std::move(words->text);
+    return {};
+  }
+
+  DriveClient client_;
+  ControlRequest request_;
+  bool json_ = false;
+};
+
+class TellCommand final : public Command {
+ public:
+  explicit TellCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "the drive", into(request_.drive))->required();
+    add_value(app, "LAYER", "its path such as 0.1, or its service's name", into(request_.layer))
+        ->required();
+    add_values(app, "WORDS", "what it is to do",
+               [this](const std::string& text) -> Attempt<void> {
+                 request_.words.push_back(text);
+                 return {};
+               })
+        ->expected(-1)
+        ->required();
+    request_.command = Verb::kDriveTell;
+    set_examples(app, {"cairn drive tell safe 0.1 WORDS..."});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = client_.ask(request_);
+    if (!answer) return std::unexpected(answer.error());
+    say(text_at(*answer, "said") + "\n");
+    return kExitOk;
+  }
+
+ private:
+  DriveClient client_;
+  ControlRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_drive_list(CLI::App& app) {
+  return std::make_unique<ListCommand>(app);
+}
+std::unique_ptr<Command> make_drive_show(CLI::App& app) {
+  return std::make_unique<ShowCommand>(app);
+}
+std::unique_ptr<Command> make_drive_edit(CLI::App& app) {
+  return std::make_unique<EditCommand>(app);
+}
+std::unique_ptr<Command> make_drive_tell(CLI::App& app) {
+  return std::make_unique<TellCommand>(app);
+}
+
+}  // namespace cairn::apps

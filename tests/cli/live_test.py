@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks that are served, looked at and changed: `cairn drive list|show|edit|tell`."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import unittest
+
+import support
+from nbd_support import DriveTest
+
+TOOLS = ("nbdcopy", "fio")
+MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
+MIB = 1 << 20
+
+
+class LiveTest(DriveTest):
+    def serve(self, *words):
+        self.control = str(self.folder / "ctl")
+        return super().serve(*words, "--control", self.control)
+
+    def ask(self, *words):
+        return self.run_ok("drive", words[0], *words[1:], "--control", self.control)
+
+    def layers(self, name="d0"):
+        answer = json.loads(self.ask("show", name, "--json"))
+        self.assertEqual(answer["schema_version"], 1)
+        (drive,) = answer["drives"]
+        return {layer["path"]: layer for layer in drive["layers"]}
+
+    def refused(self, *words):
+        result = self.run_cairn("drive", *words, "--control", self.control)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        return result.stderr
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Looks(LiveTest):
+    def test_figures_of_each_layer(self):
+        self.serve("limit(stripe(file:a,size=4M, file:b,size=4M), iops=100000)")
+        self.write("in", bytes(range(256)) * (8 * MIB // 256))
+        subprocess.run(["nbdcopy", self.folder / "in", self.uri()], check=True, timeout=60)
+        layers = self.layers()
+        self.assertEqual([layer["name"].split(",")[0].rsplit("/", 1)[-1]
+                          for layer in layers.values()], ["limit", "stripe", "a", "b"])
+        self.assertEqual(sorted(layers), ["0", "0.0", "0.0.0", "0.0.1"])
+        for path in ("0", "0.0"):
+            self.assertEqual(layers[path]["written_bytes"], 8 * MIB)
+            self.assertEqual((layers[path]["errors"], layers[path]["in_flight"]), (0, 0))
+            self.assertGreater(layers[path]["requests"]["write"], 0)
+            self.assertGreaterEqual(layers[path]["max_ns"], layers[path]["p50_ns"])
+        for path in ("0.0.0", "0.0.1"):
+            self.assertEqual(layers[path]["written_bytes"], 4 * MIB)
+        self.assertEqual(layers["0"]["options"], {"iops": "100000"})
+        self.assertRegex(self.ask("show", "--prometheus"),
+                         r'cairn_layer_written_bytes_total{.*path="0\.0".*} 8388608')
+        shown = self.ask("show")
+        for part in ("P99", "limit iops=100000", "`- stripe", "   +- file:", "   `- file:"):
+            self.assertIn(part, shown)
+
+    def test_the_socket_is_the_users_alone(self):
+        running = self.serve("a=priority(mem:size=1M)", "mem:size=1M")
+        mode = os.stat(self.control).st_mode
+        self.assertTrue(stat.S_ISSOCK(mode))
+        self.assertEqual(stat.S_IMODE(mode), 0o600)
+        listed = json.loads(self.ask("list", "--json"))["drives"]
+        self.assertEqual([(each["name"], each["stack"]) for each in listed],
+                         [("a", "priority(mem:size=1048576,block=4096)"),
+                          ("d1", "mem:size=1048576,block=4096")])
+        self.assertIn("no figures", self.ask("show", "d1"))
+        self.assertIn("serve it as a stack", self.refused("edit", "d1", "priority(mem:size=1M)"))
+        self.assertIn("takes no commands", self.refused("tell", "a", "priority", "go"))
+        self.assertIn("there is no layer 'x'", self.refused("tell", "a", "x", "go"))
+        self.assertIn("no drive 'b'", self.refused("show", "b"))
+        self.assertEqual(running.stop(), 0)
+        self.assertFalse(os.path.exists(self.control))
+        self.assertIn("nobody serves drives", self.refused("show"))
+
+    def test_watching_shows_one_object_after_the_other(self):
+        self.serve("priority(mem:size=1M)")
+        watch = subprocess.Popen(
+            self.command(["drive", "show", "--watch", "--json", "--interval", "1ms", "--control",
+                          self.control]), stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(watch.kill)
+        for _ in range(3):
+            self.assertEqual(json.loads(watch.stdout.readline())["schema_version"], 1)
+        watch.terminate()
+        self.assertEqual(watch.wait(60), 0)
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Edits(LiveTest):
+    LEGS = "file:l,size=16M, file:r,size=16M"
+
+    def fio(self):
+        return ["fio", "--name=job", "--ioengine=nbd", f"--uri={self.uri()}", "--size=8M",
+                "--rw=randwrite", "--bs=4k", "--randseed=7", "--verify=crc32c", "--verify_fatal=1"]
+
+    def test_a_stack_is_changed_under_verified_load(self):
+        running = self.serve(f"mirror({self.LEGS})")
+        load = subprocess.Popen(
+            [*self.fio(), "--iodepth=16", "--do_verify=1", "--rate_iops=1000"], cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(load.stdout.close)
+        self.addCleanup(load.kill)
+        stacks = ["priority(mirror({}))", "limit(priority(mirror({})), iops=90000)",
+                  "priority(limit(mirror({}), iops=80000))", "mirror({}, rate=1G)",
+                  "slice(mirror({}, rate=1G))", "mirror(limit(file:l, iops=70000), file:r)"]
+        edits = 0
+        while load.poll() is None or edits < len(stacks):
+            stack = stacks[edits % len(stacks)].format("file:l, file:r")
+            said = self.ask("edit", "d0", stack)
+            self.assertIn("cairn drive serve 'd0=", said)
+            edits += 1
+        out = load.stdout.read()
+        self.assertEqual(load.wait(), 0, out)
+        self.assertGreaterEqual(edits, len(stacks))
+        self.assertEqual(self.layers()["0"]["errors"], 0)
+        # The line it printed last opens the same after a kill.
+        running.kill()
+        line = said.split("'d0=")[1].split("'")[0]
+        again = self.serve(line)
+        subprocess.run([*self.fio(), "--verify_only"], cwd=self.folder, check=True,
+                       stdout=subprocess.PIPE, timeout=100)
+        self.assertEqual(again.stop(), 0)
+
+    def test_what_is_refused_changes_nothing(self):
+        self.serve("priority(file:a,size=2M)")
+        self.write("in", bytes(range(256)) * (2 * MIB // 256))
+        subprocess.run(["nbdcopy", self.folder / "in", self.uri()], check=True, timeout=60)
+        for stack, part in (
+                ("slice(file:a, length=1M)", "its size would change from 512 to 256 blocks"),
+                ("concat(file:a, mem:size=1M)", "its size would change from 512 to 768 blocks"),
+                ("mirror(file:a, file:b,size=2M)", "mirror cannot be opened"),
+                ("priority(file:none)", "none"),
+                ("priority(mem:size=2M)", "holds something else")):
+            said = self.refused("edit", "d0", stack)
+            self.assertIn(part, said)
+            self.assertIn("^", said)
+        result = self.run_cairn("drive", "edit", "d0", "--control", self.control)
+        self.assertIn("say what the drive is to be", result.stderr)
+        subprocess.run(["nbdcopy", self.uri(), self.folder / "out"], check=True, timeout=60)
+        self.assertEqual((self.folder / "out").read_bytes(), (self.folder / "in").read_bytes())
+        self.assertEqual(sorted(self.layers()), ["0", "0.0"])
+
+    def test_a_file_says_what_it_is_to_be(self):
+        self.serve("priority(file:a,size=2M)")
+        self.write("s.toml", "service = 'limit'\niops = 500\nbelow = ['file:a']\n")
+        said = json.loads(self.ask("edit", "d0", "--file", "s.toml", "--json"))
+        self.assertEqual(said["stack"], f"limit(file:{self.folder / 'a'},block=4096, iops=500)")
+        self.assertEqual(self.layers()["0"]["name"], "limit")
+
+
+if __name__ == "__main__":
+    support.main()
