@@ -29,8 +29,8 @@ task::Task<void> use(env::Env& env, std::string text, uint8_t value, std::string
   why = drive ? "" : drive.error().text;
   if (!drive) co_return;
   const auto is_busy = [&drive] {
-    const ParityStatus status = *parity_status(**drive);
-    return status.copying > 0 || (status.lost > 0 && status.spares > 0);
+    const std::optional<ParityStatus> status = parity_status(**drive);
+    return status && (status->copying > 0 || (status->lost > 0 && status->spares > 0));
   };
   while (is_busy()) {
     const Result<void> slept = co_await task::sleep_for(env, 1_ms);
