@@ -13,6 +13,7 @@ namespace {
 // Of a drive whose user did not choose, so that small drives have some too.
 constexpr uint64_t kUnitsWanted = 256;
 constexpr uint64_t kUnitsMin = 4;
+constexpr uint64_t kBytesMax = uint64_t{1} << 62;
 
 uint64_t chunk_for(const Geometry& below, const MappedPlan& plan) {
   if (plan.chunk_bytes != 0) return plan.chunk_bytes;
@@ -78,7 +79,8 @@ Result<MappedLayout> decode_layout(Bytes body, const Geometry& below) {
   const auto layout = load<MappedLayout>(body);
   const bool is_right =
       std::has_single_bit(layout.chunk_blocks) && layout.chunk_blocks <= below.blocks &&
-      layout.blocks > 0 && layout.blocks / layout.chunk_blocks < kMappedChunksMax &&
+      layout.blocks > 0 && layout.blocks <= kBytesMax / below.block_size &&
+      layout.blocks / layout.chunk_blocks < kMappedChunksMax - 1 &&
       layout.journal_first == kLabelBlocks && layout.data_first <= below.blocks &&
       layout.journal_blocks < layout.data_first &&
       layout.journal_blocks <= layout.data_first - layout.journal_first && layout.units > 0 &&

@@ -165,7 +165,7 @@ task::Task<Result<std::vector<uint32_t>>> PlacedDrive::take(size_t count, task::
     if (!done) co_return fail(done.error());
     if (space().free() >= count) break;
     // Whoever is placing data gives up what it replaces.
-    if (placing_ == 0 && space().on_their_way() == 0) {
+    if (placing_ == 0 && units_.returning() == 0) {
       co_return fail(Errc::kNoSpace, "all space below is in use: discard something");
     }
     if (placing_ == 0) continue;

@@ -6,21 +6,25 @@
 namespace cairn::drive {
 
 task::Task<Result<uint64_t>> Units::take(Journal& journal, task::CancelToken token) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  for (;;) {
     if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
-    const bool some_come_back = space_.on_their_way() > 0 || turn_.available() == 0;
-    if (!some_come_back) break;
+    if (returning() == 0) {
+      co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
+    }
     const Result<void> done = co_await bring_back(journal, token);
     if (!done) co_return fail(done.error());
   }
-  if (const std::optional<uint64_t> unit = space_.take()) co_return *unit;
-  co_return fail(Errc::kNoSpace, "all space below is in use: discard something or add a drive");
 }
 
 task::Task<Result<void>> Units::bring_back(Journal& journal, task::CancelToken token) {
+  const uint64_t before = space_.free();
   Result<void> done = co_await journal.commit(token);
-  if (done) co_await return_now(journal);
-  co_return done;
+  if (!done) co_return done;
+  return_some(journal);
+  const bool somebody_returns_them = turn_.available() == 0;
+  if (space_.free() > before || !somebody_returns_them) co_return done;
+  returned_.reset();
+  co_return co_await returned_.wait(token);
 }
 
 void Units::return_some(Journal& journal) {
@@ -50,7 +54,9 @@ task::Task<void> Units::return_now(Journal& journal) {
     }
     cleaning_ -= count;
     first = next;
+    returned_.set();
   }
+  returned_.set();
 }
 
 }  // namespace cairn::drive

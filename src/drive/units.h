@@ -36,7 +36,7 @@ class Units {
   uint64_t block_of(uint64_t unit) const { return options_.first + unit * options_.blocks; }
 
   // A unit for the caller. When none is free but some are on their way back, it commits the journal
-  // and waits for them. kNoSpace: all are in use.
+  // and waits for them. kNoSpace: all are in use; errors of the journal and the token.
   task::Task<Result<uint64_t>> take(Journal& journal, task::CancelToken token);
   // Units that are on their way back are free when it is done; it commits the journal for them.
   task::Task<Result<void>> bring_back(Journal& journal, task::CancelToken token);
@@ -52,6 +52,7 @@ class Units {
   Space space_;
   uint64_t cleaning_ = 0;    // being discarded
   task::Semaphore turn_{1};  // who returns units
+  task::Event returned_;     // some are free, or nothing more can be returned now
   task::Gate gate_;
 };
 
