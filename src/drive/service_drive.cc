@@ -4,6 +4,11 @@
 namespace cairn::drive {
 
 task::Task<void> ServiceDrive::serve(DriveOp& op) {
+  // Nothing to do: no service has to think of ranges without an end.
+  if (op.request.blocks == 0 && op.request.kind != Request::Kind::kFlush) {
+    op.complete({});
+    co_return;
+  }
   const Result<void> done = co_await run(op);
   op.complete(done);
 }
