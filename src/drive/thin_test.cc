@@ -136,6 +136,18 @@ TEST(Thin, GrowsAndStaysSo) {
   });
 }
 
+TEST(Thin, DoesNothingWhenNoBlocksAreNamed) {
+  run_in_sim([](env::Env& env) -> task::Task<void> {
+    SourceLeaves leaves;
+    const auto drive = co_await must_open(env, "thin(mem:size=4M, virtual=4M)", leaves);
+    for (const uint64_t lba : {uint64_t{0}, drive->geometry().blocks}) {
+      EXPECT_TRUE((co_await drive->discard(Lba(lba), 0)).has_value());
+      EXPECT_TRUE((co_await drive->read(Lba(lba), {})).has_value());
+    }
+    co_await drive->close();
+  });
+}
+
 // Whatever does not open leaves every byte as it was.
 TEST(Thin, RefusesWhatIsNotItsOwnAndWritesNothing) {
   sim::Cluster cluster;
