@@ -19,7 +19,7 @@
 // touches what is in the log fails until it could be put in place again: no half of it is read.
 //
 // Does not open (nothing is written): a drive below that holds something else, has become smaller,
-// or is smaller than log and four units. The log has the size it was made with.
+// or has no room for the log and a unit. The log has the size it was made with.
 #pragma once
 
 #include "drive/services.h"
