@@ -50,6 +50,7 @@ std::unique_ptr<Command> make_bench_drive(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
 std::unique_ptr<Command> make_bench_sim(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_i10(CLI::App& app);
+std::unique_ptr<Command> make_bench_paper_leapio(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_snis(CLI::App& app);
 std::unique_ptr<Command> make_bench_rocksdb(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);

@@ -48,6 +48,29 @@ class PaperI10(support.CliTest):
         self.assertIn("/proc/i10.html", result.stderr)
 
 
+class PaperLeapio(support.CliTest):
+    def test_the_page_and_the_report_are_complete(self):
+        words = ("bench", "paper", "leapio", "--requests", "100", "--json", "--figure", "11a",
+                 "--figure", "11f")
+        report = json.loads(self.run_ok(*words, "--out", "leapio.html", "--svg", "plots"))
+        page = (self.folder / "leapio.html").read_text(encoding="utf-8")
+        plots = {path.name for path in (self.folder / "plots").iterdir()}
+        self.assertEqual(report["benchmark"], "paper_leapio")
+        self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
+                         {("fig11a", "Base"), ("fig11a", "+BG"), ("fig11a", "+BG+Prio"),
+                          ("fig11f", "Base"), ("fig11f", "+BG"), ("fig11f", "+Iso")})
+        for ratio in ("priority_p99_vs_solo", "batch_floor", "channels_p99_vs_solo"):
+            self.assertGreater(report["ratios"][ratio], 0)
+        self.assertEqual(plots, {"leapio-11a.svg", "leapio-11f.svg"})
+        self.assertEqual(page.count("<svg"), len(plots))
+        self.assertIn("What is emulated", page)
+
+    def test_a_figure_that_is_none(self):
+        result = self.run_cairn("bench", "paper", "leapio", "--figure", "12")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("11a", result.stderr)
+
+
 class PaperSnis(support.CliTest):
     def test_the_page_and_the_report_are_complete(self):
         report = json.loads(self.run_ok("bench", "paper", "snis", "--requests", "200", "--json",

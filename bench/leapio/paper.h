@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn bench paper leapio`: Figure 11 of "LeapIO: Efficient and Portable Virtual NVMe Storage on
+// ARM SoCs" (ASPLOS 2020), "Service features": latency distributions of a search engine's reads on
+// drives composed of services, drawn with Cairn's services on modelled drives.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/paper.h"
+#include "model/flash/parameters.h"
+
+namespace cairn::bench::leapio {
+
+struct Options {
+  std::shared_ptr<const flash::Parameters> drive;  // passed its check
+  uint64_t requests = 20'000;                      // of the search load
+  uint64_t seed = 1;
+  std::vector<std::string> figures;                // of figures(); empty: all
+  std::function<void(std::string_view)> progress;  // may be empty
+
+  bool wants(std::string_view figure) const;
+};
+
+// "11a" to "11f".
+std::vector<std::string> figures();
+
+// In virtual time: the same options give the same numbers.
+//   priority_p99_vs_solo  search beside batch under `priority`, over search alone, at P99
+//   batch_floor           what batch moves beside search under `priority`, over batch alone
+//   raid0_vs_single       bytes per second of a mixed load on a stripe of two remote drives, over
+//                         one remote drive; raid1_vs_single: on a mirror
+//   channels_p99_vs_solo  reads beside a tenant that writes on other channels, over reads alone
+// Errors: those of scene.h.
+Result<Paper> bench_paper(const Options& options);
+
+}  // namespace cairn::bench::leapio

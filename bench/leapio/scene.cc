@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/leapio/scene.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/rng.h"
+#include "bench/leapio/search_load.h"
+#include "drive/source.h"
+#include "drive/stack.h"
+#include "fabric/host/remote_drive.h"
+#include "fabric/host/uri.h"
+#include "fabric/target/target.h"
+#include "nvme/registry.h"
+#include "sim/cluster.h"
+#include "task/deadline.h"
+#include "task/gate.h"
+#include "task/sync.h"
+
+namespace cairn::bench::leapio {
+
+namespace {
+
+using drive::Drive;
+using drive::Request;
+
+constexpr uint64_t kDriveSize = 1_GiB;
+constexpr uint32_t kFullPercent = 80;
+constexpr uint16_t kPort = 4420;
+constexpr double kLookupsPerSecond = 40'000;
+// Rebuilding an index beside the one in use: half reads, half writes, in the drive's second half.
+constexpr uint32_t kBatchDepth = 32;
+constexpr uint64_t kBatchSize = 32_KiB;
+// Until a drive does what it can do for long: its write cache is full, a new mirror is copied.
+constexpr Duration kWarmUp = 300_ms;
+constexpr Duration kPlayMax = 3600_s;
+
+// As much memory as a real core has: a lookup of 7 MiB goes through whole.
+sim::NodeOptions machine() {
+  return {.buffers = {.classes = {{4096, 4096},
+                                  {16384, 512},
+                                  {65536, 512},
+                                  {262144, 64},
+                                  {1048576, 32},
+                                  {8 << 20, 4}}}};
+}
+
+drive::Spec flash_spec(const Stage& stage) {
+  drive::Spec spec;
+  spec.kind = drive::Spec::Kind::kFlash;
+  spec.size = kDriveSize;
+  spec.precondition = kFullPercent;
+  spec.flash = stage.drive;
+  return spec;
+}
+
+std::string nqn_of(size_t box) { return fmt::format("nqn.2026-11.io.cairn:leapio{}", box); }
+
+// "flash:" is a modelled drive of this node, anything else the URI of one in a box.
+class SceneLeaves final : public drive::Leaves {
+ public:
+  explicit SceneLeaves(const Stage& stage) : stage_(stage) {}
+
+  task::Task<Leaf> open(env::Env& env, std::string text) override {
+    if (text.starts_with("nvme-tcp:")) {
+      const auto uri = fabric::Uri::parse(text);
+      if (!uri) co_return std::unexpected(uri.error());
+      Result<std::unique_ptr<fabric::RemoteDrive>> remote =
+          co_await fabric::RemoteDrive::open(env, *uri);
+      if (!remote) co_return std::unexpected(remote.error().text());
+      co_return std::move(*remote);
+    }
+    Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, flash_spec(stage_));
+    if (!source) co_return std::unexpected(source.error().text());
+    Result<std::unique_ptr<Drive>> opened = (*source)->open(env);
+    if (!opened) co_return std::unexpected(opened.error().text());
+    sources_.push_back(std::move(*source));
+    co_return std::move(*opened);
+  }
+  void close() { sources_.clear(); }
+
+ private:
+  const Stage& stage_;
+  std::vector<std::unique_ptr<drive::Source>> sources_;
+};
+
+// A box with one modelled drive, until it is asked to stop.
+task::Task<void> serve(env::Env& env, env::Address at, std::string nqn, const Stage& stage,
+                       Result<void>& outcome) {
+  nvme::Registry registry(env);
+  fabric::Target target(env, registry);
+  outcome = registry.add_subsystem({.nqn = nqn, .queue_entries_max = 1024});
+  if (outcome) {
+    const nvme::NamespaceOptions space{.drive = flash_spec(stage)};
+    const Result<uint32_t> added = co_await registry.add_namespace(nqn, space);
+    if (!added) outcome = fail(added.error());
+  }
+  if (outcome) {
+    const Result<env::Address> listening = target.listen(at);
+    if (!listening) outcome = fail(listening.error());
+  }
+  task::Event never;
+  const Result<void> stopped = co_await never.wait(env.stop_token());
+  (void)stopped;
+  co_await target.close();
+  co_await registry.close();
+}
+
+class Play {
+ public:
+  Play(const Scene& scene, const Stage& stage)
+      : scene_(scene),
+        stage_(stage),
+        leaves_(stage),
+        lookup_memory_(kLookupMax),
+        batch_memory_(kBatchSize, std::byte{0x5a}) {}
+
+  Result<Played> run() {
+    sim::Cluster cluster({.seed = stage_.seed});
+    sim::Node& host = cluster.node("host", machine());
+    const std::string stack = place_drives(cluster);
+    host.start([this, stack](env::Env& env) { return live(env, stack); });
+    const bool ended = cluster.run_until([this] { return is_done_; }, kPlayMax);
+    for (sim::Node* node : cluster.nodes()) node->stop();
+    (void)cluster.run_until_idle(kPlayMax);
+    for (const Result<void>& box : boxes_) {
+      if (!box) return fail(box.error());
+    }
+    if (!ended) return fail(Errc::kTimedOut, "a scene did not end in an hour of its own time");
+    if (failure_) return fail(*failure_);
+    return std::move(played_);
+  }
+
+ private:
+  // Starts the boxes; gives the stack with its drives named.
+  std::string place_drives(sim::Cluster& cluster) {
+    std::string stack = scene_.stack;
+    constexpr size_t kDrivesMax = 16;
+    boxes_.reserve(kDrivesMax);
+    for (size_t at = stack.find("{}"); at != std::string::npos; at = stack.find("{}")) {
+      std::string leaf = "flash:";
+      if (scene_.remote) {
+        const size_t number = boxes_.size();
+        boxes_.emplace_back();
+        sim::Node& box = cluster.node(fmt::format("box{}", number), machine());
+        const env::Address address = box.address(kPort);
+        box.start([this, address, number](env::Env& env) {
+          return serve(env, address, nqn_of(number), stage_, boxes_[number]);
+        });
+        leaf = fabric::Uri{.paths = {address}, .nqn = nqn_of(number)}.text();
+      }
+      stack.replace(at, 2, leaf);
+    }
+    return stack;
+  }
+
+  task::Task<void> live(env::Env& env, std::string stack) {
+    drive::Opened opened = co_await drive::open_stack(env, std::move(stack), leaves_);
+    if (opened) {
+      co_await use(env, **opened);
+      co_await (*opened)->close();
+      opened->reset();
+    } else {
+      note(Error(Errc::kInvalid, "the stack of a scene does not open"));
+    }
+    leaves_.close();
+    is_done_ = true;
+  }
+
+  task::Task<void> use(env::Env& env, Drive& drive) {
+    std::unique_ptr<Drive> version;
+    if (scene_.pinned) {
+      const auto taken = co_await drive.tell({"take"});
+      Result<std::unique_ptr<Drive>> view = drive.open_view("1");
+      if (!taken || !view) {
+        note(Error(Errc::kInvalid, "a version of the scene's drive cannot be taken"));
+        co_return;
+      }
+      version = std::move(*view);
+    }
+    task::Gate batch;
+    if (scene_.batch) {
+      for (uint64_t i = 0; i < kBatchDepth; ++i) batch.spawn(work(drive, i));
+    }
+    const Result<void> warm = co_await task::sleep_for(env, kWarmUp);
+    if (!warm) note(warm.error());
+    co_await search(env, version == nullptr ? drive : *version);
+    is_over_ = true;
+    co_await batch.close();
+    if (version != nullptr) co_await version->close();
+  }
+
+  task::Task<void> search(env::Env& env, Drive& drive) {
+    const std::vector<Lookup> lookups = draw({.requests = stage_.requests,
+                                              .per_second = kLookupsPerSecond,
+                                              .space = drive.geometry().bytes() / 2,
+                                              .seed = stage_.seed});
+    const Time start = env.now();
+    const uint64_t before = batch_bytes_;
+    uint64_t bytes = 0;
+    task::Gate gate;
+    for (const Lookup& lookup : lookups) {
+      const Result<void> slept = co_await task::sleep_until(env, start + lookup.at);
+      if (!slept || failure_) break;
+      if (scene_.search) gate.spawn(look_up(env, drive, lookup));
+      bytes += lookup.bytes;
+    }
+    co_await gate.close();
+    const double seconds = std::max((env.now() - start).seconds(), 1e-9);
+    played_.lookup_bytes_per_second = scene_.search ? static_cast<double>(bytes) / seconds : 0;
+    played_.batch_bytes_per_second = static_cast<double>(batch_bytes_ - before) / seconds;
+  }
+
+  // What is read is not looked at, so all lookups share their memory.
+  task::Task<void> look_up(env::Env& env, Drive& drive, Lookup lookup) {
+    const uint64_t block = drive.geometry().block_size;
+    const uint64_t most = drive.geometry().transfer_blocks * block;
+    const Time start = env.now();
+    task::Gate parts;
+    for (uint64_t at = 0; at < lookup.bytes; at += most) {
+      const uint64_t size = std::min(most, lookup.bytes - at);
+      parts.spawn(read_part(drive, Lba((lookup.offset + at) / block),
+                            MutableBytes(lookup_memory_).subspan(at, size)));
+    }
+    co_await parts.close();
+    played_.lookup_us.push_back((env.now() - start).us());
+  }
+  task::Task<void> read_part(Drive& drive, Lba lba, MutableBytes into) {
+    const Result<void> done = co_await drive.read(lba, into);
+    if (!done) note(done.error());
+  }
+
+  task::Task<void> work(Drive& drive, uint64_t worker) {
+    Rng rng(stage_.seed * 1000 + worker);
+    std::vector<std::byte> memory = batch_memory_;
+    const MutableBytes pieces[] = {memory};
+    const uint64_t blocks = kBatchSize / drive.geometry().block_size;
+    const uint64_t places = drive.geometry().blocks / blocks / 2;
+    while (!is_over_ && !failure_) {
+      const Request request{
+          .kind = rng.uniform() < 0.5 ? Request::Kind::kRead : Request::Kind::kWrite,
+          .priority = drive::Priority::kLow,
+          .lba = Lba((places + rng.below(places)) * blocks),
+          .blocks = blocks};
+      const Result<void> done = co_await drive.submit(request, pieces);
+      if (!done) note(done.error());
+      batch_bytes_ += kBatchSize;
+    }
+  }
+
+  void note(const Error& error) {
+    if (!failure_) failure_ = error;
+  }
+
+  const Scene& scene_;
+  const Stage& stage_;
+  SceneLeaves leaves_;
+  std::vector<std::byte> lookup_memory_;
+  std::vector<std::byte> batch_memory_;
+  std::vector<Result<void>> boxes_;
+  std::optional<Error> failure_;
+  Played played_;
+  uint64_t batch_bytes_ = 0;
+  bool is_over_ = false;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+double Played::percentile_us(double part) const {
+  if (lookup_us.empty()) return 0;
+  std::vector<double> sorted = lookup_us;
+  std::ranges::sort(sorted);
+  const auto rank = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
+}
+
+Result<Played> play(const Scene& scene, const Stage& stage) {
+  Play playing(scene, stage);
+  return playing.run();
+}
+
+}  // namespace cairn::bench::leapio

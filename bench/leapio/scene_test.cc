@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/leapio/scene.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/leapio/channels.h"
+
+namespace cairn::bench::leapio {
+namespace {
+
+Stage small_stage() {
+  return {.drive = std::make_shared<const flash::Parameters>(), .requests = 50, .seed = 1};
+}
+
+TEST(Scene, SameSceneSameLatencies) {
+  const Stage stage = small_stage();
+  const Scene scene{.stack = "priority(stripe({}, {}))", .remote = true};
+  const Result<Played> one = play(scene, stage);
+  const Result<Played> other = play(scene, stage);
+  ASSERT_TRUE(one.has_value()) << one.error().text();
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(one->lookup_us.size(), stage.requests);
+  EXPECT_EQ(one->lookup_us, other->lookup_us);
+  EXPECT_EQ(one->batch_bytes_per_second, 0);
+}
+
+TEST(Scene, BatchIsInTheWayOfLookups) {
+  const Stage stage = small_stage();
+  const Result<Played> alone = play({}, stage);
+  const Result<Played> both = play({.batch = true}, stage);
+  ASSERT_TRUE(alone.has_value() && both.has_value());
+  EXPECT_GT(both->percentile_us(0.5), alone->percentile_us(0.5));
+  EXPECT_GT(both->batch_bytes_per_second, 0);
+}
+
+TEST(Scene, AStackThatIsNoneIsAnError) {
+  EXPECT_FALSE(play({.stack = "nothing({})"}, small_stage()).has_value());
+}
+
+TEST(Percentile, IsTheValueThatSoManyReach) {
+  const Played played{.lookup_us = {4, 1, 3, 2}};
+  EXPECT_EQ(played.percentile_us(0.5), 2);
+  EXPECT_EQ(played.percentile_us(0.99), 4);
+  EXPECT_EQ(Played{}.percentile_us(0.5), 0);
+}
+
+TEST(Channels, OfTheirOwnKeepANeighbourAway) {
+  const flash::Parameters drive;
+  const auto p99 = [&](const Tenancy& tenancy) {
+    const Result<std::vector<double>> read = read_latencies_us(drive, tenancy, 500, 1);
+    return read ? Played{.lookup_us = *read}.percentile_us(0.99) : 0;
+  };
+  const double alone = p99({.apart = true});
+  EXPECT_GT(alone, 0);
+  EXPECT_GT(p99({.neighbour = true}), alone * 1.5);
+  EXPECT_LT(p99({.neighbour = true, .apart = true}), alone * 1.1);
+}
+
+TEST(Channels, ADriveTooSmallToShareIsAnError) {
+  flash::Parameters drive;
+  drive.blocks_per_plane = 16;
+  EXPECT_FALSE(read_latencies_us(drive, {}, 10, 1).has_value());
+}
+
+}  // namespace
+}  // namespace cairn::bench::leapio
