@@ -120,7 +120,9 @@ TEST_P(Edits, AreNotSeenAboveAndSurvivePowerLosses) {
   const bool mirrored = GetParam();
   uint64_t edits = 0;
   uint64_t within = 0;
+  size_t seeds = 0;
   for (const uint64_t seed : sim::seeds_to_run(4)) {
+    ++seeds;
     Rng rng(seed);
     StackLoad load({.stack = draw_stack(rng, mirrored), .requests = 3000});
     Editor editor(load, mirrored);
@@ -151,6 +153,7 @@ TEST_P(Edits, AreNotSeenAboveAndSurvivePowerLosses) {
     edits += editor.edits();
     within += editor.crashed_within();
   }
+  if (seeds < 4) return;  // somebody repeats one
   EXPECT_GT(edits, 200U);
   EXPECT_GT(within, 0U);
 }
