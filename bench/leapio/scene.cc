@@ -35,18 +35,20 @@ constexpr double kLookupsPerSecond = 40'000;
 // Rebuilding an index beside the one in use: half reads, half writes, in the drive's second half.
 constexpr uint32_t kBatchDepth = 32;
 constexpr uint64_t kBatchSize = 32_KiB;
-// Until a drive does what it can do for long: its write cache is full, a new mirror is copied.
+// Until a new mirror has made its legs equal.
+constexpr Duration kSettle = 10_s;
+// Until a drive does what it can do for long: its write cache is full.
 constexpr Duration kWarmUp = 300_ms;
 constexpr Duration kPlayMax = 3600_s;
 
 // As much memory as a real core has: a lookup of 7 MiB goes through whole.
 sim::NodeOptions machine() {
-  return {.buffers = {.classes = {{4096, 4096},
-                                  {16384, 512},
-                                  {65536, 512},
-                                  {262144, 64},
-                                  {1048576, 32},
-                                  {8 << 20, 4}}}};
+  return {.buffers = {.classes = {{4096, 8192},
+                                  {16384, 4096},
+                                  {65536, 4096},
+                                  {262144, 1024},
+                                  {1048576, 256},
+                                  {8 << 20, 32}}}};
 }
 
 drive::Spec flash_spec(const Stage& stage) {
@@ -182,6 +184,8 @@ class Play {
       }
       version = std::move(*view);
     }
+    const Result<void> settled = co_await task::sleep_for(env, kSettle);
+    if (!settled) note(settled.error());
     task::Gate batch;
     if (scene_.batch) {
       for (uint64_t i = 0; i < kBatchDepth; ++i) batch.spawn(work(drive, i));

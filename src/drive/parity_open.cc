@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "drive/joint.h"
 #include "drive/parity.h"
 #include "drive/parity_drive.h"
 
@@ -337,7 +338,7 @@ task::Task<Result<ParityLabel>> read_parity_label(env::Env& env, Drive& drive,
 }
 
 std::optional<ParityStatus> parity_status(const Drive& drive) {
-  const auto* parity = dynamic_cast<const ParityDrive*>(&drive);
+  const auto* parity = dynamic_cast<const ParityDrive*>(&without_joint(drive));
   if (parity == nullptr) return std::nullopt;
   return parity->status();
 }

@@ -99,6 +99,7 @@ constexpr ServiceOption kOptions[] = {
 constexpr Service kTrace{.name = "trace",
                          .what = "records every request in a file",
                          .example = "trace({}, to=requests.trace)",
+                         .is_filter = true,
                          .options = kOptions,
                          .open = open_trace};
 
