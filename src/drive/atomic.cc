@@ -10,6 +10,7 @@
 #include "drive/atomic_format.h"
 #include "drive/ranges.h"
 #include "drive/redo_log.h"
+#include "drive/scratch.h"
 #include "drive/service_drive.h"
 
 namespace cairn::drive {
@@ -64,7 +65,8 @@ class Atomic final : public ServiceDrive {
   task::Task<Result<void>> look(DriveOp& op);
   task::Task<Result<void>> change(DriveOp& op);
   task::Task<Result<void>> log(DriveOp& op, std::unique_ptr<Ranges::Hold> hold);
-  task::Task<void> carry(uint64_t first, Buffer data, std::unique_ptr<Ranges::Hold> hold, Tie* tie);
+  task::Task<void> carry(uint64_t first, Scratch data, std::unique_ptr<Ranges::Hold> hold,
+                         Tie* tie);
   task::Task<Result<void>> pass(DriveOp& op, Kind kind);
   bool is_whole_below(const Request& request) const;
 
@@ -139,7 +141,7 @@ task::Task<Result<void>> Atomic::change(DriveOp& op) {
 
 task::Task<Result<void>> Atomic::log(DriveOp& op, std::unique_ptr<Ranges::Hold> hold) {
   const uint64_t first = op.request.lba.value();
-  Result<Buffer> copy = env_.buffers().allocate(op.request.blocks * geometry_.block_size);
+  Result<Scratch> copy = Scratch::make(env_, op.request.blocks * geometry_.block_size);
   if (!copy) co_return fail(copy.error());
   const Memory memory = op.request.kind == Kind::kWrite ? op.data() : op.second();
   std::byte* to = copy->data();
@@ -154,7 +156,7 @@ task::Task<Result<void>> Atomic::log(DriveOp& op, std::unique_ptr<Ranges::Hold> 
 
 // The log takes a copy with it, so that a request that is cancelled need not wait and its memory
 // may change; the blocks stay held until the write is in place.
-task::Task<void> Atomic::carry(uint64_t first, Buffer data, std::unique_ptr<Ranges::Hold> hold,
+task::Task<void> Atomic::carry(uint64_t first, Scratch data, std::unique_ptr<Ranges::Hold> hold,
                                Tie* tie) {
   tie->other = &tie;
   Result<void> done = co_await log_.append(first, data.bytes());

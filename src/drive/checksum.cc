@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "drive/checksum_drive.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -67,7 +68,7 @@ constexpr ServiceOption kOptions[] = {
 
 task::Task<Result<RegionSet>> read_checksum_bitmap(env::Env& env, Drive& below,
                                                    const ChecksumShape& shape) {
-  Result<Buffer> memory = env.buffers().allocate(shape.block_size);
+  Result<Scratch> memory = Scratch::make(env, shape.block_size);
   if (!memory) co_return fail(memory.error());
   const MutableBytes piece = memory->bytes();
   Result<RegionSet> first = fail(Errc::kCorrupt, "there is no bitmap");

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "drive/scatter.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -108,7 +109,7 @@ task::Task<Result<void>> ChecksumDrive::read_checked(Request request, Memory mem
 task::Task<Result<void>> ChecksumDrive::mend(uint64_t block, Memory memory, size_t offset,
                                              task::CancelToken token) {
   if (below().geometry().copies > 1) {
-    Result<Buffer> buffer = env_.buffers().allocate(shape_.block_size);
+    Result<Scratch> buffer = Scratch::make(env_, shape_.block_size);
     if (!buffer) co_return fail(buffer.error());
     bool all_right = false;
     const bool found = co_await find_right(block, buffer->bytes(), token, all_right);
@@ -131,7 +132,7 @@ task::Task<Result<void>> ChecksumDrive::mend(uint64_t block, Memory memory, size
 }
 
 task::Task<Result<void>> ChecksumDrive::compare(DriveOp& op) {
-  Result<Buffer> buffer = env_.buffers().allocate(op.request.blocks * shape_.block_size);
+  Result<Scratch> buffer = Scratch::make(env_, op.request.blocks * shape_.block_size);
   if (!buffer) co_return fail(buffer.error());
   Request request = op.request;
   request.kind = Request::Kind::kRead;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "drive/checksum_drive.h"
+#include "drive/scratch.h"
 #include "task/deadline.h"
 
 namespace cairn::drive {
@@ -113,7 +114,7 @@ task::Task<void> ChecksumDrive::settle_all() {
 // Reads all of it: what does not match is trusted on the way.
 task::Task<bool> ChecksumDrive::settle(uint64_t region) {
   const uint64_t end = std::min(shape_.data_blocks, (region + 1) * shape_.region_blocks);
-  Result<Buffer> memory = env_.buffers().allocate(step_blocks() * shape_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, step_blocks() * shape_.block_size);
   if (!memory) co_return false;
   for (uint64_t at = region * shape_.region_blocks; at < end; at += step_blocks()) {
     const uint64_t count = std::min(step_blocks(), end - at);
@@ -158,7 +159,7 @@ task::Task<void> ChecksumDrive::forget_idle() {
 task::Task<bool> ChecksumDrive::find_right(uint64_t block, MutableBytes memory,
                                            task::CancelToken token, bool& all_right) {
   const unsigned copies = below().geometry().copies;
-  Result<Buffer> other = env_.buffers().allocate(shape_.block_size);
+  Result<Scratch> other = Scratch::make(env_, shape_.block_size);
   all_right = other.has_value();
   bool found = false;
   for (unsigned copy = 1; other && copy <= copies; ++copy) {
@@ -180,7 +181,7 @@ task::Task<void> ChecksumDrive::repair(uint64_t block) {
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, block, 1, closing_.token());
   Result<void> done = co_await hold;
   if (!done) co_return;
-  Result<Buffer> memory = env_.buffers().allocate(shape_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, shape_.block_size);
   if (!memory) co_return;  // whoever reads it next finds it again
   done = co_await table_.pin(block, 1, closing_.token());
   if (!done) co_return;
@@ -229,7 +230,7 @@ task::Task<void> ChecksumDrive::scrub() {
     const Time when = scrub_rate_.when(bytes, env_.now());
     Result<void> slept = co_await task::sleep_until(env_, when, closing_.token());
     if (!slept) break;
-    Result<Buffer> memory = env_.buffers().allocate(blocks.count * shape_.block_size);
+    Result<Scratch> memory = Scratch::make(env_, blocks.count * shape_.block_size);
     if (!memory) {
       slept = co_await task::sleep_for(env_, kRetryEvery, closing_.token());
       continue;

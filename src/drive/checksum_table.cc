@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/checksum_table.h"
+#include "drive/scratch.h"
 
 #include <algorithm>
 #include <utility>
@@ -99,7 +100,7 @@ task::Task<Result<ChecksumTable::Page*>> ChecksumTable::pin_page(uint64_t number
 
 // From whichever copy has it. One that had to be looked for is written again.
 task::Task<Result<void>> ChecksumTable::read(Page& page, task::CancelToken token) {
-  Result<Buffer> memory = env_.buffers().allocate(shape_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, shape_.block_size);
   if (!memory) co_return fail(memory.error());
   const MutableBytes piece = memory->bytes();
   std::vector<uint32_t> entries(shape_.page_entries());
@@ -128,7 +129,7 @@ task::Task<Result<void>> ChecksumTable::write(Page& page) {
   Result<void> done = co_await page.turn.acquire();
   CHECK(done.has_value());
   if (page.is_changed) {
-    Result<Buffer> memory = env_.buffers().allocate(shape_.block_size);
+    Result<Scratch> memory = Scratch::make(env_, shape_.block_size);
     if (memory) {
       page.is_changed = false;
       encode_checksum_page(shape_, page.number, page.entries, memory->bytes());

@@ -11,6 +11,7 @@
 #include "drive/pieces.h"
 #include "drive/placed_drive.h"
 #include "drive/scatter.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -157,7 +158,7 @@ class CompressDrive final : public PlacedDrive {
       const auto units = chunk.used().subspan(part.first % kChunkBlocks, part.count);
       co_return co_await read_units(units, memory, offset, token);
     }
-    Result<Buffer> whole = env().buffers().allocate(chunk_bytes());
+    Result<Scratch> whole = Scratch::make(env(), chunk_bytes());
     if (!whole) co_return fail(whole.error());
     const Result<void> done = co_await read_chunk(chunk, whole->bytes(), token);
     if (!done) co_return done;
@@ -173,7 +174,7 @@ class CompressDrive final : public PlacedDrive {
     if (codec == Codec::kNone) {
       co_return co_await read_units(chunk.used(), {&into, 1}, 0, token);
     }
-    Result<Buffer> stored = env().buffers().allocate(chunk.count * size_t{geometry_.block_size});
+    Result<Scratch> stored = Scratch::make(env(), chunk.count * size_t{geometry_.block_size});
     if (!stored) co_return fail(stored.error());
     const MutableBytes piece = stored->bytes();
     const Result<void> done = co_await read_units(chunk.used(), {&piece, 1}, 0, token);
@@ -183,7 +184,7 @@ class CompressDrive final : public PlacedDrive {
 
   task::Task<Result<void>> write_blocks(Span blocks, Memory memory,
                                         task::CancelToken token) override {
-    Result<Buffer> chunk = env().buffers().allocate(chunk_bytes());
+    Result<Scratch> chunk = Scratch::make(env(), chunk_bytes());
     if (!chunk) co_return fail(chunk.error());
     for (uint64_t at = blocks.first; at < blocks.first + blocks.count;) {
       const Span part = part_at(blocks, at);
@@ -214,7 +215,7 @@ class CompressDrive final : public PlacedDrive {
       if (map_.get(number).count > 0) remap(number, {});
       co_return Result<void>();
     }
-    Result<Buffer> packed = env().buffers().allocate(chunk_bytes());
+    Result<Scratch> packed = Scratch::make(env(), chunk_bytes());
     if (!packed) co_return fail(packed.error());
     // One block must be saved, or it is not worth it.
     const size_t most = chunk_bytes() - geometry_.block_size;
@@ -251,7 +252,7 @@ class CompressDrive final : public PlacedDrive {
         remap(number, {});
         continue;
       }
-      Result<Buffer> chunk = env().buffers().allocate(chunk_bytes());
+      Result<Scratch> chunk = Scratch::make(env(), chunk_bytes());
       if (!chunk) co_return fail(chunk.error());
       Result<void> done = co_await fill(part, chunk->bytes(), token);
       if (!done) co_return done;

@@ -10,6 +10,7 @@
 #include "drive/pieces.h"
 #include "drive/placed_drive.h"
 #include "drive/scatter.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -139,8 +140,8 @@ class DedupDrive final : public PlacedDrive {
 
   task::Task<Result<void>> write_blocks(Span blocks, Memory memory,
                                         task::CancelToken token) override {
-    Result<Buffer> one = env().buffers().allocate(geometry_.block_size);
-    Result<Buffer> other = env().buffers().allocate(geometry_.block_size);
+    Result<Scratch> one = Scratch::make(env(), geometry_.block_size);
+    Result<Scratch> other = Scratch::make(env(), geometry_.block_size);
     if (!one || !other) co_return fail(Errc::kLimit, "buffers are all out");
     for (uint64_t done = 0; done < blocks.count;) {
       const uint64_t count = std::min(kBatch, blocks.count - done);

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "crypto/hkdf.h"
 #include "drive/scatter.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -116,7 +117,7 @@ task::Task<Result<void>> EncryptDrive::read(Request request, Memory memory,
 }
 
 task::Task<Result<void>> EncryptDrive::compare(DriveOp& op) {
-  Result<Buffer> memory = env_.buffers().allocate(op.request.blocks * geometry_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, op.request.blocks * geometry_.block_size);
   if (!memory) co_return fail(memory.error());
   Request request = op.request;
   request.kind = Request::Kind::kRead;
@@ -130,7 +131,7 @@ task::Task<Result<void>> EncryptDrive::compare(DriveOp& op) {
 }
 
 task::Task<Result<void>> EncryptDrive::write(DriveOp& op, Memory memory) {
-  Result<Buffer> buffer = env_.buffers().allocate(op.request.blocks * geometry_.block_size);
+  Result<Scratch> buffer = Scratch::make(env_, op.request.blocks * geometry_.block_size);
   if (!buffer) co_return fail(buffer.error());
   const MutableBytes piece = buffer->bytes();
   gather(memory, 0, piece);

@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "drive/encrypt_drive.h"
 #include "drive/scatter.h"
+#include "drive/scratch.h"
 #include "task/deadline.h"
 
 namespace cairn::drive {
@@ -31,7 +32,7 @@ task::Task<Result<void>> EncryptDrive::begin() {
   }
   if (!done || !state_.is_rotating) co_return done;
   if (state_.has_journal) {
-    Result<Buffer> memory = env_.buffers().allocate(state_.window_blocks() * geometry_.block_size);
+    Result<Scratch> memory = Scratch::make(env_, state_.window_blocks() * geometry_.block_size);
     if (!memory) co_return fail(memory.error());
     is_stuck_ = true;
     done = co_await rotate_window(memory->bytes());
@@ -124,7 +125,7 @@ task::Task<void> EncryptDrive::rotate() {
       done = co_await task::sleep_until(env_, when, closing_.token());
       if (!done) break;
       rotation_rate_.take(window_bytes, env_.now());
-      Result<Buffer> memory = env_.buffers().allocate(window_bytes);
+      Result<Scratch> memory = Scratch::make(env_, window_bytes);
       if (memory) {
         Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, state_.rotated, state_.window_blocks(),
                           closing_.token());

@@ -156,7 +156,7 @@ task::Task<void> FastCache::fetch_part(Part part, Request request, Memory memory
 // Whether the blocks differ from the request's memory; the caller holds them.
 task::Task<Result<bool>> FastCache::differs(DriveOp& op) {
   const size_t size = op.request.blocks * geometry_.block_size;
-  Result<Buffer> memory = env_.buffers().allocate(size);
+  Result<Scratch> memory = Scratch::make(env_, size);
   if (!memory) co_return fail(memory.error());
   const MutableBytes whole[] = {memory->bytes()};
   Span lacking;
@@ -298,14 +298,14 @@ task::Task<Result<void>> FastCache::erase(DriveOp& op) {
 // with them: nobody changes them meanwhile.
 void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold) {
   if (fills_ == kFillsMax || is_closing_) return;
-  Result<Buffer> data = env_.buffers().allocate(blocks.count * geometry_.block_size);
+  Result<Scratch> data = Scratch::make(env_, blocks.count * geometry_.block_size);
   if (!data) return;
   copy_out(memory, offset, data->bytes());
   ++fills_;
   gate().spawn(fill(blocks, std::move(*data), std::move(hold)));
 }
 
-task::Task<void> FastCache::fill(Span blocks, Buffer data, Hold hold) {
+task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
   std::vector<Part> parts;
   for_each_part(blocks, [&](const Part& part) { parts.push_back(part); });
   for (const Part& part : parts) {

@@ -17,6 +17,7 @@
 #include "drive/journal.h"
 #include "drive/lru.h"
 #include "drive/ranges.h"
+#include "drive/scratch.h"
 #include "drive/service_drive.h"
 #include "drive/services.h"
 #include "env/env.h"
@@ -112,7 +113,7 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   task::Task<Result<void>> write_slow(Request request, Memory memory, task::CancelToken token);
   task::Task<Result<void>> erase(DriveOp& op);
   void fill_later(Span blocks, Memory memory, size_t offset, Hold hold);
-  task::Task<void> fill(Span blocks, Buffer data, Hold hold);
+  task::Task<void> fill(Span blocks, Scratch data, Hold hold);
 
   // Lines and the journal (fast_cache_lines.cc).
   Result<void> replay(Bytes record) override;

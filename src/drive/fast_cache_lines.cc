@@ -238,7 +238,7 @@ task::Task<void> FastCache::copy_down(Cleaned& one, Join& join) {
   if (one.slot == Lru::kNone || slots_[one.slot].dirty == 0) co_return join.finish({});
   Slot& here = slots_[one.slot];
   one.version = here.version;
-  Result<Buffer> memory = env_.buffers().allocate(line_blocks() * geometry_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, line_blocks() * geometry_.block_size);
   if (!memory) one.result = fail(memory.error());
   ++here.users;
   const uint64_t dirty = here.dirty;

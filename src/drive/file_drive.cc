@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/file_drive.h"
+#include "drive/scratch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,7 +104,7 @@ task::Task<Result<void>> FileDrive::transfer(DriveOp& op, std::span<const Mutabl
     if (reading) co_return co_await disk_->read(offset(op), pieces, op.token());
     co_return co_await disk_->write(offset(op), as_const(pieces), options, op.token());
   }
-  Result<Buffer> bounce = env_.buffers().allocate(length(op));
+  Result<Scratch> bounce = Scratch::make(env_, length(op));
   if (!bounce) co_return fail(bounce.error());
   if (reading) {
     Result<void> done = co_await disk_->read(offset(op), bounce->bytes(), op.token());
@@ -115,7 +116,7 @@ task::Task<Result<void>> FileDrive::transfer(DriveOp& op, std::span<const Mutabl
 }
 
 task::Task<Result<void>> FileDrive::compare(DriveOp& op) {
-  Result<Buffer> stored = env_.buffers().allocate(length(op));
+  Result<Scratch> stored = Scratch::make(env_, length(op));
   if (!stored) co_return fail(stored.error());
   Result<void> done = co_await disk_->read(offset(op), stored->bytes(), op.token());
   if (!done) co_return done;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/label.h"
+#include "drive/scratch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -104,7 +105,7 @@ task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive,
   if (shape.blocks <= kLabelBlocks) {
     co_return fail(Errc::kInvalid, "the drive below is too small for a label");
   }
-  Result<Buffer> memory = env.buffers().allocate(kLabelBlocks * shape.block_size);
+  Result<Scratch> memory = Scratch::make(env, kLabelBlocks * shape.block_size);
   if (!memory) co_return fail(memory.error());
   const Result<void> done = co_await drive.read(Lba(0), memory->bytes(), token);
   if (!done) co_return fail(done.error());
@@ -139,7 +140,7 @@ Label new_label(env::Env& env, const Drive& drive) {
 }
 
 task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
-  Result<Buffer> memory = env.buffers().allocate(label.block_size);
+  Result<Scratch> memory = Scratch::make(env, label.block_size);
   if (!memory) co_return fail(memory.error());
   Label next = label;
   ++next.generation;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "drive/pieces.h"
+#include "drive/scratch.h"
 #include "task/when_all.h"
 
 namespace cairn::drive {
@@ -297,7 +298,7 @@ task::Task<Result<void>> MappedDrive::fill(std::optional<Place> from, Place to, 
   }
   const uint64_t step = std::clamp<uint64_t>(kCopyMemory / geometry_.block_size, 1,
                                              std::min<uint64_t>(count, geometry_.transfer_blocks));
-  const Result<Buffer> memory = env_.buffers().allocate(step * geometry_.block_size);
+  const Result<Scratch> memory = Scratch::make(env_, step * geometry_.block_size);
   if (!memory) co_return fail(memory.error());
   for (uint64_t done = 0; done < count; done += step) {
     request.lba = Lba(target.block + first + done);

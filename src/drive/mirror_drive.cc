@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a mirror serves requests.
 #include "drive/mirror_drive.h"
+#include "drive/scratch.h"
 
 #include <algorithm>
 #include <numeric>
@@ -104,7 +105,7 @@ task::Task<Result<void>> MirrorDrive::settle(Span blocks, bool is_alone, task::C
     const Result<void> held = co_await hold;
     if (!held) co_return held;
   }
-  Result<Buffer> memory = env_.buffers().allocate(blocks.count * geometry_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, blocks.count * geometry_.block_size);
   if (!memory) co_return fail(memory.error());
   // A primary that cannot be read is dropped after some attempts, and the next one is asked.
   for (size_t attempts = 0; may_differ(blocks) && has_others(); ++attempts) {
@@ -165,7 +166,7 @@ task::Task<void> MirrorDrive::write_back(size_t leg, Span blocks) {
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count);
   const Result<void> held = co_await hold;
   CHECK(held.has_value());
-  Result<Buffer> memory = env_.buffers().allocate(blocks.count * geometry_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, blocks.count * geometry_.block_size);
   if (!memory || legs_[leg].state != State::kGood) co_return;
   std::array<bool, kMirrorLegsMax> tried{};
   tried[leg] = true;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "drive/mirror_drive.h"
+#include "drive/scratch.h"
 #include "task/deadline.h"
 
 namespace cairn::drive {
@@ -36,10 +37,10 @@ void MirrorDrive::wake_copier() {
 task::Task<void> MirrorDrive::copy_all() {
   const uint64_t most = std::min<uint64_t>(
       geometry_.transfer_blocks, std::max<uint64_t>(kCopyBytes / geometry_.block_size, 1));
-  Result<Buffer> memory = env_.buffers().allocate(most * geometry_.block_size);
+  Result<Scratch> memory = Scratch::make(env_, most * geometry_.block_size);
   while (!memory && !closing_.requested()) {
     const Result<void> slept = co_await task::sleep_for(env_, kBufferRetry, closing_.token());
-    if (slept) memory = env_.buffers().allocate(most * geometry_.block_size);
+    if (slept) memory = Scratch::make(env_, most * geometry_.block_size);
   }
   size_t region = 0;
   while (!closing_.requested()) {

@@ -23,6 +23,7 @@
 #include "drive/parity_layout.h"
 #include "drive/ranges.h"
 #include "drive/region_set.h"
+#include "drive/scratch.h"
 #include "drive/service_drive.h"
 #include "drive/token_bucket.h"
 #include "env/env.h"
@@ -71,7 +72,7 @@ class ParityDrive final : public ServiceDrive {
   using State = Leg::State;
   using Memory = std::span<const MutableBytes>;
   using LegSet = SymbolSet;
-  using Buffers = std::array<Buffer, kSymbolsMax>;  // by symbol or by leg
+  using Buffers = std::array<Scratch, kSymbolsMax>;  // by symbol or by leg
   struct Outcome {
     SymbolSet done = 0;
     SymbolSet failed = 0;  // and the leg is to blame
@@ -230,7 +231,7 @@ class ParityDrive final : public ServiceDrive {
   RowSpan slice_at(uint64_t row, uint64_t end) const {
     return {row, std::min({slice_, end - row, layout_.chunk - row % layout_.chunk})};
   }
-  Result<void> make_room(Buffer& buffer, uint64_t rows);
+  Result<void> make_room(Scratch& buffer, uint64_t rows);
   std::array<std::byte*, kSymbolsMax> pointers(const Buffers& buffers) const;
   RowSpan regions_of(RowSpan rows) const {
     const uint64_t first = rows.first / region_rows_;

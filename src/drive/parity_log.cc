@@ -103,7 +103,7 @@ task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Chang
 
 task::Task<void> ParityDrive::log_on(size_t leg, Update& update, LegSet legs, Outcome& outcome,
                                      Join& join) {
-  Result<Buffer> header = env_.buffers().allocate(geometry_.block_size);
+  Result<Scratch> header = Scratch::make(env_, geometry_.block_size);
   if (!header) {
     outcome.other = fail(header.error());
     co_return join.finish(outcome.other);
@@ -161,7 +161,7 @@ task::Task<void> ParityDrive::zero_on(size_t leg, Request request, Outcome& outc
     done = co_await drive.submit(request, {});
   }
   if (is_unsupported()) {
-    Buffer zeroes;
+    Scratch zeroes;
     done = make_room(zeroes, slice_);
     if (done) std::ranges::fill(zeroes.bytes(), std::byte{0});
     const uint64_t end = request.lba.value() + request.blocks;

@@ -235,9 +235,9 @@ task::Task<Result<void>> ParityDrive::mend(RowSpan rows, size_t symbol, MutableB
   co_return Result<void>();
 }
 
-Result<void> ParityDrive::make_room(Buffer& buffer, uint64_t rows) {
+Result<void> ParityDrive::make_room(Scratch& buffer, uint64_t rows) {
   if (!buffer.empty()) return {};
-  Result<Buffer> made = env_.buffers().allocate(rows * geometry_.block_size);
+  Result<Scratch> made = Scratch::make(env_, rows * geometry_.block_size);
   if (!made) return fail(made.error());
   buffer = std::move(*made);
   return {};

@@ -30,7 +30,7 @@ task::Task<Result<void>> ParityDrive::replay() {
 // them.
 task::Task<Result<void>> ParityDrive::read_log(size_t leg, Log& log) {
   const uint64_t size = geometry_.block_size;
-  Buffer memory;
+  Scratch memory;
   if (Result<void> room = make_room(memory, slice_); !room) co_return room;
   uint64_t next = 0;
   for (uint64_t at = 0; at < label_.log_blocks; at += slice_) {

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "drive/pieces.h"
 #include "drive/scatter.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -128,7 +129,7 @@ task::Task<Result<void>> PlacedDrive::run(DriveOp& op) {
 }
 
 task::Task<Result<void>> PlacedDrive::compare(DriveOp& op) {
-  Result<Buffer> buffer = env_.buffers().allocate(op.request.blocks * geometry_.block_size);
+  Result<Scratch> buffer = Scratch::make(env_, op.request.blocks * geometry_.block_size);
   if (!buffer) co_return fail(buffer.error());
   const MutableBytes piece = buffer->bytes();
   const Result<void> done =

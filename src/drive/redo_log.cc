@@ -117,7 +117,7 @@ task::Task<Result<void>> RedoLog::commit(AtomicBatch& batch, Entries& entries) {
 }
 
 task::Task<Result<void>> RedoLog::write_batch(AtomicBatch& batch, Entries& entries) {
-  Result<Buffer> head = env_.buffers().allocate(block_size());
+  Result<Scratch> head = Scratch::make(env_, block_size());
   if (!head) co_return fail(head.error());
   std::vector<MutableBytes> memory = {head->bytes()};
   entries.for_each([&](Entry& entry) {
@@ -184,15 +184,15 @@ task::Task<Result<void>> RedoLog::recover() {
   co_return emptied;
 }
 
-Result<Buffer> RedoLog::chunk_memory() {
+Result<Scratch> RedoLog::chunk_memory() {
   const uint64_t blocks =
       std::min<uint64_t>(below().geometry().transfer_blocks, std::max(1U, 65536 / block_size()));
-  return env_.buffers().allocate(blocks * block_size());
+  return Scratch::make(env_, blocks * block_size());
 }
 
 // kNotFound: there is none in force.
 task::Task<Result<AtomicBatch>> RedoLog::read_batch(uint64_t at, uint64_t index) {
-  Result<Buffer> memory = env_.buffers().allocate(block_size());
+  Result<Scratch> memory = Scratch::make(env_, block_size());
   if (!memory) co_return fail(memory.error());
   const Result<void> read = co_await below().read(Lba(kLabelBlocks + at), memory->bytes());
   if (!read) co_return fail(read.error());
@@ -215,7 +215,7 @@ task::Task<Result<void>> RedoLog::check_content(const AtomicBatch& batch, uint64
 }
 
 task::Task<Result<void>> RedoLog::find_batches(uint64_t& found) {
-  Result<Buffer> memory = chunk_memory();
+  Result<Scratch> memory = chunk_memory();
   if (!memory) co_return fail(memory.error());
   for (uint64_t at = 0; at < layout_.log_blocks;) {
     const Result<AtomicBatch> batch = co_await read_batch(at, found);
@@ -232,7 +232,7 @@ task::Task<Result<void>> RedoLog::find_batches(uint64_t& found) {
 }
 
 task::Task<Result<void>> RedoLog::replay(uint64_t batches) {
-  Result<Buffer> memory = chunk_memory();
+  Result<Scratch> memory = chunk_memory();
   if (!memory) co_return fail(memory.error());
   uint64_t at = 0;
   for (uint64_t index = 0; index < batches; ++index) {

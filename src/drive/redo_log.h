@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "drive/atomic_format.h"
 #include "drive/drive.h"
+#include "drive/scratch.h"
 #include "env/env.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -86,7 +87,7 @@ class RedoLog {
   task::Task<Result<void>> check_content(const AtomicBatch& batch, uint64_t at,
                                          MutableBytes memory);
   task::Task<Result<void>> place(const AtomicBatch& batch, uint64_t at, MutableBytes memory);
-  Result<Buffer> chunk_memory();
+  Result<Scratch> chunk_memory();
 
   env::Env& env_;
   Drive& below_;
