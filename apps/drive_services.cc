@@ -59,23 +59,22 @@ Json json_of(const Service& service) {
   return {{"name", service.name},           {"what", service.what},
           {"example", service.example},     {"below_min", service.below_min},
           {"below_max", service.below_max}, {"survives_loss", service.survives_loss},
-          {"options", std::move(options)}};
+          {"leaf_only", service.leaf_only}, {"options", std::move(options)}};
 }
 
 // The example as somebody would type it.
-std::string filled(std::string_view example) {
-  std::string text;
+std::string filled(const Service& service) {
   int files = 0;
-  for (size_t at = example.find("{}"); at != example.npos; at = example.find("{}")) {
-    text += fmt::format("{}file:/srv/d{}", example.substr(0, at), files++);
-    example.remove_prefix(at + 2);
-  }
-  return text + std::string(example);
+  return drive::example_over(service, [&] {
+    if (service.leaf_only == "flash:") {
+      return fmt::format("flash:profile=laptop-tlc,file=/srv/d{},size=1G", files++);
+    }
+    return fmt::format("file:/srv/d{}", files++);
+  });
 }
 
 std::string text_of(const Service& service) {
-  std::string text =
-      fmt::format("{}: {}\n  {}\n", service.name, service.what, filled(service.example));
+  std::string text = fmt::format("{}: {}\n  {}\n", service.name, service.what, filled(service));
   for (const ServiceOption& option : service.options) {
     const std::string standard =
         option.standard.empty() ? "required" : fmt::format("{}", option.standard);

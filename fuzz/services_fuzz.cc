@@ -25,16 +25,12 @@ namespace {
 
 using task::Task;
 
-constexpr uint64_t kDriveBytes = 4 << 20;
 constexpr size_t kBlock = 4096;
 constexpr size_t kStepsMax = 32;
 
 std::string stack_of(const Service& service) {
-  std::string text(service.example);
-  for (int files = 0; text.find("{}") != text.npos; ++files) {
-    text.replace(text.find("{}"), 2, fmt::format("file:d{},size={}", files, kDriveBytes));
-  }
-  return text;
+  int files = 0;
+  return example_over(service, [&] { return testing_leaf(service, fmt::format("d{}", files++)); });
 }
 
 // Where a block keeps the CRC32C of itself, if it does.

@@ -23,6 +23,7 @@ task::Task<Attempt<std::unique_ptr<StackSource>>> BoxStacks::open(nvme::Namespac
   if (options.stack.empty() || options.source != nullptr) co_return nullptr;
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(options.stack);
   if (!plan) co_return std::unexpected(plan.error());
+  (*plan)->share(shared_);
   const CoreId home(opened_++ % env_.core_count());
   Attempt<std::unique_ptr<StackSource>> stack =
       co_await StackSource::open_on(env_, home, std::move(*plan));

@@ -24,7 +24,7 @@ Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options)
 // On the control core; close_all() comes last.
 class BoxStacks {
  public:
-  explicit BoxStacks(env::Env& env) : env_(env) {}
+  explicit BoxStacks(env::Env& env) : env_(env), shared_(env) {}
 
   // Opens the stack that `options` names, on one core after the other, and makes it their source.
   // Null: they name none, and nothing is changed.
@@ -38,6 +38,7 @@ class BoxStacks {
 
  private:
   env::Env& env_;
+  drive::SharedSources shared_;
   std::map<std::pair<std::string, uint32_t>, std::unique_ptr<StackSource>> kept_;
   uint32_t opened_ = 0;
 };

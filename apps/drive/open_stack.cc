@@ -149,15 +149,29 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
     if (!drive) co_return std::unexpected(drive.error().text);
     co_return std::move(*drive);
   }
-  Leaf leaf = co_await open_source(env, specs_.at(text));
+  Leaf leaf = co_await open_source(env, specs_.at(text), nullptr);
   co_return leaf;
 }
 
-task::Task<drive::Leaves::Leaf> StackPlan::open_source(env::Env& env, const drive::Spec& spec) {
+task::Task<drive::Leaves::Leaf> StackPlan::open_shared(env::Env& env, std::string text) {
+  if (shared_ == nullptr) {
+    own_shared_ = std::make_unique<drive::SharedSources>(env);
+    shared_ = own_shared_.get();
+  }
+  Leaf leaf = co_await open_source(env, specs_.at(text), shared_);
+  co_return leaf;
+}
+
+task::Task<drive::Leaves::Leaf> StackPlan::open_source(env::Env& env, const drive::Spec& spec,
+                                                       drive::SharedSources* shared) {
   Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
   Patience patience(env);
   for (bool again = true; again;) {
-    source = drive::Source::make(env, spec);
+    if (shared == nullptr) {
+      source = drive::Source::make(env, spec);
+    } else {
+      source = co_await shared->make(env, spec);
+    }
     again = co_await patience.after(source);
   }
   if (!source) co_return std::unexpected(cannot_serve(spec, source.error()).text);

@@ -13,6 +13,7 @@
 
 #include "apps/problem.h"
 #include "drive/live_stack.h"
+#include "drive/shared_sources.h"
 #include "drive/source.h"
 #include "drive/stack.h"
 #include "env/env.h"
@@ -40,6 +41,10 @@ class StackPlan final : private drive::Leaves {
   // The same without the sizes of files, for a stack that was open before: they have one.
   std::string grown_text() const;
 
+  // Where it looks for drives that layers of several stacks share; else only its own layers do.
+  // Before open(); outlives it.
+  void share(drive::SharedSources& sources) { shared_ = &sources; }
+
   // On `env`'s core, which also closes it. A file that somebody killed a moment ago still holds is
   // waited for. The Problem names the layer at fault.
   task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> open(env::Env& env);
@@ -54,7 +59,10 @@ class StackPlan final : private drive::Leaves {
   Attempt<void> prepare_leaves(const drive::Stack& layer);
   Attempt<void> prepare_files(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
-  task::Task<Leaf> open_source(env::Env& env, const drive::Spec& spec);
+  task::Task<Leaf> open_shared(env::Env& env, std::string text) override;
+  // `shared` null: a medium of its own.
+  task::Task<Leaf> open_source(env::Env& env, const drive::Spec& spec,
+                               drive::SharedSources* shared);
   void gone(const drive::Drive* drive) override { sources_.erase(drive); }
   // Those the stack names were read before the world, and are handed over once; what a command
   // names later is read then.
@@ -75,6 +83,8 @@ class StackPlan final : private drive::Leaves {
   std::map<std::string, Place> places_;
   std::map<std::string, rest::Place> http_;
   std::map<std::string, drive::FileContent> files_;  // by whole path
+  drive::SharedSources* shared_ = nullptr;
+  std::unique_ptr<drive::SharedSources> own_shared_;
   std::map<const drive::Drive*, std::unique_ptr<drive::Source>> sources_;
 };
 

@@ -80,6 +80,7 @@ Attempt<void> name_drives(std::vector<DriveWords>& drives) {
 DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
     : env_(env),
       options_(options),
+      shared_(env),
       views_(env, drives_, options.read_only),
       nbd_(env, nbd_options(options, views_)) {}
 
@@ -96,6 +97,7 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
   for (DriveWords& words : options_.drives) {
     const CoreId home(words.stack == nullptr ? 0 : stacks++ % env_.core_count());
     const bool is_stack = words.stack != nullptr;
+    if (is_stack) words.stack->share(shared_);
     Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env_, words, home);
     if (!source && is_stack) {
       co_return refuse(fmt::format("drive {} cannot be served:\n{}", in_quotes(words.name),

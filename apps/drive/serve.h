@@ -85,6 +85,7 @@ class DriveServer {
 
   env::Env& env_;
   DriveServeOptions& options_;
+  drive::SharedSources shared_;  // of all stacks
   std::vector<ServedDrive> drives_;
   std::unique_ptr<Box> box_;  // the NVMe door
   DriveViews views_;

@@ -81,6 +81,17 @@ std::string open_in_sim(std::string_view text) {
   return failed;
 }
 
+TEST(StackPlan, LayersShareADriveByItsChannels) {
+  const std::string leaf = "flash:profile=laptop-tlc,file=/d0,size=64M";
+  const auto both = [&](int second) {
+    return "mirror(channels(" + leaf + ", first=0, count=2), channels(" + leaf +
+           ", first=" + std::to_string(second) + ", count=2))";
+  };
+  EXPECT_EQ(open_in_sim(both(2)), "");
+  const std::string said = open_in_sim(both(1));
+  EXPECT_NE(said.find("another has some of these channels"), std::string::npos) << said;
+}
+
 TEST(StackPlan, OpensALineOfText) {
   EXPECT_EQ(open_in_sim("limit(stripe(mem:size=1M, file:/d0,size=1M), iops=100)"), "");
 }

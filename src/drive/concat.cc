@@ -11,9 +11,9 @@ namespace cairn::drive {
 
 namespace {
 
-class Concat final : public LayoutDrive {
+class Concat final : public LegsDrive {
  public:
-  explicit Concat(std::vector<std::unique_ptr<Drive>> legs) : LayoutDrive(std::move(legs)) {
+  explicit Concat(std::vector<std::unique_ptr<Drive>> legs) : LegsDrive(std::move(legs)) {
     uint64_t seams = 0;  // what all of them are a multiple of
     uint64_t end = 0;
     for (size_t leg = 0; leg < below_count(); ++leg) {

@@ -59,6 +59,35 @@ task::Task<void> LayoutDrive::flush_leg(DriveOp& op, size_t leg, Join& join) {
 }
 
 task::Task<Result<void>> LayoutDrive::spread(DriveOp& op, Request::Kind kind, Memory memory) {
+  constexpr size_t kRunsAtOnce = 64;
+  const uint64_t first = op.request.lba.value();
+  Result<void> outcome;
+  for (uint64_t done = 0; outcome && done < op.request.blocks;) {
+    Join join;
+    for (size_t i = 0; i < kRunsAtOnce && done < op.request.blocks; ++i) {
+      join.add();
+      gate().spawn(run_one(op, kind, memory, done, join));
+      done += std::min(locate(first + done).run, op.request.blocks - done);
+    }
+    outcome = co_await join.all();
+  }
+  co_return outcome;
+}
+
+task::Task<void> LayoutDrive::run_one(DriveOp& op, Request::Kind kind, Memory memory, uint64_t done,
+                                      Join& join) {
+  const Place place = locate(op.request.lba.value() + done);
+  Request part = op.request;
+  part.kind = kind;
+  part.lba = Lba(place.block);
+  part.blocks = std::min(place.run, op.request.blocks - done);
+  Pieces pieces;
+  pieces.add(memory, done * geometry_.block_size, part.blocks * geometry_.block_size);
+  const Result<void> ran = co_await below(place.leg).submit(part, pieces.all(), {}, op.token());
+  join.finish(ran);
+}
+
+task::Task<Result<void>> LegsDrive::spread(DriveOp& op, Request::Kind kind, Memory memory) {
   const Range all{op.request.lba.value(), op.request.blocks};
   Join join;
   for (size_t leg = 0; leg < below_count(); ++leg) {
@@ -69,8 +98,8 @@ task::Task<Result<void>> LayoutDrive::spread(DriveOp& op, Request::Kind kind, Me
   co_return co_await join.all();
 }
 
-task::Task<void> LayoutDrive::run_part(DriveOp& op, Request::Kind kind, Memory memory, size_t leg,
-                                       Join& join) {
+task::Task<void> LegsDrive::run_part(DriveOp& op, Request::Kind kind, Memory memory, size_t leg,
+                                     Join& join) {
   const Range all{op.request.lba.value(), op.request.blocks};
   const Range here = leg_range(leg, all);
   Request part = op.request;

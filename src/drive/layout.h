@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayoutDrive: blocks that lie on other drives, each on one of them: slice, concat, stripe.
+// LayoutDrive: blocks that lie on other drives, each on one of them: slice, stripe, channels.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace cairn::drive {
 
-// A range of blocks lies in at most one range of each leg; a subclass says where. Parts run side by
-// side. A flush goes to all legs. A compare-and-write that crosses legs is alone with its blocks:
-// nothing else of this drive changes them meanwhile, so a mismatch on any leg writes nothing. A
-// write that fails on one leg may have changed blocks of the others.
+// A subclass says where each block lies. Parts run side by side. A flush goes to all legs. A
+// compare-and-write of several parts is alone with its blocks: nothing else of this drive changes
+// them meanwhile, so a mismatch in any part writes nothing. A write that fails in one part may have
+// changed blocks of the others.
 class LayoutDrive : public ServiceDrive {
  public:
   Extent extent_at(Lba lba, uint64_t most) const final;
@@ -26,10 +26,7 @@ class LayoutDrive : public ServiceDrive {
     uint64_t block = 0;  // of that leg
     uint64_t run = 0;    // blocks from here on that follow each other on that leg
   };
-  struct Range {
-    uint64_t first = 0;
-    uint64_t count = 0;
-  };
+  using Memory = std::span<const MutableBytes>;
   explicit LayoutDrive(std::vector<std::unique_ptr<Drive>> below)
       : ServiceDrive(std::move(below)) {}
 
@@ -39,21 +36,37 @@ class LayoutDrive : public ServiceDrive {
   Geometry common_geometry(uint64_t seams) const;
 
   virtual Place locate(uint64_t block) const = 0;
+  // The request as one of this kind, with `memory` as its data, wherever its blocks lie: here a
+  // request for each run, so many of them at a time.
+  virtual task::Task<Result<void>> spread(DriveOp& op, Request::Kind kind, Memory memory);
+
+ private:
+  task::Task<Result<void>> run(DriveOp& op) final;
+  task::Task<Result<void>> flush_all(DriveOp& op);
+  task::Task<Result<void>> compare_and_write(DriveOp& op);
+  // The run that begins at block `done` of the request.
+  task::Task<void> run_one(DriveOp& op, Request::Kind kind, Memory memory, uint64_t done,
+                           Join& join);
+  task::Task<void> flush_leg(DriveOp& op, size_t leg, Join& join);
+
+  Ranges ranges_;  // who changes which blocks here
+};
+
+// Where a range of blocks lies in at most one range of each leg, which gets one request for it.
+class LegsDrive : public LayoutDrive {
+ protected:
+  struct Range {
+    uint64_t first = 0;
+    uint64_t count = 0;
+  };
+  using LayoutDrive::LayoutDrive;
+
   // The blocks of that leg that hold these.
   virtual Range leg_range(size_t leg, Range blocks) const = 0;
 
  private:
-  using Memory = std::span<const MutableBytes>;
-
-  task::Task<Result<void>> run(DriveOp& op) final;
-  task::Task<Result<void>> flush_all(DriveOp& op);
-  task::Task<Result<void>> compare_and_write(DriveOp& op);
-  // The request on every leg it touches, with `memory` as its data.
-  task::Task<Result<void>> spread(DriveOp& op, Request::Kind kind, Memory memory);
+  task::Task<Result<void>> spread(DriveOp& op, Request::Kind kind, Memory memory) final;
   task::Task<void> run_part(DriveOp& op, Request::Kind kind, Memory memory, size_t leg, Join& join);
-  task::Task<void> flush_leg(DriveOp& op, size_t leg, Join& join);
-
-  Ranges ranges_;  // who changes which blocks here
 };
 
 // Legs that can serve one drive: kInvalid unless all have the same block size.

@@ -101,6 +101,7 @@ Result<std::unique_ptr<Drive>> LiveStack::open_view(std::string_view name) {
 
 task::Task<LiveStack::Edited> LiveStack::edit(Stack stack, task::CancelToken token) {
   if (auto checked = check_stack(stack); !checked) co_return std::unexpected(checked.error());
+  mark_shared_leaves(stack);
   const Result<void> turn = co_await turn_.acquire(1, token);
   if (!turn) co_return std::unexpected(StackError{0, turn.error().text()});
   const task::Units units(turn_, 1);
@@ -134,6 +135,7 @@ task::Task<void> LiveStack::close() {
 
 task::Task<LiveOpened> open_live_stack(env::Env& env, Stack stack, Leaves& leaves) {
   if (auto checked = check_stack(stack); !checked) co_return std::unexpected(checked.error());
+  mark_shared_leaves(stack);
   StackOpener opener(env, leaves);
   StackOpener::Node root = co_await opener.open(stack);
   if (root) co_return std::make_unique<LiveStack>(env, leaves, std::move(*root));

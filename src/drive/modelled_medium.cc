@@ -34,10 +34,32 @@ ModelledMedium::ModelledMedium(env::Env& env, const flash::Parameters& parameter
       model_(parameters),
       bytes_(model_.domains()[0].logical_sectors * flash::kSectorBytes),
       epoch_(env.now()),
-      wake_(*this) {}
+      wake_(*this),
+      channels_taken_(parameters.channels) {}
 
 // What the model does by itself, writing back its cache for instance, may be under way.
 ModelledMedium::~ModelledMedium() { env_.disarm(wake_); }
+
+std::vector<uint32_t> ModelledMedium::channels_of_pages() const {
+  const flash::Parameters& parameters = model_.parameters();
+  if (parameters.dynamic_spread) return {};
+  std::vector<uint32_t> channels = model_.domains()[0].spread;
+  const uint32_t planes_per_channel =
+      parameters.chips_per_channel * parameters.dies_per_chip * parameters.planes_per_die;
+  for (uint32_t& plane : channels) plane /= planes_per_channel;
+  return channels;
+}
+
+bool ModelledMedium::take_channels(uint32_t first, uint32_t count) {
+  const auto begin = channels_taken_.begin() + first;
+  if (std::find(begin, begin + count, true) != begin + count) return false;
+  std::fill_n(begin, count, true);
+  return true;
+}
+
+void ModelledMedium::give_channels_back(uint32_t first, uint32_t count) {
+  std::fill_n(channels_taken_.begin() + first, count, false);
+}
 
 void ModelledMedium::send(Ticket& ticket, env::Env& home) {
   ticket.medium = this;

@@ -51,10 +51,19 @@ class ModelledMedium final : private flash::CompletionSink {
 
   uint64_t bytes() const { return bytes_; }
   bool has_volatile_cache() const { return model_.has_volatile_cache(); }
+  // Which channel page n is on: [n % size]. Empty: on whichever is least busy when it is written.
+  std::vector<uint32_t> channels_of_pages() const;
+  uint32_t channel_count() const { return model_.parameters().channels; }
+  uint32_t page_bytes() const { return model_.parameters().page_bytes; }
+  CoreId core() const { return core_; }
   // On the core of `home`.
   void send(Ticket& ticket, env::Env& home);
 
   // On the medium's own core.
+  //
+  // Channels that one of those who share the drive has to itself. False: another has one of them.
+  bool take_channels(uint32_t first, uint32_t count);
+  void give_channels_back(uint32_t first, uint32_t count);
   const flash::FlashModel& model() const { return model_; }
   // Since the drive was switched on.
   flash::Nanos model_now() const { return (env_.now() - epoch_).ns; }
@@ -87,6 +96,7 @@ class ModelledMedium final : private flash::CompletionSink {
   bool is_waiting_ = false;     // for the timer; else only glancing at the clock
   std::vector<Ticket*> taken_;  // by cookie
   std::vector<uint32_t> free_;
+  std::vector<bool> channels_taken_;
   Histogram lateness_;
 };
 

@@ -30,10 +30,9 @@ task::Task<void> ask_for_nothing(env::Env& env, std::string stack) {
 
 TEST(EveryService, DoesNothingWhenNoBlocksAreNamed) {
   for (const Service* service : services()) {
-    std::string stack(service->example);
-    for (size_t at = stack.find("{}"); at != std::string::npos; at = stack.find("{}")) {
-      stack.replace(at, 2, "mem:size=4M");
-    }
+    int files = 0;
+    const std::string stack = example_over(
+        *service, [&] { return testing_leaf(*service, "d" + std::to_string(files++)); });
     run_in_sim([stack](env::Env& env) { return ask_for_nothing(env, stack); });
   }
 }

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "drive/atomic.h"
 #include "drive/cache.h"
+#include "drive/channels.h"
 #include "drive/checksum.h"
 #include "drive/compress.h"
 #include "drive/concat.h"
@@ -36,6 +37,7 @@ namespace {
 constexpr const Service* kServices[] = {
     &kAtomic,     //
     &kCache,      //
+    &kChannels,   //
     &kChecksum,   //
     &kCompress,   //
     &kConcat,     //
@@ -112,23 +114,47 @@ std::expected<void, StackError> check_below(const Stack& layer, const Service& s
                                         needs, needs == "1" ? "" : "s", count, service.what));
 }
 
-std::expected<void, StackError> check_layer(const Stack& layer, std::set<std::string>& leaves) {
-  if (layer.is_leaf) {
-    const bool is_memory =
-        layer.name.starts_with("mem:") ||
-        (layer.name.starts_with("flash:") && layer.name.find("file=") == std::string::npos);
-    if (is_memory || leaves.insert(layer.name).second) return {};
-    return wrong(layer.place, "this drive is in the stack already: a drive has one place");
+std::expected<void, StackError> check_kind(const Stack& layer, const Service& service) {
+  for (const Stack& below : layer.below) {
+    if (below.is_leaf && below.name.starts_with(service.leaf_only)) continue;
+    return wrong(below.place, fmt::format("{} stands right on a {} drive and on nothing else: {}",
+                                          layer.name, service.leaf_only, service.what));
   }
+  return {};
+}
+
+// What is known of the leaves so far: whether each is shared.
+using LeavesSeen = std::map<std::string, bool>;
+
+std::expected<void, StackError> check_leaf(const Stack& leaf, bool is_shared, LeavesSeen& leaves) {
+  const auto [known, is_new] = leaves.emplace(leaf.name, is_shared);
+  if (is_new || (is_shared && known->second)) return {};
+  if (is_shared || known->second) {
+    return wrong(leaf.place,
+                 "this drive is in the stack already, as a whole and in parts: a drive has one "
+                 "place, or each place has channels of its own");
+  }
+  const bool is_memory =
+      leaf.name.starts_with("mem:") ||
+      (leaf.name.starts_with("flash:") && leaf.name.find("file=") == std::string::npos);
+  if (is_memory) return {};
+  return wrong(leaf.place, "this drive is in the stack already: a drive has one place");
+}
+
+std::expected<void, StackError> check_layer(const Stack& layer, bool is_shared,
+                                            LeavesSeen& leaves) {
+  if (layer.is_leaf) return check_leaf(layer, is_shared, leaves);
   const Service* service = find_service(layer.name);
   if (service == nullptr) {
     return wrong(layer.place, fmt::format("there is no service '{}': choose one of {}", layer.name,
                                           known_names()));
   }
   if (auto fits = check_below(layer, *service); !fits) return fits;
+  const bool shares = !service->leaf_only.empty();
+  if (auto fits = check_kind(layer, *service); shares && !fits) return fits;
   if (auto options = read_options(layer); !options) return std::unexpected(options.error());
   for (const Stack& below : layer.below) {
-    if (auto checked = check_layer(below, leaves); !checked) return checked;
+    if (auto checked = check_layer(below, shares, leaves); !checked) return checked;
   }
   return {};
 }
@@ -179,8 +205,25 @@ std::expected<ServiceOptions, StackError> read_options(const Stack& layer) {
 }
 
 std::expected<void, StackError> check_stack(const Stack& stack) {
-  std::set<std::string> leaves;
-  return check_layer(stack, leaves);
+  LeavesSeen leaves;
+  return check_layer(stack, false, leaves);
+}
+
+void mark_shared_leaves(Stack& stack) {
+  for (Stack& below : stack.below) {
+    below.is_shared = below.is_leaf && !find_service(stack.name)->leaf_only.empty();
+    mark_shared_leaves(below);
+  }
+}
+
+std::string example_over(const Service& service, const std::function<std::string()>& fill) {
+  std::string text;
+  std::string_view rest = service.example;
+  for (size_t at = rest.find("{}"); at != std::string_view::npos; at = rest.find("{}")) {
+    text += std::string(rest.substr(0, at)) + fill();
+    rest.remove_prefix(at + 2);
+  }
+  return text + std::string(rest);
 }
 
 }  // namespace cairn::drive

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -79,6 +80,9 @@ struct Service {
   size_t below_max = 1;
   bool survives_loss = false;  // opens though some of the drives below cannot be
   bool is_filter = false;      // block n is block n of the one drive below; it keeps nothing
+  // How the leaves begin on which alone it stands, "flash:"; layers of the stack, and of others,
+  // share such a leaf and each takes its part. Empty: it stands on anything.
+  std::string_view leaf_only = {};
   std::span<const ServiceOption> options;
   // Takes the drives out of `below` on success; on failure the caller closes those left there, and
   // nothing was written to them. The service closes what it took.
@@ -90,9 +94,14 @@ std::span<const Service* const> services();
 // Null: none of that name.
 const Service* find_service(std::string_view name);
 
+// Its example with a drive for each {}, as `fill` names them in order.
+std::string example_over(const Service& service, const std::function<std::string()>& fill);
+
 // Whether each layer is a service with the right drives and options, and no leaf but memory is
-// there twice.
+// there twice, unless it is shared by all who stand on it.
 std::expected<void, StackError> check_stack(const Stack& stack);
+// Says of each leaf of a stack that passed whether it is shared (Stack::is_shared).
+void mark_shared_leaves(Stack& stack);
 // The options of a layer that check_stack passed.
 std::expected<ServiceOptions, StackError> read_options(const Stack& layer);
 

@@ -9,10 +9,10 @@ namespace cairn::drive {
 
 namespace {
 
-class Slice final : public LayoutDrive {
+class Slice final : public LegsDrive {
  public:
   Slice(std::vector<std::unique_ptr<Drive>> below, uint64_t first, uint64_t blocks)
-      : LayoutDrive(std::move(below)), first_(first) {
+      : LegsDrive(std::move(below)), first_(first) {
     geometry_ = common_geometry(first);
     geometry_.blocks = blocks;
   }

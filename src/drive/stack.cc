@@ -12,12 +12,24 @@ namespace cairn::drive {
 task::Task<Leaves::Leaf> SourceLeaves::open(env::Env& env, std::string text) {
   const std::expected<Spec, std::string> spec = parse_(text);
   if (!spec) co_return std::unexpected(spec.error());
-  Result<std::unique_ptr<Source>> source = Source::make(env, *spec);
-  if (!source) co_return std::unexpected(fmt::format("{}: {}", text, source.error().text()));
+  co_return open_drive(env, text, Source::make(env, *spec));
+}
+
+task::Task<Leaves::Leaf> SourceLeaves::open_shared(env::Env& env, std::string text) {
+  const std::expected<Spec, std::string> spec = parse_(text);
+  if (!spec) co_return std::unexpected(spec.error());
+  if (!shared_) shared_.emplace(env);
+  Result<std::unique_ptr<Source>> source = co_await shared_->make(env, *spec);
+  co_return open_drive(env, text, std::move(source));
+}
+
+Leaves::Leaf SourceLeaves::open_drive(env::Env& env, const std::string& text,
+                                      Result<std::unique_ptr<Source>> source) {
+  if (!source) return std::unexpected(fmt::format("{}: {}", text, source.error().text()));
   Result<std::unique_ptr<Drive>> drive = (*source)->open(env);
-  if (!drive) co_return std::unexpected(fmt::format("{}: {}", text, drive.error().text()));
+  if (!drive) return std::unexpected(fmt::format("{}: {}", text, drive.error().text()));
   sources_[drive->get()] = std::move(*source);
-  co_return std::move(*drive);
+  return std::move(*drive);
 }
 
 task::Task<Opened> open_stack(env::Env& env, Stack stack, Leaves& leaves) {

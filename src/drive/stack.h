@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "drive/drive.h"
 #include "drive/files.h"
+#include "drive/shared_sources.h"
 #include "drive/source.h"
 #include "drive/stack_text.h"
 #include "env/env.h"
@@ -28,6 +30,10 @@ class Leaves : public Files {
   // A drive on `env`'s core, or why there is none, as a sentence.
   using Leaf = std::expected<std::unique_ptr<Drive>, std::string>;
   virtual task::Task<Leaf> open(env::Env& env, std::string text) = 0;
+  // The same medium for each who asks for it so, as long as one of them has it.
+  virtual task::Task<Leaf> open_shared(env::Env& env, std::string text) {
+    return open(env, std::move(text));
+  }
   // A drive of these was closed and destroyed before all the others: its medium can go.
   virtual void gone(const Drive* drive) { (void)drive; }
 
@@ -42,12 +48,16 @@ class SourceLeaves : public Leaves {
   // `parse` fills in the profiles of modelled drives.
   explicit SourceLeaves(Parse parse = Spec::parse) : parse_(std::move(parse)) {}
   task::Task<Leaf> open(env::Env& env, std::string text) override;
+  task::Task<Leaf> open_shared(env::Env& env, std::string text) override;
   void gone(const Drive* drive) override { sources_.erase(drive); }
   // Lets go of the media before its own end; the drives are gone by then.
   void close() { sources_.clear(); }
 
  private:
+  Leaf open_drive(env::Env& env, const std::string& text, Result<std::unique_ptr<Source>> source);
+
   Parse parse_;
+  std::optional<SharedSources> shared_;
   std::map<const Drive*, std::unique_ptr<Source>> sources_;  // by their drives
 };
 

@@ -78,7 +78,9 @@ task::Task<StackOpener::Node> StackOpener::open_leaf(const Stack& stack) {
   if (const auto before = failed_.find(stack.name); before != failed_.end()) {
     co_return std::unexpected(StackError{stack.place, before->second});
   }
-  Leaves::Leaf leaf = co_await leaves_.open(env_, stack.name);
+  task::Task<Leaves::Leaf> opening =
+      stack.is_shared ? leaves_.open_shared(env_, stack.name) : leaves_.open(env_, stack.name);
+  Leaves::Leaf leaf = co_await std::move(opening);
   if (!leaf) co_return std::unexpected(StackError{stack.place, std::move(leaf.error())});
   auto node = std::make_unique<StackNode>();
   node->text = stack;

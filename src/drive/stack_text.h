@@ -45,6 +45,7 @@ struct Stack {
 
   std::string name;  // of the service; of a leaf, the whole of it
   bool is_leaf = false;
+  bool is_shared = false;  // a leaf that layers here and elsewhere share (mark_shared_leaves)
   std::vector<Stack> below;
   std::vector<Option> options;
   size_t place = 0;
@@ -55,8 +56,8 @@ struct Stack {
   std::string text() const;
   // Equal but for the places.
   friend bool operator==(const Stack& a, const Stack& b) {
-    return a.name == b.name && a.is_leaf == b.is_leaf && a.below == b.below &&
-           a.options == b.options;
+    return a.name == b.name && a.is_leaf == b.is_leaf && a.is_shared == b.is_shared &&
+           a.below == b.below && a.options == b.options;
   }
 };
 

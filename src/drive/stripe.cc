@@ -11,10 +11,10 @@ namespace cairn::drive {
 
 namespace {
 
-class Stripe final : public LayoutDrive {
+class Stripe final : public LegsDrive {
  public:
   Stripe(std::vector<std::unique_ptr<Drive>> legs, uint64_t chunk, uint64_t leg_blocks)
-      : LayoutDrive(std::move(legs)), chunk_(chunk), row_(chunk * below_count()) {
+      : LegsDrive(std::move(legs)), chunk_(chunk), row_(chunk * below_count()) {
     geometry_ = common_geometry(chunk);
     geometry_.blocks = leg_blocks * below_count();
     geometry_.optimal_blocks =

@@ -202,7 +202,10 @@ class Restarts(StackTest):
     def check_service(self, service):
         stack = service["example"]
         for number in range(stack.count("{}")):
-            stack = stack.replace("{}", f"file:{service['name']}{number},size=16M", 1)
+            leaf = f"file:{service['name']}{number},size=16M"
+            if service["leaf_only"] == "flash:":
+                leaf = f"flash:profile=laptop-tlc,file={service['name']}{number},size=64M"
+            stack = stack.replace("{}", leaf, 1)
         for key in re.findall(r"key=([\w.]+)", stack):
             os.chmod(self.write(key, base64.b64encode(os.urandom(64)) + b"\n"), 0o600)
         # The stack's home is the first core, and every other connection is served by the second.
@@ -217,6 +220,31 @@ class Restarts(StackTest):
         self.fio(*self.VERIFY, "--verify_only", size=size)
         self.assertEqual(again.stop(), 0)
         self.assertEqual(again.log, "")
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Tenants(StackTest):
+    LEAF = "flash:profile=laptop-tlc,file=d,size=64M"
+
+    def part(self, first, count):
+        return f"channels({self.LEAF}, first={first}, count={count})"
+
+    def test_two_stacks_have_their_channels_of_one_drive(self):
+        cores = support.two_cpus()
+        running = self.serve(f"a={self.part(0, 2)}", f"b={self.part(2, 2)}",
+                             *(["--cores", cores] if cores else []))
+        for name, seed in (("a", 1), ("b", 2)):
+            self.run_tool("nbdcopy", self.data(f"in-{name}", 32 * MIB, seed), self.uri(name))
+        for name in ("a", "b"):
+            self.run_tool("nbdcopy", self.uri(name), f"out-{name}")
+            self.assertEqual((self.folder / f"out-{name}").read_bytes(),
+                             (self.folder / f"in-{name}").read_bytes())
+        self.assertEqual(running.stop(), 0)
+
+    def test_channels_that_another_has_are_refused(self):
+        result = self.run_cairn("drive", "serve", f"a={self.part(0, 2)}", f"b={self.part(1, 2)}")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("another has some of these channels", result.stderr)
 
 
 class Boxes(StackTest):

@@ -81,14 +81,10 @@ std::vector<Setting> settings() {
       {"simple", place("v", "&block=512"), simple},
   };
   for (const drive::Service* service : drive::services()) {
+    if (!service->leaf_only.empty()) continue;
     int leaves = 0;
-    std::string stack;
-    std::string_view rest = service->example;
-    for (size_t at = rest.find("{}"); at != std::string_view::npos; at = rest.find("{}")) {
-      stack += std::string(rest.substr(0, at)) + place(fmt::format("d{}", leaves++), "");
-      rest.remove_prefix(at + 2);
-    }
-    all.push_back({"under_" + std::string(service->name), stack + std::string(rest), {}});
+    const auto leaf = [&leaves] { return place(fmt::format("d{}", leaves++), ""); };
+    all.push_back({"under_" + std::string(service->name), drive::example_over(*service, leaf), {}});
   }
   return all;
 }

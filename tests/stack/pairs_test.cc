@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "drive/files_testing.h"
 #include "drive/services.h"
 #include "sim/cluster.h"
 #include "sim/scenario.h"
@@ -16,22 +17,10 @@
 namespace cairn::stack {
 namespace {
 
-// The service's example, each {} filled by `fill`.
-template <class F>
-std::string compose(const drive::Service& service, F fill) {
-  std::string text;
-  std::string_view rest = service.example;
-  for (size_t at = rest.find("{}"); at != std::string_view::npos; at = rest.find("{}")) {
-    text += std::string(rest.substr(0, at)) + fill();
-    rest.remove_prefix(at + 2);
-  }
-  return text + std::string(rest);
-}
-
 std::string pair_of(const drive::Service& above, const drive::Service& below) {
   int files = 0;
-  const auto leaf = [&files] { return fmt::format("file:d{},size=4M", files++); };
-  return compose(above, [&] { return compose(below, leaf); });
+  const auto leaf = [&] { return drive::testing_leaf(below, fmt::format("d{}", files++)); };
+  return drive::example_over(above, [&] { return drive::example_over(below, leaf); });
 }
 
 struct Pair {
@@ -42,6 +31,7 @@ struct Pair {
 std::vector<Pair> all_pairs() {
   std::vector<Pair> pairs;
   for (const drive::Service* above : drive::services()) {
+    if (!above->leaf_only.empty()) continue;
     for (const drive::Service* below : drive::services()) pairs.push_back({above, below});
   }
   return pairs;
