@@ -45,9 +45,15 @@ class AtomicHost {
   [[nodiscard]] bool opens() {
     return cluster_.run_until([this] { return is_open_ || !failure_.empty(); }, 100_s);
   }
-  // Until the labels of both legs call both good.
+  // Until the labels of both legs, of one generation, call both good. (The label of a leg that was
+  // away says so too, of an older one.)
   [[nodiscard]] bool legs_are_good() {
-    return cluster_.run_until([this] { return calls_all_good(0) && calls_all_good(1); }, 100_s);
+    const auto are_good = [this] {
+      const drive::MirrorLabel one = newest_label(0);
+      const drive::MirrorLabel other = newest_label(1);
+      return one.generation == other.generation && calls_all_good(one) && calls_all_good(other);
+    };
+    return cluster_.run_until(are_good, 100_s);
   }
   void crash() {
     node().crash();
@@ -74,14 +80,18 @@ class AtomicHost {
     }
   };
 
-  bool calls_all_good(int leg) {
-    std::vector<std::byte> blocks(2 * kBlock);
-    disk(leg).peek(0, blocks);
-    const Result<drive::MirrorLabel> one = drive::decode_label(Bytes(blocks).first(kBlock));
-    const Result<drive::MirrorLabel> other = drive::decode_label(Bytes(blocks).subspan(kBlock));
-    if (!one || !other) return false;
-    const drive::MirrorLabel& newest = one->generation > other->generation ? *one : *other;
-    return std::ranges::all_of(newest.legs, [](const auto& leg) { return leg.stale_from == 0; });
+  drive::MirrorLabel newest_label(int leg) {
+    std::vector<std::byte> block(kBlock);
+    drive::MirrorLabel newest;
+    for (uint64_t slot = 0; slot < 2; ++slot) {
+      disk(leg).peek(slot * kBlock, block);
+      const Result<drive::MirrorLabel> label = drive::decode_label(block);
+      if (label && label->generation > newest.generation) newest = *label;
+    }
+    return newest;
+  }
+  static bool calls_all_good(const drive::MirrorLabel& label) {
+    return std::ranges::all_of(label.legs, [](const auto& leg) { return leg.stale_from == 0; });
   }
   static std::vector<std::byte> bytes_of(std::span<const uint64_t> values) {
     std::vector<std::byte> bytes(values.size() * kBlock);
