@@ -32,6 +32,8 @@ std::vector<std::string> figures();
 // In virtual time: the same options give the same numbers.
 //   priority_p99_vs_solo  search beside batch under `priority`, over search alone, at P99
 //   batch_floor           what batch moves beside search under `priority`, over batch alone
+//     both at 40,000 lookups a second; _5k and _20k: at fewer, for longer; _small_cache: on a drive
+//     that batch makes collect garbage from the start
 //   raid0_vs_single       bytes per second of a mixed load on a stripe of two remote drives, over
 //                         one remote drive; raid1_vs_single: on a mirror
 //   channels_p99_vs_solo  reads beside a tenant that writes on other channels, over reads alone

@@ -31,9 +31,14 @@ using drive::Request;
 constexpr uint64_t kDriveSize = 1_GiB;
 constexpr uint32_t kFullPercent = 80;
 constexpr uint16_t kPort = 4420;
-constexpr double kLookupsPerSecond = 40'000;
-// Rebuilding an index beside the one in use: half reads, half writes, in the drive's second half.
-constexpr uint32_t kBatchDepth = 32;
+// The index that is searched is in the first half of a drive.
+constexpr uint64_t index_bytes(const drive::Geometry& drive) { return drive.bytes() / 2; }
+// As the index is written before it is searched. Each flash page once: pages that are written again
+// within a second would stay in the drive's cache.
+constexpr uint64_t kFillSize = 64_KiB;
+constexpr uint64_t kFillDepth = 16;
+// Rebuilding an index, half reads, half writes: beside the one in use, or a newer version of it.
+constexpr uint64_t kBatchDepth = 32;
 constexpr uint64_t kBatchSize = 32_KiB;
 // Until a new mirror has made its legs equal.
 constexpr Duration kSettle = 10_s;
@@ -51,13 +56,20 @@ sim::NodeOptions machine() {
                                   {8 << 20, 32}}}};
 }
 
-drive::Spec flash_spec(const Stage& stage) {
+drive::Spec flash_spec(const std::shared_ptr<const flash::Parameters>& flash) {
   drive::Spec spec;
   spec.kind = drive::Spec::Kind::kFlash;
   spec.size = kDriveSize;
   spec.precondition = kFullPercent;
-  spec.flash = stage.drive;
+  spec.flash = flash;
   return spec;
+}
+
+std::shared_ptr<const flash::Parameters> flash_of(const Scene& scene, const Stage& stage) {
+  if (scene.cache_bytes == 0) return stage.drive;
+  auto flash = std::make_shared<flash::Parameters>(*stage.drive);
+  flash->cache_bytes = scene.cache_bytes;
+  return flash;
 }
 
 std::string nqn_of(size_t box) { return fmt::format("nqn.2026-11.io.cairn:leapio{}", box); }
@@ -65,7 +77,7 @@ std::string nqn_of(size_t box) { return fmt::format("nqn.2026-11.io.cairn:leapio
 // "flash:" is a modelled drive of this node, anything else the URI of one in a box.
 class SceneLeaves final : public drive::Leaves {
  public:
-  explicit SceneLeaves(const Stage& stage) : stage_(stage) {}
+  explicit SceneLeaves(std::shared_ptr<const flash::Parameters> flash) : flash_(std::move(flash)) {}
 
   task::Task<Leaf> open(env::Env& env, std::string text) override {
     if (text.starts_with("nvme-tcp:")) {
@@ -76,7 +88,7 @@ class SceneLeaves final : public drive::Leaves {
       if (!remote) co_return std::unexpected(remote.error().text());
       co_return std::move(*remote);
     }
-    Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, flash_spec(stage_));
+    Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, flash_spec(flash_));
     if (!source) co_return std::unexpected(source.error().text());
     Result<std::unique_ptr<Drive>> opened = (*source)->open(env);
     if (!opened) co_return std::unexpected(opened.error().text());
@@ -86,18 +98,18 @@ class SceneLeaves final : public drive::Leaves {
   void close() { sources_.clear(); }
 
  private:
-  const Stage& stage_;
+  const std::shared_ptr<const flash::Parameters> flash_;
   std::vector<std::unique_ptr<drive::Source>> sources_;
 };
 
 // A box with one modelled drive, until it is asked to stop.
-task::Task<void> serve(env::Env& env, env::Address at, std::string nqn, const Stage& stage,
-                       Result<void>& outcome) {
+task::Task<void> serve(env::Env& env, env::Address at, std::string nqn,
+                       std::shared_ptr<const flash::Parameters> flash, Result<void>& outcome) {
   nvme::Registry registry(env);
   fabric::Target target(env, registry);
   outcome = registry.add_subsystem({.nqn = nqn, .queue_entries_max = 1024});
   if (outcome) {
-    const nvme::NamespaceOptions space{.drive = flash_spec(stage)};
+    const nvme::NamespaceOptions space{.drive = flash_spec(flash)};
     const Result<uint32_t> added = co_await registry.add_namespace(nqn, space);
     if (!added) outcome = fail(added.error());
   }
@@ -117,9 +129,10 @@ class Play {
   Play(const Scene& scene, const Stage& stage)
       : scene_(scene),
         stage_(stage),
-        leaves_(stage),
+        flash_(flash_of(scene, stage)),
+        leaves_(flash_),
         lookup_memory_(kLookupMax),
-        batch_memory_(kBatchSize, std::byte{0x5a}) {}
+        written_(kFillSize, std::byte{0x5a}) {}
 
   Result<Played> run() {
     sim::Cluster cluster({.seed = stage_.seed});
@@ -151,7 +164,7 @@ class Play {
         sim::Node& box = cluster.node(fmt::format("box{}", number), machine());
         const env::Address address = box.address(kPort);
         box.start([this, address, number](env::Env& env) {
-          return serve(env, address, nqn_of(number), stage_, boxes_[number]);
+          return serve(env, address, nqn_of(number), flash_, boxes_[number]);
         });
         leaf = fabric::Uri{.paths = {address}, .nqn = nqn_of(number)}.text();
       }
@@ -174,6 +187,9 @@ class Play {
   }
 
   task::Task<void> use(env::Env& env, Drive& drive) {
+    task::Gate filling;
+    for (uint64_t i = 0; i < kFillDepth; ++i) filling.spawn(fill(drive, i));
+    co_await filling.close();
     std::unique_ptr<Drive> version;
     if (scene_.pinned) {
       const auto taken = co_await drive.tell({"take"});
@@ -198,10 +214,19 @@ class Play {
     if (version != nullptr) co_await version->close();
   }
 
+  task::Task<void> fill(Drive& drive, uint64_t worker) {
+    const uint64_t blocks = kFillSize / drive.geometry().block_size;
+    const uint64_t places = index_bytes(drive.geometry()) / kFillSize;
+    for (uint64_t i = worker; i < places && !failure_; i += kFillDepth) {
+      const Result<void> done = co_await drive.write(Lba(i * blocks), written_);
+      if (!done) note(done.error());
+    }
+  }
+
   task::Task<void> search(env::Env& env, Drive& drive) {
     const std::vector<Lookup> lookups = draw({.requests = stage_.requests,
-                                              .per_second = kLookupsPerSecond,
-                                              .space = drive.geometry().bytes() / 2,
+                                              .per_second = scene_.lookups_per_second,
+                                              .space = index_bytes(drive.geometry()),
                                               .seed = stage_.seed});
     const Time start = env.now();
     const uint64_t before = batch_bytes_;
@@ -240,15 +265,16 @@ class Play {
 
   task::Task<void> work(Drive& drive, uint64_t worker) {
     Rng rng(stage_.seed * 1000 + worker);
-    std::vector<std::byte> memory = batch_memory_;
+    std::vector<std::byte> memory(written_.begin(), written_.begin() + kBatchSize);
     const MutableBytes pieces[] = {memory};
     const uint64_t blocks = kBatchSize / drive.geometry().block_size;
-    const uint64_t places = drive.geometry().blocks / blocks / 2;
+    const uint64_t places = index_bytes(drive.geometry()) / kBatchSize;
+    const uint64_t first = scene_.pinned ? 0 : places;
     while (!is_over_ && !failure_) {
       const Request request{
           .kind = rng.uniform() < 0.5 ? Request::Kind::kRead : Request::Kind::kWrite,
           .priority = drive::Priority::kLow,
-          .lba = Lba((places + rng.below(places)) * blocks),
+          .lba = Lba((first + rng.below(places)) * blocks),
           .blocks = blocks};
       const Result<void> done = co_await drive.submit(request, pieces);
       if (!done) note(done.error());
@@ -262,9 +288,10 @@ class Play {
 
   const Scene& scene_;
   const Stage& stage_;
+  const std::shared_ptr<const flash::Parameters> flash_;
   SceneLeaves leaves_;
   std::vector<std::byte> lookup_memory_;
-  std::vector<std::byte> batch_memory_;
+  std::vector<std::byte> written_;
   std::vector<Result<void>> boxes_;
   std::optional<Error> failure_;
   Played played_;

@@ -3,6 +3,7 @@
 // search load and a batch load on them; the same scene gives the same numbers each time.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,9 +18,13 @@ struct Scene {
   std::string stack = "{}";  // with {} for each drive
   bool remote = false;       // each drive in a box of its own, over NVMe/TCP
   bool search = true;
+  double lookups_per_second = 40'000;
   bool batch = false;
-  // Search reads a version that was taken before; batch writes the drive itself.
+  // Search reads a version that was taken before, while batch writes its blocks anew.
   bool pinned = false;
+  uint64_t cache_bytes = 0;  // of each drive; 0: as the stage's drive has
+
+  auto operator<=>(const Scene&) const = default;
 };
 
 // What all scenes have in common.

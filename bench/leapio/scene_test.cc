@@ -33,6 +33,32 @@ TEST(Scene, BatchIsInTheWayOfLookups) {
   EXPECT_GT(both->batch_bytes_per_second, 0);
 }
 
+// Holes of a map would be answered at once, and pages in the drive's cache nearly so.
+TEST(Scene, AVersionIsReadFromFlash) {
+  const Stage stage = small_stage();
+  const Result<Played> plain = play({}, stage);
+  const Result<Played> version = play({.stack = "snapshot({})", .pinned = true}, stage);
+  ASSERT_TRUE(plain.has_value() && version.has_value());
+  EXPECT_NEAR(version->percentile_us(0.5), plain->percentile_us(0.5),
+              plain->percentile_us(0.5) * 0.1);
+}
+
+TEST(Scene, TheWriterOfTheNextVersionIsInTheWayOfReadersOfThis) {
+  const Stage stage = small_stage();
+  const Result<Played> alone = play({.stack = "snapshot({})", .pinned = true}, stage);
+  const Result<Played> both = play({.stack = "snapshot({})", .batch = true, .pinned = true}, stage);
+  const Result<Played> ordered =
+      play({.stack = "snapshot(priority({}))", .batch = true, .pinned = true}, stage);
+  ASSERT_TRUE(alone.has_value() && both.has_value() && ordered.has_value());
+  EXPECT_GT(both->percentile_us(0.5), alone->percentile_us(0.5));
+  EXPECT_LT(ordered->percentile_us(0.5), both->percentile_us(0.5));
+  EXPECT_GT(ordered->batch_bytes_per_second, 0);
+}
+
+TEST(Scene, AVersionNeedsAServiceThatHasSome) {
+  EXPECT_FALSE(play({.pinned = true}, small_stage()).has_value());
+}
+
 TEST(Scene, AStackThatIsNoneIsAnError) {
   EXPECT_FALSE(play({.stack = "nothing({})"}, small_stage()).has_value());
 }

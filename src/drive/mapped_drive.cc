@@ -255,9 +255,13 @@ task::Task<Result<void>> MappedDrive::replace(DriveOp& op, Memory memory, Run ru
   const uint64_t head = run.first % chunk_blocks_;
   const uint64_t tail = head + run.count;
   const bool durable = must_be_durable(op.request) || is_flushed_apart(*place);
+  const Priority priority = op.request.priority;
+  const Part first{.first = 0, .count = head, .durable = durable, .priority = priority};
+  const Part last{
+      .first = tail, .count = chunk_blocks_ - tail, .durable = durable, .priority = priority};
   const auto [before, data, after] = co_await task::when_all(
-      fill(run.place, *place, 0, head, durable, op.token()), put(op, memory, run, *place, durable),
-      fill(run.place, *place, tail, chunk_blocks_ - tail, durable, op.token()));
+      fill(run.place, *place, first, op.token()), put(op, memory, run, *place, durable),
+      fill(run.place, *place, last, op.token()));
   for (const Result<void>& done : {before, data, after}) {
     if (done) continue;
     forsake(*place);
@@ -283,30 +287,33 @@ task::Task<Result<void>> MappedDrive::put(DriveOp& op, Memory memory, Run run, P
   co_return co_await at.drive->submit(request, pieces.all(), {}, op.token());
 }
 
-task::Task<Result<void>> MappedDrive::fill(std::optional<Place> from, Place to, uint64_t first,
-                                           uint64_t count, bool durable, task::CancelToken token) {
-  if (count == 0) co_return Result<void>();
+task::Task<Result<void>> MappedDrive::fill(std::optional<Place> from, Place to, Part part,
+                                           task::CancelToken token) {
+  if (part.count == 0) co_return Result<void>();
   const Spot target = spot(to);
-  Request request{.kind = from ? Kind::kWrite : Kind::kWriteZeroes,
-                  .durable = durable,
-                  .lba = Lba(target.block + first),
-                  .blocks = count};
-  if (!from) co_return co_await target.drive->submit(request, {}, {}, token);
+  Request write{.kind = from ? Kind::kWrite : Kind::kWriteZeroes,
+                .durable = part.durable,
+                .priority = part.priority,
+                .lba = Lba(target.block + part.first),
+                .blocks = part.count};
+  if (!from) co_return co_await target.drive->submit(write, {}, {}, token);
   const Spot source = spot(*from);
   if (source.drive == nullptr) {
     co_return fail(Errc::kUnreachable, "the drive of these blocks is lost");
   }
-  const uint64_t step = std::clamp<uint64_t>(kCopyMemory / geometry_.block_size, 1,
-                                             std::min<uint64_t>(count, geometry_.transfer_blocks));
+  const uint64_t most = std::min<uint64_t>(part.count, geometry_.transfer_blocks);
+  const uint64_t step = std::clamp<uint64_t>(kCopyMemory / geometry_.block_size, 1, most);
   const Result<Scratch> memory = Scratch::make(env_, step * geometry_.block_size);
   if (!memory) co_return fail(memory.error());
-  for (uint64_t done = 0; done < count; done += step) {
-    request.lba = Lba(target.block + first + done);
-    request.blocks = std::min(step, count - done);
-    const MutableBytes pieces[] = {memory->first(request.blocks * geometry_.block_size)};
-    Result<void> moved =
-        co_await source.drive->read(Lba(source.block + first + done), pieces[0], token);
-    if (moved) moved = co_await target.drive->submit(request, pieces, {}, token);
+  Request read{.priority = part.priority};
+  for (uint64_t done = 0; done < part.count; done += step) {
+    write.lba = Lba(target.block + part.first + done);
+    write.blocks = std::min(step, part.count - done);
+    read.lba = Lba(source.block + part.first + done);
+    read.blocks = write.blocks;
+    const MutableBytes pieces[] = {memory->first(write.blocks * geometry_.block_size)};
+    Result<void> moved = co_await source.drive->submit(read, pieces, {}, token);
+    if (moved) moved = co_await target.drive->submit(write, pieces, {}, token);
     if (!moved) co_return moved;
   }
   co_return Result<void>();

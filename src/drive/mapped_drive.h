@@ -76,9 +76,16 @@ class MappedDrive : public ServiceDrive {
     return hold_alone(0, UINT64_MAX / 2, token);
   }
 
+  // Blocks of a chunk, and how urgent it is that they are copied.
+  struct Part {
+    uint64_t first = 0;
+    uint64_t count = 0;
+    bool durable = false;
+    Priority priority = Priority::kLow;
+  };
   // Copies blocks of a chunk from one place to another, or zeroes when there is none.
-  task::Task<Result<void>> fill(std::optional<Place> from, Place to, uint64_t first, uint64_t count,
-                                bool durable, task::CancelToken token);
+  task::Task<Result<void>> fill(std::optional<Place> from, Place to, Part part,
+                                task::CancelToken token);
   uint64_t chunk_blocks() const { return chunk_blocks_; }
   env::Env& env() { return env_; }
 

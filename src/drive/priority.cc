@@ -94,9 +94,13 @@ task::Task<Result<std::unique_ptr<Drive>>> open_priority(ServiceParts parts) {
 }
 
 constexpr ServiceOption kOptions[] = {
-    {.key = "depth", .standard = "64", .what = "requests below at once", .least = 1, .most = 65536},
+    {.key = "depth",
+     .standard = "1024",
+     .what = "requests below at once",
+     .least = 1,
+     .most = 65536},
     {.key = "batch_depth",
-     .standard = "2",
+     .standard = "1",
      .what = "of which batch, while others come",
      .least = 1,
      .most = 65536},

@@ -5,6 +5,7 @@
 
 #include "drive/service_testing.h"
 #include "task/deadline.h"
+#include "task/gate.h"
 
 namespace cairn::drive {
 namespace {
@@ -59,6 +60,36 @@ TEST(Priority, BatchKeepsItsFloorAndNoMore) {
   const auto all = static_cast<double>(mix.batch_done + mix.interactive_done);
   EXPECT_NEAR(static_cast<double>(mix.batch_done) / all, 0.1, 0.01);
 }
+
+TEST(Priority, BatchKeepsItsFloorBesideMoreThanItsShareOfTheDepth) {
+  const Mix mix = run(32, 8, "floor=10");
+  const auto all = static_cast<double>(mix.batch_done + mix.interactive_done);
+  EXPECT_NEAR(static_cast<double>(mix.batch_done) / all, 0.1, 0.01);
+}
+
+// Requests on a busy part of a drive, and one that its idle part would answer at once.
+task::Task<void> read_beside_stuck_ones(env::Env& env) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive = co_await must_open(
+      env, "priority(concat(mem:size=1M, limit(mem:size=1M, iops=10, burst_ms=0)))", leaves);
+  const Lba slow(256);
+  std::vector<std::byte> memory(4096);
+  task::Gate gate;
+  uint64_t done = 0;
+  const auto read = [](Drive& on, Lba at, MutableBytes into, uint64_t& count) -> task::Task<void> {
+    const Result<void> was_read = co_await on.read(at, into);
+    EXPECT_TRUE(was_read.has_value());
+    ++count;
+  };
+  for (int i = 0; i < 100; ++i) gate.spawn(read(*drive, slow, memory, done));
+  const Result<void> quick = co_await drive->read(Lba(0), memory);
+  EXPECT_TRUE(quick.has_value());
+  EXPECT_LT(done, 10U);
+  co_await gate.close();
+  co_await drive->close();
+}
+
+TEST(Priority, ABusyPartOfADriveDoesNotKeepFromAnother) { run_in_sim(read_beside_stuck_ones); }
 
 TEST(Priority, WithoutAFloorBatchWaitsForTheEnd) {
   const Mix mix = run(8, 8, "depth=4, floor=0");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "drive/filter_drive.h"
 #include "drive/service_testing.h"
 
 namespace cairn::drive {
@@ -74,6 +75,63 @@ TEST(Snapshot, VersionsStayAsTheyWere) {
     co_await second->close();
     EXPECT_EQ(co_await told(*drive, {"remove", "1"}), "removed version 1");
     EXPECT_EQ(co_await told(*drive, {"list"}), "version 2 second");
+    co_await drive->close();
+  });
+}
+
+// What comes to the drive below, by priority.
+struct Seen {
+  uint64_t low_reads = 0;
+  uint64_t low_writes = 0;
+  uint64_t other_reads = 0;
+};
+class SeenDrive final : public FilterDrive {
+ public:
+  SeenDrive(std::unique_ptr<Drive> below, Seen& seen)
+      : FilterDrive(std::move(below)), seen_(seen) {}
+
+ private:
+  void start(DriveOp& op) override {
+    const bool is_low = op.request.priority == Priority::kLow;
+    const bool is_read = op.request.kind == Request::Kind::kRead;
+    if (is_read) ++(is_low ? seen_.low_reads : seen_.other_reads);
+    if (!is_read && is_low) ++seen_.low_writes;
+    pass(op);
+  }
+  Seen& seen_;
+};
+class SeenLeaves final : public Leaves {
+ public:
+  explicit SeenLeaves(Seen& seen) : seen_(seen) {}
+
+  task::Task<Leaf> open(env::Env& env, std::string text) override {
+    Leaf leaf = co_await sources_.open(env, std::move(text));
+    if (!leaf) co_return leaf;
+    co_return std::make_unique<SeenDrive>(std::move(*leaf), seen_);
+  }
+
+ private:
+  SourceLeaves sources_;
+  Seen& seen_;
+};
+
+TEST(Snapshot, WhatABatchWriteCopiesIsBatchToo) {
+  run_in_sim([](env::Env& env) -> task::Task<void> {
+    Seen seen;
+    SeenLeaves leaves(seen);
+    const auto drive = co_await must_open(env, kStack, leaves);
+    co_await write(*drive, 0, 1, 8);
+    EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
+    seen = {};
+    std::vector<std::byte> data = blocks_of(2, 1);
+    const MutableBytes pieces[] = {data};
+    const Request batch{
+        .kind = Request::Kind::kWrite, .priority = Priority::kLow, .lba = Lba(3), .blocks = 1};
+    const Result<void> done = co_await drive->submit(batch, pieces);
+    EXPECT_TRUE(done.has_value());
+    EXPECT_EQ(seen.low_reads, 2U);  // before and after the block
+    EXPECT_EQ(seen.low_writes, 3U);
+    EXPECT_EQ(seen.other_reads, 0U);
     co_await drive->close();
   });
 }

@@ -265,7 +265,7 @@ task::Task<bool> SpilloverDrive::drain_chunk(uint64_t chunk) {
   const std::optional<uint64_t> unit = units_[kLocal].space().take();
   if (!unit) co_return true;
   const Place to{.leg = kLocal, .unit = *unit};
-  const Result<void> copied = co_await fill(from, to, 0, chunk_blocks(), false, closing_.token());
+  const Result<void> copied = co_await fill(from, to, {.count = chunk_blocks()}, closing_.token());
   if (!copied) {
     forsake(to);
     co_return false;
