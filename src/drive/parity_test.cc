@@ -260,11 +260,8 @@ task::Task<void> count_reads(env::Env& env, Counts& counts, bool& is_done) {
     CO_ASSERT_TRUE(drive);
     below.push_back(std::make_unique<CountingDrive>(std::move(*drive), counts));
   }
-  ServiceParts parts{.env = env,
-                     .below = below,
-                     .options = *read_options(layer),
-                     .contents = {},
-                     .files = leaves};
+  ServiceParts parts{
+      .env = env, .below = below, .options = *read_options(layer), .contents = {}, .files = leaves};
   Result<std::unique_ptr<Drive>> drive = co_await kParity.open(std::move(parts));
   CO_ASSERT_TRUE(drive);
   const std::vector<std::byte> data = blocks_of(7, 64);

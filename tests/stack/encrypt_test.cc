@@ -78,7 +78,8 @@ class RotatingHost {
  private:
   task::Task<void> live(env::Env& env) {
     const std::string old_key = key_ != target_ ? fmt::format(", old_key=k{}", key_) : "";
-    load_.change_stack(fmt::format("encrypt(file:d0,size=2M, key=k{}{}, rate=20M)", target_, old_key));
+    load_.change_stack(
+        fmt::format("encrypt(file:d0,size=2M, key=k{}{}, rate=20M)", target_, old_key));
     std::vector<task::Task<void>> parts;
     parts.push_back(load_.live(env));
     parts.push_back(rotate(env));
