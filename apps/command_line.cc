@@ -40,6 +40,7 @@ class CommandLine {
     add(drive, "list", "the drives that are served", make_drive_list);
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
+    add(drive, "resize", "another size while it is used", make_drive_resize);
     add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn drive list|show|edit|tell`: drives that are served, looked at and changed.
+// `cairn drive list|show|edit|resize|tell`: drives that are served, looked at and changed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +15,9 @@
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/table.h"
+#include "apps/words.h"
+#include "base/units.h"
+#include "drive/source.h"
 #include "task/deadline.h"
 
 namespace cairn::apps {
@@ -149,6 +152,36 @@ class EditCommand final : public Command {
   bool json_ = false;
 };
 
+class ResizeCommand final : public Command {
+ public:
+  explicit ResizeCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "the drive", into(request_.drive))->required();
+    add_value(app, "SIZE", "its new size, such as 512M or 8G",
+              [this](const std::string& text) -> Attempt<void> {
+                if (drive::parse_size(text, request_.size) && request_.size > 0) return {};
+                return refuse(fmt::format("takes a number of bytes such as 512M or 8G, not {}",
+                                          in_quotes(text)));
+              })
+        ->required();
+    add_switch(app, "--json", json_, "print the answer as one JSON object");
+    request_.command = Verb::kDriveResize;
+    set_examples(app, {"cairn drive resize safe 16G"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = client_.ask(request_);
+    if (!answer) return std::unexpected(answer.error());
+    say(json_ ? json_text(*answer)
+              : fmt::format("{} has {} now. NBD clients see it when they connect again\n",
+                            text_at(*answer, "name"), text_bytes(number_at(*answer, "size"))));
+    return kExitOk;
+  }
+
+ private:
+  DriveClient client_;
+  ControlRequest request_;
+  bool json_ = false;
+};
+
 class TellCommand final : public Command {
  public:
   explicit TellCommand(CLI::App& app) : client_(app) {
@@ -187,6 +220,9 @@ std::unique_ptr<Command> make_drive_show(CLI::App& app) {
 }
 std::unique_ptr<Command> make_drive_edit(CLI::App& app) {
   return std::make_unique<EditCommand>(app);
+}
+std::unique_ptr<Command> make_drive_resize(CLI::App& app) {
+  return std::make_unique<ResizeCommand>(app);
 }
 std::unique_ptr<Command> make_drive_tell(CLI::App& app) {
   return std::make_unique<TellCommand>(app);

@@ -214,6 +214,7 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
     case Command::kDriveShow:
     case Command::kDriveEdit:
     case Command::kDriveTell:
+    case Command::kDriveResize:
       co_return refuse("this is a box: ask one who runs 'cairn drive serve'");
   }
   if (!done) co_return std::unexpected(done.error());

@@ -19,7 +19,7 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 14> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 15> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
     {"metrics", Command::kMetrics},
@@ -34,6 +34,7 @@ constexpr std::array<std::pair<std::string_view, Command>, 14> kCommands = {{
     {"drive.show", Command::kDriveShow},
     {"drive.edit", Command::kDriveEdit},
     {"drive.tell", Command::kDriveTell},
+    {"drive.resize", Command::kDriveResize},
 }};
 
 constexpr std::array<nvme::AnaState, 5> kAnaStates = {

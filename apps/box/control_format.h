@@ -43,12 +43,13 @@ struct ControlRequest {
     kDriveShow,
     kDriveEdit,
     kDriveTell,
+    kDriveResize,
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed
   uint32_t nsid = 0;   // 0: the lowest free (ns.add)
   std::string drive;   // ns.add: its text; drive.*: its name, empty: the only one, or all
-  uint64_t size = 0;   // ns.resize, in bytes
+  uint64_t size = 0;   // *.resize, in bytes
   std::string uuid;    // ns.add; empty: made from the names
   uint32_t group = 1;  // ns.add, ana.set: the ANA group
   bool read_only = false;

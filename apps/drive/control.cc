@@ -129,6 +129,16 @@ task::Task<Attempt<Json>> tell(DriveServer& server, ControlRequest request) {
   co_return Json{{"name", (*drive)->name}, {"said", *told}};
 }
 
+task::Task<Attempt<Json>> resize(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = server.find(request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  if (request.size == 0) co_return refuse("say how many bytes the drive is to have");
+  const std::string name = (*drive)->name;
+  const Attempt<void> resized = co_await server.resize(name, request.size);
+  if (!resized) co_return std::unexpected(resized.error());
+  co_return Json{{"name", name}, {"size", request.size}};
+}
+
 }  // namespace
 
 Json layers_json(const LayerInfo& top) {
@@ -149,6 +159,10 @@ task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request) {
   if (request.command == Command::kDriveTell) {
     Attempt<Json> told = co_await tell(server, std::move(request));
     co_return told;
+  }
+  if (request.command == Command::kDriveResize) {
+    Attempt<Json> resized = co_await resize(server, std::move(request));
+    co_return resized;
   }
   co_return refuse("drives are served here: ask a box, or use 'cairn drive list'");
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks that are served, looked at and changed: `cairn drive list|show|edit|tell`."""
+"""Stacks that are served, looked at and changed: `cairn drive list|show|edit|resize|tell`."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import unittest
 import support
 from nbd_support import DriveTest
 
-TOOLS = ("nbdcopy", "fio")
+TOOLS = ("nbdcopy", "nbdinfo", "fio")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
 MIB = 1 << 20
 
@@ -153,6 +153,51 @@ class Edits(LiveTest):
         said = json.loads(self.ask("edit", "d0", "--file", "s.toml", "--json"))
         self.assertEqual(said["stack"], f"limit(file:{self.folder / 'a'},block=4096, iops=500)")
         self.assertEqual(self.layers()["0"]["name"], "limit")
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Resizes(LiveTest):
+    def size(self, name):
+        result = subprocess.run(["nbdinfo", "--size", self.uri(name)], check=True, text=True,
+                                stdout=subprocess.PIPE, timeout=60)
+        return int(result.stdout)
+
+    def test_a_thin_drive_grows(self):
+        stack = "t=thin(file:a,size=8M)"
+        running = self.serve(stack)
+        before = self.size("t")
+        self.write("in", bytes(range(256)) * (MIB // 256))
+        subprocess.run(["nbdcopy", self.folder / "in", self.uri("t")], check=True, timeout=60)
+        self.assertEqual(self.ask("resize", "t", "64M"),
+                         "t has 64 MiB now. NBD clients see it when they connect again\n")
+        self.assertLess(before, 64 * MIB)
+        self.assertEqual(self.size("t"), 64 * MIB)
+        self.assertEqual(self.layers("t")["0"]["size"], 64 * MIB)
+        subprocess.run(["nbdcopy", self.uri("t"), self.folder / "out"], check=True, timeout=60)
+        self.assertEqual((self.folder / "out").read_bytes(),
+                         (self.folder / "in").read_bytes() + bytes(63 * MIB))
+        # It keeps the size through a kill.
+        running.kill()
+        self.serve(stack)
+        self.assertEqual(self.size("t"), 64 * MIB)
+
+    def test_filters_and_single_drives_are_resized_too(self):
+        self.serve("p=priority(mem:size=1M)", "m=mem:size=1M")
+        for name in ("p", "m"):
+            said = json.loads(self.ask("resize", name, "2M", "--json"))
+            self.assertEqual(said, {"name": name, "size": 2 * MIB})
+            self.assertEqual(self.size(name), 2 * MIB)
+
+    def test_a_drive_that_keeps_its_size_says_so(self):
+        self.serve("s=slice(mem:size=1M)", "t=thin(file:a,size=8M)")
+        self.assertIn("drive s keeps its size", self.refused("resize", "s", "2M"))
+        self.assertIn("drive t keeps its size", self.refused("resize", "t", "1M"))
+        self.assertIn("drive t keeps its size", self.refused("resize", "t", "10000"))
+        self.assertIn("no drive 'x'", self.refused("resize", "x", "2M"))
+        self.assertEqual(self.size("s"), MIB)
+        self.expect_usage(["drive", "resize", "s", "many"], "takes a number of bytes")
+        self.expect_usage(["drive", "resize", "s", "0"], "takes a number of bytes")
+        self.expect_usage(["drive", "resize", "s"], "SIZE")
 
 
 if __name__ == "__main__":
