@@ -11,6 +11,7 @@
 #include "apps/box/control_format.h"
 #include "apps/box/control_place.h"
 #include "apps/box/stacks.h"
+#include "apps/drive/is_stack.h"
 #include "apps/duration.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"

@@ -2,6 +2,7 @@
 #include "apps/box/stacks.h"
 
 #include "apps/box/drive_option.h"
+#include "apps/drive/is_stack.h"
 #include "apps/drive/open_stack.h"
 
 namespace cairn::apps {

@@ -6,6 +6,7 @@
 #include "apps/box/advice.h"
 #include "apps/box/drive_option.h"
 #include "apps/box/patience.h"
+#include "apps/drive/is_stack.h"
 #include "apps/drive/stack_source.h"
 #include "apps/drive/stack_toml.h"
 #include "apps/files.h"

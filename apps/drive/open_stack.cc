@@ -40,16 +40,6 @@ std::string without_size(drive::Spec spec) {
 
 }  // namespace
 
-bool is_stack(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return false;
-  text.remove_prefix(begin);
-  const size_t name = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-");
-  if (text.front() == '"') return true;
-  if (name == std::string_view::npos) return false;
-  return text[name] == '(' || text.substr(name).starts_with("://");
-}
-
 Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
   std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(text);
   if (!stack) return refuse(stack.error().show(text));

@@ -23,10 +23,6 @@
 
 namespace cairn::apps {
 
-// Whether a text names a stack: a service over drives, or a drive across the network. All else is
-// a source, or a mistake.
-bool is_stack(std::string_view text);
-
 // A stack whose words were all understood. Outlives the drives it opens.
 class StackPlan final : private drive::Leaves {
  public:

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "apps/drive/is_stack.h"
+
 namespace cairn::apps {
 namespace {
 
