@@ -35,13 +35,13 @@ class CommandLine {
     add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
-    add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
     add(drive, "list", "the drives that are served", make_drive_list);
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
     add(drive, "resize", "another size while it is used", make_drive_resize);
     add(drive, "tell", "a command for one layer", make_drive_tell);
+    add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");
     add(key, "new", "make one", make_drive_key_new);

@@ -10,6 +10,9 @@
 
 #include "bench/drive_load.h"
 #include "bench/workload.h"
+#include "crypto/base64.h"
+#include "drive/encrypt.h"
+#include "drive/files.h"
 #include "drive/services.h"
 #include "drive/stack.h"
 
@@ -33,6 +36,15 @@ std::string stack_of(const drive::Service& service) {
   if (service.name == "limit") as_example.example = kEndless;
   return drive::example_over(as_example, [] { return std::string(kLeaf); });
 }
+
+// Whatever key a service names, it gets this one.
+class LeavesWithKey final : public drive::SourceLeaves {
+ public:
+  std::expected<drive::FileContent, std::string> read_file(const std::string&) override {
+    const std::vector<std::byte> key(drive::kDriveKeySize, std::byte{7});
+    return drive::FileContent(as_bytes(crypto::to_base64(key)));
+  }
+};
 
 // One drive and what its requests cost in each round.
 struct Subject {
@@ -188,7 +200,7 @@ class ServiceBench {
 
   const DriveBenchOptions& options_;
   Report& report_;
-  drive::SourceLeaves leaves_;
+  LeavesWithKey leaves_;
   std::vector<Subject> subjects_;
   uint64_t seed_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct Pair {
   const drive::Service* above;
   const drive::Service* below;
 };
+
+void PrintTo(const Pair& pair, std::ostream* out) {
+  *out << pair.above->name << " over " << pair.below->name;
+}
 
 std::vector<Pair> all_pairs() {
   std::vector<Pair> pairs;
