@@ -17,7 +17,8 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from kernel_host import OnCairnBox, OnKernelTarget, with_cases  # noqa: E402
+from kernel_host import (OnCairnBox, OnePathOnCairnBox, OnKernelTarget,  # noqa: E402
+                         with_cases)
 from kernel_nbd import KernelNbd  # noqa: E402
 from kernel_target import CairnHost  # noqa: E402
 from linux_guest import KERNELS  # noqa: E402
@@ -30,6 +31,7 @@ SHORT_KERNELS = ("6.12",)
 def kernel_host(full, kernel, **settings):
     """Yields test cases: the kernel's host on each target."""
     yield with_cases(OnCairnBox, "OnCairnBox", full, kernel=kernel, **settings)
+    yield with_cases(OnePathOnCairnBox, "OnePathOnCairnBox", full, kernel=kernel, **settings)
     if full or CairnBox.why_not(settings["program"]):
         yield with_cases(OnKernelTarget, "OnKernelTarget", full, kernel=kernel, **settings)
 

@@ -64,8 +64,8 @@ class Target(abc.ABC):
         self.start()
 
     @abc.abstractmethod
-    def add_namespace(self, nsid, size):
-        """While hosts are connected, as are the next two."""
+    def add_namespace(self, nsid, size, service=None):
+        """While hosts are connected, as are the next two; with a service of a stack above it."""
 
     @abc.abstractmethod
     def remove_namespace(self, nsid):
@@ -141,7 +141,9 @@ class KernelTarget(Target):
         if self._guest:
             self._guest.kill()
 
-    def add_namespace(self, nsid, size):
+    def add_namespace(self, nsid, size, service=None):
+        if service:
+            raise TargetError(f"the kernel's target has no {service} drives")
         self._resize_disk(nsid, size)
         self._do("namespace", self.nqn, nsid, f"ns{nsid}")
 
@@ -270,8 +272,9 @@ class CairnBox(Target):
             self._process.kill()
             self._process.wait()
 
-    def add_namespace(self, nsid, size):
-        self._ns("add", "--nsid", nsid, "--drive", f"mem:size={size}")
+    def add_namespace(self, nsid, size, service=None):
+        drive = f"mem:size={size}"
+        self._ns("add", "--nsid", nsid, "--drive", f"{service}({drive})" if service else drive)
 
     def remove_namespace(self, nsid):
         self._ns("remove", "--nsid", nsid)

@@ -181,3 +181,25 @@ case_reservations() {
   quiet nvme resv-release "$dev" --crkey=0x1234 --rtype=1 --rrela=0
   quiet nvme resv-register "$dev" --crkey=0x1234 --rrega=1
 }
+
+# A stack with `atomic` on top says how much it writes wholly or not at all, and Linux lets programs
+# rely on that; on any other namespace it refuses more than a block.
+case_atomic_writes() {
+  [ "$TARGET" = cairn ] || cannot "the kernel's target has no atomic drives"
+  connect
+  local limit=queue/atomic_write_unit_max_bytes
+  [ -e "/sys/block/$(basename "$(device 1)")/$limit" ] || cannot "this kernel has no RWF_ATOMIC"
+  ask target add 3 64 atomic || fail "cannot add a namespace"
+  expect "namespace 3 seen" have_namespaces 3
+  local device unit
+  device=$(device 3)
+  unit=$(cat "/sys/block/$(basename "$device")/$limit")
+  [ "$unit" = 65536 ] || fail "the kernel takes the unit for $unit bytes, not 65536"
+  /test/atomic_write "$device" 65536 || fail "an atomic write of 64 KiB is refused"
+  [ "$(get "$device" 0 64 | tr -d Z | wc -c)" = 0 ] || fail "it is not what was written"
+  ! /test/atomic_write "$device" 131072 || fail "an atomic write of two units is taken"
+  ! /test/atomic_write "$(device 1)" 65536 || fail "a drive that tears writes takes an atomic one"
+  ask target remove 3 || fail "cannot remove a namespace"
+  expect "namespace 3 gone" have_no_namespace 3
+  no_complaints
+}
