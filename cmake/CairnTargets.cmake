@@ -32,5 +32,5 @@ function(cairn_test program)
   add_executable(${program} ${ARG_SOURCES})
   target_link_libraries(${program} PRIVATE ${ARG_DEPENDS} GTest::gtest_main)
   gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+                       PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)
 endfunction()

@@ -10,6 +10,9 @@ import sys
 import tempfile
 import unittest
 
+# A command that takes longer hangs, whatever else the machine has to do.
+HANGS_S = 600
+
 _options = argparse.Namespace(cairn="cairn", deny_calls="", emulator="")
 
 
@@ -37,7 +40,7 @@ class CliTest(unittest.TestCase):
         options.setdefault("cwd", self.folder)
         options.setdefault("stdout", subprocess.PIPE)
         return subprocess.run(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                              errors="backslashreplace", timeout=60, check=False, **options)
+                              errors="backslashreplace", timeout=HANGS_S, check=False, **options)
 
     def command(self, words, denied=None):
         command = [*filter(None, _options.emulator.split(";")), _options.cairn, *map(str, words)]
@@ -119,7 +122,7 @@ class Running:
 
     def wait(self):
         self.said += self._process.stdout.read()
-        return self._process.wait(timeout=60)
+        return self._process.wait(timeout=HANGS_S)
 
     def kill(self):
         if self._process.poll() is None:

@@ -38,7 +38,7 @@ STOP_LIMIT_S = 60
 # behind a cmpxchg16b, and the kernel's allocator, which uses it if it may, ends in a double fault.
 CPU = "max,la57=off,cx16=off"
 # QEMU 7.2 leaves out a guest's memory barriers when the guest can have one processor only, although
-# its devices run beside it: a disk then misses a request now and then, and the guest waits for ever.
+# its devices run beside it: a disk then misses a request now and then, and the guest hangs.
 CPUS_MAX = 2
 CRASH = re.compile(r"Kernel panic - .*|double fault.*|Oops: .*|BUG: .*|general protection fault.*")
 
@@ -120,8 +120,9 @@ def qemu_command(cache, folder, setup):
         *setup.kernel_options))
     words = ["qemu-system-x86_64", "-name", folder.name, "-accel", "tcg,thread=multi",
              "-cpu", CPU, "-smp", f"{setup.cpus},maxcpus={max(setup.cpus, CPUS_MAX)}", *memory,
-             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-pidfile", folder / "pid",
-             "-kernel", image / "vmlinuz", "-initrd", folder / "initrd", "-append", kernel_options,
+             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+             "-pidfile", folder / "pid", "-kernel", image / "vmlinuz", "-initrd", folder / "initrd",
+             "-append", kernel_options,
              "-monitor", f"unix:{folder}/monitor,server=on,wait=off",
              "-serial", f"file:{folder}/console", "-serial", "stdio", *network, *setup.qemu_args]
     return [str(word) for word in words]
