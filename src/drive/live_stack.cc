@@ -110,6 +110,16 @@ task::Task<LiveStack::Edited> LiveStack::edit(Stack stack, task::CancelToken tok
   co_return edited;
 }
 
+task::Task<LiveStack::Moved> LiveStack::move(Handover& handover, task::CancelToken token) {
+  const Result<void> turn = co_await turn_.acquire(1, token);
+  if (!turn) co_return std::unexpected(StackError{0, turn.error().text()});
+  const task::Units units(turn_, 1);
+  StackEdit change(*this, handover);
+  const Edited moved = co_await change.run(token);
+  if (!moved) co_return std::unexpected(moved.error());
+  co_return change.waited();
+}
+
 task::Task<LiveStack::Edited> LiveStack::edit(std::string text, task::CancelToken token) {
   std::expected<Stack, StackError> stack = Stack::parse(text);
   if (!stack) co_return std::unexpected(stack.error());

@@ -53,6 +53,19 @@ struct StackNode {
 };
 using StackNodes = std::vector<std::unique_ptr<StackNode>>;
 
+// Where the layers of a stack go that leave this process, or where they come from.
+class Handover {
+ public:
+  // Nothing of the stack is open here. Has its layers opened elsewhere, or those there closed; gives
+  // what stands for them here from now on, of the same blocks.
+  virtual task::Task<std::expected<Stack, StackError>> give() = 0;
+  // What was given cannot be opened here: undoes it, so that the old stack can.
+  virtual task::Task<void> take_back() = 0;
+
+ protected:
+  ~Handover() = default;
+};
+
 // It is the joint on top of its layers, and owns them all. On one core, as any drive.
 class LiveStack final : public Joint {
  public:
@@ -83,6 +96,13 @@ class LiveStack final : public Joint {
   using Edited = std::expected<void, StackError>;
   task::Task<Edited> edit(Stack stack, task::CancelToken token = {});
   task::Task<Edited> edit(std::string text, task::CancelToken token = {});
+
+  // The same when all layers leave, or come: those that are here are closed, leaves too, before
+  // `handover` is asked for the others. Of the new stack's geometry size, blocks, transfers and
+  // atomicity count; durability and copies are those of the same layers, wherever they are. Gives
+  // how long requests had to wait. On failure the old stack goes on, as after an edit.
+  using Moved = std::expected<Duration, StackError>;
+  task::Task<Moved> move(Handover& handover, task::CancelToken token = {});
 
   task::Task<void> close() override;
 

@@ -53,8 +53,8 @@ void forget_kept(StackNode& node) {
   for (const auto& below : node.below) forget_kept(*below);
 }
 
-// What those above could not bear; empty: nothing.
-std::string what_is_worse(const Geometry& before, const Geometry& now) {
+// What those above could not bear; empty: nothing. `is_same`: the layers are, but elsewhere.
+std::string what_is_worse(const Geometry& before, const Geometry& now, bool is_same) {
   if (now.block_size != before.block_size) {
     return fmt::format("blocks would be of {} bytes instead of {}", now.block_size,
                        before.block_size);
@@ -70,6 +70,7 @@ std::string what_is_worse(const Geometry& before, const Geometry& now) {
     return fmt::format("writes would be atomic in units of {} blocks instead of {}",
                        now.atomic_blocks, before.atomic_blocks);
   }
+  if (is_same) return "";
   if (now.volatile_cache && !before.volatile_cache) {
     return "a crash could lose writes that were not flushed, and could not before";
   }
@@ -98,6 +99,15 @@ std::unexpected<StackError> refuse(const Stack& at, std::string text) {
 
 }  // namespace
 
+StackEdit::Change StackEdit::change_at(std::unique_ptr<StackNode>& slot, Joint& joint,
+                                       const Stack& wanted) {
+  return {.opener = StackOpener(live_.env_, live_.leaves_),
+          .slot = &slot,
+          .joint = &joint,
+          .wanted = &wanted,
+          .before = slot->text};
+}
+
 void StackEdit::find_changes(std::unique_ptr<StackNode>& slot, Joint& joint, const Stack& wanted) {
   StackNode& node = *slot;
   if (node.text == wanted && !has_lost(node)) return;
@@ -110,11 +120,7 @@ void StackEdit::find_changes(std::unique_ptr<StackNode>& slot, Joint& joint, con
     stays = is_same || (below.open.joint != nullptr && are_alike(below.text, wanted.below[i]));
   }
   if (!stays) {
-    changes_.push_back({.opener = StackOpener(live_.env_, live_.leaves_),
-                        .slot = &slot,
-                        .joint = &joint,
-                        .wanted = &wanted,
-                        .before = node.text});
+    changes_.push_back(change_at(slot, joint, wanted));
     return;
   }
   for (size_t i = 0; i < wanted.below.size(); ++i) {
@@ -125,8 +131,14 @@ void StackEdit::find_changes(std::unique_ptr<StackNode>& slot, Joint& joint, con
 }
 
 task::Task<Edited> StackEdit::run(task::CancelToken token) {
-  find_changes(live_.root_, live_, wanted_);
-  Edited outcome = co_await open_new_leaves();
+  Edited outcome;
+  if (handover_ != nullptr) {
+    changes_.push_back(change_at(live_.root_, live_, wanted_));
+  } else {
+    find_changes(live_.root_, live_, wanted_);
+    outcome = co_await open_new_leaves();
+  }
+  const Time begin = live_.env_.now();
   if (outcome) outcome = co_await hold_all(token);
   if (outcome) {
     const Result<void> turn = co_await live_.layers_.acquire();
@@ -138,6 +150,7 @@ task::Task<Edited> StackEdit::run(task::CancelToken token) {
   for (Change& change : changes_) {
     if (change.joint->is_held()) change.joint->release();
   }
+  waited_ = live_.env_.now() - begin;
   for (Change& change : changes_) co_await change.opener.close_rest(&live_.retired_);
   co_return outcome;
 }
@@ -168,15 +181,37 @@ task::Task<Edited> StackEdit::exchange() {
   for (size_t i = 0; outcome && i < changes_.size(); ++i) outcome = co_await look_at(changes_[i]);
   if (!outcome) co_return outcome;
   co_await take_old_apart();
+  if (handover_ != nullptr) outcome = co_await hand_over();
   for (size_t i = 0; outcome && i < changes_.size(); ++i) outcome = co_await try_new(changes_[i]);
   if (outcome) outcome = co_await open_new();
-  if (!outcome) co_await open_old_again();
+  if (!outcome) {
+    co_await take_new_apart();
+    if (is_given_) co_await take_back();
+    co_await open_old_again();
+  }
   for (Change& change : changes_) {
     *change.slot = std::move(change.opened);
     StackNode& node = **change.slot;
     change.joint->lead_to(node.open.drive == nullptr ? nullptr : &node.open);
   }
   co_return outcome;
+}
+
+task::Task<Edited> StackEdit::hand_over() {
+  Change& change = changes_.front();
+  co_await change.opener.close_rest(&live_.retired_);
+  std::expected<Stack, StackError> given = co_await handover_->give();
+  if (!given) co_return std::unexpected(std::move(given.error()));
+  is_given_ = true;
+  wanted_ = std::move(*given);
+  std::map<std::string, size_t> open_now;
+  Edited opened = co_await change.opener.open_leaves(wanted_, open_now);
+  co_return opened;
+}
+
+task::Task<void> StackEdit::take_back() {
+  co_await changes_.front().opener.close_rest(nullptr);
+  co_await handover_->take_back();
 }
 
 // What it is and holds now, all of it durable, to be compared with what takes its place.
@@ -259,7 +294,8 @@ task::Task<Edited> StackEdit::open_new() {
 }
 
 task::Task<Edited> StackEdit::check_new(const Change& change, StackNode& opened) {
-  const std::string worse = what_is_worse(change.shape, opened.open.drive->geometry());
+  const std::string worse =
+      what_is_worse(change.shape, opened.open.drive->geometry(), handover_ != nullptr);
   if (!worse.empty()) {
     co_return refuse(*change.wanted, fmt::format("{} cannot take the place of what is there: {}",
                                                  change.wanted->name, worse));
@@ -278,10 +314,13 @@ task::Task<Edited> StackEdit::check_new(const Change& change, StackNode& opened)
   co_return Edited();
 }
 
-task::Task<void> StackEdit::open_old_again() {
+task::Task<void> StackEdit::take_new_apart() {
   for (Change& change : changes_) {
     if (change.opened != nullptr) co_await change.opener.take_apart(std::move(change.opened));
   }
+}
+
+task::Task<void> StackEdit::open_old_again() {
   for (Change& change : changes_) {
     StackOpener::Node node = co_await change.opener.open(change.before);
     if (node) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StackEdit: one change of a live stack, from the difference to the exchange of layers. Internal.
+// StackEdit: one change of a live stack, from the difference to the exchange of layers; or one
+// handover of all of them. Internal.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,12 @@ namespace cairn::drive {
 class StackEdit {
  public:
   StackEdit(LiveStack& live, Stack wanted) : live_(live), wanted_(std::move(wanted)) {}
+  StackEdit(LiveStack& live, Handover& handover) : live_(live), handover_(&handover) {}
 
   // Once, by whoever has the stack's turn.
   task::Task<LiveStack::Edited> run(task::CancelToken token);
+  // How long what came has waited, after run().
+  Duration waited() const { return waited_; }
 
  private:
   struct Sample {
@@ -41,8 +45,12 @@ class StackEdit {
     std::unique_ptr<StackNode> opened;
   };
 
+  Change change_at(std::unique_ptr<StackNode>& slot, Joint& joint, const Stack& wanted);
   void find_changes(std::unique_ptr<StackNode>& slot, Joint& joint, const Stack& wanted);
   task::Task<LiveStack::Edited> open_new_leaves();
+  // Closes the leaves too, and learns what is wanted.
+  task::Task<LiveStack::Edited> hand_over();
+  task::Task<void> take_back();
   task::Task<LiveStack::Edited> hold_all(task::CancelToken token);
   task::Task<LiveStack::Edited> exchange();
   task::Task<LiveStack::Edited> look_at(Change& change);
@@ -52,10 +60,14 @@ class StackEdit {
   task::Task<LiveStack::Edited> try_new(Change& change);
   task::Task<LiveStack::Edited> open_new();
   task::Task<LiveStack::Edited> check_new(const Change& change, StackNode& opened);
+  task::Task<void> take_new_apart();
   task::Task<void> open_old_again();
 
   LiveStack& live_;
-  const Stack wanted_;
+  Handover* handover_ = nullptr;  // null: an edit
+  bool is_given_ = false;
+  Stack wanted_;  // of a handover: nothing until it has given
+  Duration waited_;
   std::vector<Change> changes_;
 };
 
