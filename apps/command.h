@@ -58,6 +58,7 @@ std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_drive_edit(CLI::App& app);
 std::unique_ptr<Command> make_drive_key_new(CLI::App& app);
 std::unique_ptr<Command> make_drive_list(CLI::App& app);
+std::unique_ptr<Command> make_drive_move(CLI::App& app);
 std::unique_ptr<Command> make_drive_replay(CLI::App& app);
 std::unique_ptr<Command> make_drive_resize(CLI::App& app);
 std::unique_ptr<Command> make_drive_serve(CLI::App& app);

@@ -39,6 +39,7 @@ class CommandLine {
     add(drive, "list", "the drives that are served", make_drive_list);
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
+    add(drive, "move", "run its layers in a box, and back, while it is used", make_drive_move);
     add(drive, "resize", "another size while it is used", make_drive_resize);
     add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);

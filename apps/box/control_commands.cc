@@ -215,6 +215,7 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
     case Command::kDriveEdit:
     case Command::kDriveTell:
     case Command::kDriveResize:
+    case Command::kDriveMove:
       co_return refuse("this is a box: ask one who runs 'cairn drive serve'");
   }
   if (!done) co_return std::unexpected(done.error());

@@ -19,7 +19,7 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 15> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 16> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
     {"metrics", Command::kMetrics},
@@ -35,6 +35,7 @@ constexpr std::array<std::pair<std::string_view, Command>, 15> kCommands = {{
     {"drive.edit", Command::kDriveEdit},
     {"drive.tell", Command::kDriveTell},
     {"drive.resize", Command::kDriveResize},
+    {"drive.move", Command::kDriveMove},
 }};
 
 constexpr std::array<nvme::AnaState, 5> kAnaStates = {
@@ -189,6 +190,8 @@ std::string encode_request(const ControlRequest& request) {
   if (request.stack != plain.stack) json["stack"] = request.stack;
   if (request.layer != plain.layer) json["layer"] = request.layer;
   if (request.words != plain.words) json["words"] = request.words;
+  if (request.box != plain.box) json["box"] = request.box;
+  if (request.via != plain.via) json["via"] = request.via;
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -216,6 +219,8 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   fields.text("stack", request.stack, drive::kStackTextMax);
   fields.text("layer", request.layer, kDriveTextMax);
   fields.texts("words", request.words, kWordsMax, kDriveTextMax);
+  fields.text("box", request.box, kDriveTextMax);
+  fields.text("via", request.via, kDriveTextMax);
   if (std::optional<std::string> wrong = fields.finish()) return refuse(std::move(*wrong));
   return request;
 }

@@ -44,6 +44,7 @@ struct ControlRequest {
     kDriveEdit,
     kDriveTell,
     kDriveResize,
+    kDriveMove,
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed
@@ -58,6 +59,8 @@ struct ControlRequest {
   std::string stack;               // drive.edit
   std::string layer;               // drive.tell: its path, or its service's name
   std::vector<std::string> words;  // drive.tell
+  std::string box;                 // drive.move: a box's control socket; empty: back from there
+  std::string via;                 // drive.move: the box's subsystem; empty: as it says itself
 };
 
 // The words for ANA states: optimized, non-optimized, inaccessible, persistent-loss, change.

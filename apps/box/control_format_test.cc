@@ -21,7 +21,9 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
                          .state = nvme::AnaState::kChange,
                          .stack = "limit(mem:, iops=1)",
                          .layer = "0.1",
-                         .words = {"take", "a b"}};
+                         .words = {"take", "a b"},
+                         .box = "/run/box.sock",
+                         .via = "nvme-tcp://a/b"};
   const std::string line = encode_request(request);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Attempt<ControlRequest> read = decode_request(line);
@@ -33,6 +35,8 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
   EXPECT_EQ(read->stack, request.stack);
   EXPECT_EQ(read->layer, request.layer);
   EXPECT_EQ(read->words, request.words);
+  EXPECT_EQ(read->box, request.box);
+  EXPECT_EQ(read->via, request.via);
 }
 
 TEST(ControlFormat, EveryCommandHasItsWord) {

@@ -139,6 +139,77 @@ task::Task<Attempt<Json>> resize(DriveServer& server, ControlRequest request) {
   co_return Json{{"name", name}, {"size", request.size}};
 }
 
+task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
+                                      ControlRequest request) {
+  if (drive.moved != nullptr && drive.text == drive.moved->uri.text()) {
+    co_return refuse(
+        fmt::format("the layers of {} are in a box already: bring them back first, "
+                    "with 'cairn drive move {} --back'",
+                    drive.name, drive.name));
+  }
+  if (const std::string leaf = drive.stack->plan().leaf_in_memory(); !leaf.empty()) {
+    co_return refuse(
+        fmt::format("{} stays here: the blocks of {} are in the memory of this "
+                    "process. Mirror it to a drive elsewhere, with 'cairn drive "
+                    "edit', before it can move",
+                    drive.name, leaf));
+  }
+  Attempt<BoxPlace> found =
+      co_await find_place_in_box(server.env(), std::move(request.box), std::move(request.via),
+                                 drive.stack->plan().grown_text());
+  if (!found) co_return std::unexpected(found.error());
+  auto place = std::make_unique<BoxPlace>(std::move(*found));
+  MoveToBox mover(*place);
+  const Attempt<Duration> waited = co_await drive.stack->move(server.env(), mover);
+  if (!waited) co_return std::unexpected(waited.error());
+  drive.text = place->uri.text();
+  drive.moved = std::move(place);
+  co_return Json{{"name", drive.name},
+                 {"stack", drive.text},
+                 {"box", drive.moved->control},
+                 {"nsid", drive.moved->uri.nsid},
+                 {"waited_ms", waited->seconds() * 1e3}};
+}
+
+task::Task<Attempt<Json>> move_back(DriveServer& server, ServedDrive& drive) {
+  if (drive.moved == nullptr) {
+    co_return refuse(
+        fmt::format("the layers of {} are here: move them to a box with --to PATH", drive.name));
+  }
+  if (drive.text != drive.moved->uri.text()) {
+    co_return refuse(
+        fmt::format("{} was edited since its layers went to a box: edit it to {} "
+                    "first",
+                    drive.name, drive.moved->uri.text()));
+  }
+  MoveFromBox mover(*drive.moved);
+  const Attempt<Duration> waited = co_await drive.stack->move(server.env(), mover);
+  if (!waited) {
+    // Its clients would believe what they wrote and did not flush to be there still.
+    co_return refuse(
+        fmt::format("{}. If the box is gone for good, end this 'cairn drive serve' "
+                    "and begin anew with 'cairn drive serve '{}={}'', so that clients "
+                    "learn that what was not flushed may be lost",
+                    waited.error().text, drive.name, drive.moved->layers));
+  }
+  drive.text = drive.moved->layers;
+  drive.moved.reset();
+  co_return Json{
+      {"name", drive.name}, {"stack", drive.text}, {"waited_ms", waited->seconds() * 1e3}};
+}
+
+task::Task<Attempt<Json>> move(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = find_stack(server, request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  Attempt<Json> moved = refuse("");
+  if (request.box.empty()) {
+    moved = co_await move_back(server, **drive);
+  } else {
+    moved = co_await move_to_box(server, **drive, std::move(request));
+  }
+  co_return moved;
+}
+
 }  // namespace
 
 Json layers_json(const LayerInfo& top) {
@@ -163,6 +234,10 @@ task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request) {
   if (request.command == Command::kDriveResize) {
     Attempt<Json> resized = co_await resize(server, std::move(request));
     co_return resized;
+  }
+  if (request.command == Command::kDriveMove) {
+    Attempt<Json> moved = co_await move(server, std::move(request));
+    co_return moved;
   }
   co_return refuse("drives are served here: ask a box, or use 'cairn drive list'");
 }

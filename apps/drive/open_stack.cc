@@ -178,16 +178,72 @@ task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> StackPlan::open(env::Env&
   co_return refuse(live.error().show(text_));
 }
 
+void StackPlan::learn(StackPlan& other) {
+  for (auto& [text, spec] : other.specs_) specs_.insert_or_assign(text, spec);
+  for (auto& [text, place] : other.places_) places_.insert_or_assign(text, place);
+  for (auto& [text, place] : other.http_) http_.insert_or_assign(text, place);
+  for (auto& [path, content] : other.files_) files_.insert_or_assign(path, content);
+}
+
 task::Task<Attempt<void>> StackPlan::edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to) {
-  for (auto& [text, spec] : to->specs_) specs_.insert_or_assign(text, spec);
-  for (auto& [text, place] : to->places_) places_.insert_or_assign(text, place);
-  for (auto& [text, place] : to->http_) http_.insert_or_assign(text, place);
-  for (auto& [path, content] : to->files_) files_.insert_or_assign(path, content);
+  learn(*to);
   const drive::LiveStack::Edited edited = co_await live.edit(to->whole_stack());
   if (!edited) co_return refuse(edited.error().show(to->text_));
   text_ = std::move(to->text_);
   stack_ = std::move(to->stack_);
   co_return Attempt<void>();
+}
+
+// Asks the mover, and keeps the plan of what it gave.
+class StackPlan::Handing final : public drive::Handover {
+ public:
+  Handing(env::Env& env, StackPlan& plan, StackMover& mover)
+      : env_(env), plan_(plan), mover_(mover) {}
+
+  task::Task<std::expected<drive::Stack, drive::StackError>> give() override {
+    Attempt<std::unique_ptr<StackPlan>> to = co_await mover_.give(env_);
+    if (!to) co_return std::unexpected(drive::StackError{0, to.error().text});
+    given = std::move(*to);
+    plan_.learn(*given);
+    co_return given->whole_stack();
+  }
+  task::Task<void> take_back() override { co_await mover_.take_back(env_); }
+
+  std::unique_ptr<StackPlan> given;
+
+ private:
+  env::Env& env_;
+  StackPlan& plan_;
+  StackMover& mover_;
+};
+
+task::Task<Attempt<Duration>> StackPlan::move(env::Env& env, drive::LiveStack& live,
+                                              StackMover& mover) {
+  Handing handing(env, *this, mover);
+  const drive::LiveStack::Moved moved = co_await live.move(handing);
+  if (!moved) co_return refuse(moved.error().text);
+  text_ = std::move(handing.given->text_);
+  stack_ = std::move(handing.given->stack_);
+  co_return *moved;
+}
+
+namespace {
+
+std::string find_leaf(const drive::Stack& layer, const auto& is_wanted) {
+  if (layer.is_leaf) return is_wanted(layer.name) ? layer.name : "";
+  for (const drive::Stack& below : layer.below) {
+    if (std::string found = find_leaf(below, is_wanted); !found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string StackPlan::leaf_in_memory() const {
+  return find_leaf(stack_, [this](const std::string& text) {
+    const auto spec = specs_.find(text);
+    return spec != specs_.end() && spec->second.path.empty();
+  });
 }
 
 }  // namespace cairn::apps

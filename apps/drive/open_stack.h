@@ -23,6 +23,18 @@
 
 namespace cairn::apps {
 
+class StackPlan;
+
+// Where a stack's layers go, or come from; see drive::Handover. On the core of the stack.
+class StackMover {
+ public:
+  virtual task::Task<Attempt<std::unique_ptr<StackPlan>>> give(env::Env& env) = 0;
+  virtual task::Task<void> take_back(env::Env& env) = 0;
+
+ protected:
+  ~StackMover() = default;
+};
+
 // A stack whose words were all understood. Outlives the drives it opens.
 class StackPlan final : private drive::Leaves {
  public:
@@ -47,11 +59,19 @@ class StackPlan final : private drive::Leaves {
   // Makes what it opened the stack of another plan, on the same core. The Problem shows the layer
   // at fault.
   task::Task<Attempt<void>> edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to);
+  // Has its layers leave, or come. Gives how long requests had to wait. The Problem says why it is
+  // what it was.
+  task::Task<Attempt<Duration>> move(env::Env& env, drive::LiveStack& live, StackMover& mover);
+  // A leaf whose blocks are in the memory of this process alone; empty: there is none.
+  std::string leaf_in_memory() const;
   // Lets go of the media, on the same core, when the drives are closed and destroyed.
   void close() { sources_.clear(); }
 
  private:
+  class Handing;
   StackPlan() = default;
+  // Knows the leaves and files of another plan from now on.
+  void learn(StackPlan& other);
   Attempt<void> prepare_leaves(const drive::Stack& layer);
   Attempt<void> prepare_files(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;

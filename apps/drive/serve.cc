@@ -104,8 +104,7 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
                                    source.error().text));
     }
     if (!source) co_return std::unexpected(source.error());
-    drives_.push_back(
-        {.name = words.name, .text = words.text, .source = std::move(*source), .stack = nullptr});
+    drives_.push_back({.name = words.name, .text = words.text, .source = std::move(*source)});
     ServedDrive& drive = drives_.back();
     if (is_stack) drive.stack = static_cast<StackSource*>(drive.source.get());
     const Result<void> added = nbd_.add({.name = drive.name,

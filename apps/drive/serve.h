@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/box/box.h"
+#include "apps/drive/move.h"
 #include "apps/drive/open.h"
 #include "apps/drive/stack_source.h"
 #include "apps/drive/views.h"
@@ -52,7 +53,8 @@ struct ServedDrive {
   std::string name;
   std::string text;
   std::unique_ptr<drive::Source> source;
-  StackSource* stack = nullptr;  // what `source` is; null: a source of its own
+  StackSource* stack = nullptr;     // what `source` is; null: a source of its own
+  std::unique_ptr<BoxPlace> moved;  // where its layers are; null: here
 };
 
 // Lives on the control core of any world; knows neither the command line nor files.

@@ -47,6 +47,13 @@ task::Task<Attempt<void>> StackSource::edit(env::Env& env, std::unique_ptr<Stack
   co_return edited;
 }
 
+task::Task<Attempt<Duration>> StackSource::move(env::Env& env, StackMover& mover) {
+  const Attempt<Duration> moved = co_await env::call_on(
+      env, drive_->core(),
+      [this, &mover](env::Env& home) { return plan_->move(home, *live_, mover); });
+  co_return moved;
+}
+
 task::Task<void> StackSource::close(env::Env& env) {
   co_await drive_->close(env);
   co_await env::call_on(env, drive_->core(), [this](env::Env&) { plan_->close(); });

@@ -36,6 +36,9 @@ class StackSource final : public drive::Source {
                                           std::vector<std::string> words);
   task::Task<Attempt<void>> edit(env::Env& env, std::unique_ptr<StackPlan> to);
 
+  // As those of its plan.
+  task::Task<Attempt<Duration>> move(env::Env& env, StackMover& mover);
+
   const StackPlan& plan() const { return *plan_; }
   // What is shared, and on which core it lives.
   drive::SharedDrive& shared() { return *drive_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/joint.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -48,7 +49,10 @@ Joint::~Joint() {
 }
 
 const Geometry& Joint::geometry() const {
-  if (layer_ != nullptr) shape_ = layer_->drive->geometry();
+  if (layer_ == nullptr) return shape_;
+  const uint32_t transfer_blocks = shape_.transfer_blocks;
+  shape_ = layer_->drive->geometry();
+  shape_.transfer_blocks = std::min(shape_.transfer_blocks, transfer_blocks);
   return shape_;
 }
 

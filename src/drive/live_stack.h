@@ -56,8 +56,8 @@ using StackNodes = std::vector<std::unique_ptr<StackNode>>;
 // Where the layers of a stack go that leave this process, or where they come from.
 class Handover {
  public:
-  // Nothing of the stack is open here. Has its layers opened elsewhere, or those there closed; gives
-  // what stands for them here from now on, of the same blocks.
+  // Nothing of the stack is open here. Has its layers opened elsewhere, or those there closed;
+  // gives what stands for them here from now on, of the same blocks.
   virtual task::Task<std::expected<Stack, StackError>> give() = 0;
   // What was given cannot be opened here: undoes it, so that the old stack can.
   virtual task::Task<void> take_back() = 0;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/drive/move.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "apps/box/control_client.h"
+#include "apps/box/control_format.h"
+#include "apps/box_run.h"
+#include "apps/words.h"
+#include "fabric/host/uuid.h"
+#include "task/deadline.h"
+
+namespace cairn::apps {
+
+namespace {
+
+using Verb = ControlRequest::Command;
+
+// Opening a stack takes as long as its slowest leaf; requests wait meanwhile.
+constexpr Duration kPatience = 30_s;
+constexpr Duration kPause = 100_ms;
+
+std::string draw_uuid(env::Env& env) {
+  std::array<uint8_t, 16> uuid{};
+  env.fill_secret(std::as_writable_bytes(std::span(uuid)));
+  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);
+  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return fabric::uuid_text(uuid);
+}
+
+ControlRequest about(const BoxPlace& place, Verb verb) {
+  return {.command = verb, .nqn = place.uri.nqn};
+}
+
+// The nsid of the namespace with the place's UUID; 0: the box has none. The Problem: it cannot be
+// asked.
+task::Task<Attempt<uint32_t>> find_namespace(env::Env& env, const BoxPlace& place) {
+  const Result<std::string> reply = co_await exchange_lines(
+      env, place.control, encode_request(about(place, Verb::kNsList)) + "\n", kPatience);
+  if (!reply && is_gone(reply.error())) co_return uint32_t{0};
+  if (!reply) co_return refuse(reply.error().text());
+  const Attempt<Json> list = decode_reply(*reply);
+  if (!list) co_return std::unexpected(list.error());
+  for (const Json& each : list_at(*list, "namespaces")) {
+    if (text_at(each, "uuid") == place.uuid) {
+      co_return static_cast<uint32_t>(number_at(each, "nsid"));
+    }
+  }
+  co_return uint32_t{0};
+}
+
+// Done when the layers are certainly not open in the box; tries again until then. Only the end of
+// this process ends it sooner.
+task::Task<Attempt<void>> close_in_box(env::Env& env, const BoxPlace& place) {
+  for (;;) {
+    const Attempt<uint32_t> nsid = co_await find_namespace(env, place);
+    if (nsid && *nsid == 0) co_return Attempt<void>();
+    if (nsid) {
+      ControlRequest removal = about(place, Verb::kNsRemove);
+      removal.nsid = *nsid;
+      const Attempt<Json> removed = co_await ask_box(env, place.control, removal, kPatience);
+      if (removed) co_return Attempt<void>();
+    }
+    const Result<void> slept = co_await task::sleep_for(env, kPause, env.stop_token());
+    if (!slept) co_return refuse("the drive is being closed");
+  }
+}
+
+task::Task<Attempt<void>> open_in_box(env::Env& env, BoxPlace& place, uint32_t nsid) {
+  ControlRequest addition = about(place, Verb::kNsAdd);
+  addition.nsid = nsid;
+  addition.drive = place.layers;
+  addition.uuid = place.uuid;
+  const Attempt<Json> added = co_await ask_box(env, place.control, addition, kPatience);
+  if (!added) {
+    // It may have been too slow, and open them later.
+    const Attempt<void> closed = co_await close_in_box(env, place);
+    if (!closed) co_return std::unexpected(closed.error());
+    co_return refuse(fmt::format("the box at {} does not open {}: {}", in_quotes(place.control),
+                                 place.layers, added.error().text));
+  }
+  place.uri.nsid = static_cast<uint32_t>(number_at(*added, "nsid"));
+  co_return Attempt<void>();
+}
+
+// How a host on this machine reaches the box, by what its status says.
+Attempt<fabric::Uri> uri_from_status(const Json& status, const std::string& control) {
+  const std::vector<Json> subsystems = list_at(status, "subsystems");
+  const std::vector<Json> listeners = list_at(status, "listeners");
+  if (subsystems.size() != 1 || listeners.empty()) {
+    return refuse(
+        fmt::format("the box at {} has {} subsystems and {} addresses: say which to use "
+                    "with --via nvme-tcp://ADDR:PORT/NQN",
+                    in_quotes(control), subsystems.size(), listeners.size()));
+  }
+  const Result<env::Address> at = env::Address::parse(listeners[0].get<std::string>());
+  if (!at) return refuse(fmt::format("the box at {} listens nowhere", in_quotes(control)));
+  const Reach near = reach(*at);
+  const bool is_ip6 = near.host.find(':') != std::string::npos;
+  const std::string text =
+      fmt::format("nvme-tcp://{}:{}/{}", is_ip6 ? fmt::format("[{}]", near.host) : near.host,
+                  near.port, text_at(subsystems[0], "nqn"));
+  const std::expected<fabric::Uri, std::string> uri = fabric::Uri::parse(text);
+  if (!uri) return refuse(uri.error());
+  return *uri;
+}
+
+}  // namespace
+
+task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string control, std::string via,
+                                                std::string layers) {
+  const Attempt<Json> status =
+      co_await ask_box(env, control, {.command = Verb::kStatus}, kPatience);
+  if (!status) co_return std::unexpected(status.error());
+  BoxPlace place{.control = control, .uuid = draw_uuid(env), .layers = std::move(layers)};
+  if (via.empty()) {
+    const Attempt<fabric::Uri> uri = uri_from_status(*status, control);
+    if (!uri) co_return std::unexpected(uri.error());
+    place.uri = *uri;
+    co_return place;
+  }
+  const std::expected<fabric::Uri, std::string> uri = fabric::Uri::parse(via);
+  if (!uri) co_return refuse(uri.error());
+  if (uri->is_discovery()) co_return refuse(fmt::format("{} names no subsystem", in_quotes(via)));
+  place.uri = *uri;
+  co_return place;
+}
+
+task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveToBox::give(env::Env& env) {
+  const Attempt<void> opened = co_await open_in_box(env, place_, 0);
+  if (!opened) co_return std::unexpected(opened.error());
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(place_.uri.text());
+  if (!plan) co_await take_back(env);
+  co_return plan;
+}
+
+task::Task<void> MoveToBox::take_back(env::Env& env) {
+  const Attempt<void> closed = co_await close_in_box(env, place_);
+  (void)closed;  // else the process ends, and opens nothing
+}
+
+task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveFromBox::give(env::Env& env) {
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(place_.layers);
+  if (!plan) co_return plan;
+  const Attempt<void> closed = co_await close_in_box(env, place_);
+  if (!closed) co_return std::unexpected(closed.error());
+  co_return plan;
+}
+
+task::Task<void> MoveFromBox::take_back(env::Env& env) {
+  const Attempt<void> opened = co_await open_in_box(env, place_, place_.uri.nsid);
+  (void)opened;  // what stands for them here then says what is wrong
+}
+
+}  // namespace cairn::apps

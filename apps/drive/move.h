@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A served drive whose layers run in a box, on this processor or another, while its doors stay
+// here; and their way there and back.
+//
+// The layers are in one place at any time: they are closed where they were before they are opened
+// where they go, and who cannot be asked whether it has closed them is waited for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "apps/drive/open_stack.h"
+#include "apps/problem.h"
+#include "base/units.h"
+#include "env/env.h"
+#include "fabric/host/uri.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// Where a drive's layers are.
+struct BoxPlace {
+  std::string control;  // the box's socket
+  fabric::Uri uri;      // how its subsystem is reached from here; the nsid once they are there
+  std::string uuid;     // of their namespace
+  std::string layers;   // the stack there, as it was here
+};
+
+// Learns from the box at `control` how its subsystem is reached, unless `via`, a URI, says so. The
+// namespace gets a new UUID.
+task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string control, std::string via,
+                                                std::string layers);
+
+// Has the box open the layers as another namespace. `place` outlives it, and has the nsid then.
+class MoveToBox final : public StackMover {
+ public:
+  explicit MoveToBox(BoxPlace& place) : place_(place) {}
+  task::Task<Attempt<std::unique_ptr<StackPlan>>> give(env::Env& env) override;
+  task::Task<void> take_back(env::Env& env) override;
+
+ private:
+  BoxPlace& place_;
+};
+
+// Has the box close them. A box that is gone has.
+class MoveFromBox final : public StackMover {
+ public:
+  explicit MoveFromBox(BoxPlace& place) : place_(place) {}
+  task::Task<Attempt<std::unique_ptr<StackPlan>>> give(env::Env& env) override;
+  task::Task<void> take_back(env::Env& env) override;
+
+ private:
+  BoxPlace& place_;
+};
+
+}  // namespace cairn::apps

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A drive that is served while its layers go to a box and come back: `cairn drive move`."""
+
+import json
+import shutil
+import subprocess
+import unittest
+
+import support
+from nbd_support import DriveTest
+
+TOOLS = ("nbdcopy", "fio")
+MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
+MIB = 1 << 20
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Moves(DriveTest):
+    LAYERS = "limit(mirror(file:l,size=16M, file:r,size=16M), iops=900000)"
+
+    def setUp(self):
+        super().setUp()
+        self.control = str(self.folder / "ctl")
+        self.box_control = str(self.folder / "box.sock")
+
+    def serve(self, *words):
+        return super().serve(*words, "--control", self.control)
+
+    def start_box(self):
+        return self.start_cairn("box", "--listen", "127.0.0.1:0", "--control", self.box_control,
+                                "--drive", "mem:size=1M", until="Ctrl-C or SIGTERM")
+
+    def move(self, *words, name="d0"):
+        return json.loads(self.run_ok("drive", "move", name, *words, "--json", "--control",
+                                      self.control))
+
+    def there(self):
+        return self.move("--to", self.box_control)
+
+    def refused(self, *words, name="d0"):
+        result = self.run_cairn("drive", "move", name, *words, "--control", self.control)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        return result.stderr
+
+    def namespaces(self):
+        return json.loads(self.run_ok("box", "ns", "list", "--json", "--control",
+                                      self.box_control))["namespaces"]
+
+    def fio(self):
+        return ["fio", "--name=job", "--ioengine=nbd", f"--uri={self.uri()}", "--size=8M",
+                "--rw=randwrite", "--bs=4k", "--randseed=7", "--verify=crc32c", "--verify_fatal=1"]
+
+    def test_a_drive_goes_and_comes_under_verified_load(self):
+        running = self.serve(self.LAYERS)
+        self.start_box()
+        load = subprocess.Popen(
+            [*self.fio(), "--iodepth=16", "--do_verify=1", "--rate_iops=1000"], cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(load.stdout.close)
+        self.addCleanup(load.kill)
+        trips = 0
+        while load.poll() is None or trips < 2:
+            there = self.there()
+            self.assertRegex(there["stack"], r"^nvme-tcp://127\.0\.0\.1:\d+/nqn\..*nsid=2$")
+            self.assertGreater(there["waited_ms"], 0)
+            self.assertEqual([each["nsid"] for each in self.namespaces()], [1, 2])
+            back = self.move("--back")
+            self.assertRegex(back["stack"], r"^limit\(mirror\(file:")
+            self.assertEqual([each["nsid"] for each in self.namespaces()], [1])
+            trips += 1
+        out = load.stdout.read()
+        self.assertEqual(load.wait(), 0, out)
+        shown = json.loads(self.run_ok("drive", "show", "--json", "--control", self.control))
+        self.assertEqual(shown["drives"][0]["layers"][0]["errors"], 0)
+        # Where it says it would be found, it is.
+        line = self.there()["stack"]
+        running.kill()
+        again = self.serve(line)
+        subprocess.run([*self.fio(), "--verify_only"], cwd=self.folder, check=True,
+                       stdout=subprocess.PIPE, timeout=support.HANGS_S)
+        self.assertEqual(again.stop(), 0)
+
+    def test_after_a_box_was_killed_clients_learn_of_it(self):
+        running = self.serve(self.LAYERS)
+        box = self.start_box()
+        self.there()
+        self.write("in", bytes(range(256)) * (8 * MIB // 256))
+        subprocess.run(["nbdcopy", "--flush", self.folder / "in", self.uri()], check=True,
+                       timeout=support.HANGS_S)
+        box.kill()
+        said = self.refused("--back")
+        self.assertIn("cannot be flushed", said)
+        running.kill()
+        self.serve(said.split("'d0=")[1].split("'")[0])
+        subprocess.run(["nbdcopy", self.uri(), self.folder / "out"], check=True,
+                       timeout=support.HANGS_S)
+        self.assertEqual((self.folder / "out").read_bytes()[:8 * MIB],
+                         (self.folder / "in").read_bytes())
+
+    def test_what_is_refused_leaves_it_where_it_is(self):
+        self.serve("a=priority(file:a,size=2M)", "m=priority(mem:size=1M)", "s=file:s,size=1M")
+        self.assertIn("no box listens", self.refused("--to", self.box_control, name="a"))
+        self.start_box()
+        to = ("--to", self.box_control)
+        self.assertIn("in the memory of this process", self.refused(*to, name="m"))
+        self.assertIn("no drive 'b'", self.refused(*to, name="b"))
+        self.assertIn("are here", self.refused("--back", name="a"))
+        self.assertIn("leave out --to", self.refused("--back", *to, name="a"))
+        self.assertIn("names no subsystem",
+                      self.refused(*to, "--via", "nvme-tcp://127.0.0.1", name="a"))
+        self.assertEqual(len(self.namespaces()), 1)
+        # Nobody listens there: the box has opened the layers, and gives them back.
+        wrong = "nvme-tcp://127.0.0.1:1/nqn.2026-11.io.cairn:box?connect_timeout=1s"
+        self.refused(*to, "--via", wrong, name="a")
+        self.assertEqual(len(self.namespaces()), 1)
+        self.move(*to, name="a")
+        self.assertIn("in a box already", self.refused(*to, name="a"))
+        uri = self.move("--back", name="a")["stack"]
+        self.assertTrue(uri.startswith("priority(file:"), uri)
+
+
+if __name__ == "__main__":
+    support.main()
