@@ -8,16 +8,11 @@
 
 namespace cairn::drive {
 
-size_t MirrorDrive::count(State state) const {
-  return static_cast<size_t>(std::ranges::count(legs_, state, &Leg::state));
-}
-bool MirrorDrive::is_whole() const { return count(State::kGood) == legs_.size(); }
-
 MirrorStatus MirrorDrive::status() const {
   return {.good = count(State::kGood),
           .copying = count(State::kCopying),
           .lost = count(State::kLost),
-          .spares = spares_.size(),
+          .spares = legs_.spares.size(),
           .regions = marked_.size(),
           .regions_marked = marked_.count(),
           .regions_to_copy = std::max(unequal_.count(), lacking_.count()),
@@ -47,7 +42,7 @@ task::Task<Result<void>> MirrorDrive::begin() {
   if (done) done = co_await save_label();
   if (!done) co_return done;
   wake_copier();
-  wake_reviver();
+  reviver_.wake();
   wake_sweeper();
   co_return done;
 }
@@ -72,7 +67,7 @@ void MirrorDrive::drop(size_t leg) {
   lost.state = State::kLost;
   choose_primary();
   env_.trace().record("mirror.leg_lost", leg, label_.generation);
-  wake_reviver();
+  reviver_.wake();
 }
 
 // Done when the newest facts about legs are durable on every good one.
@@ -181,11 +176,7 @@ task::Task<void> MirrorDrive::close() {
   const bool unmarked = co_await unmark_idle(true);
   (void)unmarked;  // if not, it is copied then
   co_await gate().close();
-  for (Leg& leg : legs_) {
-    if (leg.drive != nullptr) co_await leg.drive->close();
-  }
-  for (std::unique_ptr<Drive>& drive : spares_) co_await drive->close();
-  for (std::unique_ptr<Drive>& drive : retired_) co_await drive->close();
+  co_await legs_.close();
 }
 
 }  // namespace cairn::drive

@@ -13,7 +13,7 @@ namespace cairn::drive {
 namespace {
 
 MirrorLabel some_label() {
-  MirrorLabel label{.mirror_id = {1, 2},
+  MirrorLabel label{.id = {1, 2},
                     .generation = 3,
                     .data_offset = 16,
                     .data_blocks = 1000,
@@ -161,7 +161,7 @@ TEST_F(Mirror, LegsThatWentOnAloneAreSplitBrain) {
 TEST_F(Mirror, DrivesThatHoldSomethingElseAreRefusedUntouched) {
   EXPECT_EQ(use_stack("mirror(file:a,size=1M, file:b,size=1M)", 7), "");
   EXPECT_EQ(use_stack("mirror(file:c,size=1M, file:d,size=1M)", 7), "");
-  EXPECT_TRUE(says(use_stack("mirror(file:a, file:d)"), "different mirrors"));
+  EXPECT_TRUE(says(use_stack("mirror(file:a, file:d)"), "different stacks"));
   disk("e").create(1_MiB);
   disk("e").poke(4096, blocks_of(1, 1));
   EXPECT_TRUE(says(use_stack("mirror(file:a, file:e)"), "something else"));

@@ -35,7 +35,8 @@ task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
 task::Task<Result<void>> ParityDrive::scrub(Scrubbed& found) {
   for (scrub_row_ = 0; scrub_row_ < label_.rows;) {
     const RowSpan rows = slice_at(scrub_row_, label_.rows);
-    const Result<void> may = co_await keep_to_rate(rows.count * geometry_.block_size);
+    const Result<void> may =
+        co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
     if (!may) co_return may;
     const Result<void> done = co_await scrub_rows(rows, found);
     if (!done) co_return done;
