@@ -35,8 +35,9 @@ class NbdServer::PerCore {
       Line line{.stream = env_.open(std::move(connection)), .receiver = nullptr};
       co_await serve_line(line, visit, lingering);
       line.receiver.reset();
+      // A client that sees the end of its connection finds free what it used.
+      co_await visit.leave();
     }
-    co_await visit.leave();
     co_await lingering.close();
   }
   // Takes no more requests; done when all connections have ended, or `until` has passed.
