@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "drive/drive.h"
 #include "drive/leg.h"
+#include "drive/leg_reviver.h"
 #include "drive/legs.h"
 #include "drive/region_set.h"
 #include "env/env.h"
@@ -189,14 +190,39 @@ Result<Legs> match_legs(Candidates<Label>& candidates, const Label& newest, cons
                 "too few legs that are there have all data: bring back the others; it takes",
                 static_cast<int32_t>(terms.good_min));
   }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].is_there) legs.absent.push_back({i, std::move(*candidates[i].drive)});
+  }
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (chosen[i] != nullptr) legs[i].drive = std::move(*chosen[i]->drive);
   }
   for (Candidate<Label>& one : candidates) {
-    if (*one.drive == nullptr) continue;
-    (one.is_there ? legs.spares : legs.unused).push_back(std::move(*one.drive));
+    if (*one.drive != nullptr) legs.spares.push_back(std::move(*one.drive));
   }
   return legs;
+}
+
+// What becomes of a drive that was absent, now that its label was read or could not be. A leg that
+// is lost gets it, to be revived; a blank one is a spare.
+template <class Label>
+Newcomer take_in(std::unique_ptr<Drive>& drive, const Result<Label>& found, const Label& newest,
+                 Legs& legs) {
+  if (!found && found.error() != Errc::kNotFound) {
+    return is_foreign(found.error()) ? Newcomer::kForeign : Newcomer::kSilent;
+  }
+  const Geometry& shape = drive->geometry();
+  if (shape.block_size != newest.block_size || shape.blocks < newest.leg_blocks()) {
+    return Newcomer::kForeign;
+  }
+  if (!found) {
+    legs.spares.push_back(std::move(drive));
+    return Newcomer::kTaken;
+  }
+  if (found->id != newest.id) return Newcomer::kForeign;
+  const auto lost = std::ranges::find(legs, found->own_member().id, &Leg::id);
+  if (lost == legs.end() || lost->drive != nullptr) return Newcomer::kForeign;
+  lost->drive = std::move(drive);
+  return Newcomer::kTaken;
 }
 
 }  // namespace cairn::drive

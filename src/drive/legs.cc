@@ -28,6 +28,7 @@ void Legs::give_back(std::vector<std::unique_ptr<Drive>>& below) {
   below.clear();
   for (Leg& leg : members) below.push_back(std::move(leg.drive));
   for (auto& drive : spares) below.push_back(std::move(drive));
+  for (AbsentDrive& one : absent) below.push_back(std::move(one.drive));
   for (auto& drive : unused) below.push_back(std::move(drive));
 }
 
@@ -36,6 +37,9 @@ task::Task<void> Legs::close() {
     if (leg.drive != nullptr) co_await leg.drive->close();
   }
   for (std::unique_ptr<Drive>& drive : spares) co_await drive->close();
+  for (AbsentDrive& one : absent) {
+    if (one.drive != nullptr) co_await one.drive->close();
+  }
   for (std::unique_ptr<Drive>& drive : unused) co_await drive->close();
 }
 

@@ -14,13 +14,21 @@
 
 namespace cairn::drive {
 
+// One of the drives below, by its number, that was not there at the start or could not be read.
+struct AbsentDrive {
+  size_t index = 0;
+  std::unique_ptr<Drive> drive;  // null: it could not be opened
+};
+
 class Legs {
  public:
   using State = Leg::State;
 
   std::vector<Leg> members;                    // in the order of the labels
   std::vector<std::unique_ptr<Drive>> spares;  // blank
+  std::vector<AbsentDrive> absent;             // may turn out to be legs, or blank
   std::vector<std::unique_ptr<Drive>> unused;  // of no use any more, to be closed
+  size_t refused = 0;                          // came later, and hold something else
 
   size_t size() const { return members.size(); }
   Leg& operator[](size_t leg) { return members[leg]; }

@@ -18,8 +18,8 @@ constexpr size_t kSettleAttempts = 12;
 
 }  // namespace
 
-MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, Buffer label,
-                         Buffer bitmap)
+MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
+                         Buffer label, Buffer bitmap)
     : ServiceDrive({}),
       env_(env),
       options_(options),
@@ -36,7 +36,7 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
       label_block_(std::move(label)),
       bitmap_block_(std::move(bitmap)),
       closing_(env.stop_token()),
-      reviver_(env, *this, legs_, options.retry, closing_.token(), gate()),
+      reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
   if (count(State::kCopying) > 0) lacking_ = found.marked;
   choose_primary();

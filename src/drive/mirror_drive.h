@@ -45,13 +45,15 @@ task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
 
 class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
  public:
-  MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, Buffer label, Buffer bitmap);
+  MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
+              Buffer label, Buffer bitmap);
 
   // Puts what was found onto the legs and begins to copy what is marked. Once, before any request.
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   MirrorStatus status() const;
   std::vector<Fact> facts() const override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
   using State = Leg::State;
@@ -92,6 +94,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   void drop(size_t leg);
   task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
   task::Task<Result<void>> save_label();
+  task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> mark(Span regions);
   task::Task<Result<void>> save_marks();
   task::Task<Result<void>> save_bitmap(bool durable);
@@ -108,6 +111,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<void> finish_copying();
   task::Task<bool> revive(size_t leg) override;
   task::Task<void> replace(size_t leg) override;
+  task::Task<Newcomer> meet(std::unique_ptr<Drive>& drive) override;
   void wake_sweeper();
   task::Task<void> sweep();
   task::Task<bool> unmark_idle(bool all);

@@ -114,7 +114,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
       co_return fail(parts.env.stop_token().error());
     }
   }
-  auto drive = std::make_unique<MirrorDrive>(parts.env, options, std::move(*found),
+  auto drive = std::make_unique<MirrorDrive>(parts.env, options, std::move(*found), parts.late,
                                              std::move(*label), std::move(*bitmap));
   const Result<void> begun = co_await drive->begin();
   if (begun) co_return std::move(drive);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "drive/leg_search.h"
 #include "drive/mirror_drive.h"
 #include "drive/scratch.h"
 #include "task/deadline.h"
@@ -176,8 +177,23 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
   lacking_.add(marked_);
   copy_again_ = true;
   env_.trace().record("mirror.leg_back", leg, label_.generation);
+  co_await bring_up_to_date(leg);
+  if (legs_[leg].state == State::kLost) co_return false;
   wake_copier();
   co_return true;
+}
+
+// Those above know the units of the legs that were there, which must not get worse.
+task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
+  task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
+  const Result<MirrorLabel> found = co_await read_mirror_label(env_, *drive, deadline.token());
+  const Geometry& shape = drive->geometry();
+  if (shape.transfer_blocks < geometry_.transfer_blocks ||
+      shape.atomic_blocks % geometry_.atomic_blocks != 0 ||
+      (shape.volatile_cache && !geometry_.volatile_cache)) {
+    co_return Newcomer::kForeign;
+  }
+  co_return take_in(drive, found, label_, legs_);
 }
 
 // A spare takes the place of a lost leg. First every region is marked, durably: a crash after the

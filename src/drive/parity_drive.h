@@ -56,8 +56,8 @@ task::Task<Result<ParityLabel>> read_parity_label(env::Env& env, Drive& drive,
 class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
  public:
   // `slice` is the most rows of one update.
-  ParityDrive(env::Env& env, ParityOptions options, ParityFound found, uint64_t slice,
-              Buffer state_block);
+  ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
+              uint64_t slice, Buffer state_block);
 
   // Puts what was found onto the legs and carries out what their logs demand. Once, before any
   // request.
@@ -191,6 +191,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
   task::Task<Result<void>> save_label();
   task::Task<Result<void>> write_label_on(size_t leg);
+  task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> make_new();
   task::Task<Result<void>> begin_alone();
   void note_missed(RowSpan rows);
@@ -204,6 +205,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> make_good();
   task::Task<bool> revive(size_t leg) override;
   task::Task<void> replace(size_t leg) override;
+  task::Task<Newcomer> meet(std::unique_ptr<Drive>& drive) override;
 
   // Scrubbing (parity_scrub.cc).
   struct Scrubbed {

@@ -20,8 +20,8 @@ ParityLayout layout_of(const ParityLabel& label) {
 
 }  // namespace
 
-ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found, uint64_t slice,
-                         Buffer state_block)
+ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
+                         uint64_t slice, Buffer state_block)
     : ServiceDrive({}),
       env_(env),
       options_(options),
@@ -39,7 +39,7 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       lacking_(found.label.regions()),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
-      reviver_(env, *this, legs_, options.retry, closing_.token(), gate()),
+      reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
   if (is_new_ || legs_.have_news()) ++label_changes_;
   geometry_.block_size = label_.block_size;
@@ -99,6 +99,7 @@ std::vector<Fact> ParityDrive::facts() const {
           {"legs_copying", now.copying},
           {"legs_lost", now.lost},
           {"spares", now.spares},
+          {"drives_refused", legs_.refused},
           {"regions", now.regions},
           {"regions_missed", now.regions_missed},
           {"regions_to_copy", now.regions_to_copy},
@@ -154,6 +155,9 @@ task::Task<Result<void>> ParityDrive::begin_alone() {
   } else {
     // Who is lost is settled before the log is judged by those who are there.
     done = co_await save_label();
+    for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
+      if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
+    }
     if (done) done = co_await replay();
     if (is_whole()) missed_ = RegionSet(missed_.size());
     if (done) done = co_await checkpoint_alone();
@@ -261,6 +265,17 @@ task::Task<Result<void>> ParityDrive::save_label() {
   }
   label_turn_.release();
   co_return saved;
+}
+
+// Of a leg that is to be copied to: it gets the label that the others have, and each from here on.
+// So it lacks at most one, that which calls it good, when a crash comes between two legs. With more
+// it would have to be copied as a whole. One that does not take it is lost.
+task::Task<void> ParityDrive::bring_up_to_date(size_t leg) {
+  const Result<void> turn = co_await label_turn_.acquire();
+  CHECK(turn.has_value());
+  const Result<void> written = co_await write_label_on(leg);
+  if (!written) drop(leg);
+  label_turn_.release();
 }
 
 task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {

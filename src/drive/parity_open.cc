@@ -162,7 +162,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
       co_return fail(read.error());
     }
   }
-  auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found),
+  auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found), parts.late,
                                              slice_of(*block_size), std::move(*state));
   const Result<void> begun = co_await drive->begin();
   if (begun) co_return std::move(drive);

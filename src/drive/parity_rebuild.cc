@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "drive/leg_search.h"
 #include "drive/parity_drive.h"
 #include "task/deadline.h"
 
@@ -143,8 +144,20 @@ task::Task<bool> ParityDrive::revive(size_t index) {
   lacking_.add(missed_);
   copy_again_ = true;
   env_.trace().record("parity.leg_back", index, label_.generation);
+  co_await bring_up_to_date(index);
+  if (legs_[index].state == State::kLost) co_return false;
   wake_copier();
   co_return true;
+}
+
+// Those above know what the legs that were there take at a time, which must not get less.
+task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
+  task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
+  const Result<ParityLabel> found = co_await read_parity_label(env_, *drive, deadline.token());
+  if (drive->geometry().transfer_blocks < geometry_.transfer_blocks) {
+    co_return Newcomer::kForeign;
+  }
+  co_return take_in(drive, found, label_, legs_);
 }
 
 // A spare takes the place of a lost leg. First every region is missed, durably: a crash after the

@@ -13,8 +13,9 @@ namespace cairn::drive {
 
 task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
     std::vector<std::string> words) {
+  if (words == std::vector<std::string>{"retry"}) co_return reviver_.try_now();
   if (words.size() != 1 || words[0] != "scrub") {
-    co_return std::unexpected("parity takes one command: scrub");
+    co_return std::unexpected("parity takes one command: scrub, or retry");
   }
   if (scrub_runs_) co_return std::unexpected("a scrub runs already");
   if (!gate().enter()) co_return std::unexpected("the drive is being closed");

@@ -379,7 +379,7 @@ TEST_F(ParitySession, ScrubFindsTheWrongBlockWithTwoParities) {
 
 TEST_F(ParitySession, CommandsItDoesNotKnowAreRefused) {
   begin(kThree);
-  EXPECT_EQ(ask("polish"), "refused: parity takes one command: scrub");
+  EXPECT_EQ(ask("polish"), "refused: parity takes one command: scrub, or retry");
 }
 
 TEST_F(ParitySession, ACancelledWriteEndsSoonAndReadsOfItWait) {

@@ -24,6 +24,13 @@ inline bool is_busy(const Drive& drive) {
   return has("regions_to_copy") || has("legs_copying") || (has("legs_lost") && has("spares"));
 }
 
+inline task::Task<void> until_settled(env::Env& env, const Drive& drive) {
+  while (is_busy(drive)) {
+    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
+    EXPECT_TRUE(slept);
+  }
+}
+
 // Opens a stack, waits until its legs are as good as they get, writes a block of `value` at 0 if
 // not 0, and closes it. Why it did not open, else empty.
 inline task::Task<void> use(env::Env& env, std::string text, uint8_t value, std::string& why) {
@@ -31,10 +38,7 @@ inline task::Task<void> use(env::Env& env, std::string text, uint8_t value, std:
   Opened drive = co_await open_stack(env, text, leaves);
   why = drive ? "" : drive.error().text;
   if (!drive) co_return;
-  while (is_busy(**drive)) {
-    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
-    EXPECT_TRUE(slept);
-  }
+  co_await until_settled(env, **drive);
   if (value != 0) co_await write_value(**drive, 0, value);
   co_await (*drive)->close();
 }

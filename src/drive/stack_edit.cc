@@ -110,7 +110,7 @@ void StackEdit::find_changes(std::unique_ptr<StackNode>& slot, Joint& joint, con
     stays = is_same || (below.open.joint != nullptr && are_alike(below.text, wanted.below[i]));
   }
   if (!stays) {
-    changes_.push_back({.opener = StackOpener(live_.env_, live_.leaves_),
+    changes_.push_back({.opener = StackOpener(live_.env_, live_.leaves_, live_.turn_.get()),
                         .slot = &slot,
                         .joint = &joint,
                         .wanted = &wanted,
