@@ -55,6 +55,7 @@ std::unique_ptr<Command> make_bench_paper_snis(CLI::App& app);
 std::unique_ptr<Command> make_bench_rocksdb(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
+std::unique_ptr<Command> make_drive_check(CLI::App& app);
 std::unique_ptr<Command> make_drive_edit(CLI::App& app);
 std::unique_ptr<Command> make_drive_key_new(CLI::App& app);
 std::unique_ptr<Command> make_drive_list(CLI::App& app);

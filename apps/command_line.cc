@@ -43,6 +43,7 @@ class CommandLine {
     add(drive, "resize", "another size while it is used", make_drive_resize);
     add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
+    add(drive, "check", "what a stack would be, or what is wrong with it", make_drive_check);
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");
     add(key, "new", "make one", make_drive_key_new);

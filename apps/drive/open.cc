@@ -9,7 +9,6 @@
 #include "apps/drive/is_stack.h"
 #include "apps/drive/stack_source.h"
 #include "apps/drive/stack_toml.h"
-#include "apps/files.h"
 
 namespace cairn::apps {
 
@@ -17,8 +16,6 @@ namespace {
 
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-
-constexpr size_t kStackFileMax = 256 << 10;
 
 struct Named {
   std::string_view name;
@@ -45,6 +42,8 @@ Attempt<DriveWords> words_of_stack(std::string_view name, std::string_view line)
 
 }  // namespace
 
+std::string_view without_name(std::string_view words) { return split_name(words).rest; }
+
 Attempt<DriveWords> parse_drive_words(std::string_view text) {
   const Named named = split_name(text);
   if (is_stack(named.rest)) return words_of_stack(named.name, named.rest);
@@ -58,10 +57,7 @@ Attempt<DriveWords> parse_drive_words(std::string_view text) {
 
 Attempt<DriveWords> read_stack_file(std::string_view text) {
   const Named named = split_name(text);
-  const std::string path(named.rest);
-  const Attempt<std::string> toml = read_file(path, kStackFileMax);
-  if (!toml) return std::unexpected(toml.error());
-  const Attempt<drive::Stack> stack = parse_stack_toml(*toml, path);
+  const Attempt<drive::Stack> stack = read_stack_toml(std::string(named.rest));
   if (!stack) return std::unexpected(stack.error());
   return words_of_stack(named.name, stack->text());
 }

@@ -24,6 +24,8 @@ struct DriveWords {
 };
 // May block, as StackPlan::prepare.
 Attempt<DriveWords> parse_drive_words(std::string_view text);
+// The DRIVE or STACK of such words.
+std::string_view without_name(std::string_view words);
 // A stack that a file holds as TOML: [NAME=]FILE.
 Attempt<DriveWords> read_stack_file(std::string_view text);
 

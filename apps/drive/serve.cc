@@ -170,7 +170,9 @@ Attempt<ServedDrive*> DriveServer::find(std::string_view name) {
 task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) {
   const Attempt<ServedDrive*> drive = find(name);
   if (!drive) co_return std::unexpected(drive.error());
-  const Result<void> resized = co_await nbd_.resize((*drive)->name, bytes);
+  const Result<uint64_t> before = nbd_.size((*drive)->name);
+  Result<void> resized = before ? Result<void>() : fail(before.error());
+  if (resized) resized = co_await nbd_.resize((*drive)->name, bytes);
   if (!resized) {
     co_return refuse(
         fmt::format("drive {} keeps its size: {}", (*drive)->name, resized.error().text()));
@@ -178,7 +180,11 @@ task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) 
   if (box_ == nullptr) co_return Attempt<void>();
   const auto nsid = static_cast<uint32_t>(*drive - drives_.data()) + 1;
   const Attempt<void> told = co_await box_->resize_namespace("", nsid, bytes);
-  co_return told;
+  if (told) co_return told;
+  const Result<void> undone = co_await nbd_.resize((*drive)->name, *before);
+  if (undone) co_return refuse(fmt::format("drive {} keeps its size: {}", name, told.error().text));
+  co_return refuse(fmt::format("{}; and at the NBD door {} keeps the new size: {}. Serve it anew",
+                               told.error().text, name, undone.error().text()));
 }
 
 namespace {

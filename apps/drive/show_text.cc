@@ -7,6 +7,8 @@
 #include "apps/drive/control.h"
 #include "apps/table.h"
 #include "base/units.h"
+#include "drive/services.h"
+#include "drive/source.h"
 
 namespace cairn::apps {
 
@@ -48,11 +50,16 @@ std::string time_at(const Json& layer, const char* name) {
   return text(Duration{static_cast<int64_t>(number_at(layer, name))});
 }
 
+// A layer's place in the tree, its name and its options.
+std::string title_of(const std::vector<Json>& layers, size_t at) {
+  const std::string options = words_of(layers[at].value("options", Json::object()));
+  return fmt::format("{}{}{}{}", branch(layers, at), text_at(layers[at], "name"),
+                     options.empty() ? "" : " ", options);
+}
+
 std::vector<std::string> row_of(const std::vector<Json>& layers, size_t at) {
   const Json& layer = layers[at];
-  const std::string options = words_of(layer.value("options", Json::object()));
-  const std::string name = fmt::format("{}{}{}{}", branch(layers, at), text_at(layer, "name"),
-                                       options.empty() ? "" : " ", options);
+  const std::string name = title_of(layers, at);
   const std::string problem = text_at(layer, "problem");
   if (!problem.empty()) return {name, problem};
   return {name,
@@ -66,7 +73,52 @@ std::vector<std::string> row_of(const std::vector<Json>& layers, size_t at) {
           words_of(layer.value("facts", Json::object()))};
 }
 
+std::string what_is(const drive::Stack& layer) {
+  if (!layer.is_leaf) return std::string(drive::find_service(layer.name)->what);
+  if (layer.name.find("://") != std::string::npos) return "a drive elsewhere";
+  const auto spec = drive::Spec::parse(layer.name);
+  if (!spec) return "";
+  const std::string size = spec->size == 0 ? "as large as it is" : text_bytes(spec->size);
+  switch (spec->kind) {
+    case drive::Spec::Kind::kMemory:
+      return "memory, " + size;
+    case drive::Spec::Kind::kFile:
+      return "a file or device, " + size;
+    case drive::Spec::Kind::kFlash:
+      return "a modelled SSD, " + size;
+  }
+  return "";
+}
+
+void add_plan(const drive::Stack& layer, const std::string& path, Json& into) {
+  Json options = Json::object();
+  for (const auto& option : layer.options) options[option.key] = option.value;
+  into.push_back({{"path", path},
+                  {"name", layer.name},
+                  {"is_leaf", layer.is_leaf},
+                  {"options", std::move(options)},
+                  {"what", what_is(layer)}});
+  for (size_t i = 0; i < layer.below.size(); ++i) {
+    add_plan(layer.below[i], fmt::format("{}.{}", path, i), into);
+  }
+}
+
 }  // namespace
+
+Json plan_json(const drive::Stack& stack) {
+  Json layers = Json::array();
+  add_plan(stack, "0", layers);
+  return layers;
+}
+
+std::string plan_text(const drive::Stack& stack) {
+  const std::vector<Json> layers = plan_json(stack);
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    rows.push_back({title_of(layers, i), text_at(layers[i], "what")});
+  }
+  return table_text(rows);
+}
 
 std::string show_text(const Json& answer) {
   std::string text;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/files.h"
 #include "apps/toml.h"
 #include "apps/words.h"
 #include "drive/services.h"
@@ -15,6 +16,8 @@ namespace cairn::apps {
 namespace {
 
 using drive::Stack;
+
+constexpr size_t kStackFileMax = 256 << 10;
 
 class Reader {
  public:
@@ -136,6 +139,12 @@ Attempt<Stack> parse_stack_toml(std::string_view toml, const std::string& file) 
     return refuse(fmt::format("{}:\n{}", file, checked.error().show(text)));
   }
   return std::move(*stack);
+}
+
+Attempt<drive::Stack> read_stack_toml(const std::string& file) {
+  const Attempt<std::string> toml = read_file(file, kStackFileMax);
+  if (!toml) return std::unexpected(toml.error());
+  return parse_stack_toml(*toml, file);
 }
 
 std::string stack_toml(const Stack& stack) {

@@ -25,6 +25,9 @@ namespace cairn::apps {
 // line of text the file stands for with a caret. Places in the stack are those of its text().
 Attempt<drive::Stack> parse_stack_toml(std::string_view toml, const std::string& file);
 
+// The same from a file.
+Attempt<drive::Stack> read_stack_toml(const std::string& file);
+
 // Reads back as the same stack; a leaf alone is `below` of nothing and has no such form.
 std::string stack_toml(const drive::Stack& stack);
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "base/rng.h"
 #include "bench/drive/nbd_server.h"
+#include "bench/temporary_folder.h"
 #include "bench/workload.h"
 
 namespace cairn::bench {
@@ -27,29 +27,6 @@ constexpr NbdServerKind kServers[] = {NbdServerKind::kCairn, NbdServerKind::kQem
 constexpr std::string_view kMissing =
     "install fio and qemu-storage-daemon (Debian: fio, qemu-system-common)";
 constexpr uint32_t kIdleDrives = 200;
-
-// A folder of our own, gone with all in it at the end.
-class Folder {
- public:
-  static Result<Folder> make(const std::string& within) {
-    std::string path = (std::filesystem::path(within) / "cairn-bench-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      return fail(Error::from_errno(errno, "make a folder for the file that is served"));
-    }
-    return Folder(std::move(path));
-  }
-  Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Folder& operator=(Folder&&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(std::string_view name) const { return fmt::format("{}/{}", path_, name); }
-
- private:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // What no server can tell from data: nothing in it is zero or alike.
 Result<void> fill(const std::string& path) {
@@ -121,7 +98,7 @@ struct Contestant {
 
 class NbdContest {
  public:
-  NbdContest(const DriveBenchOptions& options, Folder& folder)
+  NbdContest(const DriveBenchOptions& options, TemporaryFolder& folder)
       : options_(options), folder_(folder) {}
 
   Result<void> run(Report& report) {
@@ -230,7 +207,7 @@ class NbdContest {
   }
 
   const DriveBenchOptions& options_;
-  Folder& folder_;
+  TemporaryFolder& folder_;
   std::vector<Contestant> contestants_;
 };
 
@@ -241,13 +218,13 @@ Result<void> bench_nbd(const DriveBenchOptions& options, Report& report) {
     report.skip("nbd", std::string(kMissing));
     return {};
   }
-  Result<Folder> folder = Folder::make(options.folder);
+  Result<TemporaryFolder> folder = TemporaryFolder::make(options.folder);
   if (!folder) return fail(folder.error());
   return NbdContest(options, *folder).run(report);
 }
 
 Result<void> bench_idle_drives(const DriveBenchOptions& options, Report& report) {
-  Result<Folder> folder = Folder::make(options.folder);
+  Result<TemporaryFolder> folder = TemporaryFolder::make(options.folder);
   if (!folder) return fail(folder.error());
   const std::string socket = folder->file("socket");
   std::vector<std::string> command = {options.program, "drive", "serve"};

@@ -8,7 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "bench/drive_load.h"
+#include "bench/temporary_folder.h"
 #include "bench/workload.h"
 #include "crypto/base64.h"
 #include "drive/encrypt.h"
@@ -26,6 +28,7 @@ constexpr std::string_view kLeaf = "mem:size=64M";
 constexpr uint64_t kRange = 16_MiB;
 constexpr uint64_t kFillSize = 64_KiB;
 constexpr uint32_t kDepth = 32;
+constexpr std::string_view kWrittenFile = "to";  // of `trace`
 constexpr double kNanosPerMicro = 1e3;
 
 // The example of `limit` would be measured by its limit; this one holds nothing back.
@@ -66,8 +69,8 @@ struct Cost {
 
 class ServiceBench {
  public:
-  ServiceBench(const DriveBenchOptions& options, Report& report)
-      : options_(options), report_(report) {}
+  ServiceBench(const DriveBenchOptions& options, const TemporaryFolder& folder, Report& report)
+      : options_(options), folder_(folder), report_(report) {}
 
   task::Task<void> run(env::Env& env) {
     subjects_.push_back({.name = std::string(kBare), .stack = std::string(kLeaf), .drive = {}});
@@ -106,9 +109,19 @@ class ServiceBench {
     return std::min(kRange, align_down(drive.geometry().bytes() / 2, kFillSize));
   }
 
+  // Examples name files as users would; what is written here goes to the folder of this run.
+  drive::Stack with_own_files(const Subject& subject) const {
+    std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(subject.stack);
+    CHECK(stack.has_value(), "examples in the table of services parse");
+    for (drive::Stack::Option& option : stack->options) {
+      if (option.key == kWrittenFile) option.value = folder_.file(option.value);
+    }
+    return std::move(*stack);
+  }
+
   // Opened and filled, so that reads find data.
   task::Task<void> open(env::Env& env, Subject& subject) {
-    drive::Opened opened = co_await drive::open_stack(env, subject.stack, leaves_);
+    drive::Opened opened = co_await drive::open_stack(env, with_own_files(subject), leaves_);
     if (!opened) {
       report_.skip(subject.name, opened.error().text);
       co_return;
@@ -199,6 +212,7 @@ class ServiceBench {
   }
 
   const DriveBenchOptions& options_;
+  const TemporaryFolder& folder_;
   Report& report_;
   LeavesWithKey leaves_;
   std::vector<Subject> subjects_;
@@ -210,7 +224,9 @@ class ServiceBench {
 Result<void> bench_services(const DriveBenchOptions& options, Report& report) {
   Result<std::unique_ptr<env::World>> world = options.world({.cpus = {options.server_cpu}});
   if (!world) return fail(world.error());
-  ServiceBench bench(options, report);
+  const Result<TemporaryFolder> folder = TemporaryFolder::make(options.folder);
+  if (!folder) return fail(folder.error());
+  ServiceBench bench(options, *folder, report);
   return (*world)->run([&bench](env::Env& env) { return bench.run(env); });
 }
 

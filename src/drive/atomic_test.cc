@@ -19,14 +19,6 @@ namespace {
 constexpr std::string_view kStack = "atomic(file:d,size=2M, unit=64K, log=256K)";
 constexpr uint64_t kDataFirst = 80;  // 2 blocks of label and 64 of log, rounded up to the unit
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& one : drive.facts()) {
-    if (one.name == name) return one.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
 task::Task<void> write_one(Drive& drive, uint64_t lba, uint8_t value, size_t blocks) {
   const std::vector<std::byte> data = blocks_of(value, blocks);
   const Result<void> written = co_await drive.write(Lba(lba), data);

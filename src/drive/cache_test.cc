@@ -17,14 +17,6 @@
 namespace cairn::drive {
 namespace {
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& one : drive.facts()) {
-    if (one.name == name) return one.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
 // What everybody means by LRU: a list, the last used first.
 class Reference {
  public:

@@ -17,11 +17,6 @@ namespace {
 constexpr uint64_t kDataOffset = 64_KiB;
 constexpr size_t kBlock = 4096;
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  const std::vector<Fact> facts = drive.facts();
-  return std::ranges::find(facts, name, &Fact::name)->value;
-}
-
 // A checksummed drive on disk "d0" of 1 MiB whose medium the test changes behind its back.
 class ChecksumBench {
  public:

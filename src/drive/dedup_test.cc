@@ -16,11 +16,6 @@ namespace {
 
 constexpr size_t kBlock = 4096;
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  const std::vector<Fact> facts = drive.facts();
-  return std::ranges::find(facts, name, &Fact::name)->value;
-}
-
 // Another block for each number but 0, which is a block of zeroes.
 std::vector<std::byte> block_of(uint64_t number) {
   std::vector<std::byte> bytes(kBlock);
@@ -34,17 +29,6 @@ std::vector<std::byte> counted_blocks(uint64_t first, size_t count) {
     bytes.insert(bytes.end(), one.begin(), one.end());
   }
   return bytes;
-}
-
-task::Task<void> write(Drive& drive, uint64_t block, Bytes bytes) {
-  const Result<void> done = co_await drive.write(Lba(block), bytes);
-  EXPECT_TRUE(done) << (done ? "" : done.error().text());
-}
-task::Task<std::vector<std::byte>> read(Drive& drive, uint64_t block, size_t blocks) {
-  std::vector<std::byte> bytes(blocks * kBlock);
-  const Result<void> done = co_await drive.read(Lba(block), bytes);
-  EXPECT_TRUE(done) << (done ? "" : done.error().text());
-  co_return bytes;
 }
 
 TEST(ContentIndex, FindsWhatIsReferredToAndNothingElse) {
@@ -102,22 +86,22 @@ TEST(Dedup, EqualBlocksTakeTheSpaceOfOneAndGiveItBack) {
     auto drive = co_await must_open(env, "dedup(file:d0,size=4M)", leaves);
     CO_ASSERT_TRUE(drive != nullptr);
     const std::vector<std::byte> data = counted_blocks(1, 20);
-    for (uint64_t copy = 0; copy < 10; ++copy) co_await write(*drive, copy * 20, data);
+    for (uint64_t copy = 0; copy < 10; ++copy) co_await write_bytes(*drive, copy * 20, data);
     EXPECT_EQ(fact(*drive, "blocks_written"), 200U);
     EXPECT_EQ(fact(*drive, "blocks_used"), 20U);
     EXPECT_EQ(fact(*drive, "blocks_saved"), 180U);
     for (uint64_t copy = 0; copy < 10; ++copy) {
-      const auto found = co_await read(*drive, copy * 20, 20);
+      const auto found = co_await read_bytes(*drive, copy * 20, 20);
       EXPECT_EQ(found, data);
     }
     // Zeroes take nothing.
-    co_await write(*drive, 300, std::vector<std::byte>(5 * kBlock));
+    co_await write_bytes(*drive, 300, std::vector<std::byte>(5 * kBlock));
     EXPECT_EQ(fact(*drive, "blocks_used"), 20U);
     EXPECT_TRUE(drive->extent_at(Lba(300), 5).is_hole);
     // One copy changes, the others stay.
-    co_await write(*drive, 40, counted_blocks(1000, 20));
+    co_await write_bytes(*drive, 40, counted_blocks(1000, 20));
     EXPECT_EQ(fact(*drive, "blocks_used"), 40U);
-    const auto beside = co_await read(*drive, 60, 20);
+    const auto beside = co_await read_bytes(*drive, 60, 20);
     EXPECT_EQ(beside, data);
     for (uint64_t copy = 0; copy < 10; ++copy) {
       const Result<void> discarded = co_await drive->discard(Lba(copy * 20), 20);
@@ -136,15 +120,15 @@ TEST(Dedup, RemembersWhatIsEqualWhenItIsOpenedAgain) {
     auto drive = co_await must_open(env, "dedup(file:d0,size=4M)", leaves);
     CO_ASSERT_TRUE(drive != nullptr);
     const std::vector<std::byte> data = counted_blocks(1, 30);
-    co_await write(*drive, 0, data);
-    co_await write(*drive, 100, data);
+    co_await write_bytes(*drive, 0, data);
+    co_await write_bytes(*drive, 100, data);
     co_await drive->close();
     drive = nullptr;
     leaves.close();
     drive = co_await must_open(env, "dedup(file:d0)", leaves);
     CO_ASSERT_TRUE(drive != nullptr);
     EXPECT_EQ(fact(*drive, "blocks_used"), 30U);
-    co_await write(*drive, 200, data);
+    co_await write_bytes(*drive, 200, data);
     EXPECT_EQ(fact(*drive, "blocks_used"), 30U);
     EXPECT_EQ(fact(*drive, "blocks_saved"), 60U);
     co_await drive->close();
@@ -158,7 +142,7 @@ TEST(Dedup, HoldsMoreThanThereIsAndSaysWhenItIsFull) {
     CO_ASSERT_TRUE(drive != nullptr);
     EXPECT_EQ(drive->geometry().bytes(), 8_MiB);
     const std::vector<std::byte> data = counted_blocks(1, 64);
-    for (uint64_t at = 0; at < 2048; at += 64) co_await write(*drive, at, data);
+    for (uint64_t at = 0; at < 2048; at += 64) co_await write_bytes(*drive, at, data);
     EXPECT_EQ(fact(*drive, "blocks_used"), 64U);
     Result<void> done;
     uint64_t at = 0;
@@ -169,13 +153,13 @@ TEST(Dedup, HoldsMoreThanThereIsAndSaysWhenItIsFull) {
     EXPECT_EQ(done.error(), Errc::kNoSpace);
     at -= 8;
     EXPECT_GT(at, 300U);
-    const auto last = co_await read(*drive, at - 8, 8);
+    const auto last = co_await read_bytes(*drive, at - 8, 8);
     EXPECT_EQ(last, counted_blocks(10'000 + at - 8, 8));
     // What is there already needs no room.
-    co_await write(*drive, 1900, data);
+    co_await write_bytes(*drive, 1900, data);
     const Result<void> discarded = co_await drive->discard(Lba(0), 8);
     EXPECT_TRUE(discarded);
-    co_await write(*drive, at, counted_blocks(10'000 + at, 8));
+    co_await write_bytes(*drive, at, counted_blocks(10'000 + at, 8));
     co_await drive->close();
   });
 }
@@ -184,7 +168,7 @@ task::Task<void> overwrite(Drive& drive, uint64_t first, uint64_t count, int rou
   for (int i = 0; i < rounds; ++i) {
     for (uint64_t at = first; at < first + count; ++at) {
       const std::vector<std::byte> unique = block_of(at * 100 + static_cast<uint64_t>(i) + 1);
-      co_await write(drive, at, unique);
+      co_await write_bytes(drive, at, unique);
     }
   }
 }
@@ -216,15 +200,15 @@ TEST(Dedup, ComparesBeforeItBelieves) {
     auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
     CO_ASSERT_TRUE(drive != nullptr);
     const std::vector<std::byte> data = block_of(5);
-    co_await write(*drive, 0, data);
+    co_await write_bytes(*drive, 0, data);
     std::vector<std::byte> block(kBlock);
     uint64_t at = 0;
     for (; block != data && at < disk.size(); at += kBlock) disk.peek(at, block);
     disk.corrupt({.offset = at - kBlock, .length = kBlock});
-    co_await write(*drive, 1, data);
+    co_await write_bytes(*drive, 1, data);
     EXPECT_EQ(fact(*drive, "collisions"), 1U);
     EXPECT_EQ(fact(*drive, "blocks_used"), 2U);
-    const auto found = co_await read(*drive, 1, 1);
+    const auto found = co_await read_bytes(*drive, 1, 1);
     EXPECT_EQ(found, data);
     co_await drive->close();
   });
@@ -240,23 +224,14 @@ TEST(Dedup, SaysWhatIsWrongAndWritesNothing) {
     co_await drive->close();
     drive = nullptr;
     leaves.close();
-    std::vector<std::byte> before(disk.size());
-    disk.peek(0, before);
-    const std::pair<const char*, const char*> cases[] = {
+    std::vector<Refusal> refusals{
         {"dedup(file:d0, virtual=1M)", "leave out virtual"},
         {"dedup(mem:size=2M, virtual=4097)", "multiple"},
         {"dedup(mem:size=64K)", "too small"},
         {"dedup(slice(file:d0, length=1M))", "smaller"},
         {"compress(file:d0)", "another service"},
     };
-    for (const auto& [stack, message] : cases) {
-      const std::string why = co_await why_not(env, stack, leaves);
-      leaves.close();
-      EXPECT_NE(why.find(message), std::string::npos) << stack << ": " << why;
-    }
-    std::vector<std::byte> after(before.size());
-    disk.peek(0, after);
-    EXPECT_EQ(before, after);
+    co_await expect_refusals(env, disk, std::move(refusals));
   });
 }
 

@@ -22,11 +22,6 @@ std::map<std::string, std::string> some_files() {
           {"odd.key", "what?"}};
 }
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  const std::vector<Fact> facts = drive.facts();
-  return std::ranges::find(facts, name, &Fact::name)->value;
-}
-
 std::vector<std::byte> medium(sim::Cluster& cluster) {
   sim::Medium& disk = cluster.node("host").disk("d0");
   std::vector<std::byte> bytes(disk.size());

@@ -15,14 +15,6 @@ namespace {
 constexpr std::string_view kBack = "cache(file:slow,size=4M, file:fast,size=2M, mode=back)";
 constexpr uint64_t kDataOffset = 64_KiB;
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& one : drive.facts()) {
-    if (one.name == name) return one.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
 bool slow_holds(sim::Cluster& cluster, uint64_t block, uint8_t value) {
   std::vector<std::byte> found(4096);
   cluster.node("host").disk("slow").peek(kDataOffset + block * 4096, found);

@@ -27,6 +27,13 @@ struct Leg {
   uint32_t reads = 0;  // in flight
 };
 
+// A leg as labels name it.
+struct LegMember {
+  uint64_t id = 0;
+  uint64_t stale_from = 0;  // the generation since which it lacks something; 0: it has all data
+  friend bool operator==(const LegMember&, const LegMember&) = default;
+};
+
 // What the labels say of one leg: the newest of all, and the leg's own.
 struct LegClaims {
   uint64_t newest_generation = 0;

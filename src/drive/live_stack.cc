@@ -48,8 +48,13 @@ void collect(StackNode& node, std::string path, std::string_view meant, std::vec
 
 }  // namespace
 
-LiveStack::LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<StackNode> root)
-    : Joint(env, root->open), env_(env), leaves_(leaves), root_(std::move(root)) {}
+LiveStack::LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<task::Semaphore> turn,
+                     std::unique_ptr<StackNode> root)
+    : Joint(env, root->open),
+      env_(env),
+      leaves_(leaves),
+      turn_(std::move(turn)),
+      root_(std::move(root)) {}
 
 task::Task<LayerInfo> LiveStack::layers() {
   const Result<void> turn = co_await layers_.acquire();
@@ -75,8 +80,8 @@ StackNode* LiveStack::find(std::string_view layer, std::string& problem) {
 }
 
 task::Task<LiveStack::Told> LiveStack::tell(std::string layer, std::vector<std::string> words) {
-  const Result<void> turn = co_await turn_.acquire();
-  const task::Units units(turn_, turn ? 1 : 0);
+  const Result<void> turn = co_await turn_->acquire();
+  const task::Units units(*turn_, turn ? 1 : 0);
   std::string problem = "the stack is closed";
   StackNode* node = root_ == nullptr ? nullptr : find(layer, problem);
   if (node == nullptr) co_return std::unexpected(std::move(problem));
@@ -102,18 +107,18 @@ Result<std::unique_ptr<Drive>> LiveStack::open_view(std::string_view name) {
 task::Task<LiveStack::Edited> LiveStack::edit(Stack stack, task::CancelToken token) {
   if (auto checked = check_stack(stack); !checked) co_return std::unexpected(checked.error());
   mark_shared_leaves(stack);
-  const Result<void> turn = co_await turn_.acquire(1, token);
+  const Result<void> turn = co_await turn_->acquire(1, token);
   if (!turn) co_return std::unexpected(StackError{0, turn.error().text()});
-  const task::Units units(turn_, 1);
+  const task::Units units(*turn_, 1);
   StackEdit change(*this, std::move(stack));
   Edited edited = co_await change.run(token);
   co_return edited;
 }
 
 task::Task<LiveStack::Moved> LiveStack::move(Handover& handover, task::CancelToken token) {
-  const Result<void> turn = co_await turn_.acquire(1, token);
+  const Result<void> turn = co_await turn_->acquire(1, token);
   if (!turn) co_return std::unexpected(StackError{0, turn.error().text()});
-  const task::Units units(turn_, 1);
+  const task::Units units(*turn_, 1);
   StackEdit change(*this, handover);
   const Edited moved = co_await change.run(token);
   if (!moved) co_return std::unexpected(moved.error());
@@ -128,15 +133,15 @@ task::Task<LiveStack::Edited> LiveStack::edit(std::string text, task::CancelToke
 }
 
 task::Task<void> LiveStack::close() {
-  const Result<void> turn = co_await turn_.acquire();
+  const Result<void> turn = co_await turn_->acquire();
   const Result<void> tree = co_await layers_.acquire();
   CHECK(turn && tree, "nobody ends this wait");
-  const task::Units turn_units(turn_, 1);
+  const task::Units turn_units(*turn_, 1);
   const task::Units tree_units(layers_, 1);
   const Result<void> held = co_await hold({});
   CHECK(held, "nobody ends this wait");
   lead_to(nullptr);
-  StackOpener closer(env_, leaves_);
+  StackOpener closer(env_, leaves_, nullptr);
   closer.have = std::move(retired_);
   closer.have.push_back(std::move(root_));
   co_await closer.close_rest(nullptr);
@@ -146,9 +151,12 @@ task::Task<void> LiveStack::close() {
 task::Task<LiveOpened> open_live_stack(env::Env& env, Stack stack, Leaves& leaves) {
   if (auto checked = check_stack(stack); !checked) co_return std::unexpected(checked.error());
   mark_shared_leaves(stack);
-  StackOpener opener(env, leaves);
+  auto turn = std::make_unique<task::Semaphore>(1);
+  StackOpener opener(env, leaves, turn.get());
   StackOpener::Node root = co_await opener.open(stack);
-  if (root) co_return std::make_unique<LiveStack>(env, leaves, std::move(*root));
+  if (root) {
+    co_return std::make_unique<LiveStack>(env, leaves, std::move(turn), std::move(*root));
+  }
   co_await opener.close_rest(nullptr);
   co_return std::unexpected(root.error());
 }

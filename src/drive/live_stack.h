@@ -20,6 +20,7 @@
 #include "drive/drive.h"
 #include "drive/figures.h"
 #include "drive/joint.h"
+#include "drive/services.h"
 #include "drive/stack.h"
 #include "drive/stack_text.h"
 #include "env/env.h"
@@ -44,7 +45,8 @@ struct LayerInfo {
 
 // A layer, open, with those below it.
 struct StackNode {
-  Stack text;  // its own and of all below
+  std::unique_ptr<LateDrives> late;  // for a service that has some to wait for
+  Stack text;                        // its own and of all below
   OpenLayer open;
   std::string problem;   // why the drive is null
   bool is_lost = false;  // it was open, and did not open again: those below wait for an edit
@@ -69,7 +71,9 @@ class Handover {
 // It is the joint on top of its layers, and owns them all. On one core, as any drive.
 class LiveStack final : public Joint {
  public:
-  LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<StackNode> root);
+  // `turn` has one unit, and was given to those who opened the root.
+  LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<task::Semaphore> turn,
+            std::unique_ptr<StackNode> root);
 
   const Stack& stack() const { return root_->text; }
 
@@ -112,9 +116,10 @@ class LiveStack final : public Joint {
 
   env::Env& env_;
   Leaves& leaves_;
+  // Edits, commands, and drives that come late, one after the other.
+  std::unique_ptr<task::Semaphore> turn_;
   std::unique_ptr<StackNode> root_;
   StackNodes retired_;         // leaves whose memory was lent
-  task::Semaphore turn_{1};    // edits and commands, one after the other
   task::Semaphore layers_{1};  // whoever has it may rely on root_, or change it
 };
 

@@ -37,26 +37,14 @@ task::Task<std::string> why_no_edit(LiveStack& live, std::string text) {
   co_return edited ? "" : edited.error().text;
 }
 
-task::Task<void> write_blocks(Drive& drive, uint64_t first, uint8_t value, size_t blocks) {
-  const std::vector<std::byte> data = blocks_of(value, blocks);
-  const Result<void> done = co_await drive.write(Lba(first), data);
-  EXPECT_TRUE(done);
-}
-
-task::Task<int> first_byte(Drive& drive, uint64_t block) {
-  std::vector<std::byte> data(4096);
-  const Result<void> done = co_await drive.read(Lba(block), data);
-  co_return done ? static_cast<int>(data[0]) : -1;
-}
-
 task::Task<void> figures_count_each_layer(env::Env& env) {
   SourceLeaves leaves;
   auto live =
       co_await open_live(env, "priority(stripe(mem:size=1M, mem:size=1M, chunk=4K))", leaves);
   CO_ASSERT_TRUE(live != nullptr);
-  co_await write_blocks(*live, 0, 1, 8);
-  co_await write_blocks(*live, 3, 2, 1);
-  const int byte = co_await first_byte(*live, 3);
+  co_await write_value(*live, 0, 1, 8);
+  co_await write_value(*live, 3, 2, 1);
+  const int byte = co_await read_value(*live, 3);
   EXPECT_EQ(byte, 2);
   const Result<void> flushed = co_await live->flush();
   EXPECT_TRUE(flushed);
@@ -93,10 +81,10 @@ task::Task<void> edits_keep_what_stays(env::Env& env) {
   SourceLeaves leaves;
   auto live = co_await open_live(env, "limit(mem:size=1M, iops=500)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
-  co_await write_blocks(*live, 7, 5, 1);
+  co_await write_value(*live, 7, 5, 1);
   std::string why = co_await why_no_edit(*live, "priority(slice(mem:size=1M))");
   EXPECT_EQ(why, "");
-  int byte = co_await first_byte(*live, 7);
+  int byte = co_await read_value(*live, 7);
   EXPECT_EQ(byte, 5) << "memory that was closed would be gone";
   EXPECT_EQ(live->stack().text(), "priority(slice(mem:size=1M))");
   const LayerInfo top = co_await live->layers();
@@ -107,7 +95,7 @@ task::Task<void> edits_keep_what_stays(env::Env& env) {
   EXPECT_EQ(why, "");
   why = co_await why_no_edit(*live, "slice(priority(mem:size=1M), offset=0)");
   EXPECT_EQ(why, "");
-  byte = co_await first_byte(*live, 7);
+  byte = co_await read_value(*live, 7);
   EXPECT_EQ(byte, 5);
   co_await live->close();
 }
@@ -118,12 +106,12 @@ task::Task<void> services_above_stay(env::Env& env) {
   SourceLeaves leaves;
   auto live = co_await open_live(env, "stripe(priority(mem:size=1M), mem:size=1M)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
-  co_await write_blocks(*live, 0, 3, 40);
+  co_await write_value(*live, 0, 3, 40);
   const Drive* stripe = &without_joint(*live);
   const std::string why = co_await why_no_edit(*live, "stripe(mem:size=1M, priority(mem:size=1M))");
   EXPECT_EQ(why, "");
   EXPECT_EQ(&without_joint(*live), stripe) << "filters come and go below it";
-  const int byte = co_await first_byte(*live, 39);
+  const int byte = co_await read_value(*live, 39);
   EXPECT_EQ(byte, 3);
   co_await live->close();
 }
@@ -133,8 +121,8 @@ TEST(LiveStack, FiltersComeAndGoBelowServicesThatStay) { run_in_sim(services_abo
 task::Task<void> write_and_read(Drive& drive, uint8_t worker, size_t times, int& wrong) {
   for (size_t i = 0; i < times; ++i) {
     const uint64_t block = worker * 64U + i % 60;
-    co_await write_blocks(drive, block, worker, 4);
-    const int byte = co_await first_byte(drive, block + 3);
+    co_await write_value(drive, block, worker, 4);
+    const int byte = co_await read_value(drive, block + 3);
     wrong += byte != worker;
   }
 }
@@ -178,8 +166,8 @@ task::Task<void> bad_edits(env::Env& env) {
   const std::string text = "stripe(file:a,size=1M, file:b,size=1M)";
   auto live = co_await open_live(env, text, leaves);
   CO_ASSERT_TRUE(live != nullptr);
-  co_await write_blocks(*live, 0, 3, 16);
-  co_await write_blocks(*live, 16, 4, 16);
+  co_await write_value(*live, 0, 3, 16);
+  co_await write_value(*live, 16, 4, 16);
   const auto both = [](std::string options) {
     return fmt::format("(file:a,size=1M, file:b,size=1M{})", options);
   };
@@ -206,8 +194,8 @@ task::Task<void> bad_edits(env::Env& env) {
         << bad.text << ": " << edited.error().text;
     if (!bad.why.empty()) EXPECT_EQ(edited.error().place, bad.place) << bad.text;
     EXPECT_EQ(live->stack().text(), text);
-    const int first = co_await first_byte(*live, 15);
-    const int second = co_await first_byte(*live, 16);
+    const int first = co_await read_value(*live, 15);
+    const int second = co_await read_value(*live, 16);
     EXPECT_EQ(first, 3) << bad.text;
     EXPECT_EQ(second, 4) << bad.text;
   }
@@ -220,18 +208,18 @@ task::Task<void> refused_untouched(env::Env& env) {
   SourceLeaves leaves;
   auto live = co_await open_live(env, "slice(file:a,size=1M)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
-  co_await write_blocks(*live, 200, 5, 1);  // where a mirror keeps its label nothing is written
+  co_await write_value(*live, 200, 5, 1);  // where a mirror keeps its label nothing is written
   const std::string why = co_await why_no_edit(*live, "mirror(file:a,size=1M, file:b,size=1M)");
   EXPECT_NE(why.find("its size would change from 256 to 240 blocks"), std::string::npos) << why;
   for (uint64_t block = 0; block < 256; ++block) {
-    const int byte = co_await first_byte(*live, block);
+    const int byte = co_await read_value(*live, block);
     EXPECT_EQ(byte, block == 200 ? 5 : 0) << block;
   }
   co_await live->close();
   live.reset();
   auto mirror = co_await open_live(env, "slice(file:b)", leaves);
   CO_ASSERT_TRUE(mirror != nullptr);
-  const int byte = co_await first_byte(*mirror, 0);
+  const int byte = co_await read_value(*mirror, 0);
   EXPECT_EQ(byte, 0) << "nor is the new drive written to";
   co_await mirror->close();
 }
@@ -250,7 +238,7 @@ task::Task<void> held_joint(env::Env& env) {
   OpenLayer one{.drive = co_await must_open(env, "mem:size=1M", leaves)};
   OpenLayer other{.drive = co_await must_open(env, "mem:size=1M", leaves)};
   Joint joint(env, one);
-  co_await write_blocks(*other.drive, 2, 8, 1);
+  co_await write_value(*other.drive, 2, 8, 1);
   Result<void> held = co_await joint.hold({});
   EXPECT_TRUE(held);
   task::CancelSource cancel;
@@ -270,7 +258,7 @@ task::Task<void> held_joint(env::Env& env) {
   EXPECT_TRUE(done[1]);
   EXPECT_EQ(one.figures.at(env.now()).done(), 0U);
   EXPECT_EQ(other.figures.at(env.now()).done(), 1U);
-  const int byte = co_await first_byte(joint, 2);
+  const int byte = co_await read_value(joint, 2);
   EXPECT_EQ(byte, 8);
 
   held = co_await joint.hold({});
@@ -342,7 +330,7 @@ task::Task<void> lost_and_found(env::Env& env) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "priority(mirror(odd:a, odd:b))", leaves);
   CO_ASSERT_TRUE(live != nullptr);
-  co_await write_blocks(*live, 5, 6, 1);
+  co_await write_value(*live, 5, 6, 1);
   // Opening the new mirror asks the leaf that trips all others, the old mirror's too.
   std::string why = co_await why_no_edit(*live, "priority(mirror(odd:a, priority(odd:b), trip:))");
   EXPECT_NE(why.find("mirror cannot be opened"), std::string::npos) << why;
@@ -357,7 +345,7 @@ task::Task<void> lost_and_found(env::Env& env) {
   leaves.is_tripped = false;
   why = co_await why_no_edit(*live, "priority(mirror(odd:a, odd:b))");
   EXPECT_EQ(why, "");
-  const int byte = co_await first_byte(*live, 5);
+  const int byte = co_await read_value(*live, 5);
   EXPECT_EQ(byte, 6) << "its drives waited for this";
   top = co_await live->layers();
   EXPECT_EQ(top.problem, "");

@@ -10,7 +10,9 @@
 // after a crash only marked regions are copied from one leg to the others. What is read before that
 // is copied first: no block changes its mind, whichever leg is lost next. A leg that fails a write
 // or flush is dropped: the others' labels say so, durably, before the write completes. It is tried
-// again every retry_ms and gets what it missed; a spare takes its place if it does not come back.
+// again every retry_ms and gets what it missed; a spare takes its place if it does not come back. A
+// drive that was not there when the mirror opened is tried too, ever more rarely, or by the command
+// `retry`.
 // The last leg with all data is never dropped: its errors go up. A read that fails on one leg is
 // served by another and written back.
 //

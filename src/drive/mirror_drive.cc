@@ -18,29 +18,26 @@ constexpr size_t kSettleAttempts = 12;
 
 }  // namespace
 
-MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, Buffer label,
-                         Buffer bitmap)
+MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
+                         Buffer label, Buffer bitmap)
     : ServiceDrive({}),
       env_(env),
       options_(options),
       label_(found.label),
       legs_(std::move(found.legs)),
-      spares_(std::move(found.spares)),
-      retired_(std::move(found.unused)),
       wanted_(found.marked),
       marked_(found.marked),
       unequal_(found.marked),
       lacking_(found.marked.size()),
       changing_(found.marked.size()),
       touched_(found.marked.size()),
-      label_is_old_(found.is_new ||
-                    std::ranges::any_of(
-                        legs_, [](const Leg& leg) { return leg.stale_from == Leg::kUnsaved; })),
+      label_is_old_(found.is_new || legs_.have_news()),
       is_new_(found.is_new),
       label_block_(std::move(label)),
       bitmap_block_(std::move(bitmap)),
       closing_(env.stop_token()),
-      copy_rate_(options.rate, std::max<uint64_t>(options.rate / 10, 1), env.now()) {
+      reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
+      pace_(env, options.rate) {
   if (count(State::kCopying) > 0) lacking_ = found.marked;
   choose_primary();
   geometry_.transfer_blocks = UINT32_MAX;
@@ -56,7 +53,7 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
   for (const Leg& leg : legs_) {
     if (leg.drive != nullptr) take_in(leg.drive->geometry());
   }
-  for (const std::unique_ptr<Drive>& spare : spares_) take_in(spare->geometry());
+  for (const std::unique_ptr<Drive>& spare : legs_.spares) take_in(spare->geometry());
   geometry_.atomic_blocks = static_cast<uint32_t>(atomic);
   geometry_.block_size = label_.block_size;
   geometry_.blocks = label_.data_blocks;

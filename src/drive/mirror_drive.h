@@ -11,13 +11,14 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "drive/join.h"
-#include "drive/leg.h"
+#include "drive/leg_reviver.h"
+#include "drive/legs.h"
 #include "drive/mirror.h"
 #include "drive/mirror_format.h"
+#include "drive/pace.h"
 #include "drive/ranges.h"
 #include "drive/region_set.h"
 #include "drive/service_drive.h"
-#include "drive/token_bucket.h"
 #include "env/env.h"
 #include "task/sync.h"
 
@@ -33,26 +34,26 @@ struct MirrorOptions {
 // What opening found, and the drive starts with.
 struct MirrorFound {
   MirrorLabel label;
-  std::vector<Leg> legs;                       // in the label's order
-  std::vector<std::unique_ptr<Drive>> spares;  // blank
-  std::vector<std::unique_ptr<Drive>> unused;  // that cannot be read, to be closed
-  RegionSet marked;                            // on the legs
-  bool is_new = false;                         // labels and bitmap are to be written
+  Legs legs;
+  RegionSet marked;     // on the legs
+  bool is_new = false;  // labels and bitmap are to be written
 };
 
 // The newest label of a drive. Errors as decode_label, or of reading; kNotFound: it is blank.
 task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token);
 
-class MirrorDrive final : public ServiceDrive {
+class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
  public:
-  MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, Buffer label, Buffer bitmap);
+  MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
+              Buffer label, Buffer bitmap);
 
   // Puts what was found onto the legs and begins to copy what is marked. Once, before any request.
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   MirrorStatus status() const;
   std::vector<Fact> facts() const override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
   using State = Leg::State;
@@ -84,17 +85,16 @@ class MirrorDrive final : public ServiceDrive {
   size_t pick(Span blocks, const std::array<bool, kMirrorLegsMax>& tried) const;
 
   // Legs, labels and the bitmap (mirror_state.cc).
-  size_t count(State state) const;
-  bool is_whole() const;
+  size_t count(State state) const { return legs_.count(state); }
+  bool is_whole() const { return legs_.are_whole(); }
   // Whether any but the primary is written.
   bool has_others() const { return count(State::kLost) + 1 < legs_.size(); }
   void choose_primary();
-  bool is_written(size_t leg) const {
-    return legs_[leg].drive != nullptr && legs_[leg].state != State::kLost;
-  }
+  bool is_written(size_t leg) const { return legs_.is_written(leg); }
   void drop(size_t leg);
   task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
   task::Task<Result<void>> save_label();
+  task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> mark(Span regions);
   task::Task<Result<void>> save_marks();
   task::Task<Result<void>> save_bitmap(bool durable);
@@ -109,11 +109,9 @@ class MirrorDrive final : public ServiceDrive {
   task::Task<bool> copy_piece(Span blocks, MutableBytes memory);
   task::Task<bool> copy_alone(Span blocks, MutableBytes memory);
   task::Task<void> finish_copying();
-  void wake_reviver();
-  task::Task<void> revive_legs();
-  task::Task<bool> revive(size_t leg);
-  task::Task<void> replace(size_t leg);
-  bool has_work_for_reviver() const;
+  task::Task<bool> revive(size_t leg) override;
+  task::Task<void> replace(size_t leg) override;
+  task::Task<Newcomer> meet(std::unique_ptr<Drive>& drive) override;
   void wake_sweeper();
   task::Task<void> sweep();
   task::Task<bool> unmark_idle(bool all);
@@ -126,10 +124,8 @@ class MirrorDrive final : public ServiceDrive {
   env::Env& env_;
   const MirrorOptions options_;
   MirrorLabel label_;  // as it is on the good legs, unless label_is_old_
-  std::vector<Leg> legs_;
-  std::vector<std::unique_ptr<Drive>> spares_;
-  std::vector<std::unique_ptr<Drive>> retired_;  // replaced by spares
-  Ranges ranges_;                                // changes and copies, one at a time per block
+  Legs legs_;
+  Ranges ranges_;  // changes and copies, one at a time per block
 
   RegionSet wanted_;                // to be in the bitmap
   RegionSet marked_;                // in the bitmap, durably
@@ -145,12 +141,12 @@ class MirrorDrive final : public ServiceDrive {
   Buffer bitmap_block_;
 
   task::CancelSource closing_;
-  TokenBucket copy_rate_;
+  LegReviver reviver_;
+  Pace pace_;
   size_t copied_region_ = SIZE_MAX;  // that the copier is at
   uint32_t unreadable_ = 0;          // attempts in a row to read what is to be copied
   bool copy_again_ = false;          // something happened to it meanwhile
   bool copier_runs_ = false;
-  bool reviver_runs_ = false;
   bool sweeper_runs_ = false;
 };
 

@@ -25,7 +25,7 @@ struct LabelBody {
   uint64_t own_id;
   uint32_t primary;
   uint32_t unused;
-  std::array<MirrorLabel::Leg, kMirrorLegsMax> legs;
+  std::array<LegMember, kMirrorLegsMax> legs;
 };
 static_assert(sizeof(LabelBody) == 72 + 16 * kMirrorLegsMax);
 static_assert(sizeof(Seal) + sizeof(LabelBody) <= 512);
@@ -55,16 +55,16 @@ bool makes_sense(const MirrorLabel& label) {
 
 }  // namespace
 
-const MirrorLabel::Leg* MirrorLabel::find(uint64_t id) const {
+const LegMember* MirrorLabel::find(uint64_t leg_id) const {
   for (size_t i = 0; i < leg_count; ++i) {
-    if (legs[i].id == id) return &legs[i];
+    if (legs[i].id == leg_id) return &legs[i];
   }
   return nullptr;
 }
 
 void encode_label(const MirrorLabel& label, MutableBytes block) {
   std::ranges::fill(block, std::byte{0});
-  const LabelBody body{.mirror_id = label.mirror_id,
+  const LabelBody body{.mirror_id = label.id,
                        .generation = label.generation,
                        .data_offset = label.data_offset,
                        .data_blocks = label.data_blocks,
@@ -92,7 +92,7 @@ Result<MirrorLabel> decode_label(Bytes block) {
                 static_cast<int32_t>(start.version));
   }
   const auto body = load<LabelBody>(block.subspan(sizeof start));
-  const MirrorLabel label{.mirror_id = body.mirror_id,
+  const MirrorLabel label{.id = body.mirror_id,
                           .generation = body.generation,
                           .data_offset = body.data_offset,
                           .data_blocks = body.data_blocks,
@@ -112,7 +112,7 @@ size_t mirror_regions_max(uint32_t block_size) { return (block_size - kBitsOffse
 
 void encode_bitmap(const RegionSet& regions, const MirrorLabel& label, MutableBytes block) {
   std::ranges::fill(block, std::byte{0});
-  const BitmapBody body{.mirror_id = label.mirror_id, .regions = regions.size(), .unused = {}};
+  const BitmapBody body{.mirror_id = label.id, .regions = regions.size(), .unused = {}};
   store(block.subspan(sizeof(Seal)), body);
   regions.store(block.subspan(kBitsOffset));
   seal(block, kBitmapMagic, kMirrorVersion);
@@ -122,7 +122,7 @@ Result<RegionSet> decode_bitmap(const MirrorLabel& label, Bytes block) {
   const auto start = load<Seal>(block);
   const auto body = load<BitmapBody>(block.subspan(sizeof start));
   if (start.magic != kBitmapMagic || start.version != kMirrorVersion || !is_whole(block) ||
-      body.mirror_id != label.mirror_id || body.regions != label.regions()) {
+      body.mirror_id != label.id || body.regions != label.regions()) {
     return fail(Errc::kCorrupt, "a mirror's bitmap");
   }
   RegionSet regions(label.regions());

@@ -13,9 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "drive/leg.h"
 #include "drive/region_set.h"
 
 namespace cairn::drive {
@@ -27,12 +29,7 @@ inline constexpr uint32_t kMirrorVersion = 1;
 // The same on all legs but for `own_id`. A leg is stale from the generation whose label said so
 // first: it lacks what was written since, where the bitmap has a bit.
 struct MirrorLabel {
-  struct Leg {
-    uint64_t id = 0;
-    uint64_t stale_from = 0;  // 0: it has all data
-    friend bool operator==(const Leg&, const Leg&) = default;
-  };
-  std::array<uint64_t, 2> mirror_id{};
+  std::array<uint64_t, 2> id{};  // of the mirror
   uint64_t generation = 0;
   uint64_t data_offset = 0;  // blocks
   uint64_t data_blocks = 0;
@@ -41,10 +38,13 @@ struct MirrorLabel {
   uint32_t leg_count = 0;
   uint64_t own_id = 0;
   uint32_t primary = 0;  // of the legs: where good ones may differ, it is right
-  std::array<Leg, kMirrorLegsMax> legs{};
+  std::array<LegMember, kMirrorLegsMax> legs{};
 
   // Null: it is no member.
-  const Leg* find(uint64_t id) const;
+  const LegMember* find(uint64_t leg_id) const;
+  std::span<const LegMember> membership() const { return std::span(legs).first(leg_count); }
+  const LegMember& own_member() const { return *find(own_id); }
+  uint64_t leg_blocks() const { return data_offset + data_blocks; }
   size_t regions() const { return (data_blocks + region_blocks - 1) / region_blocks; }
   friend bool operator==(const MirrorLabel&, const MirrorLabel&) = default;
 };

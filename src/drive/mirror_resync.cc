@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "drive/leg_search.h"
 #include "drive/mirror_drive.h"
 #include "drive/scratch.h"
 #include "task/deadline.h"
@@ -76,12 +77,8 @@ task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
   for (uint64_t at = region * label_.region_blocks; at < end; at += step) {
     const Span blocks{at, std::min(step, end - at)};
     const uint64_t bytes = blocks.count * geometry_.block_size;
-    const Time when = copy_rate_.when(bytes, env_.now());
-    if (when > env_.now()) {
-      const Result<void> slept = co_await task::sleep_until(env_, when, closing_.token());
-      if (!slept) co_return false;
-    }
-    copy_rate_.take(bytes, env_.now());
+    const Result<void> may = co_await pace_.take(bytes, closing_.token());
+    if (!may) co_return false;
     const bool copied = co_await copy_piece(blocks, memory.first(bytes));
     if (!copied) co_return false;
   }
@@ -160,53 +157,43 @@ task::Task<void> MirrorDrive::finish_copying() {
   (void)saved;  // it is tried again before the next change completes
 }
 
-bool MirrorDrive::has_work_for_reviver() const {
-  return std::ranges::any_of(legs_, [this](const Leg& leg) {
-    return leg.state == State::kLost && (leg.drive != nullptr || !spares_.empty());
-  });
-}
-
-void MirrorDrive::wake_reviver() {
-  if (reviver_runs_ || closing_.requested() || !has_work_for_reviver()) return;
-  reviver_runs_ = true;
-  gate().spawn(revive_legs());
-}
-
-task::Task<void> MirrorDrive::revive_legs() {
-  while (has_work_for_reviver()) {
-    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
-    if (!slept) break;
-    for (size_t leg = 0; leg < legs_.size() && !closing_.requested(); ++leg) {
-      if (legs_[leg].state != State::kLost) continue;
-      const bool is_back = co_await revive(leg);
-      if (!is_back && !spares_.empty() && !closing_.requested()) co_await replace(leg);
-    }
-  }
-  reviver_runs_ = false;
-}
-
 // A lost leg that answers, and is who it was, gets what is marked.
 task::Task<bool> MirrorDrive::revive(size_t leg) {
-  if (legs_[leg].drive == nullptr) co_return false;
   const Result<void> saved = co_await save_label();
   if (!saved) co_return false;
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<MirrorLabel> found =
       co_await read_mirror_label(env_, *legs_[leg].drive, deadline.token());
   Leg& lost = legs_[leg];
-  if (!found || lost.state != State::kLost || found->mirror_id != label_.mirror_id ||
-      found->own_id != lost.id) {
+  if (!found || lost.state != State::kLost || found->id != label_.id || found->own_id != lost.id) {
     co_return false;
   }
-  const bool went_on_alone =
-      found->find(lost.id)->stale_from == 0 && found->generation >= lost.stale_from;
-  if (went_on_alone) co_return false;
+  const LegVerdict verdict = judge_leg({.newest_generation = label_.generation,
+                                        .stale_from = lost.stale_from,
+                                        .own_generation = found->generation,
+                                        .own_stale_from = found->own_member().stale_from});
+  if (verdict != LegVerdict::kStale) co_return false;
   lost.state = State::kCopying;
   lacking_.add(marked_);
   copy_again_ = true;
   env_.trace().record("mirror.leg_back", leg, label_.generation);
+  co_await bring_up_to_date(leg);
+  if (legs_[leg].state == State::kLost) co_return false;
   wake_copier();
   co_return true;
+}
+
+// Those above know the units of the legs that were there, which must not get worse.
+task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
+  task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
+  const Result<MirrorLabel> found = co_await read_mirror_label(env_, *drive, deadline.token());
+  const Geometry& shape = drive->geometry();
+  if (shape.transfer_blocks < geometry_.transfer_blocks ||
+      shape.atomic_blocks % geometry_.atomic_blocks != 0 ||
+      (shape.volatile_cache && !geometry_.volatile_cache)) {
+    co_return Newcomer::kForeign;
+  }
+  co_return take_in(drive, found, label_, legs_);
 }
 
 // A spare takes the place of a lost leg. First every region is marked, durably: a crash after the
@@ -214,13 +201,8 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
 task::Task<void> MirrorDrive::replace(size_t leg) {
   wanted_.add_all();
   const Result<void> marked = co_await save_marks();
-  if (!marked || legs_[leg].state != State::kLost || spares_.empty()) co_return;
-  if (legs_[leg].drive != nullptr) retired_.push_back(std::move(legs_[leg].drive));
-  legs_[leg].drive = std::move(spares_.back());
-  spares_.pop_back();
-  legs_[leg].id = env_.rng().next() | 1;
-  legs_[leg].stale_from = Leg::kUnsaved;
-  legs_[leg].state = State::kCopying;
+  if (!marked || legs_[leg].state != State::kLost || legs_.spares.empty()) co_return;
+  legs_.use_spare(leg, env_.rng().next() | 1);
   label_is_old_ = true;
   lacking_.add_all();
   copy_again_ = true;

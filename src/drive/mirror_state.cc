@@ -8,16 +8,11 @@
 
 namespace cairn::drive {
 
-size_t MirrorDrive::count(State state) const {
-  return static_cast<size_t>(std::ranges::count(legs_, state, &Leg::state));
-}
-bool MirrorDrive::is_whole() const { return count(State::kGood) == legs_.size(); }
-
 MirrorStatus MirrorDrive::status() const {
   return {.good = count(State::kGood),
           .copying = count(State::kCopying),
           .lost = count(State::kLost),
-          .spares = spares_.size(),
+          .spares = legs_.spares.size(),
           .regions = marked_.size(),
           .regions_marked = marked_.count(),
           .regions_to_copy = std::max(unequal_.count(), lacking_.count()),
@@ -30,9 +25,18 @@ std::vector<Fact> MirrorDrive::facts() const {
           {"legs_copying", now.copying},
           {"legs_lost", now.lost},
           {"spares", now.spares},
+          {"drives_refused", legs_.refused},
           {"regions", now.regions},
           {"regions_marked", now.regions_marked},
           {"regions_to_copy", now.regions_to_copy}};
+}
+
+task::Task<std::expected<std::string, std::string>> MirrorDrive::tell(
+    std::vector<std::string> words) {
+  if (words.size() != 1 || words[0] != "retry") {
+    co_return std::unexpected("mirror takes one command: retry");
+  }
+  co_return reviver_.try_now();
 }
 
 task::Task<Result<void>> MirrorDrive::begin() {
@@ -46,8 +50,11 @@ task::Task<Result<void>> MirrorDrive::begin() {
   }
   if (done) done = co_await save_label();
   if (!done) co_return done;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
+  }
   wake_copier();
-  wake_reviver();
+  reviver_.wake();
   wake_sweeper();
   co_return done;
 }
@@ -72,7 +79,7 @@ void MirrorDrive::drop(size_t leg) {
   lost.state = State::kLost;
   choose_primary();
   env_.trace().record("mirror.leg_lost", leg, label_.generation);
-  wake_reviver();
+  reviver_.wake();
 }
 
 // Done when the newest facts about legs are durable on every good one.
@@ -110,6 +117,18 @@ task::Task<Result<void>> MirrorDrive::save_label() {
   }
   label_turn_.release();
   co_return saved;
+}
+
+// Of a leg that is to be copied to: it gets the label that the others have, and each from here on.
+// So it lacks at most one, that which calls it good, when a crash comes between two legs. With more
+// it would have to be copied as a whole. One that does not take it is lost.
+task::Task<void> MirrorDrive::bring_up_to_date(size_t leg) {
+  Result<void> turn = co_await label_turn_.acquire();
+  CHECK(turn.has_value());
+  const MirrorLabel label = label_;
+  const Result<void> written = co_await write_label(leg, label);
+  if (!written) drop(leg);
+  label_turn_.release();
 }
 
 task::Task<Result<void>> MirrorDrive::write_label(size_t leg, const MirrorLabel& label) {
@@ -181,11 +200,7 @@ task::Task<void> MirrorDrive::close() {
   const bool unmarked = co_await unmark_idle(true);
   (void)unmarked;  // if not, it is copied then
   co_await gate().close();
-  for (Leg& leg : legs_) {
-    if (leg.drive != nullptr) co_await leg.drive->close();
-  }
-  for (std::unique_ptr<Drive>& drive : spares_) co_await drive->close();
-  for (std::unique_ptr<Drive>& drive : retired_) co_await drive->close();
+  co_await legs_.close();
 }
 
 }  // namespace cairn::drive

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "drive/mirror_format.h"
-#include "drive/service_testing.h"
+#include "drive/redundant_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
 
@@ -13,7 +13,7 @@ namespace cairn::drive {
 namespace {
 
 MirrorLabel some_label() {
-  MirrorLabel label{.mirror_id = {1, 2},
+  MirrorLabel label{.id = {1, 2},
                     .generation = 3,
                     .data_offset = 16,
                     .data_blocks = 1000,
@@ -78,54 +78,13 @@ TEST(MirrorFormat, NumbersThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(refused([](MirrorLabel& l) { l.generation = 0; }));
 }
 
-// Opens a stack, waits until its mirror is equal, writes a block of `value` at 0 if not 0, and
-// closes it. Why it did not open, else empty.
-task::Task<void> use(env::Env& env, std::string text, uint8_t value, std::string& why) {
-  SourceLeaves leaves;
-  Opened drive = co_await open_stack(env, text, leaves);
-  why = drive ? "" : drive.error().text;
-  if (!drive) co_return;
-  const auto is_busy = [&drive] {
-    const MirrorStatus status = *mirror_status(**drive);
-    return status.regions_to_copy > 0 || status.copying > 0 ||
-           (status.lost > 0 && status.spares > 0);
-  };
-  while (is_busy()) {
-    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
-    EXPECT_TRUE(slept);
-  }
-  if (value != 0) {
-    const std::vector<std::byte> block = blocks_of(value, 1);
-    const Result<void> written = co_await (*drive)->write(Lba(0), block);
-    EXPECT_TRUE(written);
-  }
-  co_await (*drive)->close();
-}
-
-// Machines are the legs' home: `use` on the same cluster again finds the same disks.
-class Mirror : public testing::Test {
+class Mirror : public RedundantTest {
  protected:
-  std::string use_stack(std::string text, uint8_t value = 0) {
-    std::string why;
-    run_in_sim(cluster_, [&](env::Env& env) { return use(env, text, value, why); });
-    return why;
-  }
-  sim::Medium& disk(const std::string& path) { return cluster_.node("host").disk(path); }
   int first_byte(const std::string& path) {
     std::vector<std::byte> block(4096);
     disk(path).peek(64_KiB, block);
     return std::to_integer<int>(block[0]);
   }
-  std::vector<std::byte> contents(const std::string& path) {
-    std::vector<std::byte> all(disk(path).size());
-    disk(path).peek(0, all);
-    return all;
-  }
-  static bool says(const std::string& why, const char* part) {
-    return why.find(part) != std::string::npos;
-  }
-
-  sim::Cluster cluster_;
 };
 
 TEST_F(Mirror, KnowsItsLegsInAnyOrder) {
@@ -161,7 +120,7 @@ TEST_F(Mirror, LegsThatWentOnAloneAreSplitBrain) {
 TEST_F(Mirror, DrivesThatHoldSomethingElseAreRefusedUntouched) {
   EXPECT_EQ(use_stack("mirror(file:a,size=1M, file:b,size=1M)", 7), "");
   EXPECT_EQ(use_stack("mirror(file:c,size=1M, file:d,size=1M)", 7), "");
-  EXPECT_TRUE(says(use_stack("mirror(file:a, file:d)"), "different mirrors"));
+  EXPECT_TRUE(says(use_stack("mirror(file:a, file:d)"), "different stacks"));
   disk("e").create(1_MiB);
   disk("e").poke(4096, blocks_of(1, 1));
   EXPECT_TRUE(says(use_stack("mirror(file:a, file:e)"), "something else"));

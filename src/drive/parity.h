@@ -29,7 +29,8 @@
 //
 // A leg that fails a write is dropped: the others' labels say so, durably, before the write
 // completes. It is tried again every retry_ms and gets what it missed; a spare takes its place if
-// it does not come back. Legs beyond `parity` are never dropped: their errors go up, writes that
+// it does not come back. A drive that was not there at first is tried too, ever more rarely, or by
+// the command `retry`. Legs beyond `parity` are never dropped: their errors go up, writes that
 // had begun are tried again until they succeed, and others fail at once until then. A read that
 // fails on one leg is computed from others and written back. Copy 1 of a block is the stored one,
 // copy 2 is computed from other legs. `scrub` as a command compares all data with parity and mends

@@ -16,7 +16,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "drive/join.h"
-#include "drive/leg.h"
+#include "drive/leg_reviver.h"
+#include "drive/legs.h"
+#include "drive/pace.h"
 #include "drive/parity.h"
 #include "drive/parity_code.h"
 #include "drive/parity_format.h"
@@ -25,7 +27,6 @@
 #include "drive/region_set.h"
 #include "drive/scratch.h"
 #include "drive/service_drive.h"
-#include "drive/token_bucket.h"
 #include "env/env.h"
 #include "task/sync.h"
 
@@ -43,9 +44,7 @@ struct ParityOptions {
 // What opening found, and the drive starts with.
 struct ParityFound {
   ParityLabel label;
-  std::vector<Leg> legs;                       // in the label's order
-  std::vector<std::unique_ptr<Drive>> spares;  // blank
-  std::vector<std::unique_ptr<Drive>> unused;  // that cannot be read, to be closed
+  Legs legs;
   ParityState state;
   bool is_new = false;  // all is to be written
 };
@@ -54,11 +53,11 @@ struct ParityFound {
 task::Task<Result<ParityLabel>> read_parity_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token);
 
-class ParityDrive final : public ServiceDrive {
+class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
  public:
   // `slice` is the most rows of one update.
-  ParityDrive(env::Env& env, ParityOptions options, ParityFound found, uint64_t slice,
-              Buffer state_block);
+  ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
+              uint64_t slice, Buffer state_block);
 
   // Puts what was found onto the legs and carries out what their logs demand. Once, before any
   // request.
@@ -175,11 +174,9 @@ class ParityDrive final : public ServiceDrive {
   task::Task<Result<void>> replay_entry(const Logged& logged);
 
   // Legs and labels (parity_legs.cc).
-  size_t count(State state) const;
-  bool is_whole() const { return count(State::kGood) == legs_.size(); }
-  bool is_written(size_t leg) const {
-    return legs_[leg].drive != nullptr && legs_[leg].state != State::kLost;
-  }
+  size_t count(State state) const { return legs_.count(state); }
+  bool is_whole() const { return legs_.are_whole(); }
+  bool is_written(size_t leg) const { return legs_.is_written(leg); }
   LegSet legs_in(State state) const;
   // The symbols of a row that lie on these legs.
   SymbolSet symbols_on(uint64_t row, LegSet legs) const;
@@ -194,6 +191,7 @@ class ParityDrive final : public ServiceDrive {
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
   task::Task<Result<void>> save_label();
   task::Task<Result<void>> write_label_on(size_t leg);
+  task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> make_new();
   task::Task<Result<void>> begin_alone();
   void note_missed(RowSpan rows);
@@ -205,13 +203,9 @@ class ParityDrive final : public ServiceDrive {
   task::Task<bool> copy_rows(RowSpan rows);
   task::Task<Result<void>> finish_copying();
   task::Task<Result<void>> make_good();
-  void wake_reviver();
-  bool has_work_for_reviver() const;
-  task::Task<void> revive_legs();
-  task::Task<bool> revive(size_t leg);
-  task::Task<void> replace(size_t leg);
-  // Waits until so much may be copied.
-  task::Task<Result<void>> keep_to_rate(uint64_t bytes);
+  task::Task<bool> revive(size_t leg) override;
+  task::Task<void> replace(size_t leg) override;
+  task::Task<Newcomer> meet(std::unique_ptr<Drive>& drive) override;
 
   // Scrubbing (parity_scrub.cc).
   struct Scrubbed {
@@ -245,9 +239,7 @@ class ParityDrive final : public ServiceDrive {
   ParityCode code_;
   const uint64_t slice_;
   const uint64_t region_rows_;
-  std::vector<Leg> legs_;
-  std::vector<std::unique_ptr<Drive>> spares_;
-  std::vector<std::unique_ptr<Drive>> retired_;  // replaced by spares
+  Legs legs_;
   const bool is_new_;
   Ranges ranges_;  // of rows: a change has its rows alone
 
@@ -271,11 +263,11 @@ class ParityDrive final : public ServiceDrive {
   Buffer state_block_;
 
   task::CancelSource closing_;
-  TokenBucket copy_rate_;
+  LegReviver reviver_;
+  Pace pace_;
   size_t copied_region_ = 0;
   bool copy_again_ = false;  // regions were added meanwhile
   bool copier_runs_ = false;
-  bool reviver_runs_ = false;
   bool scrub_runs_ = false;
   uint64_t scrub_row_ = 0;
   uint64_t computed_ = 0;

@@ -24,7 +24,7 @@ struct LabelBody {
   uint8_t parity;
   uint8_t own;
   std::array<uint8_t, 5> unused;
-  std::array<ParityLabel::Member, kSymbolsMax> members;
+  std::array<LegMember, kSymbolsMax> members;
 };
 static_assert(sizeof(LabelBody) == 24 + 16 * kSymbolsMax);
 static_assert(sizeof(LabelBody) <= kLabelBodyMax);

@@ -14,10 +14,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "drive/label.h"
+#include "drive/leg.h"
 #include "drive/parity_code.h"
 #include "drive/region_set.h"
 
@@ -28,11 +30,6 @@ inline constexpr uint64_t kParityStateBlock = 2;
 
 // The same on all legs but for `own`.
 struct ParityLabel {
-  struct Member {
-    uint64_t id = 0;
-    uint64_t stale_from = 0;  // the generation since which it lacks something; 0: it has all
-    friend bool operator==(const Member&, const Member&) = default;
-  };
   std::array<uint64_t, 2> id{};
   uint64_t generation = 0;
   uint32_t block_size = 0;
@@ -42,13 +39,15 @@ struct ParityLabel {
   uint8_t legs = 0;
   uint8_t parity = 0;
   uint8_t own = 0;  // which of the members this leg is
-  std::array<Member, kSymbolsMax> members{};
+  std::array<LegMember, kSymbolsMax> members{};
 
   uint64_t log_offset() const;
   uint64_t data_offset() const;
   uint64_t region_rows() const;
   size_t regions() const { return (rows + region_rows() - 1) / region_rows(); }
-  uint64_t own_id() const { return members[own].id; }
+  std::span<const LegMember> membership() const { return std::span(members).first(legs); }
+  const LegMember& own_member() const { return members[own]; }
+  uint64_t leg_blocks() const { return data_offset() + rows; }
   friend bool operator==(const ParityLabel&, const ParityLabel&) = default;
 };
 

@@ -20,8 +20,8 @@ ParityLayout layout_of(const ParityLabel& label) {
 
 }  // namespace
 
-ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found, uint64_t slice,
-                         Buffer state_block)
+ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
+                         uint64_t slice, Buffer state_block)
     : ServiceDrive({}),
       env_(env),
       options_(options),
@@ -31,8 +31,6 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       slice_(slice),
       region_rows_(found.label.region_rows()),
       legs_(std::move(found.legs)),
-      spares_(std::move(found.spares)),
-      retired_(std::move(found.unused)),
       is_new_(found.is_new),
       epoch_(found.state.epoch),
       log_head_(found.label.log_blocks),
@@ -41,11 +39,9 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       lacking_(found.label.regions()),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
-      copy_rate_(options.rate, std::max<uint64_t>(options.rate / 10, 1), env.now()) {
-  const bool has_news = is_new_ || std::ranges::any_of(legs_, [](const Leg& leg) {
-                          return leg.stale_from == Leg::kUnsaved;
-                        });
-  if (has_news) ++label_changes_;
+      reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
+      pace_(env, options.rate) {
+  if (is_new_ || legs_.have_news()) ++label_changes_;
   geometry_.block_size = label_.block_size;
   geometry_.transfer_blocks = UINT32_MAX;
   uint64_t discard = layout_.chunk;
@@ -56,7 +52,7 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
   for (const Leg& leg : legs_) {
     if (leg.drive != nullptr) take_in(leg.drive->geometry());
   }
-  for (const std::unique_ptr<Drive>& spare : spares_) take_in(spare->geometry());
+  for (const std::unique_ptr<Drive>& spare : legs_.spares) take_in(spare->geometry());
   geometry_.blocks = label_.rows * layout_.data;
   geometry_.optimal_blocks =
       static_cast<uint32_t>(std::min<uint64_t>(layout_.stripe_blocks(), geometry_.transfer_blocks));
@@ -65,10 +61,6 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
   geometry_.atomic_blocks = static_cast<uint32_t>(std::gcd(layout_.chunk, std::bit_floor(slice_)));
   geometry_.volatile_cache = false;
   geometry_.copies = 2;
-}
-
-size_t ParityDrive::count(State state) const {
-  return static_cast<size_t>(std::ranges::count(legs_, state, &Leg::state));
 }
 
 ParityDrive::LegSet ParityDrive::legs_in(State state) const {
@@ -91,7 +83,7 @@ ParityStatus ParityDrive::status() const {
   return {.good = count(State::kGood),
           .copying = count(State::kCopying),
           .lost = count(State::kLost),
-          .spares = spares_.size(),
+          .spares = legs_.spares.size(),
           .regions = missed_.size(),
           .regions_missed = missed_.count(),
           .regions_to_copy = lacking_.count(),
@@ -107,6 +99,7 @@ std::vector<Fact> ParityDrive::facts() const {
           {"legs_copying", now.copying},
           {"legs_lost", now.lost},
           {"spares", now.spares},
+          {"drives_refused", legs_.refused},
           {"regions", now.regions},
           {"regions_missed", now.regions_missed},
           {"regions_to_copy", now.regions_to_copy},
@@ -150,7 +143,7 @@ task::Task<Result<void>> ParityDrive::begin() {
   if (!done) co_return done;
   if (count(State::kCopying) > 0) lacking_ = missed_;
   wake_copier();
-  wake_reviver();
+  reviver_.wake();
   co_return done;
 }
 
@@ -162,6 +155,9 @@ task::Task<Result<void>> ParityDrive::begin_alone() {
   } else {
     // Who is lost is settled before the log is judged by those who are there.
     done = co_await save_label();
+    for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
+      if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
+    }
     if (done) done = co_await replay();
     if (is_whole()) missed_ = RegionSet(missed_.size());
     if (done) done = co_await checkpoint_alone();
@@ -191,7 +187,7 @@ bool ParityDrive::drop(size_t leg) {
   }
   lost.state = State::kLost;
   env_.trace().record("parity.leg_lost", leg, label_.generation);
-  wake_reviver();
+  reviver_.wake();
   return true;
 }
 
@@ -271,6 +267,17 @@ task::Task<Result<void>> ParityDrive::save_label() {
   co_return saved;
 }
 
+// Of a leg that is to be copied to: it gets the label that the others have, and each from here on.
+// So it lacks at most one, that which calls it good, when a crash comes between two legs. With more
+// it would have to be copied as a whole. One that does not take it is lost.
+task::Task<void> ParityDrive::bring_up_to_date(size_t leg) {
+  const Result<void> turn = co_await label_turn_.acquire();
+  CHECK(turn.has_value());
+  const Result<void> written = co_await write_label_on(leg);
+  if (!written) drop(leg);
+  label_turn_.release();
+}
+
 task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {
   ParityLabel own = label_;
   own.own = static_cast<uint8_t>(leg);
@@ -290,11 +297,7 @@ task::Task<void> ParityDrive::close() {
   }
   units_.release(kUnits);
   co_await gate().close();
-  for (Leg& leg : legs_) {
-    if (leg.drive != nullptr) co_await leg.drive->close();
-  }
-  for (std::unique_ptr<Drive>& drive : spares_) co_await drive->close();
-  for (std::unique_ptr<Drive>& drive : retired_) co_await drive->close();
+  co_await legs_.close();
 }
 
 }  // namespace cairn::drive

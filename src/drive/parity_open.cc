@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "drive/joint.h"
+#include "drive/leg_search.h"
 #include "drive/parity.h"
 #include "drive/parity_drive.h"
 
@@ -12,28 +13,20 @@ namespace cairn::drive {
 
 namespace {
 
-using State = Leg::State;
-
 constexpr uint64_t kSliceBytes = 64_KiB;  // of a leg, in one update
 constexpr uint64_t kLogBytesMax = 4_MiB;  // of a leg
 constexpr uint64_t kLogShare = 32;        // of a leg's size, if that is less
 constexpr uint64_t kLogSlicesMin = 4;     // that fit into a log at once
 
-// A drive as it was handed in, and what its label says.
-struct Candidate {
-  std::unique_ptr<Drive>* drive = nullptr;
-  Result<ParityLabel> label = fail(Errc::kNotFound, "");
-  bool is_there = false;  // and can be read
-  const Geometry& shape() const { return (*drive)->geometry(); }
-};
+using ParityCandidates = Candidates<ParityLabel>;
 
 uint64_t slice_of(uint32_t block_size) { return std::max<uint64_t>(kSliceBytes / block_size, 1); }
 
-ParityLabel make_label(env::Env& env, const std::vector<Candidate>& candidates,
+ParityLabel make_label(env::Env& env, const ParityCandidates& candidates,
                        const ParityOptions& options) {
   const uint32_t block_size = candidates[0].shape().block_size;
   uint64_t smallest = UINT64_MAX;
-  for (const Candidate& one : candidates) smallest = std::min(smallest, one.shape().blocks);
+  for (const auto& one : candidates) smallest = std::min(smallest, one.shape().blocks);
   const uint64_t slice = slice_of(block_size);
   ParityLabel label{.block_size = block_size,
                     .chunk_blocks = static_cast<uint32_t>(options.chunk_bytes / block_size),
@@ -49,9 +42,9 @@ ParityLabel make_label(env::Env& env, const std::vector<Candidate>& candidates,
 }
 
 // All are blank, or were when a crash stopped this very step.
-Result<ParityFound> make_new(env::Env& env, std::vector<Candidate>& candidates,
+Result<ParityFound> make_new(env::Env& env, ParityCandidates& candidates,
                              const ParityOptions& options) {
-  for (const Candidate& one : candidates) {
+  for (const auto& one : candidates) {
     if (!one.is_there) return fail(Errc::kUnreachable, "new parity needs all its drives");
   }
   if (candidates.size() < options.spares + options.parity + 1) {
@@ -69,22 +62,14 @@ Result<ParityFound> make_new(env::Env& env, std::vector<Candidate>& candidates,
     return fail(Errc::kInvalid, "a drive is too small for a leg of parity; the least, in KiB, is",
                 static_cast<int32_t>(std::min<uint64_t>(least / 1_KiB, INT32_MAX)));
   }
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (i >= found.label.legs) {
-      found.spares.push_back(std::move(*candidates[i].drive));
-      continue;
-    }
-    found.legs.push_back({.drive = std::move(*candidates[i].drive),
-                          .state = State::kGood,
-                          .id = env.rng().next() | 1});
-  }
+  found.legs = new_legs(env, candidates, found.label.legs);
   found.state = {.epoch = 1, .missed = RegionSet(found.label.regions())};
   return found;
 }
 
-Result<void> check_fits(const std::vector<Candidate>& candidates, const ParityLabel& newest,
-                        const ParityOptions& options) {
-  if (candidates.size() != newest.legs + options.spares) {
+// Whether the options are those that it was made with.
+Result<void> check_options(size_t drives, const ParityLabel& newest, const ParityOptions& options) {
+  if (drives != newest.legs + options.spares) {
     return fail(Errc::kInvalid,
                 "as many drives as parity was made with, and spares=N for those beyond; its legs",
                 newest.legs);
@@ -97,106 +82,28 @@ Result<void> check_fits(const std::vector<Candidate>& candidates, const ParityLa
     return fail(Errc::kInvalid, "the drives were made with another chunk; theirs is, in bytes",
                 static_cast<int32_t>(newest.chunk_blocks * newest.block_size));
   }
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const Candidate& one = candidates[i];
-    const auto number = static_cast<int32_t>(i + 1);
-    if (!one.is_there) continue;
-    if (one.shape().block_size != newest.block_size ||
-        one.shape().blocks < newest.data_offset() + newest.rows) {
-      return fail(Errc::kInvalid, "a drive is smaller than its legs, or has other blocks; drive",
-                  number);
-    }
-    if (!one.label) continue;
-    if (one.label->id != newest.id) {
-      return fail(Errc::kInvalid, "the drives belong to different stacks; one that differs",
-                  number);
-    }
-    for (size_t k = 0; k < i; ++k) {
-      if (candidates[k].label && candidates[k].label->own_id() == one.label->own_id()) {
-        return fail(Errc::kInvalid, "two drives are copies of the same leg; the second one",
-                    number);
-      }
-    }
-  }
   return {};
 }
 
-// What becomes of a leg, by the newest label and by its own if it is there.
-Result<Leg> judge_member(const ParityLabel& newest, size_t index, const Candidate* one,
-                         const ParityOptions& options, ParityState& state) {
-  const ParityLabel::Member& member = newest.members[index];
-  Leg leg{.id = member.id, .stale_from = member.stale_from};
-  if (one == nullptr) {
-    if (leg.stale_from == 0 && !options.degraded) {
-      return fail(Errc::kUnreachable,
-                  "a leg is missing that may have newer data: bring it back, or say degraded=yes "
-                  "to go on without it; leg",
-                  static_cast<int32_t>(index + 1));
-    }
-    if (leg.stale_from == 0) leg.stale_from = Leg::kUnsaved;
-    return leg;
-  }
-  const ParityLabel& own = *one->label;
-  switch (judge_leg({.newest_generation = newest.generation,
-                     .stale_from = leg.stale_from,
-                     .own_generation = own.generation,
-                     .own_stale_from = own.members[own.own].stale_from})) {
-    case LegVerdict::kGood:
-      leg.state = State::kGood;
-      break;
-    case LegVerdict::kStale:
-      leg.state = State::kCopying;
-      break;
-    case LegVerdict::kMissedLabels:
-      leg.state = State::kCopying;
-      leg.stale_from = Leg::kUnsaved;
-      state.missed.add_all();
-      break;
-    case LegVerdict::kSplitBrain:
-      return fail(Errc::kInvalid,
-                  "split brain: legs were written without each other. Choose those to go on with, "
-                  "and discard the first 64K of the others to copy to them; such a leg is",
-                  static_cast<int32_t>(index + 1));
-  }
-  return leg;
-}
-
-Result<ParityFound> assemble(std::vector<Candidate>& candidates, const ParityLabel& newest,
+Result<ParityFound> assemble(ParityCandidates& candidates, const ParityLabel& newest,
                              const ParityOptions& options) {
-  if (Result<void> fits = check_fits(candidates, newest, options); !fits) return fail(fits.error());
+  if (Result<void> fits = check_options(candidates.size(), newest, options); !fits) {
+    return fail(fits.error());
+  }
   ParityFound found{.label = newest};
   found.state.missed = RegionSet(newest.regions());
-  std::vector<Candidate*> chosen;  // by leg; null: not there
-  for (size_t i = 0; i < newest.legs; ++i) {
-    const auto is_it = [&](const Candidate& one) {
-      return one.label && one.label->own_id() == newest.members[i].id;
-    };
-    const auto at = std::ranges::find_if(candidates, is_it);
-    chosen.push_back(at == candidates.end() ? nullptr : &*at);
-    Result<Leg> leg = judge_member(newest, i, chosen.back(), options, found.state);
-    if (!leg) return fail(leg.error());
-    found.legs.push_back(std::move(*leg));
-  }
-  const auto good = std::ranges::count(found.legs, State::kGood, &Leg::state);
-  if (good < newest.legs - newest.parity) {
-    return fail(Errc::kUnreachable,
-                "too few legs that are there have all data: bring back the others; it takes",
-                newest.legs - newest.parity);
-  }
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i] != nullptr) found.legs[i].drive = std::move(*chosen[i]->drive);
-  }
-  for (Candidate& one : candidates) {
-    if (*one.drive == nullptr) continue;
-    (one.is_there ? found.spares : found.unused).push_back(std::move(*one.drive));
-  }
+  const LegTerms terms{.degraded = options.degraded,
+                       .good_min = static_cast<size_t>(newest.legs - newest.parity)};
+  Result<Legs> legs = match_legs(candidates, newest, terms, found.state.missed);
+  if (!legs) return fail(legs.error());
+  found.legs = std::move(*legs);
   return found;
 }
 
 // Any good leg's epoch will do: entries of one exist only once it is durable on all good legs.
 task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& memory) {
   for (const Leg& leg : found.legs) {
-    if (leg.state != State::kGood) continue;
+    if (leg.state != Leg::State::kGood) continue;
     const Result<void> read =
         co_await leg.drive->read(Lba(kParityStateBlock), memory.bytes(), env.stop_token());
     if (env.stop_token().requested()) co_return fail(env.stop_token().error());
@@ -212,60 +119,25 @@ task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& 
   co_return Result<void>();
 }
 
-// Hands the drives back to whoever gave them.
-void give_back(std::vector<std::unique_ptr<Drive>>& below, ParityFound& found) {
-  below.clear();
-  for (Leg& leg : found.legs) below.push_back(std::move(leg.drive));
-  for (auto& drive : found.spares) below.push_back(std::move(drive));
-  for (auto& drive : found.unused) below.push_back(std::move(drive));
-}
-
 task::Task<Result<ParityFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
                                      const ParityOptions& options) {
-  std::vector<Candidate> candidates;
-  const ParityLabel* newest = nullptr;
-  for (std::unique_ptr<Drive>& drive : below) {
-    Candidate one{.drive = &drive};
-    if (drive != nullptr) {
-      one.label = co_await read_parity_label(env, *drive, env.stop_token());
-      const Errc code = one.label ? Errc::kNotFound : one.label.error().code();
-      const bool is_foreign =
-          code == Errc::kInvalid || code == Errc::kCorrupt || code == Errc::kUnsupported;
-      if (is_foreign) co_return fail(one.label.error());
-      one.is_there = code == Errc::kNotFound;
-    }
-    candidates.push_back(std::move(one));
-  }
-  if (std::ranges::none_of(candidates, &Candidate::is_there)) {
-    co_return fail(Errc::kUnreachable, "none of its drives can be read");
-  }
-  for (const Candidate& one : candidates) {
-    if (one.label && (newest == nullptr || one.label->generation > newest->generation)) {
-      newest = &*one.label;
-    }
-  }
-  if (newest == nullptr || newest->generation == 1) co_return make_new(env, candidates, options);
-  const ParityLabel label = *newest;
-  co_return assemble(candidates, label, options);
+  Result<ParityCandidates> candidates =
+      co_await read_labels<ParityLabel>(env, below, read_parity_label);
+  if (!candidates) co_return fail(candidates.error());
+  const ParityLabel* newest = newest_label(*candidates);
+  if (newest == nullptr) co_return make_new(env, *candidates, options);
+  co_return assemble(*candidates, *newest, options);
 }
 
 // That of all drives, if they can be legs.
 Result<uint32_t> block_size_of(const std::vector<std::unique_ptr<Drive>>& below) {
-  uint32_t common = 0;
+  const Result<uint32_t> common = common_block_size(below);
+  if (!common) return common;
   for (const std::unique_ptr<Drive>& drive : below) {
-    if (drive == nullptr) continue;
-    const Geometry& own = drive->geometry();
-    if (common != 0 && own.block_size != common) {
-      return fail(Errc::kInvalid, "its drives have different block sizes; one has",
-                  static_cast<int32_t>(own.block_size));
-    }
-    common = own.block_size;
-    if (own.transfer_blocks < slice_of(common)) {
-      return fail(Errc::kInvalid, "a drive takes less than 64K at a time; its blocks at a time are",
-                  static_cast<int32_t>(own.transfer_blocks));
-    }
+    if (drive == nullptr || drive->geometry().transfer_blocks >= slice_of(*common)) continue;
+    return fail(Errc::kInvalid, "a drive takes less than 64K at a time; its blocks at a time are",
+                static_cast<int32_t>(drive->geometry().transfer_blocks));
   }
-  if (common == 0) return fail(Errc::kUnreachable, "none of its drives is there");
   return common;
 }
 
@@ -286,11 +158,11 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
   if (!found->is_new) {
     const Result<void> read = co_await read_states(parts.env, *found, *state);
     if (!read) {
-      give_back(parts.below, *found);
+      found->legs.give_back(parts.below);
       co_return fail(read.error());
     }
   }
-  auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found),
+  auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found), parts.late,
                                              slice_of(*block_size), std::move(*state));
   const Result<void> begun = co_await drive->begin();
   if (begun) co_return std::move(drive);

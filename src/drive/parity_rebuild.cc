@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "drive/leg_search.h"
 #include "drive/parity_drive.h"
 #include "task/deadline.h"
 
@@ -45,21 +46,12 @@ task::Task<void> ParityDrive::copy_all() {
   copier_runs_ = false;
 }
 
-task::Task<Result<void>> ParityDrive::keep_to_rate(uint64_t bytes) {
-  const Time when = copy_rate_.when(bytes, env_.now());
-  if (when > env_.now()) {
-    const Result<void> slept = co_await task::sleep_until(env_, when, closing_.token());
-    if (!slept) co_return slept;
-  }
-  copy_rate_.take(bytes, env_.now());
-  co_return Result<void>();
-}
-
 task::Task<bool> ParityDrive::copy_region(size_t region) {
   const uint64_t end = std::min(label_.rows, (region + 1) * region_rows_);
   for (uint64_t row = region * region_rows_; row < end;) {
     const RowSpan rows = slice_at(row, end);
-    const Result<void> may = co_await keep_to_rate(rows.count * geometry_.block_size);
+    const Result<void> may =
+        co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
     if (!may) co_return false;
     const bool copied = co_await copy_rows(rows);
     if (!copied) co_return false;
@@ -127,34 +119,8 @@ task::Task<Result<void>> ParityDrive::make_good() {
   co_return co_await save_state(epoch_);
 }
 
-bool ParityDrive::has_work_for_reviver() const {
-  return std::ranges::any_of(legs_, [this](const Leg& leg) {
-    return leg.state == State::kLost && (leg.drive != nullptr || !spares_.empty());
-  });
-}
-
-void ParityDrive::wake_reviver() {
-  if (reviver_runs_ || closing_.requested() || !has_work_for_reviver()) return;
-  reviver_runs_ = true;
-  gate().spawn(revive_legs());
-}
-
-task::Task<void> ParityDrive::revive_legs() {
-  while (has_work_for_reviver()) {
-    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
-    if (!slept) break;
-    for (size_t leg = 0; leg < legs_.size() && !closing_.requested(); ++leg) {
-      if (legs_[leg].state != State::kLost) continue;
-      const bool is_back = co_await revive(leg);
-      if (!is_back && !spares_.empty() && !closing_.requested()) co_await replace(leg);
-    }
-  }
-  reviver_runs_ = false;
-}
-
 // A lost leg that answers, and is who it was, gets what it missed.
 task::Task<bool> ParityDrive::revive(size_t index) {
-  if (legs_[index].drive == nullptr) co_return false;
   const Result<void> saved = co_await save_label();
   if (!saved) co_return false;
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
@@ -166,20 +132,32 @@ task::Task<bool> ParityDrive::revive(size_t index) {
   const task::Units all(units_, kUnits);
   Leg& leg = legs_[index];
   if (leg.state != State::kLost || stuck_ > 0 || is_broken_ || labels_saved_ != label_changes_ ||
-      found->id != label_.id || found->own_id() != leg.id) {
+      found->id != label_.id || found->own_member().id != leg.id) {
     co_return false;
   }
   const LegVerdict verdict = judge_leg({.newest_generation = label_.generation,
                                         .stale_from = leg.stale_from,
                                         .own_generation = found->generation,
-                                        .own_stale_from = found->members[found->own].stale_from});
+                                        .own_stale_from = found->own_member().stale_from});
   if (verdict != LegVerdict::kStale) co_return false;
   leg.state = State::kCopying;
   lacking_.add(missed_);
   copy_again_ = true;
   env_.trace().record("parity.leg_back", index, label_.generation);
+  co_await bring_up_to_date(index);
+  if (legs_[index].state == State::kLost) co_return false;
   wake_copier();
   co_return true;
+}
+
+// Those above know what the legs that were there take at a time, which must not get less.
+task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
+  task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
+  const Result<ParityLabel> found = co_await read_parity_label(env_, *drive, deadline.token());
+  if (drive->geometry().transfer_blocks < geometry_.transfer_blocks) {
+    co_return Newcomer::kForeign;
+  }
+  co_return take_in(drive, found, label_, legs_);
 }
 
 // A spare takes the place of a lost leg. First every region is missed, durably: a crash after the
@@ -191,14 +169,8 @@ task::Task<void> ParityDrive::replace(size_t index) {
   if (is_broken_ || stuck_ > 0) co_return;
   missed_.add_all();
   const Result<void> noted = co_await save_state(epoch_);
-  if (!noted || legs_[index].state != State::kLost || spares_.empty()) co_return;
-  Leg& leg = legs_[index];
-  if (leg.drive != nullptr) retired_.push_back(std::move(leg.drive));
-  leg.drive = std::move(spares_.back());
-  spares_.pop_back();
-  leg.id = env_.rng().next() | 1;
-  leg.stale_from = Leg::kUnsaved;
-  leg.state = State::kCopying;
+  if (!noted || legs_[index].state != State::kLost || legs_.spares.empty()) co_return;
+  legs_.use_spare(index, env_.rng().next() | 1);
   ++label_changes_;
   lacking_.add_all();
   copy_again_ = true;

@@ -13,8 +13,9 @@ namespace cairn::drive {
 
 task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
     std::vector<std::string> words) {
+  if (words == std::vector<std::string>{"retry"}) co_return reviver_.try_now();
   if (words.size() != 1 || words[0] != "scrub") {
-    co_return std::unexpected("parity takes one command: scrub");
+    co_return std::unexpected("parity takes one command: scrub, or retry");
   }
   if (scrub_runs_) co_return std::unexpected("a scrub runs already");
   if (!gate().enter()) co_return std::unexpected("the drive is being closed");
@@ -35,7 +36,8 @@ task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
 task::Task<Result<void>> ParityDrive::scrub(Scrubbed& found) {
   for (scrub_row_ = 0; scrub_row_ < label_.rows;) {
     const RowSpan rows = slice_at(scrub_row_, label_.rows);
-    const Result<void> may = co_await keep_to_rate(rows.count * geometry_.block_size);
+    const Result<void> may =
+        co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
     if (!may) co_return may;
     const Result<void> done = co_await scrub_rows(rows, found);
     if (!done) co_return done;

@@ -13,36 +13,13 @@
 #include "base/rng.h"
 #include "drive/filter_drive.h"
 #include "drive/parity_code.h"
-#include "drive/service_testing.h"
+#include "drive/redundant_testing.h"
 #include "task/deadline.h"
 
 namespace cairn::drive {
 namespace {
 
 constexpr size_t kBlock = 4096;
-
-// Opens a stack, waits until its legs are as good as they get, writes a block of `value` at 0 if
-// not 0, and closes it. Why it did not open, else empty.
-task::Task<void> use(env::Env& env, std::string text, uint8_t value, std::string& why) {
-  SourceLeaves leaves;
-  Opened drive = co_await open_stack(env, text, leaves);
-  why = drive ? "" : drive.error().text;
-  if (!drive) co_return;
-  const auto is_busy = [&drive] {
-    const std::optional<ParityStatus> status = parity_status(**drive);
-    return status && (status->copying > 0 || (status->lost > 0 && status->spares > 0));
-  };
-  while (is_busy()) {
-    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
-    EXPECT_TRUE(slept);
-  }
-  if (value != 0) {
-    const std::vector<std::byte> block = blocks_of(value, 1);
-    const Result<void> written = co_await (*drive)->write(Lba(0), block);
-    EXPECT_TRUE(written);
-  }
-  co_await (*drive)->close();
-}
 
 // The whole drive holds bytes drawn from a seed, and they are written or compared.
 task::Task<void> fill(env::Env& env, std::string text, bool writes, std::string& wrong) {
@@ -73,27 +50,12 @@ task::Task<void> fill(env::Env& env, std::string text, bool writes, std::string&
   co_await (*drive)->close();
 }
 
-class Parity : public testing::Test {
+class Parity : public RedundantTest {
  protected:
-  std::string use_stack(std::string text, uint8_t value = 0) {
-    std::string why;
-    run_in_sim(cluster_, [&](env::Env& env) { return use(env, text, value, why); });
-    return why;
-  }
   std::string fill_stack(std::string text, bool writes) {
     std::string wrong;
     run_in_sim(cluster_, [&](env::Env& env) { return fill(env, text, writes, wrong); });
     return wrong;
-  }
-  sim::Medium& disk(const std::string& path) { return cluster_.node("host").disk(path); }
-  std::vector<std::byte> contents(const std::string& path) {
-    std::vector<std::byte> all(disk(path).size());
-    disk(path).peek(0, all);
-    return all;
-  }
-  static bool says(const std::string& why, const char* part) {
-    EXPECT_NE(why.find(part), std::string::npos) << why;
-    return why.find(part) != std::string::npos;
   }
   // The n-th drives of the stack, except those that are gone.
   static std::string stack_of(size_t legs, size_t parity, SymbolSet gone, std::string_view more) {
@@ -104,8 +66,6 @@ class Parity : public testing::Test {
     }
     return text + fmt::format("parity={}, chunk=16K{})", parity, more);
   }
-
-  sim::Cluster cluster_;
 };
 
 constexpr const char* kThree = "parity(file:a,size=1M, file:b,size=1M, file:c,size=1M)";
@@ -419,7 +379,7 @@ TEST_F(ParitySession, ScrubFindsTheWrongBlockWithTwoParities) {
 
 TEST_F(ParitySession, CommandsItDoesNotKnowAreRefused) {
   begin(kThree);
-  EXPECT_EQ(ask("polish"), "refused: parity takes one command: scrub");
+  EXPECT_EQ(ask("polish"), "refused: parity takes one command: scrub, or retry");
 }
 
 TEST_F(ParitySession, ACancelledWriteEndsSoonAndReadsOfItWait) {

@@ -21,6 +21,7 @@
 #include "drive/files.h"
 #include "drive/stack_text.h"
 #include "env/env.h"
+#include "task/cancel.h"
 #include "task/task.h"
 
 namespace cairn::drive {
@@ -62,6 +63,16 @@ class ServiceOptions {
   std::vector<Value> values_;  // in the order of known_
 };
 
+// Opens drives below a service, when they could not be opened with it.
+class LateDrives {
+ public:
+  virtual ~LateDrives() = default;
+  // The drive of that number among those below. kUnreachable: it still cannot be opened, and what
+  // shows the stack says why; errors of the token.
+  virtual task::Task<Result<std::unique_ptr<Drive>>> open(size_t index,
+                                                          task::CancelToken token) = 0;
+};
+
 // What a service is opened with.
 struct ServiceParts {
   env::Env& env;
@@ -70,6 +81,7 @@ struct ServiceParts {
   ServiceOptions options;
   std::map<std::string_view, FileContent> contents;  // of the options that name a file, by key
   Files& files;                                      // outlives the drive
+  LateDrives* late = nullptr;  // for what is null below; null: nothing comes later. Outlives it
 };
 
 struct Service {

@@ -9,26 +9,6 @@
 namespace cairn::drive {
 namespace {
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& fact : drive.facts()) {
-    if (fact.name == name) return fact.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
-task::Task<void> write(Drive& drive, uint64_t block, uint8_t value, size_t count = 1) {
-  const std::vector<std::byte> data = blocks_of(value, count);
-  const Result<void> done = co_await drive.write(Lba(block), data);
-  EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().text());
-}
-// The first byte of a block; all of it must be the same.
-task::Task<int> read(Drive& drive, uint64_t block) {
-  std::vector<std::byte> data(4096);
-  const Result<void> done = co_await drive.read(Lba(block), data);
-  if (!done || data != blocks_of(std::to_integer<uint8_t>(data[0]), 1)) co_return -1;
-  co_return std::to_integer<int>(data[0]);
-}
 task::Task<std::string> told(Drive& drive, std::vector<std::string> words) {
   const auto answer = co_await drive.tell(std::move(words));
   co_return answer ? *answer : "refused: " + answer.error();
@@ -46,21 +26,21 @@ TEST(Snapshot, VersionsStayAsTheyWere) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     const auto drive = co_await must_open(env, kStack, leaves);
-    co_await write(*drive, 10, 1, 20);
+    co_await write_value(*drive, 10, 1, 20);
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
-    co_await write(*drive, 12, 2);
+    co_await write_value(*drive, 12, 2);
     EXPECT_EQ(co_await told(*drive, {"take", "second"}), "version 2");
     EXPECT_TRUE((co_await drive->discard(Lba(0), 100)).has_value());
-    co_await write(*drive, 11, 3);
+    co_await write_value(*drive, 11, 3);
 
     const auto first = view_of(*drive, "1");
     const auto second = view_of(*drive, "second");
-    EXPECT_EQ(co_await read(*first, 12), 1);
-    EXPECT_EQ(co_await read(*first, 9), 0);
-    EXPECT_EQ(co_await read(*second, 12), 2);
-    EXPECT_EQ(co_await read(*second, 13), 1);
-    EXPECT_EQ(co_await read(*drive, 11), 3);
-    EXPECT_EQ(co_await read(*drive, 12), 0);
+    EXPECT_EQ(co_await read_value(*first, 12), 1);
+    EXPECT_EQ(co_await read_value(*first, 9), 0);
+    EXPECT_EQ(co_await read_value(*second, 12), 2);
+    EXPECT_EQ(co_await read_value(*second, 13), 1);
+    EXPECT_EQ(co_await read_value(*drive, 11), 3);
+    EXPECT_EQ(co_await read_value(*drive, 12), 0);
     EXPECT_TRUE(drive->extent_at(Lba(16), 8).is_hole);
     EXPECT_FALSE(first->extent_at(Lba(16), 8).is_hole);
     EXPECT_EQ(fact(*drive, "views_open"), 2u);
@@ -120,7 +100,7 @@ TEST(Snapshot, WhatABatchWriteCopiesIsBatchToo) {
     Seen seen;
     SeenLeaves leaves(seen);
     const auto drive = co_await must_open(env, kStack, leaves);
-    co_await write(*drive, 0, 1, 8);
+    co_await write_value(*drive, 0, 1, 8);
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
     seen = {};
     std::vector<std::byte> data = blocks_of(2, 1);
@@ -140,7 +120,7 @@ TEST(Snapshot, SpaceComesBackToWhatItWas) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     const auto drive = co_await must_open(env, kStack, leaves);
-    co_await write(*drive, 0, 1, 200);
+    co_await write_value(*drive, 0, 1, 200);
     EXPECT_TRUE((co_await drive->flush()).has_value());
     const uint64_t used = fact(*drive, "chunks_used");
     for (int version = 1; version <= 5; ++version) {
@@ -148,9 +128,9 @@ TEST(Snapshot, SpaceComesBackToWhatItWas) {
       EXPECT_EQ(co_await told(*drive, {"take"}), "version " + number);
       EXPECT_EQ(co_await told(*drive, {"clone", number, "c" + number}),
                 "clone:c" + number + " of version " + number);
-      co_await write(*drive, 0, static_cast<uint8_t>(version), 150);
+      co_await write_value(*drive, 0, static_cast<uint8_t>(version), 150);
       const auto clone = view_of(*drive, "clone:c" + number);
-      co_await write(*clone, 100, 77, 50);
+      co_await write_value(*clone, 100, 77, 50);
       co_await clone->close();
     }
     EXPECT_GT(fact(*drive, "chunks_used"), 4 * used);
@@ -164,7 +144,7 @@ TEST(Snapshot, SpaceComesBackToWhatItWas) {
     EXPECT_EQ(fact(*drive, "chunks_used"), used);
     EXPECT_EQ(fact(*drive, "chunks_kept_for_versions"), 0u);
     // Nobody sees the chunks but the drive: they are written in place again.
-    co_await write(*drive, 0, 9, 200);
+    co_await write_value(*drive, 0, 9, 200);
     EXPECT_EQ(fact(*drive, "chunks_used"), used);
     co_await drive->close();
   });
@@ -174,7 +154,7 @@ TEST(Snapshot, ClonesDivergeAndStayThroughReopening) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     auto drive = co_await must_open(env, kStack, leaves);
-    co_await write(*drive, 0, 1, 64);
+    co_await write_value(*drive, 0, 1, 64);
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
     EXPECT_EQ(co_await told(*drive, {"clone", "1", "a"}), "clone:a of version 1");
     EXPECT_EQ(co_await told(*drive, {"clone", "1", "b"}), "clone:b of version 1");
@@ -182,9 +162,9 @@ TEST(Snapshot, ClonesDivergeAndStayThroughReopening) {
     const auto b = view_of(*drive, "clone:b");
     EXPECT_EQ(drive->open_view("clone:a").error().code(), Errc::kExists);
     EXPECT_EQ(drive->open_view("clone:c").error().code(), Errc::kNotFound);
-    co_await write(*a, 5, 2);
+    co_await write_value(*a, 5, 2);
     EXPECT_TRUE((co_await b->discard(Lba(0), 64)).has_value());
-    co_await write(*drive, 5, 3);
+    co_await write_value(*drive, 5, 3);
     EXPECT_NE((co_await told(*drive, {"remove", "clone:a"})).find("in use"), std::string::npos);
     co_await a->close();
     co_await b->close();
@@ -196,11 +176,11 @@ TEST(Snapshot, ClonesDivergeAndStayThroughReopening) {
     const auto again_a = view_of(*drive, "clone:a");
     const auto again_b = view_of(*drive, "clone:b");
     const auto version = view_of(*drive, "1");
-    EXPECT_EQ(co_await read(*again_a, 5), 2);
-    EXPECT_EQ(co_await read(*again_a, 6), 1);
-    EXPECT_EQ(co_await read(*again_b, 6), 0);
-    EXPECT_EQ(co_await read(*version, 5), 1);
-    EXPECT_EQ(co_await read(*drive, 5), 3);
+    EXPECT_EQ(co_await read_value(*again_a, 5), 2);
+    EXPECT_EQ(co_await read_value(*again_a, 6), 1);
+    EXPECT_EQ(co_await read_value(*again_b, 6), 0);
+    EXPECT_EQ(co_await read_value(*version, 5), 1);
+    EXPECT_EQ(co_await read_value(*drive, 5), 3);
     for (Drive* view : {again_a.get(), again_b.get(), version.get()}) co_await view->close();
     co_await drive->close();
   });
@@ -210,22 +190,22 @@ TEST(Snapshot, RollsBack) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     const auto drive = co_await must_open(env, kStack, leaves);
-    co_await write(*drive, 0, 1, 64);
+    co_await write_value(*drive, 0, 1, 64);
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
-    co_await write(*drive, 0, 2, 64);
+    co_await write_value(*drive, 0, 2, 64);
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 2");
-    co_await write(*drive, 0, 3, 250);
+    co_await write_value(*drive, 0, 3, 250);
     const auto later = view_of(*drive, "2");
     EXPECT_NE((co_await told(*drive, {"rollback", "1"})).find("in use"), std::string::npos);
     co_await later->close();
     EXPECT_EQ(co_await told(*drive, {"rollback", "1"}), "back at version 1");
-    EXPECT_EQ(co_await read(*drive, 0), 1);
-    EXPECT_EQ(co_await read(*drive, 200), 0);
+    EXPECT_EQ(co_await read_value(*drive, 0), 1);
+    EXPECT_EQ(co_await read_value(*drive, 200), 0);
     EXPECT_EQ(co_await told(*drive, {"list"}), "version 1");
     // The version stays what it is when the drive goes on.
-    co_await write(*drive, 0, 4);
+    co_await write_value(*drive, 0, 4);
     const auto first = view_of(*drive, "1");
-    EXPECT_EQ(co_await read(*first, 0), 1);
+    EXPECT_EQ(co_await read_value(*first, 0), 1);
     co_await first->close();
     co_await drive->close();
   });
@@ -236,7 +216,7 @@ TEST(Snapshot, FullDriveLosesNothingAndGoesOnWithoutAVersion) {
     SourceLeaves leaves;
     const auto drive = co_await must_open(env, "snapshot(file:d,size=2M, reserve=10)", leaves);
     const uint64_t blocks = drive->geometry().blocks;
-    for (uint64_t block = 0; block < blocks; ++block) co_await write(*drive, block, 1);
+    for (uint64_t block = 0; block < blocks; ++block) co_await write_value(*drive, block, 1);
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
     const std::vector<std::byte> data = blocks_of(2, 1);
     uint64_t written = 0;
@@ -248,10 +228,10 @@ TEST(Snapshot, FullDriveLosesNothingAndGoesOnWithoutAVersion) {
     EXPECT_EQ(done.error().code(), Errc::kNoSpace);
     EXPECT_GT(written, 0u);
     for (uint64_t block = 0; block < blocks; ++block) {
-      EXPECT_EQ(co_await read(*drive, block), block < written ? 2 : 1);
+      EXPECT_EQ(co_await read_value(*drive, block), block < written ? 2 : 1);
     }
     EXPECT_EQ(co_await told(*drive, {"remove", "1"}), "removed version 1");
-    co_await write(*drive, written, 2);
+    co_await write_value(*drive, written, 2);
     co_await drive->close();
   });
 }

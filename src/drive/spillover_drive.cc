@@ -31,7 +31,7 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
       map_(found_.body.layout.chunks()),
       closing_(env.stop_token()),
       drain_pause_(options.drain_pause),
-      drain_rate_(options.rate, std::max(options.rate / 10, uint64_t{1}), env.now()) {
+      drain_pace_(env, options.rate) {
   geometry_ = geometry_on(this->below(kLocal).geometry(), found_.body.layout.blocks,
                           found_.body.layout.chunk_blocks);
   if (!has_elsewhere()) return;
@@ -235,12 +235,8 @@ task::Task<bool> SpilloverDrive::drain_chunks() {
   while (can_drain() && units_[kLocal].space().free() > 0) {
     const std::optional<uint64_t> chunk = next_elsewhere();
     if (!chunk) co_return true;
-    const Time when = drain_rate_.when(chunk_bytes_, env().now());
-    if (when > env().now()) {
-      const Result<void> slept = co_await task::sleep_until(env(), when, closing_.token());
-      if (!slept) co_return false;
-    }
-    drain_rate_.take(chunk_bytes_, env().now());
+    const Result<void> may = co_await drain_pace_.take(chunk_bytes_, closing_.token());
+    if (!may) co_return false;
     const bool moved = co_await drain_chunk(*chunk);
     if (!moved) co_return false;
   }

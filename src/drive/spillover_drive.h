@@ -11,7 +11,7 @@
 #include "drive/label.h"
 #include "drive/mapped_drive.h"
 #include "drive/mapped_layout.h"
-#include "drive/token_bucket.h"
+#include "drive/pace.h"
 #include "drive/units.h"
 
 namespace cairn::drive {
@@ -99,7 +99,7 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
 
   task::CancelSource closing_;
   const Duration drain_pause_;
-  TokenBucket drain_rate_;
+  Pace drain_pace_;
   uint64_t drain_next_ = 0;  // the chunk to look at next
   uint64_t drained_ = 0;
   bool drainer_runs_ = false;

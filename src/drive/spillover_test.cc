@@ -9,25 +9,11 @@
 namespace cairn::drive {
 namespace {
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& fact : drive.facts()) {
-    if (fact.name == name) return fact.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
 task::Task<Result<void>> write(Drive& drive, uint64_t block, uint8_t value) {
   const std::vector<std::byte> data = blocks_of(value, 1);
   co_return co_await drive.write(Lba(block), data);
 }
 // The first byte of a block; all of it must be the same. -1: it cannot be read.
-task::Task<int> read(Drive& drive, uint64_t block) {
-  std::vector<std::byte> data(4096);
-  const Result<void> done = co_await drive.read(Lba(block), data);
-  if (!done || data != blocks_of(std::to_integer<uint8_t>(data[0]), 1)) co_return -1;
-  co_return std::to_integer<int>(data[0]);
-}
 
 constexpr uint64_t kChunk = 4;  // blocks
 constexpr const char* kStack =
@@ -66,7 +52,7 @@ TEST(Spillover, FillsTheLocalDriveFirstAndDrainsBack) {
     EXPECT_EQ(fact(*drive, "chunks_local"), local);
     EXPECT_EQ(fact(*drive, "chunks_elsewhere"), chunks - local - 10);
     for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
-      EXPECT_EQ(co_await read(*drive, chunk * kChunk),
+      EXPECT_EQ(co_await read_value(*drive, chunk * kChunk),
                 chunk < 10 ? 0 : static_cast<int>(chunk % 200 + 1));
     }
     // All of it fits the local drive in the end.
@@ -74,7 +60,7 @@ TEST(Spillover, FillsTheLocalDriveFirstAndDrainsBack) {
     while (fact(*drive, "chunks_elsewhere") > 0) {
       EXPECT_TRUE((co_await task::sleep_for(env, 10_ms)).has_value());
     }
-    EXPECT_EQ(co_await read(*drive, (chunks - 1) * kChunk),
+    EXPECT_EQ(co_await read_value(*drive, (chunks - 1) * kChunk),
               static_cast<int>((chunks - 1) % 200 + 1));
     co_await drive->close();
   });
@@ -105,13 +91,13 @@ TEST(Spillover, GoesOnWithoutWhatIsElsewhere) {
     EXPECT_TRUE((co_await drive->flush()).has_value());
     there.fail_reads();
     there.fail_writes();
-    EXPECT_EQ(co_await read(*drive, 0), 1);
+    EXPECT_EQ(co_await read_value(*drive, 0), 1);
     EXPECT_TRUE((co_await write(*drive, 1, 9)).has_value());
     EXPECT_TRUE((co_await drive->flush()).has_value());
-    EXPECT_EQ(co_await read(*drive, local * kChunk), -1);
+    EXPECT_EQ(co_await read_value(*drive, local * kChunk), -1);
     EXPECT_FALSE((co_await write(*drive, local * kChunk, 9)).has_value());
     there.heal();
-    EXPECT_EQ(co_await read(*drive, local * kChunk), static_cast<int>(local + 1));
+    EXPECT_EQ(co_await read_value(*drive, local * kChunk), static_cast<int>(local + 1));
     co_await drive->close();
     drive = nullptr;
     leaves.close();
@@ -119,8 +105,8 @@ TEST(Spillover, GoesOnWithoutWhatIsElsewhere) {
     // Opened without it: its chunks are kept for its return.
     drive = co_await must_open(env, "spillover(file:here, file:gone)", leaves);
     EXPECT_EQ(fact(*drive, "is_elsewhere_lost"), 1u);
-    EXPECT_EQ(co_await read(*drive, 1), 9);
-    EXPECT_EQ(co_await read(*drive, local * kChunk), -1);
+    EXPECT_EQ(co_await read_value(*drive, 1), 9);
+    EXPECT_EQ(co_await read_value(*drive, local * kChunk), -1);
     EXPECT_EQ((co_await write(*drive, local * kChunk, 9)).error().code(), Errc::kUnreachable);
     EXPECT_TRUE((co_await drive->discard(Lba(0), kChunk)).has_value());
     EXPECT_TRUE((co_await drive->flush()).has_value());
@@ -128,8 +114,8 @@ TEST(Spillover, GoesOnWithoutWhatIsElsewhere) {
     drive = nullptr;
     leaves.close();
     drive = co_await must_open(env, "spillover(file:here, file:there)", leaves);
-    EXPECT_EQ(co_await read(*drive, local * kChunk), static_cast<int>(local + 1));
-    EXPECT_EQ(co_await read(*drive, 1), 0);
+    EXPECT_EQ(co_await read_value(*drive, local * kChunk), static_cast<int>(local + 1));
+    EXPECT_EQ(co_await read_value(*drive, 1), 0);
     co_await drive->close();
   });
 }

@@ -101,7 +101,7 @@ std::unexpected<StackError> refuse(const Stack& at, std::string text) {
 
 StackEdit::Change StackEdit::change_at(std::unique_ptr<StackNode>& slot, Joint& joint,
                                        const Stack& wanted) {
-  return {.opener = StackOpener(live_.env_, live_.leaves_),
+  return {.opener = StackOpener(live_.env_, live_.leaves_, live_.turn_.get()),
           .slot = &slot,
           .joint = &joint,
           .wanted = &wanted,

@@ -33,6 +33,34 @@ std::expected<void, StackError> read_files(const Stack& layer, const Service& se
   return {};
 }
 
+// Opens what is missing below one layer, and puts it into the stack.
+class LateNodes final : public LateDrives {
+ public:
+  LateNodes(env::Env& env, Leaves& leaves, task::Semaphore& turn, StackNode& node)
+      : env_(env), leaves_(leaves), turn_(turn), node_(node) {}
+
+  task::Task<Result<std::unique_ptr<Drive>>> open(size_t index, task::CancelToken token) override {
+    const Result<void> mine = co_await turn_.acquire(1, token);
+    if (!mine) co_return fail(mine.error());
+    const task::Units turn(turn_, 1);
+    StackOpener opener(env_, leaves_, &turn_);
+    StackOpener::Node opened = co_await opener.open(node_.below[index]->text);
+    if (!opened) {
+      co_await opener.close_rest(nullptr);
+      node_.below[index]->problem = opened.error().text;
+      co_return fail(Errc::kUnreachable, "it still cannot be opened");
+    }
+    node_.below[index] = std::move(*opened);
+    co_return std::make_unique<Joint>(env_, node_.below[index]->open);
+  }
+
+ private:
+  env::Env& env_;
+  Leaves& leaves_;
+  task::Semaphore& turn_;
+  StackNode& node_;
+};
+
 }  // namespace
 
 bool is_filter(const Stack& stack) { return !stack.is_leaf && find_service(stack.name)->is_filter; }
@@ -52,7 +80,7 @@ std::unique_ptr<StackNode> StackOpener::take(const Stack& stack) {
 }
 
 StackOpener StackOpener::on_trial() const {
-  StackOpener trial(env_, leaves_);
+  StackOpener trial(env_, leaves_, nullptr);
   trial.failed_ = failed_;
   for (const auto& node : have) {
     auto copy = std::make_unique<StackNode>();
@@ -115,11 +143,15 @@ task::Task<StackOpener::Node> StackOpener::open_service(const Stack& stack) {
   if (lost != nullptr && !service.survives_loss) {
     failed = *lost;
   } else {
+    if (lost != nullptr && turn_ != nullptr) {
+      node->late = std::make_unique<LateNodes>(env_, leaves_, *turn_, *node);
+    }
     ServiceParts parts{.env = env_,
                        .below = joints,
                        .options = *read_options(stack),
                        .contents = {},
-                       .files = leaves_};
+                       .files = leaves_,
+                       .late = node->late.get()};
     if (auto read = read_files(stack, service, parts); !read) {
       failed = std::move(read.error());
     } else {

@@ -11,6 +11,7 @@
 #include "drive/live_stack.h"
 #include "drive/stack.h"
 #include "env/env.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::drive {
@@ -22,7 +23,10 @@ StackNode& without_filters(StackNode& node);
 // Opens layers; those it has already, by their text, are taken as they are.
 class StackOpener {
  public:
-  StackOpener(env::Env& env, Leaves& leaves) : env_(env), leaves_(leaves) {}
+  // `turn` is taken by whoever changes the stack later, so also to open drives that were not there
+  // at first; null: those never come. Outlives what is opened.
+  StackOpener(env::Env& env, Leaves& leaves, task::Semaphore* turn)
+      : env_(env), leaves_(leaves), turn_(turn) {}
 
   using Node = std::expected<std::unique_ptr<StackNode>, StackError>;
   // On failure whatever was opened is in `have`, services that had come taken apart.
@@ -54,6 +58,7 @@ class StackOpener {
 
   env::Env& env_;
   Leaves& leaves_;
+  task::Semaphore* turn_;
   std::map<std::string, std::string> failed_;  // leaves, and why
 };
 

@@ -10,27 +10,6 @@
 namespace cairn::drive {
 namespace {
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& fact : drive.facts()) {
-    if (fact.name == name) return fact.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
-task::Task<void> write(Drive& drive, uint64_t block, uint8_t value, size_t count = 1) {
-  const std::vector<std::byte> data = blocks_of(value, count);
-  const Result<void> done = co_await drive.write(Lba(block), data);
-  EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().text());
-}
-// The first byte of a block; all of it must be the same.
-task::Task<int> read(Drive& drive, uint64_t block) {
-  std::vector<std::byte> data(4096);
-  const Result<void> done = co_await drive.read(Lba(block), data);
-  if (!done || data != blocks_of(std::to_integer<uint8_t>(data[0]), 1)) co_return -1;
-  co_return std::to_integer<int>(data[0]);
-}
-
 constexpr uint64_t kData = 128_KiB;  // where it begins on the drive below
 
 TEST(Thin, TakesSpaceWhenWrittenAndGivesItBackBelow) {
@@ -42,7 +21,7 @@ TEST(Thin, TakesSpaceWhenWrittenAndGivesItBackBelow) {
     EXPECT_EQ(fact(*drive, "chunks_used"), 0u);
     EXPECT_EQ(fact(*drive, "chunk_bytes"), 65536u);
     const uint64_t metadata = disk.next_data(kData).length;
-    co_await write(*drive, 100, 7);
+    co_await write_value(*drive, 100, 7);
     EXPECT_EQ(fact(*drive, "chunks_used"), 1u);
     const Extent hole = drive->extent_at(Lba(0), 1000);
     EXPECT_TRUE(hole.is_hole);
@@ -50,13 +29,13 @@ TEST(Thin, TakesSpaceWhenWrittenAndGivesItBackBelow) {
     const Extent data = drive->extent_at(Lba(100), 1000);
     EXPECT_FALSE(data.is_hole);
     EXPECT_EQ(data.blocks, 12u);
-    EXPECT_EQ(co_await read(*drive, 99), 0);
-    EXPECT_EQ(co_await read(*drive, 100), 7);
-    EXPECT_EQ(co_await read(*drive, 101), 0);
+    EXPECT_EQ(co_await read_value(*drive, 99), 0);
+    EXPECT_EQ(co_await read_value(*drive, 100), 7);
+    EXPECT_EQ(co_await read_value(*drive, 101), 0);
     EXPECT_GT(disk.next_data(kData).length, metadata);
     // A part of a chunk keeps its place, all of it does not.
     EXPECT_TRUE((co_await drive->discard(Lba(96), 8)).has_value());
-    EXPECT_EQ(co_await read(*drive, 100), 0);
+    EXPECT_EQ(co_await read_value(*drive, 100), 0);
     EXPECT_EQ(fact(*drive, "chunks_used"), 1u);
     EXPECT_TRUE((co_await drive->discard(Lba(90), 30)).has_value());
     EXPECT_EQ(fact(*drive, "chunks_used"), 0u);
@@ -75,7 +54,7 @@ TEST(Thin, LosesNothingWhenItIsFull) {
     const uint64_t chunks = fact(*drive, "chunks_below");
     for (uint64_t i = 0; i < chunks; ++i) {
       EXPECT_EQ(fact(*drive, "is_low"), i * 100 >= chunks * 80 ? 1u : 0u);
-      co_await write(*drive, i * 1000, static_cast<uint8_t>(i + 1));
+      co_await write_value(*drive, i * 1000, static_cast<uint8_t>(i + 1));
     }
     EXPECT_EQ(fact(*drive, "chunks_free"), 0u);
     const std::vector<std::byte> data = blocks_of(1, 1);
@@ -83,14 +62,14 @@ TEST(Thin, LosesNothingWhenItIsFull) {
     CO_ASSERT_TRUE(!refused.has_value());
     EXPECT_EQ(refused.error().code(), Errc::kNoSpace);
     for (uint64_t i = 0; i < chunks; ++i) {
-      EXPECT_EQ(co_await read(*drive, i * 1000), static_cast<uint8_t>(i + 1));
+      EXPECT_EQ(co_await read_value(*drive, i * 1000), static_cast<uint8_t>(i + 1));
     }
-    co_await write(*drive, 1, 9);
+    co_await write_value(*drive, 1, 9);
     // What a discard frees can be written at once.
     EXPECT_TRUE((co_await drive->discard(Lba(1000), 1000)).has_value());
-    co_await write(*drive, 50'000, 5);
-    EXPECT_EQ(co_await read(*drive, 50'000), 5);
-    EXPECT_EQ(co_await read(*drive, 1000), 0);
+    co_await write_value(*drive, 50'000, 5);
+    EXPECT_EQ(co_await read_value(*drive, 50'000), 5);
+    EXPECT_EQ(co_await read_value(*drive, 1000), 0);
     co_await drive->close();
   });
 }
@@ -99,14 +78,14 @@ TEST(Thin, ShowsNothingOfWhatWasBelow) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     auto junk = co_await must_open(env, "file:d,size=4M", leaves);
-    for (uint64_t block = 2; block < 1024; block += 2) co_await write(*junk, block, 0xee, 2);
+    for (uint64_t block = 2; block < 1024; block += 2) co_await write_value(*junk, block, 0xee, 2);
     co_await junk->close();
     junk = nullptr;
     leaves.close();
     const auto drive = co_await must_open(env, "thin(file:d,size=4M, chunk=64K)", leaves);
-    co_await write(*drive, 37, 1);
+    co_await write_value(*drive, 37, 1);
     for (uint64_t block = 0; block < drive->geometry().blocks; ++block) {
-      EXPECT_EQ(co_await read(*drive, block), block == 37 ? 1 : 0) << block;
+      EXPECT_EQ(co_await read_value(*drive, block), block == 37 ? 1 : 0) << block;
     }
     co_await drive->close();
   });
@@ -116,22 +95,22 @@ TEST(Thin, GrowsAndStaysSo) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     auto drive = co_await must_open(env, "thin(file:d,size=4M, virtual=1G)", leaves);
-    co_await write(*drive, 5, 5);
+    co_await write_value(*drive, 5, 5);
     EXPECT_TRUE((co_await drive->resize(2_GiB / 4096)).has_value());
-    co_await write(*drive, 2_GiB / 4096 - 1, 6);
+    co_await write_value(*drive, 2_GiB / 4096 - 1, 6);
     EXPECT_EQ((co_await drive->resize(100)).error().code(), Errc::kUnsupported);
     co_await drive->close();
     drive = nullptr;
     leaves.close();
     drive = co_await must_open(env, "thin(file:d,size=4M)", leaves);
     EXPECT_EQ(drive->geometry().bytes(), 2_GiB);
-    EXPECT_EQ(co_await read(*drive, 2_GiB / 4096 - 1), 6);
+    EXPECT_EQ(co_await read_value(*drive, 2_GiB / 4096 - 1), 6);
     co_await drive->close();
     drive = nullptr;
     leaves.close();
     drive = co_await must_open(env, "thin(file:d,size=4M, virtual=3G)", leaves);
     EXPECT_EQ(drive->geometry().bytes(), 3_GiB);
-    EXPECT_EQ(co_await read(*drive, 5), 5);
+    EXPECT_EQ(co_await read_value(*drive, 5), 5);
     co_await drive->close();
   });
 }

@@ -16,14 +16,6 @@
 namespace cairn::drive {
 namespace {
 
-uint64_t fact(const Drive& drive, std::string_view name) {
-  for (const Fact& one : drive.facts()) {
-    if (one.name == name) return one.value;
-  }
-  ADD_FAILURE() << "no fact " << name;
-  return 0;
-}
-
 std::string text_of(sim::Cluster& cluster, const std::string& file) {
   sim::Medium& disk = cluster.node("host").disk(file);
   std::vector<std::byte> bytes(disk.size());

@@ -2,6 +2,7 @@
 // Namespaces come, change and go while hosts are connected.
 #include <gtest/gtest.h>
 
+#include "drive/stubborn_testing.h"
 #include "nvme/ana_format.h"
 #include "nvme/identify_namespace_format.h"
 #include "nvme/limits.h"
@@ -221,6 +222,34 @@ Task<void> resizes(Env& env, Registry& registry) {
   co_await host.leave_all();
 }
 TEST_P(Namespaces, ResizingReachesEveryCoreAndHost) { run(resizes); }
+
+Task<void> resize_half_way(Env& env, Registry& registry) {
+  co_await serve(registry);
+  const auto source = drive::Source::make(env, *drive::Spec::parse("mem:size=1M"));
+  drive::StubbornSource stubborn(**source, CoreId(env.core_count() - 1));
+  NamespaceOptions options;
+  options.source = &stubborn;
+  const Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, options);
+  EXPECT_EQ(added.value_or(0), 2u);
+  TestHost host(registry);
+  co_await host.arrive();
+  stubborn.refuse(2_MiB);
+  Result<void> resized = co_await registry.resize_namespace(kTestNqn, 2, 2_MiB);
+  EXPECT_EQ(resized.error(), Errc::kNoSpace);
+  std::vector<uint64_t> blocks = co_await blocks_on_cores(env, host, 2);
+  EXPECT_EQ(blocks, std::vector<uint64_t>(env.core_count(), 1_MiB / 4096));
+  auto page = co_await host.identify<IdentifyNamespace>(Cns::kNamespace, 2);
+  EXPECT_EQ(page.size, 1_MiB / 4096);
+  stubborn.refuse(0);
+  resized = co_await registry.resize_namespace(kTestNqn, 2, 2_MiB);
+  EXPECT_TRUE(resized);
+  blocks = co_await blocks_on_cores(env, host, 2);
+  EXPECT_EQ(blocks, std::vector<uint64_t>(env.core_count(), 2_MiB / 4096));
+  co_await host.leave_all();
+  const Result<void> removed = co_await registry.remove_namespace(kTestNqn, 2);
+  EXPECT_TRUE(removed);
+}
+TEST_P(Namespaces, AResizeThatOneCoreRefusesIsUndone) { run(resize_half_way); }
 
 Task<void> ana(Env& env, Registry& registry) {
   co_await serve(registry);

@@ -185,15 +185,27 @@ task::Task<Result<void>> Subsystem::resize(uint32_t nsid, uint64_t bytes) {
   // Here first: a drive that cannot do it, cannot do it anywhere.
   Result<void> resized = co_await resize_there(on_core(env_.core()), nsid, bytes);
   if (!resized) co_return resized;
-  auto others = co_await on_every_core(env_, [this, nsid, bytes](env::Env& there) {
-    return resize_there(on_core(there.core()), nsid, bytes);
-  });
+  const auto resize_everywhere = [this, nsid](uint64_t to) {
+    return on_every_core(env_, [this, nsid, to](env::Env& there) {
+      return resize_there(on_core(there.core()), nsid, to);
+    });
+  };
+  std::vector<Result<void>> done = co_await resize_everywhere(bytes);
+  const auto failed = std::ranges::find_if(done, [](const auto& each) { return !each; });
+  if (failed != done.end()) {
+    const std::vector<Result<void>> undone = co_await resize_everywhere(space->geometry.bytes());
+    for (const Result<void>& each : undone) {
+      if (!each) {
+        co_return fail(Errc::kIo,
+                       "a core cannot resize the drive, and another not undo it: remove the "
+                       "namespace and add it again");
+      }
+    }
+    co_return *failed;
+  }
   space->geometry.blocks = bytes / space->geometry.block_size;
   if (space->options.drive.size != 0) space->options.drive.size = bytes;
   tell_namespace_changed(nsid);
-  for (const Result<void>& each : others) {
-    if (!each) co_return each;
-  }
   co_return Result<void>{};
 }
 

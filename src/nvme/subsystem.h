@@ -74,7 +74,7 @@ class Subsystem {
   task::Task<Result<void>> add(NamespaceOptions options);
   // Waits for its commands, closes it on every core, tells the controllers. kNotFound.
   task::Task<Result<void>> remove(uint32_t nsid);
-  // kNotFound, kUnsupported, kInvalid, kNoSpace.
+  // kNotFound, kUnsupported, kInvalid, kNoSpace: then every core has the size from before.
   task::Task<Result<void>> resize(uint32_t nsid, uint64_t bytes);
   task::Task<void> set_ana_state(uint32_t group, AnaState state);
 

@@ -3,6 +3,7 @@
 """`cairn bench drive`: runs too short to mean anything, and reports that are complete."""
 
 import json
+import pathlib
 import shutil
 
 import support
@@ -30,6 +31,8 @@ class Drive(support.CliTest):
 
     def test_every_service_is_measured(self):
         self.expect_every_service(self.bench("--only", "services"))
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+        self.assertFalse(pathlib.Path("requests.trace").exists())
 
     def test_every_service_is_measured_on_epoll(self):
         self.expect_every_service(self.bench("--only", "services", "--io", "epoll"))

@@ -138,6 +138,33 @@ WORLD_TEST(NbdViews, VersionsAndClonesAreExportsByName) {
   co_await drive.close();
 }
 
+// Who sees the end of a connection can remove what was used by it.
+WORLD_TEST(NbdViews, AViewIsFreeWhenTheConnectionEnds) {
+  drive::SourceLeaves leaves;
+  drive::Opened opened = co_await drive::open_stack(env, "snapshot(mem:size=4M)", leaves);
+  CHECK(opened.has_value());
+  Views views(env, std::move(*opened));
+  drive::Drive& drive = *views.drive;
+  co_await fill(drive, 1);
+  door::NbdOptions options;
+  options.finder = &views;
+  Door door(env, options);
+  door.open(scene.any_port());
+  for (int version = 1; version <= 8; ++version) {
+    const std::string name = std::to_string(version);
+    EXPECT_EQ(co_await tell(drive, {"take"}), "version " + name);
+    NbdClient client(env);
+    co_await sure(client.arrive(door.address, "s@" + name, true));
+    const Result<uint64_t> asked = co_await client.ask({.command = Command::kDisconnect});
+    must(asked);
+    const Result<Content> rest = co_await client.receive(1);
+    EXPECT_FALSE(rest.has_value()) << "the server ends the connection";
+    EXPECT_EQ(co_await tell(drive, {"remove", name}), "removed version " + name);
+  }
+  co_await door.close();
+  co_await drive.close();
+}
+
 // A client that looks around enters and leaves; what it chose in the end stays.
 WORLD_TEST(NbdViews, WhoLooksAtManyUsesOne) {
   drive::SourceLeaves leaves;

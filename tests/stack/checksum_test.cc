@@ -22,11 +22,6 @@ constexpr uint64_t kMirrorHead = 64_KiB;
 constexpr uint64_t kDataOffset = kMirrorHead + 64_KiB;
 constexpr size_t kBlock = 4096;
 
-uint64_t fact(const drive::Drive& drive, std::string_view name) {
-  const std::vector<drive::Fact> facts = drive.facts();
-  return std::ranges::find(facts, name, &drive::Fact::name)->value;
-}
-
 std::vector<std::byte> data_of(sim::Medium& disk) {
   std::vector<std::byte> bytes(disk.size() - kMirrorHead);
   disk.peek(kMirrorHead, bytes);

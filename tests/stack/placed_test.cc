@@ -22,11 +22,6 @@ struct Case {
   bool is_noise;
 };
 
-uint64_t fact(const drive::Drive& drive, std::string_view name) {
-  const std::vector<drive::Fact> facts = drive.facts();
-  return std::ranges::find(facts, name, &drive::Fact::name)->value;
-}
-
 // What is used is what blocks refer to: nothing when there are only holes.
 task::Task<void> check_space(env::Env& env, std::string stack) {
   drive::SourceLeaves leaves;

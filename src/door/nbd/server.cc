@@ -35,8 +35,9 @@ class NbdServer::PerCore {
       Line line{.stream = env_.open(std::move(connection)), .receiver = nullptr};
       co_await serve_line(line, visit, lingering);
       line.receiver.reset();
+      // A client that sees the end of its connection finds free what it used.
+      co_await visit.leave();
     }
-    co_await visit.leave();
     co_await lingering.close();
   }
   // Takes no more requests; done when all connections have ended, or `until` has passed.
@@ -150,13 +151,35 @@ task::Task<Result<void>> NbdServer::resize(std::string_view name, uint64_t bytes
     co_return fail(Errc::kInvalid, "a size is a multiple of the block size",
                    static_cast<int>(block));
   }
-  for (uint32_t i = 0; i < env_.core_count(); ++i) {
-    Result<void> done = co_await env::call_on(env_, CoreId(i), [&](env::Env& there) {
-      return on(there).exports().resize(name, bytes / block);
-    });
-    if (!done) co_return done;
+  const uint64_t before = (*here)->drive().geometry().blocks;
+  Result<void> done;
+  uint32_t reached = 0;
+  for (; done && reached < env_.core_count(); ++reached) {
+    done = co_await resize_on(CoreId(reached), name, bytes / block);
   }
-  co_return Result<void>{};
+  if (done) co_return done;
+  for (; reached > 0; --reached) {
+    const Result<void> undone = co_await resize_on(CoreId(reached - 1), name, before);
+    if (!undone) {
+      co_return fail(Errc::kIo,
+                     "a core cannot resize the drive, and another not undo it: serve the drive "
+                     "anew; the core that cannot undo it",
+                     static_cast<int32_t>(reached - 1));
+    }
+  }
+  co_return done;
+}
+
+task::Task<Result<void>> NbdServer::resize_on(CoreId core, std::string_view name, uint64_t blocks) {
+  Result<void> done = co_await env::call_on(
+      env_, core, [&](env::Env& there) { return on(there).exports().resize(name, blocks); });
+  co_return done;
+}
+
+Result<uint64_t> NbdServer::size(std::string_view name) {
+  const Result<Export*> here = on(env_).exports().find(name);
+  if (!here) return fail(here.error());
+  return (*here)->drive().geometry().bytes();
 }
 
 task::Task<void> NbdServer::stop_accepting() {

@@ -35,8 +35,11 @@ class NbdServer {
   // Changes the size of an export's drive, on every core that has it open. Connections that come
   // later are told the new size; the protocol has no way to tell those that are here, whose
   // requests are checked against it all the same. kNotFound; kInvalid: no multiple of the block;
-  // or errors as Drive::resize.
+  // or errors as Drive::resize. After an error every core has the size from before; what a smaller
+  // one had cut off reads as zeroes.
   task::Task<Result<void>> resize(std::string_view name, uint64_t bytes);
+  // What an export has now, in bytes. kNotFound; or errors as Source::open.
+  Result<uint64_t> size(std::string_view name);
   // Stops accepting and takes no more requests; those in flight are answered, then connections end
   // in good order. Done when they are gone or `until` has passed; close() follows.
   task::Task<void> drain(Time until);
@@ -50,6 +53,7 @@ class NbdServer {
   task::Task<void> accept_loop(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
   task::Task<void> stop_accepting();
+  task::Task<Result<void>> resize_on(CoreId core, std::string_view name, uint64_t blocks);
   PerCore& on(env::Env& there);
 
   env::Env& env_;

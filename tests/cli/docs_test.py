@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every stack that the documents show is one: `cairn drive check` reads it."""
+
+import json
+import pathlib
+import re
+
+import support
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What stands for something else in documents, and what it is here.
+STANDS_FOR = {"D": "file:/srv/d{}", "DRIVE": "file:/srv/d{}", "A": "file:/srv/a", "B": "file:/srv/b",
+              "SLOW": "file:/srv/slow", "FAST": "file:/srv/fast", "LOCAL": "file:/srv/local",
+              "ELSEWHERE": "nvme-tcp://10.0.0.2/NQN", "flash:...": "flash:profile=laptop-tlc,size=1G"}
+NEEDED = {"limit": "iops=500", "encrypt": "key=drive.key", "channels": "count=1",
+          "trace": "to=requests.trace"}  # what a table of services leaves out
+
+
+def documents():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def closing(text, opening):
+    """Where the parenthesis that opens there is closed; None: nowhere."""
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    return None
+
+
+def written_out(stack):
+    """A stack as somebody would type it, from what a document says in short."""
+    stack = re.sub(r",\s*\.\.\.(?=[,)])", "", stack)
+    stack = re.sub(r"=(\w+)\|[\w|]+", r"=\1", stack)
+    stack = stack.replace("flash:...", STANDS_FOR["flash:..."])
+    count = iter(range(100))
+    return re.sub(r"(?<=[(\s])([A-Z]+)(?=[,)])",
+                  lambda word: STANDS_FOR.get(word[1], word[1]).format(next(count)), stack)
+
+
+class Documents(support.CliTest):
+    def setUp(self):
+        super().setUp()
+        listed = json.loads(self.run_ok("drive", "services", "--json"))["services"]
+        self.services = {service["name"]: service for service in listed}
+
+    def stacks_in(self, text):
+        """Services with what they stand on, where the text shows commands or code."""
+        names = "|".join(self.services)
+        end = 0
+        for found in re.finditer(rf"(?<![\w.(])(?:{names})\(", text):
+            if found.start() < end:
+                continue
+            last = closing(text, found.end() - 1)
+            if last is not None and last > found.end():
+                end = last + 1
+                yield found.start(), text[found.start():end]
+
+    def check(self, stack):
+        return self.run_cairn("drive", "check", stack)
+
+    def test_every_stack_parses(self):
+        seen = 0
+        for path in documents():
+            lines = path.read_text().splitlines()
+            for number, line in enumerate(lines):
+                for _, stack in self.stacks_in(line):
+                    following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+                    if following.startswith("^"):
+                        continue
+                    seen += 1
+                    self.expect_stack(f"{path.name}:{number + 1}", stack)
+        self.assertGreater(seen, 30, "the documents show stacks")
+
+    def expect_stack(self, where, stack):
+        text = written_out(stack)
+        result = self.check(text)
+        name = stack.split("(")[0]
+        if result.returncode != 0 and "=" not in stack and name in NEEDED:
+            result = self.check(f"{text[:-1]}, {NEEDED[name]})")
+        self.assertEqual(result.returncode, 0, f"{where}: {stack}\n{result.stderr}")
+
+    def test_mistakes_are_told_as_shown(self):
+        seen = 0
+        for path in documents():
+            lines = path.read_text().splitlines()
+            for line, answer in zip(lines, lines[1:]):
+                if not answer.strip().startswith("^"):
+                    continue
+                seen += 1
+                result = self.check(line.strip())
+                self.assertNotEqual(result.returncode, 0, line)
+                self.assertIn(answer.strip(), result.stderr)
+        self.assertGreater(seen, 0)
+
+    def test_stacks_as_toml(self):
+        seen = 0
+        for path in documents():
+            for block in re.findall(r"(?:^    .*\n|^\n)+", path.read_text(), re.MULTILINE):
+                if not block.lstrip().startswith("service ="):
+                    continue
+                seen += 1
+                self.write("stack.toml", re.sub(r"^    ", "", block, flags=re.MULTILINE))
+                self.run_ok("drive", "check", "--file", "stack.toml")
+        self.assertGreater(seen, 0)
+
+
+class Check(support.CliTest):
+    def test_it_draws_what_the_stack_would_be(self):
+        said = self.run_ok("drive", "check", "safe=limit(mirror(file:/nowhere/a, "
+                           "nvme-tcp://no.such.host/NQN), iops=500)")
+        lines = said.splitlines()
+        self.assertTrue(lines[0].startswith("limit iops=500 "), said)
+        self.assertIn("`- mirror", lines[1])
+        self.assertIn("   +- file:/nowhere/a", lines[2])
+        self.assertIn("a drive elsewhere", lines[3])
+
+    def test_nothing_is_opened_or_written(self):
+        self.run_ok("drive", "check", "trace(encrypt(file:a,size=1M, key=k), to=t)")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_as_json(self):
+        plan = json.loads(self.run_ok("drive", "check", "slice(mem:size=1M)", "--json"))
+        self.assertEqual(plan["stack"], "slice(mem:size=1M)")
+        self.assertEqual([layer["path"] for layer in plan["layers"]], ["0", "0.0"])
+
+    def test_mistakes_have_a_place(self):
+        for stack, place, why in (
+                ("mirror(file:/a, file:/a)", 16, "in the stack already"),
+                ("slice(mem:size=1X)", 6, "size"),
+                ("slice(flash:profile=none,size=1G)", 6, "profile"),
+                ("slice(nvme-tcp://10.0.0.2)", 6, "NQN"),
+                ("slice(http://)", 6, "is no place"),
+                ("stripe(mem:size=1M", 18, "')'")):
+            result = self.run_cairn("drive", "check", stack)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(why, result.stderr)
+            self.assertEqual(result.stderr.splitlines()[-1].index("^"), place, result.stderr)
+
+    def test_a_single_drive(self):
+        self.assertIn("memory, 1 MiB", self.run_ok("drive", "check", "mem:size=1M"))
+        self.expect_sentence(self.run_cairn("drive", "check"), 1, "say what is to be checked")
+        self.expect_sentence(self.run_cairn("drive", "check", "mem:"), 2, "is not KEY=VALUE")
+
+
+if __name__ == "__main__":
+    support.main()
