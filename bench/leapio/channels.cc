@@ -90,7 +90,10 @@ class Tenants {
       co_await read_through(**writer);
       task::Gate gate;
       if (tenancy_.neighbour) gate.spawn(write_on(env, **writer));
+      const Time start = env.now();
       co_await read_on(env, **reader);
+      played_.batch_bytes_per_second =
+          static_cast<double>(written_) / (env.now() - start).seconds();
       is_over_ = true;
       co_await gate.close();
     } else {
@@ -157,6 +160,7 @@ class Tenants {
   task::Task<void> write_one(Drive& drive, Lba lba) {
     const Result<void> done = co_await drive.write(lba, memory_);
     if (!done) note(done.error());
+    written_ += kWriteSize;
   }
 
   void note(const Error& error) {
@@ -169,6 +173,7 @@ class Tenants {
   std::vector<std::byte> memory_;
   std::optional<Error> failure_;
   Played played_;
+  uint64_t written_ = 0;
   bool is_over_ = false;
   bool is_done_ = false;
 };
