@@ -119,6 +119,8 @@ std::vector<Figure> all_figures() {
   };
 }
 
+double us(flash::Nanos nanos) { return static_cast<double>(nanos) * 1e-3; }
+
 double program_seconds(const flash::Parameters& drive) {
   const auto kinds = static_cast<size_t>(drive.technology);
   const auto first = drive.program_ns.begin();
@@ -294,13 +296,14 @@ class Presentation {
         "At 20,000 and 40,000 lookups a second one in a hundred waits for a long one before it, "
         "with batch or without, and priority adds little to that: batch goes when few lookups are "
         "below. At 5,000 an aim of 1.1 is out of reach of any order of requests. One in a hundred "
-        "takes {:.0f} us alone; a read that finds its die programming waits {:.0f} us until the "
-        "program is suspended; and what batch writes keeps each die programming for {:.0f}% of the "
-        "time, while a lookup needs three dies in the median. With batch_depth=0, where batch gets "
-        "its floor of what goes and no more, and on a drive that suspends programs in 20 us, less "
-        "is left of it; channels of their own (11f) avoid it.",
-        (*solo)->percentile_us(0.99),
-        static_cast<double>(options_.drive->suspend_program_ns) * 1e-3,
+        "takes {:.0f} us alone. A read that finds its die programming waits {:.0f} us until the "
+        "program is suspended, or for the last {:.0f} us of it; one that finds it erasing, on an "
+        "aged drive, {:.0f} us. What batch writes keeps each die programming for {:.0f}% of the "
+        "time, and a lookup needs three of them in the median. With batch_depth=0, where batch "
+        "gets its floor of what goes and no more, and on a drive that suspends programs in 20 us, "
+        "less is left of it; channels of their own (11f) avoid it.",
+        (*solo)->percentile_us(0.99), us(options_.drive->suspend_program_ns),
+        us(options_.drive->worth_suspending_program_ns), us(options_.drive->suspend_erase_ns),
         100 * programs * program_seconds(*options_.drive) / dies(*options_.drive)));
     return {};
   }

@@ -42,7 +42,7 @@ constexpr uint64_t kFillDepth = 16;
 // writes one place after the other, so that none is written again while the drive's cache has it.
 constexpr uint64_t kBatchDepth = 32;
 constexpr uint64_t kBatchSize = 32_KiB;
-// Until a new mirror has made its legs equal.
+// Until a new mirror has made its legs equal, and until drives have written what they were given.
 constexpr Duration kSettle = 20_s;
 // Of the time that is measured, before it: until search and batch have found their way.
 constexpr double kWarmUp = 0.25;
@@ -187,6 +187,12 @@ class Play {
   }
 
   task::Task<void> use(env::Env& env, Drive& drive) {
+    // What it copies later would be written twice, and stay in the drives' caches.
+    if (scene_.stack.contains("mirror")) co_await rest(env);
+    const std::optional<drive::MirrorStatus> mirror = drive::mirror_status(drive);
+    if (mirror && mirror->regions_to_copy > 0) {
+      note(Error(Errc::kTimedOut, "the mirror of a scene still makes its legs equal"));
+    }
     task::Gate filling;
     for (uint64_t i = 0; i < kFillDepth; ++i) filling.spawn(fill(drive, i));
     co_await filling.close();
@@ -200,12 +206,7 @@ class Play {
       }
       version = std::move(*view);
     }
-    const Result<void> settled = co_await task::sleep_for(env, kSettle);
-    if (!settled) note(settled.error());
-    const std::optional<drive::MirrorStatus> mirror = drive::mirror_status(drive);
-    if (mirror && mirror->regions_to_copy > 0) {
-      note(Error(Errc::kTimedOut, "the mirror of a scene still makes its legs equal"));
-    }
+    co_await rest(env);
     task::Gate batch;
     if (scene_.batch) {
       for (uint64_t i = 0; i < kBatchDepth; ++i) batch.spawn(work(drive, i));
@@ -214,6 +215,11 @@ class Play {
     is_over_ = true;
     co_await batch.close();
     if (version != nullptr) co_await version->close();
+  }
+
+  task::Task<void> rest(env::Env& env) {
+    const Result<void> rested = co_await task::sleep_for(env, kSettle);
+    if (!rested) note(rested.error());
   }
 
   task::Task<void> fill(Drive& drive, uint64_t worker) {
