@@ -52,7 +52,8 @@ class PaperLeapio(support.CliTest):
     def test_the_page_and_the_report_are_complete(self):
         words = ("bench", "paper", "leapio", "--seconds", "0.01", "--json", "--figure", "11a",
                  "--figure", "11b", "--figure", "11f")
-        report = json.loads(self.run_ok(*words, "--out", "leapio.html", "--svg", "plots"))
+        report = json.loads(self.run_ok(*words, "--out", "leapio.html", "--svg", "plots",
+                                        timeout=500))
         page = (self.folder / "leapio.html").read_text(encoding="utf-8")
         plots = {path.name for path in (self.folder / "plots").iterdir()}
         self.assertEqual(report["benchmark"], "paper_leapio")

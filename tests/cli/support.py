@@ -36,8 +36,9 @@ class CliTest(unittest.TestCase):
         command = self.command(words, denied)
         options.setdefault("cwd", self.folder)
         options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("timeout", 60)
         return subprocess.run(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                              errors="backslashreplace", timeout=60, check=False, **options)
+                              errors="backslashreplace", check=False, **options)
 
     def command(self, words, denied=None):
         command = [*filter(None, _options.emulator.split(";")), _options.cairn, *map(str, words)]
