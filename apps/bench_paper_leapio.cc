@@ -17,20 +17,19 @@ constexpr const char* kDrive = "dct983";
 class BenchPaperLeapioCommand final : public Command {
  public:
   explicit BenchPaperLeapioCommand(CLI::App& app) : output_(app, "leapio.html") {
-    add_integer(app, "--requests N", requests_, {.min = 10, .max = 1'000'000},
-                "of the search load (20000)");
+    add_number(app, "--seconds S", options_.seconds, 0.01, 60,
+               "virtual time that each scene is measured (2)");
     add_integer(app, "--seed N", seed_, {.min = 0, .max = 1'000'000'000}, "of all loads (1)");
     add_choices(app, "--figure N", options_.figures, bench::leapio::figures(),
                 "show just this figure");
     set_examples(app, {"cairn bench paper leapio", "cairn bench paper leapio --figure 11a --json",
-                       "cairn bench paper leapio --requests 2000 --svg plots"});
+                       "cairn bench paper leapio --seconds 0.2 --svg plots"});
   }
 
   Attempt<int> run() override {
     Attempt<flash::Parameters> drive = load_flash_profile(kDrive);
     if (!drive) return std::unexpected(drive.error());
     options_.drive = std::make_shared<const flash::Parameters>(std::move(*drive));
-    options_.requests = static_cast<uint64_t>(requests_);
     options_.seed = static_cast<uint64_t>(seed_);
     options_.progress = progress_on_terminal();
     const Result<bench::Paper> paper = bench::leapio::bench_paper(options_);
@@ -40,7 +39,6 @@ class BenchPaperLeapioCommand final : public Command {
 
  private:
   bench::leapio::Options options_;
-  int requests_ = 20'000;
   int seed_ = 1;
   PaperOutput output_;
 };

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figure 11 (f): two tenants of one drive, whose flash channels they share or have to themselves.
+// Figure 11 (f): two tenants of one drive that collects garbage, each on half of its space: on all
+// channels, or by the service `channels` on half of those.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "base/error.h"
-#include "model/flash/parameters.h"
+#include "bench/leapio/scene.h"
 
 namespace cairn::bench::leapio {
 
@@ -15,10 +13,8 @@ struct Tenancy {
   bool apart = false;      // each on its own half of the channels
 };
 
-// Latencies of 4 KiB reads at a steady rate, in microseconds, of the tenant that does not write.
-// kInvalid: a drive that is too small for two.
-Result<std::vector<double>> read_latencies_us(const flash::Parameters& drive,
-                                              const Tenancy& tenancy, uint64_t requests,
-                                              uint64_t seed);
+// What the tenant sees that reads 4 KiB at a steady rate. Errors: those of opening the stacks, and
+// of the first request that failed.
+Result<Played> read_beside(const Tenancy& tenancy, const Stage& stage);
 
 }  // namespace cairn::bench::leapio

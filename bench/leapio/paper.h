@@ -18,7 +18,7 @@ namespace cairn::bench::leapio {
 
 struct Options {
   std::shared_ptr<const flash::Parameters> drive;  // passed its check
-  uint64_t requests = 20'000;                      // of the search load
+  double seconds = 2;                              // that each scene is measured
   uint64_t seed = 1;
   std::vector<std::string> figures;                // of figures(); empty: all
   std::function<void(std::string_view)> progress;  // may be empty
@@ -32,10 +32,11 @@ std::vector<std::string> figures();
 // In virtual time: the same options give the same numbers.
 //   priority_p99_vs_solo  search beside batch under `priority`, over search alone, at P99
 //   batch_floor           what batch moves beside search under `priority`, over batch alone
-//     both at 40,000 lookups a second; _5k and _20k: at fewer, for longer; _small_cache: on a drive
-//     that batch makes collect garbage from the start
-//   raid0_vs_single       bytes per second of a mixed load on a stripe of two remote drives, over
-//                         one remote drive; raid1_vs_single: on a mirror
+//     both at 40,000 lookups a second; _5k and _20k: at fewer; _aged: on a drive that collects
+//     garbage; _5k_floor: with no more than its floor for batch; _5k_suspend: on a drive that
+//     suspends programs sooner
+//   raid0_vs_single       bytes per second of reads and writes, 7 to 1, on a stripe of two remote
+//                         drives, over one remote drive; raid1_vs_single: on a mirror; _mixed: 1:1
 //   channels_p99_vs_solo  reads beside a tenant that writes on other channels, over reads alone
 // Errors: those of scene.h.
 Result<Paper> bench_paper(const Options& options);

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "bench/leapio/big_drive.h"
 #include "bench/leapio/search_load.h"
+#include "drive/mirror.h"
 #include "drive/source.h"
 #include "drive/stack.h"
 #include "fabric/host/remote_drive.h"
@@ -28,22 +30,22 @@ namespace {
 using drive::Drive;
 using drive::Request;
 
-constexpr uint64_t kDriveSize = 1_GiB;
-constexpr uint32_t kFullPercent = 80;
+constexpr double kAged = 0.8;
 constexpr uint16_t kPort = 4420;
-// The index that is searched is in the first half of a drive.
-constexpr uint64_t index_bytes(const drive::Geometry& drive) { return drive.bytes() / 2; }
+// The index that is searched comes first; batch works behind it.
+constexpr uint64_t index_bytes(const drive::Geometry& drive) { return drive.bytes() / 8; }
 // As the index is written before it is searched. Each flash page once: pages that are written again
 // within a second would stay in the drive's cache.
 constexpr uint64_t kFillSize = 64_KiB;
 constexpr uint64_t kFillDepth = 16;
-// Rebuilding an index, half reads, half writes: beside the one in use, or a newer version of it.
+// Rebuilding an index, beside the one in use or as a newer version of it: reads here and there, and
+// writes one place after the other, so that none is written again while the drive's cache has it.
 constexpr uint64_t kBatchDepth = 32;
 constexpr uint64_t kBatchSize = 32_KiB;
-// Until a new mirror has made its legs equal.
-constexpr Duration kSettle = 10_s;
-// Until a drive does what it can do for long: its write cache is full.
-constexpr Duration kWarmUp = 300_ms;
+// Until a new mirror has made its legs equal, and until drives have written what they were given.
+constexpr Duration kSettle = 20_s;
+// Of the time that is measured, before it: until search and batch have found their way.
+constexpr double kWarmUp = 0.25;
 constexpr Duration kPlayMax = 3600_s;
 
 // As much memory as a real core has: a lookup of 7 MiB goes through whole.
@@ -56,20 +58,13 @@ sim::NodeOptions machine() {
                                   {8 << 20, 32}}}};
 }
 
-drive::Spec flash_spec(const std::shared_ptr<const flash::Parameters>& flash) {
-  drive::Spec spec;
-  spec.kind = drive::Spec::Kind::kFlash;
-  spec.size = kDriveSize;
-  spec.precondition = kFullPercent;
-  spec.flash = flash;
-  return spec;
-}
-
-std::shared_ptr<const flash::Parameters> flash_of(const Scene& scene, const Stage& stage) {
-  if (scene.cache_bytes == 0) return stage.drive;
+Part part_of(const Scene& scene, const Stage& stage) {
   auto flash = std::make_shared<flash::Parameters>(*stage.drive);
-  flash->cache_bytes = scene.cache_bytes;
-  return flash;
+  if (scene.suspend_ns > 0) flash->suspend_program_ns = scene.suspend_ns;
+  return {.drive = std::move(flash),
+          .drive_bytes = stage.drive_bytes,
+          .bytes = stage.used_bytes,
+          .occupancy = scene.aged ? kAged : 0};
 }
 
 std::string nqn_of(size_t box) { return fmt::format("nqn.2026-11.io.cairn:leapio{}", box); }
@@ -77,7 +72,7 @@ std::string nqn_of(size_t box) { return fmt::format("nqn.2026-11.io.cairn:leapio
 // "flash:" is a modelled drive of this node, anything else the URI of one in a box.
 class SceneLeaves final : public drive::Leaves {
  public:
-  explicit SceneLeaves(std::shared_ptr<const flash::Parameters> flash) : flash_(std::move(flash)) {}
+  explicit SceneLeaves(Part part) : part_(std::move(part)) {}
 
   task::Task<Leaf> open(env::Env& env, std::string text) override {
     if (text.starts_with("nvme-tcp:")) {
@@ -88,7 +83,7 @@ class SceneLeaves final : public drive::Leaves {
       if (!remote) co_return std::unexpected(remote.error().text());
       co_return std::move(*remote);
     }
-    Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, flash_spec(flash_));
+    Result<std::unique_ptr<drive::Source>> source = make_part(env, part_);
     if (!source) co_return std::unexpected(source.error().text());
     Result<std::unique_ptr<Drive>> opened = (*source)->open(env);
     if (!opened) co_return std::unexpected(opened.error().text());
@@ -98,18 +93,23 @@ class SceneLeaves final : public drive::Leaves {
   void close() { sources_.clear(); }
 
  private:
-  const std::shared_ptr<const flash::Parameters> flash_;
+  const Part part_;
   std::vector<std::unique_ptr<drive::Source>> sources_;
 };
 
 // A box with one modelled drive, until it is asked to stop.
-task::Task<void> serve(env::Env& env, env::Address at, std::string nqn,
-                       std::shared_ptr<const flash::Parameters> flash, Result<void>& outcome) {
+task::Task<void> serve(env::Env& env, env::Address at, std::string nqn, Part part,
+                       Result<void>& outcome) {
+  Result<std::unique_ptr<drive::Source>> source = make_part(env, part);
+  if (!source) {
+    outcome = fail(source.error());
+    co_return;
+  }
   nvme::Registry registry(env);
   fabric::Target target(env, registry);
   outcome = registry.add_subsystem({.nqn = nqn, .queue_entries_max = 1024});
   if (outcome) {
-    const nvme::NamespaceOptions space{.drive = flash_spec(flash)};
+    const nvme::NamespaceOptions space{.source = source->get(), .stack = "flash"};
     const Result<uint32_t> added = co_await registry.add_namespace(nqn, space);
     if (!added) outcome = fail(added.error());
   }
@@ -129,8 +129,8 @@ class Play {
   Play(const Scene& scene, const Stage& stage)
       : scene_(scene),
         stage_(stage),
-        flash_(flash_of(scene, stage)),
-        leaves_(flash_),
+        part_(part_of(scene, stage)),
+        leaves_(part_),
         lookup_memory_(kLookupMax),
         written_(kFillSize, std::byte{0x5a}) {}
 
@@ -164,7 +164,7 @@ class Play {
         sim::Node& box = cluster.node(fmt::format("box{}", number), machine());
         const env::Address address = box.address(kPort);
         box.start([this, address, number](env::Env& env) {
-          return serve(env, address, nqn_of(number), flash_, boxes_[number]);
+          return serve(env, address, nqn_of(number), part_, boxes_[number]);
         });
         leaf = fabric::Uri{.paths = {address}, .nqn = nqn_of(number)}.text();
       }
@@ -187,6 +187,12 @@ class Play {
   }
 
   task::Task<void> use(env::Env& env, Drive& drive) {
+    // What it copies later would be written twice, and stay in the drives' caches.
+    if (scene_.stack.contains("mirror")) co_await rest(env);
+    const std::optional<drive::MirrorStatus> mirror = drive::mirror_status(drive);
+    if (mirror && mirror->regions_to_copy > 0) {
+      note(Error(Errc::kTimedOut, "the mirror of a scene still makes its legs equal"));
+    }
     task::Gate filling;
     for (uint64_t i = 0; i < kFillDepth; ++i) filling.spawn(fill(drive, i));
     co_await filling.close();
@@ -200,18 +206,20 @@ class Play {
       }
       version = std::move(*view);
     }
-    const Result<void> settled = co_await task::sleep_for(env, kSettle);
-    if (!settled) note(settled.error());
+    co_await rest(env);
     task::Gate batch;
     if (scene_.batch) {
       for (uint64_t i = 0; i < kBatchDepth; ++i) batch.spawn(work(drive, i));
     }
-    const Result<void> warm = co_await task::sleep_for(env, kWarmUp);
-    if (!warm) note(warm.error());
     co_await search(env, version == nullptr ? drive : *version);
     is_over_ = true;
     co_await batch.close();
     if (version != nullptr) co_await version->close();
+  }
+
+  task::Task<void> rest(env::Env& env) {
+    const Result<void> rested = co_await task::sleep_for(env, kSettle);
+    if (!rested) note(rested.error());
   }
 
   task::Task<void> fill(Drive& drive, uint64_t worker) {
@@ -224,22 +232,27 @@ class Play {
   }
 
   task::Task<void> search(env::Env& env, Drive& drive) {
-    const std::vector<Lookup> lookups = draw({.requests = stage_.requests,
+    const Duration warm_up = Duration::from_seconds(stage_.seconds * kWarmUp);
+    const std::vector<Lookup> lookups = draw({.seconds = warm_up.seconds() + stage_.seconds,
                                               .per_second = scene_.lookups_per_second,
                                               .space = index_bytes(drive.geometry()),
                                               .seed = stage_.seed});
     const Time start = env.now();
-    const uint64_t before = batch_bytes_;
+    uint64_t before = 0;
     uint64_t bytes = 0;
     task::Gate gate;
     for (const Lookup& lookup : lookups) {
       const Result<void> slept = co_await task::sleep_until(env, start + lookup.at);
       if (!slept || failure_) break;
+      if (!is_measured_ && lookup.at >= warm_up) {
+        is_measured_ = true;
+        before = batch_bytes_;
+      }
       if (scene_.search) gate.spawn(look_up(env, drive, lookup));
-      bytes += lookup.bytes;
+      if (is_measured_) bytes += lookup.bytes;
     }
     co_await gate.close();
-    const double seconds = std::max((env.now() - start).seconds(), 1e-9);
+    const double seconds = std::max((env.now() - start - warm_up).seconds(), 1e-9);
     played_.lookup_bytes_per_second = scene_.search ? static_cast<double>(bytes) / seconds : 0;
     played_.batch_bytes_per_second = static_cast<double>(batch_bytes_ - before) / seconds;
   }
@@ -248,6 +261,7 @@ class Play {
   task::Task<void> look_up(env::Env& env, Drive& drive, Lookup lookup) {
     const uint64_t block = drive.geometry().block_size;
     const uint64_t most = drive.geometry().transfer_blocks * block;
+    const bool is_counted = is_measured_;
     const Time start = env.now();
     task::Gate parts;
     for (uint64_t at = 0; at < lookup.bytes; at += most) {
@@ -256,7 +270,7 @@ class Play {
                             MutableBytes(lookup_memory_).subspan(at, size)));
     }
     co_await parts.close();
-    played_.lookup_us.push_back((env.now() - start).us());
+    if (is_counted) played_.lookup_us.push_back((env.now() - start).us());
   }
   task::Task<void> read_part(Drive& drive, Lba lba, MutableBytes into) {
     const Result<void> done = co_await drive.read(lba, into);
@@ -268,14 +282,16 @@ class Play {
     std::vector<std::byte> memory(written_.begin(), written_.begin() + kBatchSize);
     const MutableBytes pieces[] = {memory};
     const uint64_t blocks = kBatchSize / drive.geometry().block_size;
-    const uint64_t places = index_bytes(drive.geometry()) / kBatchSize;
-    const uint64_t first = scene_.pinned ? 0 : places;
+    const uint64_t index = index_bytes(drive.geometry()) / kBatchSize;
+    const uint64_t first = scene_.pinned ? 0 : index;
+    const uint64_t places = scene_.pinned ? index : drive.geometry().bytes() / kBatchSize - index;
     while (!is_over_ && !failure_) {
-      const Request request{
-          .kind = rng.uniform() < 0.5 ? Request::Kind::kRead : Request::Kind::kWrite,
-          .priority = drive::Priority::kLow,
-          .lba = Lba((first + rng.below(places)) * blocks),
-          .blocks = blocks};
+      const bool reads = rng.uniform() < scene_.batch_reads;
+      const uint64_t place = reads ? rng.below(places) : batch_writes_++ % places;
+      const Request request{.kind = reads ? Request::Kind::kRead : Request::Kind::kWrite,
+                            .priority = drive::Priority::kLow,
+                            .lba = Lba((first + place) * blocks),
+                            .blocks = blocks};
       const Result<void> done = co_await drive.submit(request, pieces);
       if (!done) note(done.error());
       batch_bytes_ += kBatchSize;
@@ -288,7 +304,7 @@ class Play {
 
   const Scene& scene_;
   const Stage& stage_;
-  const std::shared_ptr<const flash::Parameters> flash_;
+  const Part part_;
   SceneLeaves leaves_;
   std::vector<std::byte> lookup_memory_;
   std::vector<std::byte> written_;
@@ -296,6 +312,8 @@ class Play {
   std::optional<Error> failure_;
   Played played_;
   uint64_t batch_bytes_ = 0;
+  uint64_t batch_writes_ = 0;
+  bool is_measured_ = false;
   bool is_over_ = false;
   bool is_done_ = false;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "model/flash/parameters.h"
 
 namespace cairn::bench::leapio {
@@ -20,9 +21,13 @@ struct Scene {
   bool search = true;
   double lookups_per_second = 40'000;
   bool batch = false;
+  double batch_reads = 0.5;  // the part of its requests that are
   // Search reads a version that was taken before, while batch writes its blocks anew.
   bool pinned = false;
-  uint64_t cache_bytes = 0;  // of each drive; 0: as the stage's drive has
+  // Random writes had filled the drive before, so that it collects garbage as batch writes. Else it
+  // is new.
+  bool aged = false;
+  int64_t suspend_ns = 0;  // what a program takes to let a read pass; 0: as the stage's drive
 
   auto operator<=>(const Scene&) const = default;
 };
@@ -30,7 +35,11 @@ struct Scene {
 // What all scenes have in common.
 struct Stage {
   std::shared_ptr<const flash::Parameters> drive;
-  uint64_t requests = 20'000;  // lookups; a scene without search lasts as long as they would
+  // Of each modelled drive, scaled from `drive`: enough blocks per plane to collect garbage in the
+  // background, as a whole one does, and not only when writes have to wait for it.
+  uint64_t drive_bytes = 128_GiB;
+  uint64_t used_bytes = 2_GiB;  // the part of it that is searched and worked on
+  double seconds = 2;           // that are measured; lookups come for a quarter more
   uint64_t seed = 1;
 };
 

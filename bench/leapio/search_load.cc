@@ -40,13 +40,11 @@ uint64_t draw_size(Rng& rng) {
 std::vector<Lookup> draw(const SearchLoad& load) {
   Rng rng(load.seed);
   std::vector<Lookup> lookups;
-  lookups.reserve(load.requests);
-  double at = 0;
-  for (uint64_t i = 0; i < load.requests; ++i) {
+  lookups.reserve(static_cast<size_t>(load.seconds * load.per_second));
+  for (double at = 0; at < load.seconds; at += rng.exponential(1 / load.per_second)) {
     Lookup lookup{.at = Duration::from_seconds(at), .bytes = draw_size(rng)};
     lookup.offset = rng.below((load.space - lookup.bytes) / kStep + 1) * kStep;
     lookups.push_back(lookup);
-    at += rng.exponential(1 / load.per_second);
   }
   return lookups;
 }

@@ -20,7 +20,7 @@ struct Lookup {
 };
 
 struct SearchLoad {
-  uint64_t requests = 20'000;
+  double seconds = 2;         // that they come for
   double per_second = 5'000;  // at exponentially distributed times
   uint64_t space = 0;         // of the drive; at least kLookupMax
   uint64_t seed = 1;

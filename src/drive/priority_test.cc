@@ -109,6 +109,71 @@ TEST(Priority, OneInteractiveRequestAtATimeFindsTheDriveNearlyFree) {
   EXPECT_GT(mixed.batch_done, 1000U);
 }
 
+TEST(Priority, WithoutADepthOfItsOwnBatchGetsItsFloorAndNoMore) {
+  const Mix mix = run(8, 8, "batch_depth=0, floor=20");
+  const auto all = static_cast<double>(mix.batch_done + mix.interactive_done);
+  EXPECT_NEAR(static_cast<double>(mix.batch_done) / all, 0.2, 0.01);
+  EXPECT_GT(run(0, 8, "batch_depth=0, floor=0").batch_done, 9900U);
+}
+
+task::Task<void> wait_for_quiet(env::Env& env) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive =
+      co_await must_open(env, "priority(mem:size=1M, batch_depth=0, quiet_ms=30)", leaves);
+  std::vector<std::byte> memory(4096);
+  const MutableBytes piece(memory);
+  Result<void> read = co_await drive->read(Lba(0), memory);
+  EXPECT_TRUE(read);
+  const Time answered = env.now();
+  const Request batch{.priority = Priority::kLow, .lba = Lba(0), .blocks = 1};
+  read = co_await drive->submit(batch, {&piece, 1});
+  EXPECT_TRUE(read);
+  EXPECT_GE((env.now() - answered).ns, Duration(30_ms).ns);
+  EXPECT_LE((env.now() - answered).ns, Duration(31_ms).ns);
+  co_await drive->close();
+}
+
+// Nothing else happens that would remind the service of the waiting request.
+TEST(Priority, BatchGoesOnItsOwnOnceTheDriveIsQuiet) { run_in_sim(wait_for_quiet); }
+
+// How long a crest of requests takes that comes while batch waits for half of the drive.
+task::Task<void> crest_beside_batch(env::Env& env, std::string options, Duration& took) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive = co_await must_open(
+      env, "priority(limit(mem:size=1M, iops=1000, burst_ms=0), floor=50, depth=4" + options + ")",
+      leaves);
+  const Time start = env.now();
+  const Time end = start + 1_s;
+  task::Gate gate;
+  uint64_t batch = 0;
+  uint64_t interactive = 0;
+  for (int i = 0; i < 8; ++i) gate.spawn(read_on(env, *drive, Priority::kLow, end, batch));
+  Result<void> slept = co_await task::sleep_until(env, start + 100_ms);
+  EXPECT_TRUE(slept);
+  const Time crest = env.now();
+  task::Gate waiting;
+  for (int i = 0; i < 40; ++i) {
+    waiting.spawn(read_on(env, *drive, Priority::kNormal, crest + 1_us, interactive));
+  }
+  co_await waiting.close();
+  took = env.now() - crest;
+  const uint64_t before = batch;
+  slept = co_await task::sleep_until(env, end);
+  EXPECT_TRUE(slept);
+  EXPECT_GT(batch, before + 300) << "what it was owed, and the quiet drive";
+  co_await gate.close();
+  co_await drive->close();
+}
+
+TEST(Priority, WhatBatchIsOwedIsPaidInTroughsUnlessItIsOld) {
+  Duration patient;
+  Duration impatient;
+  run_in_sim([&](env::Env& env) { return crest_beside_batch(env, ", quiet_ms=50", patient); });
+  run_in_sim([&](env::Env& env) { return crest_beside_batch(env, ", quiet_ms=0", impatient); });
+  EXPECT_LE(patient.ns, Duration(50_ms).ns) << "40 of its own, and those below before it";
+  EXPECT_GE(impatient.ns, Duration(70_ms).ns) << "every other one is batch";
+}
+
 task::Task<void> cancel_waiting(env::Env& env) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =

@@ -129,5 +129,16 @@ TEST(Page, NeedsNothingElse) {
   EXPECT_NE(html.find("<td>a&lt;b</td><td>2</td>"), std::string::npos);
 }
 
+TEST(Chart, WideLettersKeepTheNextNameOfTheLegendAway) {
+  const auto place_of_second = [](const std::string& first) {
+    LineChart chart = lines();
+    chart.series = {{.name = first, .points = {{1, 1}}}, {.name = "second", .points = {{1, 1}}}};
+    const std::string drawn = svg(chart);
+    const size_t text = drawn.rfind("<text x=\"", drawn.find(">second<"));
+    return std::stod(drawn.substr(text + 9));
+  };
+  EXPECT_GT(place_of_second("+SNAP+BG"), place_of_second("snapshot") + 20);
+}
+
 }  // namespace
 }  // namespace cairn::report

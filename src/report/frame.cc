@@ -15,7 +15,13 @@ constexpr double kKeyWidth = 26;
 
 // Nobody can measure text here; letters of the usual fonts are about so wide.
 constexpr double kLetter = 7.1;
-double width_of(std::string_view text) { return kLetter * static_cast<double>(text.size()); }
+constexpr double kWideLetter = 10;
+double width_of(std::string_view text) {
+  const auto wide = std::ranges::count_if(
+      text, [](char c) { return (c >= 'A' && c <= 'Z') || c == '+' || c == 'm' || c == 'w'; });
+  return kLetter * static_cast<double>(text.size()) +
+         (kWideLetter - kLetter) * static_cast<double>(wide);
+}
 
 }  // namespace
 

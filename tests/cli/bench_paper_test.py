@@ -50,21 +50,26 @@ class PaperI10(support.CliTest):
 
 class PaperLeapio(support.CliTest):
     def test_the_page_and_the_report_are_complete(self):
-        words = ("bench", "paper", "leapio", "--requests", "100", "--json", "--figure", "11a",
+        words = ("bench", "paper", "leapio", "--seconds", "0.01", "--json", "--figure", "11a",
                  "--figure", "11b", "--figure", "11f")
         report = json.loads(self.run_ok(*words, "--out", "leapio.html", "--svg", "plots"))
         page = (self.folder / "leapio.html").read_text(encoding="utf-8")
         plots = {path.name for path in (self.folder / "plots").iterdir()}
         self.assertEqual(report["benchmark"], "paper_leapio")
-        loads = ("", ", 5000 lookups/s", ", 20000 lookups/s", ", small cache")
+        loads = ("", ", 5000 lookups/s", ", 20000 lookups/s")
+        drives = ("5000 lookups/s, aged drive", "20000 lookups/s, aged drive",
+                  "40000 lookups/s, aged drive", "5000 lookups/s, batch_depth=0",
+                  "5000 lookups/s, suspends in 20 us")
         self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
                          {("fig11a", f"{line}{load}")
                           for line in ("Base", "+BG", "+BG+Prio") for load in loads}
+                         | {("fig11a", f"+BG+Prio, {drive}") for drive in drives}
                          | {("fig11b", line)
                             for line in ("Base", "+Snap", "+Snap+BG", "+Snap+Prio+BG")}
                          | {("fig11f", line) for line in ("Base", "+BG", "+Iso")})
         for ratio in ("priority_p99_vs_solo", "batch_floor", "priority_p99_vs_solo_5k",
-                      "batch_floor_20k", "batch_floor_small_cache", "channels_p99_vs_solo"):
+                      "batch_floor_20k", "batch_floor_aged", "batch_floor_5k_floor",
+                      "priority_p99_vs_solo_5k_suspend", "channels_p99_vs_solo"):
             self.assertGreater(report["ratios"][ratio], 0)
         self.assertEqual(plots, {"leapio-11a.svg", "leapio-11b.svg", "leapio-11f.svg"})
         self.assertEqual(page.count("<svg"), len(plots))
