@@ -22,7 +22,8 @@ class BenchDriveCommand final : public Command {
     add_number(app, "--seconds S", options_.seconds, 0.02, 3600, "length of one run (0.5)");
     add_integer(app, "--requests N", requests_, {.min = 100, .max = 100'000'000},
                 "of one run of a service (20000)");
-    add_value(app, "--folder DIR", "for files up to 256 MiB while it runs (that of temporary files)",
+    add_value(app, "--folder DIR",
+              "for files up to 256 MiB while it runs (that of temporary files)",
               [this](const std::string& text) -> Attempt<void> {
                 options_.folder = text;
                 return {};

@@ -10,9 +10,10 @@ import support
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What stands for something else in documents, and what it is here.
-STANDS_FOR = {"D": "file:/srv/d{}", "DRIVE": "file:/srv/d{}", "A": "file:/srv/a", "B": "file:/srv/b",
-              "SLOW": "file:/srv/slow", "FAST": "file:/srv/fast", "LOCAL": "file:/srv/local",
-              "ELSEWHERE": "nvme-tcp://10.0.0.2/NQN", "flash:...": "flash:profile=laptop-tlc,size=1G"}
+STANDS_FOR = {"D": "file:/srv/d{}", "DRIVE": "file:/srv/d{}", "A": "file:/srv/a",
+              "B": "file:/srv/b", "SLOW": "file:/srv/slow", "FAST": "file:/srv/fast",
+              "LOCAL": "file:/srv/local", "ELSEWHERE": "nvme-tcp://10.0.0.2/NQN",
+              "flash:...": "flash:profile=laptop-tlc,size=1G"}
 NEEDED = {"limit": "iops=500", "encrypt": "key=drive.key", "channels": "count=1",
           "trace": "to=requests.trace"}  # what a table of services leaves out
 
