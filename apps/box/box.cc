@@ -395,6 +395,15 @@ task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::Namespac
   co_return *nsid;
 }
 
+task::Task<std::optional<drive::LayerInfo>> Box::layers(std::string nqn, uint32_t nsid) {
+  // Nobody removes it meanwhile.
+  const Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  StackSource* stack = turn ? stacks_.find(turn->nqn, nsid) : nullptr;
+  if (stack == nullptr) co_return std::nullopt;
+  drive::LayerInfo top = co_await stack->layers(env_);
+  co_return top;
+}
+
 task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));
   if (!turn) co_return std::unexpected(turn.error());

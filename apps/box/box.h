@@ -63,6 +63,9 @@ class Box {
   task::Task<Attempt<void>> allow_host(std::string nqn, std::string host);
   task::Task<Attempt<void>> deny_host(std::string nqn, std::string host);
 
+  // The layers of a namespace's stack as they are now. None: it is a single drive, or gone.
+  task::Task<std::optional<drive::LayerInfo>> layers(std::string nqn, uint32_t nsid);
+
   // The subsystem of this name, or the only one.
   Attempt<std::string> find(std::string_view nqn) const;
 

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "apps/box/flash_stats.h"
 #include "apps/box/lane_stats.h"
 #include "apps/box/metrics.h"
 #include "apps/box/stacks.h"
+#include "apps/drive/control.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
 #include "nvme/namespace_ids.h"
@@ -141,6 +143,56 @@ task::Task<Attempt<Json>> stats(Box& box, ControlRequest request) {
   co_return json;
 }
 
+// A single drive: what hosts did with it, over all cores.
+Json source_layer(const NamespaceInfo& info, const nvme::IoTotals& totals) {
+  return {{"path", "0"},
+          {"name", info.options.drive_text()},
+          {"is_leaf", true},
+          {"options", Json::object()},
+          {"size", info.geometry.bytes()},
+          {"block_size", info.geometry.block_size},
+          {"requests", {{"read", totals.reads}, {"write", totals.writes}}},
+          {"read_bytes", totals.sectors_read * 512},
+          {"written_bytes", totals.sectors_written * 512},
+          {"errors", totals.media_errors},
+          {"facts",
+           {{"reads", totals.reads},
+            {"writes", totals.writes},
+            {"bytes_read", totals.sectors_read * 512},
+            {"bytes_written", totals.sectors_written * 512}}}};
+}
+
+// Namespaces as drives are shown: "NQN/NSID", or the nsid alone where one subsystem is served.
+task::Task<Attempt<Json>> show_drives(Box& box, ControlRequest request) {
+  Json drives = Json::array();
+  const std::vector<SubsystemOptions> subsystems = box.registry().subsystems();
+  for (const SubsystemOptions& subsystem : subsystems) {
+    for (const NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
+      const uint32_t nsid = each.options.nsid;
+      const std::string name = fmt::format("{}/{}", subsystem.nqn, nsid);
+      const bool is_meant = request.drive.empty() || request.drive == name ||
+                            (subsystems.size() == 1 && request.drive == fmt::to_string(nsid));
+      if (!is_meant) continue;
+      const std::optional<drive::LayerInfo> top = co_await box.layers(subsystem.nqn, nsid);
+      const Result<nvme::IoTotals> totals = co_await box.registry().totals(subsystem.nqn, nsid);
+      if (!totals) continue;  // removed meanwhile
+      Json json = {
+          {"name", name}, {"stack", each.options.drive_text()}, {"is_stack", top.has_value()}};
+      if (request.command == ControlRequest::Command::kDriveShow) {
+        json["layers"] = top ? layers_json(*top) : Json::array({source_layer(each, *totals)});
+      }
+      drives.push_back(std::move(json));
+    }
+  }
+  if (drives.empty() && !request.drive.empty()) {
+    co_return refuse(
+        fmt::format("no namespace {} is served here: write NQN/NSID, as 'cairn drive "
+                    "list' does",
+                    in_quotes(request.drive)));
+  }
+  co_return Json{{"schema_version", 1}, {"drives", std::move(drives)}};
+}
+
 task::Task<Attempt<Json>> metrics(Box& box) {
   const std::string text = co_await metrics_of(box);
   co_return Json{{"metrics", text}};
@@ -212,11 +264,14 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
       break;
     case Command::kDriveList:
     case Command::kDriveShow:
+      co_return co_await show_drives(box, request);
     case Command::kDriveEdit:
     case Command::kDriveTell:
     case Command::kDriveResize:
     case Command::kDriveMove:
-      co_return refuse("this is a box: ask one who runs 'cairn drive serve'");
+      co_return refuse(
+          "this is a box, which shows its stacks and does not change them: use 'cairn box ns', or "
+          "serve the stack with 'cairn drive serve --nvme-tcp'");
   }
   if (!done) co_return std::unexpected(done.error());
   co_return Json::object();

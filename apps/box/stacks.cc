@@ -36,6 +36,11 @@ void BoxStacks::keep(const std::string& nqn, uint32_t nsid, std::unique_ptr<Stac
   if (stack != nullptr) kept_[{nqn, nsid}] = std::move(stack);
 }
 
+StackSource* BoxStacks::find(const std::string& nqn, uint32_t nsid) {
+  const auto kept = kept_.find({nqn, nsid});
+  return kept == kept_.end() ? nullptr : kept->second.get();
+}
+
 task::Task<void> BoxStacks::drop(std::unique_ptr<StackSource> stack) {
   if (stack != nullptr) co_await stack->close(env_);
 }

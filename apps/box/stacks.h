@@ -32,6 +32,8 @@ class BoxStacks {
   // What became of it: the namespace is served, or could not be.
   void keep(const std::string& nqn, uint32_t nsid, std::unique_ptr<StackSource> stack);
   task::Task<void> drop(std::unique_ptr<StackSource> stack);
+  // Null: it is no stack.
+  StackSource* find(const std::string& nqn, uint32_t nsid);
   // The namespace is gone.
   task::Task<void> close(std::string nqn, uint32_t nsid);
   task::Task<void> close_all();

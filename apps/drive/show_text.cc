@@ -46,7 +46,19 @@ std::string words_of(const Json& object) {
   return text;
 }
 
+constexpr const char* kUnknown = "-";
+
+std::string count_at(const Json& layer, const char* name) {
+  return layer.contains(name) ? fmt::to_string(number_at(layer, name)) : kUnknown;
+}
+
+std::string megabytes_at(const Json& layer, const char* name) {
+  if (!layer.contains(name)) return kUnknown;
+  return fmt::format("{:.1f}", static_cast<double>(number_at(layer, name)) / 1e6);
+}
+
 std::string time_at(const Json& layer, const char* name) {
+  if (!layer.contains(name)) return kUnknown;
   return text(Duration{static_cast<int64_t>(number_at(layer, name))});
 }
 
@@ -64,12 +76,12 @@ std::vector<std::string> row_of(const std::vector<Json>& layers, size_t at) {
   if (!problem.empty()) return {name, problem};
   return {name,
           text_bytes(number_at(layer, "size")),
-          fmt::to_string(number_at(layer, "iops")),
-          fmt::format("{:.1f}", static_cast<double>(number_at(layer, "bytes_per_second")) / 1e6),
+          count_at(layer, "iops"),
+          megabytes_at(layer, "bytes_per_second"),
           time_at(layer, "p50_ns"),
           time_at(layer, "p99_ns"),
-          fmt::to_string(number_at(layer, "in_flight")),
-          fmt::to_string(number_at(layer, "errors")),
+          count_at(layer, "in_flight"),
+          count_at(layer, "errors"),
           words_of(layer.value("facts", Json::object()))};
 }
 

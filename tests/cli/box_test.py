@@ -128,6 +128,23 @@ class Finding(BoxTest):
         self.start_box("--drive", "mem:size=1M", "--control", "s")
         self.run_ok("box", "status", "--control", "s")
 
+    def test_its_stacks_are_shown(self):
+        self.start_box("--drive", "mem:size=1M", "--drive", "limit(mem:size=2M, iops=500)",
+                       "--control", "s")
+        shown = json.loads(self.run_ok("drive", "show", "--control", "s", "--json"))["drives"]
+        self.assertEqual([drive["is_stack"] for drive in shown], [False, True])
+        self.assertTrue(shown[0]["name"].endswith("/1"), shown)
+        self.assertEqual(shown[0]["layers"][0]["size"], 1 << 20)
+        self.assertEqual([layer["name"] for layer in shown[1]["layers"]],
+                         ["limit", "mem:size=2097152,block=4096"])
+        text = self.run_ok("drive", "show", "2", "--control", "s")
+        self.assertIn("limit iops=500", text)
+        self.assertNotIn("/1 ", text)
+        self.assertIn("/2", self.run_ok("drive", "list", "--control", "s"))
+        for words in (["show", "7"], ["edit", "2", "mem:size=2M"], ["tell", "2", "limit", "x"]):
+            result = self.run_cairn("drive", *words, "--control", "s")
+            self.expect_sentence(result, 1, "no namespace" if words[0] == "show" else "box")
+
     def test_without_a_socket(self):
         self.start_box("--drive", "mem:size=1M", "--control", "off")
         self.assertFalse((self.folder / "cairn").exists())
