@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -47,7 +48,7 @@ class GuestMemory {
   // The most regions a guest may list.
   static constexpr size_t kRegionsMax = 1024;
 
-  // What an address stands for: its region, and bytes of it. Empty: nothing, or less than asked.
+  // What an address stands for: its region, and bytes of it.
   struct Piece {
     GuestRegion* region = nullptr;
     MutableBytes bytes;
@@ -59,15 +60,17 @@ class GuestMemory {
                    bool writable = true);
   // Takes out the regions that lie wholly in the range, at once, and waits until nobody uses them.
   //
-  // kNotFound: there is none; kInvalid: a region lies partly in the range, and nothing is taken.
+  // kNotFound: there is none; kInvalid: a region lies partly in the range, or the range beyond the
+  // last address, and nothing is taken.
   task::Task<Result<void>> remove(uint64_t address, uint64_t size);
   // All of them.
   task::Task<void> clear();
 
   // `length` bytes that follow each other in one region; else invalid. `for_writing`: the device
-  // writes there. The last region found is looked at first.
+  // writes there. No bytes of a region are a valid piece too. The last region found is looked at
+  // first.
   Piece find(uint64_t address, uint64_t length, bool for_writing = true);
-  // As many of `length` bytes as lie in the region of `address`; else invalid.
+  // As many of `length` bytes as lie in the region of `address`; invalid when it is in none.
   Piece find_front(uint64_t address, uint64_t length, bool for_writing = true);
 
   // Changes whenever regions come or go: who keeps pointers looks them up again.
@@ -75,7 +78,13 @@ class GuestMemory {
   const std::vector<std::unique_ptr<GuestRegion>>& regions() const { return regions_; }
 
  private:
-  std::vector<std::unique_ptr<GuestRegion>> regions_;  // by address
+  using Regions = std::vector<std::unique_ptr<GuestRegion>>;
+  // The first region that begins after `address`.
+  Regions::iterator after(uint64_t address);
+  GuestRegion* region_of(uint64_t address);
+  Regions take(Regions::iterator first, Regions::iterator last);
+
+  Regions regions_;  // by address; none overlap
   GuestRegion* last_ = nullptr;
   uint64_t generation_ = 0;
 };

@@ -4,7 +4,6 @@
 // virtual machines stand on it. Contract: docs/env.md.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,11 +73,10 @@ class SharedMemory {
   MutableBytes bytes() const { return bytes_; }
   // False once a part of it has been taken away by whoever made it (its file became smaller). What
   // is missing reads as zeroes and takes writes to no effect.
-  bool is_whole() const { return !is_torn_.load(std::memory_order_relaxed); }
+  virtual bool is_whole() const { return true; }
 
  protected:
   MutableBytes bytes_;
-  std::atomic<bool> is_torn_ = false;
 };
 
 // Which part of the memory behind a descriptor.
