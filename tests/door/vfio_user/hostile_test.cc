@@ -243,8 +243,7 @@ WORLD_TEST(VfioUserHostile, DescriptorsThatAreSomethingElseAreRefused) {
 }
 
 WORLD_TEST(VfioUserHostile, SilenceIsHeardOutForSoLong) {
-  Rig rig(env);
-  rig.options.greeting_timeout = 5_ms;
+  Rig rig(env, Pace::kAdaptive, 5_ms);
   rig.open(scene);
   {
     env::Sharing& sharing = *env::sharing(env);

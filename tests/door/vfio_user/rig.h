@@ -106,20 +106,22 @@ inline Task<Result<Guest>> arrive(env::Env& env, env::Address at, bool is_enable
 
 // A server with one device, "a".
 struct Rig {
-  explicit Rig(env::Env& its, Pace pace = Pace::kAdaptive) : env(its) {
-    options.pace = pace;
-    options.log = [this](std::string_view text) { log.emplace_back(text); };
-    server = std::make_unique<VfioUserServer>(env, options);
+  explicit Rig(env::Env& its, Pace its_pace = Pace::kAdaptive, Duration patience = 10_s)
+      : env(its), pace(its_pace) {
+    server = std::make_unique<VfioUserServer>(
+        env, SessionOptions{.greeting_timeout = patience,
+                            .log = [this](std::string_view text) { log.emplace_back(text); }});
   }
-  void open(const Scene& scene) {
-    address = scene.local_socket("vfio").value();
-    must(server->add("a", address, make_fake));
+  void open(const Scene& scene) { open(scene.local_socket("vfio").value()); }
+  void open(env::Address at) {
+    address = std::move(at);
+    must(server->add("a", address, make_fake, pace));
   }
   Task<Guest> guest(bool is_enabled = true) { return sure(arrive(env, address, is_enabled)); }
   Task<void> close() { return server->close(); }
 
   env::Env& env;
-  SessionOptions options;
+  Pace pace;
   std::unique_ptr<VfioUserServer> server;
   env::Address address;
   std::vector<std::string> log;
