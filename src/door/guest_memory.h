@@ -55,6 +55,17 @@ class GuestMemory {
     bool is_valid() const { return region != nullptr; }
   };
 
+  // Told of every range that is found for writing, before its bytes change.
+  class WriteLog {
+   public:
+    virtual void note(uint64_t address, uint64_t length) = 0;
+
+   protected:
+    ~WriteLog() = default;
+  };
+  // Null: nobody is told.
+  void set_write_log(WriteLog* log) { write_log_ = log; }
+
   // kExists: it overlaps another; kLimit; kInvalid: empty, or beyond the last address.
   Result<void> add(uint64_t address, std::unique_ptr<env::SharedMemory> memory,
                    bool writable = true);
@@ -86,6 +97,7 @@ class GuestMemory {
 
   Regions regions_;  // by address; none overlap
   GuestRegion* last_ = nullptr;
+  WriteLog* write_log_ = nullptr;
   uint64_t generation_ = 0;
 };
 

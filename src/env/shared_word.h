@@ -28,8 +28,6 @@ void store_shared(std::byte* at, T value) {
 
 // Between a store and a later load: the other side sees the store, or this side what the other
 // stored before it did the same. Who says "I sleep" and then looks once more needs it.
-inline void shared_fence() {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+inline void shared_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace cairn::env
