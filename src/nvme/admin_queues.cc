@@ -61,9 +61,10 @@ task::Task<Answer> Registry::State::create_submission_queue(Controller& controll
   const SubmissionQueueFields fields = SubmissionQueueFields::decode(sqe);
   Status status = attachment.book.judge(fields, controller.features.queues_granted());
   if (!status.ok()) co_return answer_of(status);
+  const HostId host = controller.host();
   QueueLink* link = nullptr;
   status = co_await env::call_on(env, attachment.core, [&](env::Env&) {
-    return attachment.queues.create_submission_queue(fields, link);
+    return attachment.queues.create_submission_queue(fields, host, link);
   });
   if (!status.ok()) co_return answer_of(status);
   attachment.book.add(fields);

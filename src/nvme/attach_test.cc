@@ -38,8 +38,10 @@ class TestDoor final : public PciQueues {
     if (refusal.ok()) completion[fields.id] = fields;
     return refusal;
   }
-  Status create_submission_queue(const SubmissionQueueFields& fields, QueueLink*& link) override {
+  Status create_submission_queue(const SubmissionQueueFields& fields, const HostId& host,
+                                 QueueLink*& link) override {
     note();
+    EXPECT_EQ(host, controller->host());
     if (!refusal.ok()) return refusal;
     link = (submission[fields.id] = std::make_unique<TestLink>()).get();
     return {};

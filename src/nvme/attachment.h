@@ -9,6 +9,7 @@
 #include "nvme/feature_format.h"
 #include "nvme/pci_format.h"
 #include "nvme/queue_book.h"
+#include "nvme/reservation_view.h"
 #include "nvme/status_format.h"
 #include "task/sync.h"
 #include "task/task.h"
@@ -24,8 +25,9 @@ class PciQueues {
   // Success, or why the memory cannot be used. Then there is no such queue.
   virtual Status create_completion_queue(const CompletionQueueFields& fields) = 0;
   // The same; on success `link` is the queue's, and lives until the queue is deleted or the
-  // controller has been reset.
-  virtual Status create_submission_queue(const SubmissionQueueFields& fields, QueueLink*& link) = 0;
+  // controller has been reset. Its commands are those of `host`.
+  virtual Status create_submission_queue(const SubmissionQueueFields& fields, const HostId& host,
+                                         QueueLink*& link) = 0;
   // Takes nothing more from it; done when each of its commands was completed, aborted if need be.
   // After that the registry lets go of its link, and then it is deleted.
   virtual task::Task<void> drain_submission_queue(uint16_t id) = 0;

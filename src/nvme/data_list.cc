@@ -151,11 +151,23 @@ class Sgl {
   uint64_t bytes_ = 0;
 };
 
+void cut_off(std::vector<HostPiece>& pieces, uint64_t excess) {
+  while (excess >= pieces.back().length) {
+    excess -= pieces.back().length;
+    pieces.pop_back();
+  }
+  pieces.back().length -= excess;
+}
+
 Status find_sgl(const Sqe& sqe, const DataShape& shape, const HostMemory& memory,
                 std::vector<HostPiece>& pieces) {
   Sgl sgl(memory, pieces);
   if (Status status = sgl.walk(sqe.sgl1); !status.ok()) return status;
-  if (sgl.bytes() != shape.bytes) return final_status(StatusCode::kDataSglLengthInvalid);
+  if (sgl.bytes() == shape.bytes) return {};
+  if (sgl.bytes() < shape.bytes || !shape.may_be_longer) {
+    return final_status(StatusCode::kDataSglLengthInvalid);
+  }
+  cut_off(pieces, sgl.bytes() - shape.bytes);
   return {};
 }
 

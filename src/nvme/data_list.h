@@ -37,8 +37,9 @@ struct HostPiece {
 inline constexpr size_t kSglDescriptorsMax = 1024;
 
 struct DataShape {
-  size_t bytes = 0;           // what the command moves, above 0
-  uint32_t page_size = 4096;  // CC.MPS
+  size_t bytes = 0;            // what the command moves, above 0
+  uint32_t page_size = 4096;   // CC.MPS
+  bool may_be_longer = false;  // an SGL may describe more, and its rest is not used
 };
 
 // Puts the pieces of `shape.bytes` into `pieces`, in order, neighbours joined, none empty; keeps

@@ -153,6 +153,20 @@ TEST_F(DataList, DataBlockIsOnePiece) {
             final_status(StatusCode::kInvalidField));
 }
 
+TEST_F(DataList, SglMayBeLongerWhereThatIsAllowed) {
+  memory.put(kBase, SglDescriptor::data(0x5000, 512));
+  memory.put(kBase + 16, SglDescriptor::data(0x7000, 512));
+  Sqe sqe;
+  sqe.set_psdt(Psdt::kSgl);
+  sqe.sgl1 = segment(kBase, 32, SglId::kLastSegment);
+  EXPECT_TRUE(find_data(sqe, {.bytes = 600, .may_be_longer = true}, memory, pieces).ok());
+  EXPECT_EQ(pieces, (Pieces{{0x5000, 512}, {0x7000, 88}}));
+  EXPECT_TRUE(find_data(sqe, {.bytes = 512, .may_be_longer = true}, memory, pieces).ok());
+  EXPECT_EQ(pieces, (Pieces{{0x5000, 512}}));
+  EXPECT_EQ(find_data(sqe, {.bytes = 1025, .may_be_longer = true}, memory, pieces),
+            final_status(StatusCode::kDataSglLengthInvalid));
+}
+
 TEST_F(DataList, OtherDescriptorsAreRefused) {
   for (const int id : {0x01, 0x10, 0x40, 0x4f, 0x5a, 0x21, 0x31, 0xf0}) {
     EXPECT_EQ(sgl(segment(kBase, 16, SglId(id)), 16),

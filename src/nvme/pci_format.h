@@ -25,12 +25,10 @@ struct PciRegister {
 inline constexpr uint32_t kDoorbells = 0x1000;
 inline constexpr uint32_t kDoorbellSize = 4;
 
-// VID and SSVID. The function presents itself as the generic NVMe controller of virtual machines,
-// the one that their firmware and drivers know without quirks.
+// VID and SSVID, the same as in configuration space: those of the generic NVMe controller of
+// virtual machines, which their firmware and drivers know without quirks.
 inline constexpr uint16_t kPciVendor = 0x1b36;
-inline constexpr uint16_t kPciDevice = 0x0010;
 inline constexpr uint16_t kPciSubsystemVendor = 0x1af4;
-inline constexpr uint16_t kPciSubsystem = 0x1100;
 
 // The unit of CC.MPS and of the addresses of queues.
 inline constexpr uint32_t kPageSizeMin = 4096;
