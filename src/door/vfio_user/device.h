@@ -26,6 +26,9 @@ struct DeviceParts {
   // Doorbells ring by poll() alone, right after each; otherwise poll() comes again and again.
   bool is_told = false;
   std::function<void(uint16_t vector)> raise;
+  // The device was enabled, or commands have ended and more may come: look at it for a while. From
+  // anywhere, poll() included.
+  std::function<void()> wake;
 };
 
 // One client's, on one core; made when the client comes, closed when it goes.

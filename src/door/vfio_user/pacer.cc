@@ -30,10 +30,14 @@ Pacer::Pacer(env::Env& env, env::Sharing& sharing, Glances& glances, Device& dev
 Pacer::~Pacer() { rest(); }
 
 void Pacer::wake() {
-  if (!device_.is_enabled()) return rest();
-  device_.poll();
+  if (pace_ == Pace::kInterrupt || !device_.is_enabled()) return;
   last_work_ = env_.now();
-  if (pace_ != Pace::kInterrupt) begin_polling();
+  begin_polling();
+}
+
+void Pacer::ring() {
+  if (device_.is_enabled()) device_.poll();
+  wake();
 }
 
 void Pacer::rest() {

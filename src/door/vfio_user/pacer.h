@@ -60,8 +60,11 @@ class Pacer final : private env::Poller, public ListHook<Glances> {
   Pacer(const Pacer&) = delete;
   Pacer& operator=(const Pacer&) = delete;
 
-  // The device may have become enabled or have work: look at it now, and then as the pace has it.
+  // The device may have been enabled, or have work soon: from now on it is looked at as its pace
+  // has it. At an interrupt's pace that is not at all.
   void wake();
+  // The client says that there is work: it is looked at now, and then as by wake().
+  void ring();
   // Not until it is woken again.
   void rest();
 

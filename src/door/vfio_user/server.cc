@@ -24,6 +24,7 @@ constexpr Duration kRefusalTimeout = 1_s;
 struct VfioUserServer::Endpoint {
   std::string name;
   DeviceMaker maker;
+  SessionOptions options;
   CoreId core;
   std::unique_ptr<env::Listener> listener;
   task::CancelSource stop;  // of accepting
@@ -45,7 +46,7 @@ class VfioUserServer::PerCore {
     env::Sharing& sharing = *env::sharing(env_);
     Result<std::unique_ptr<env::LocalStream>> stream = sharing.open_local(std::move(connection));
     if (!stream) co_return;
-    Session session(env_, sharing, glances_, options_);
+    Session session(env_, sharing, glances_, endpoint.options);
     endpoint.session = &session;
     co_await session.run(**stream, endpoint.maker);
     endpoint.session = nullptr;
@@ -78,8 +79,8 @@ class VfioUserServer::PerCore {
   Glances glances_;
 };
 
-VfioUserServer::VfioUserServer(env::Env& env, const SessionOptions& options)
-    : env_(env), options_(options), cores_(env.core_count()) {}
+VfioUserServer::VfioUserServer(env::Env& env, SessionOptions options)
+    : env_(env), options_(std::move(options)), cores_(env.core_count()) {}
 
 VfioUserServer::~VfioUserServer() = default;
 
@@ -89,7 +90,8 @@ VfioUserServer::PerCore& VfioUserServer::on(env::Env& there) {
   return *mine;
 }
 
-Result<void> VfioUserServer::add(std::string name, const env::Address& at, DeviceMaker maker) {
+Result<void> VfioUserServer::add(std::string name, const env::Address& at, DeviceMaker maker,
+                                 Pace pace) {
   if (env::sharing(env_) == nullptr) {
     return fail(Errc::kUnsupported, "vfio-user in a world that shares nothing");
   }
@@ -104,6 +106,8 @@ Result<void> VfioUserServer::add(std::string name, const env::Address& at, Devic
   auto endpoint = std::make_unique<Endpoint>();
   endpoint->name = std::move(name);
   endpoint->maker = std::move(maker);
+  endpoint->options = options_;
+  endpoint->options.pace = pace;
   endpoint->core = CoreId(next_core_++ % env_.core_count());
   endpoint->listener = std::move(*listener);
   endpoint->accepting.spawn(accept_loop(*endpoint));

@@ -26,15 +26,16 @@ namespace cairn::vfio_user {
 // (EBUSY). A client's session runs on the device's core; devices are spread over all cores.
 class VfioUserServer {
  public:
-  // `options` and what devices are made of outlive the server.
-  VfioUserServer(env::Env& env, const SessionOptions& options);
+  // What devices are made of outlives the server.
+  VfioUserServer(env::Env& env, SessionOptions options);
   ~VfioUserServer();
   VfioUserServer(const VfioUserServer&) = delete;
   VfioUserServer& operator=(const VfioUserServer&) = delete;
 
   // Begins to accept. Errors as Env::listen; kInvalid: no local address; kExists: the name is
   // taken; kUnsupported: this world shares nothing.
-  Result<void> add(std::string name, const env::Address& at, DeviceMaker maker);
+  Result<void> add(std::string name, const env::Address& at, DeviceMaker maker,
+                   Pace pace = Pace::kAdaptive);
   // Asks the client to give the device back and waits for that, until `until` at most; then the
   // device is gone, with its socket. kNotFound.
   task::Task<Result<void>> remove(std::string_view name, Time until);
@@ -61,7 +62,7 @@ class VfioUserServer {
   PerCore& on(env::Env& there);
 
   env::Env& env_;
-  const SessionOptions& options_;
+  const SessionOptions options_;
   std::vector<std::unique_ptr<PerCore>> cores_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   uint32_t next_core_ = 0;

@@ -54,7 +54,8 @@ task::Task<Result<void>> Session::make_device(const DeviceMaker& maker) {
                     .memory = memory_,
                     .doorbells = doorbells_->bytes(),
                     .is_told = options_.pace == Pace::kInterrupt,
-                    .raise = [this](uint16_t vector) { interrupts_.raise(vector); }};
+                    .raise = [this](uint16_t vector) { interrupts_.raise(vector); },
+                    .wake = [this] { wake(); }};
   Result<std::unique_ptr<Device>> device = co_await maker(std::move(parts));
   if (!device) co_return fail(device.error());
   device_ = std::move(*device);
@@ -119,6 +120,7 @@ task::Task<Result<void>> Session::serve(env::LocalStream& stream, MessageWriter&
 }
 
 task::Task<void> Session::put_away() {
+  is_over_ = true;
   if (pacer_ != nullptr) pacer_->rest();
   if (device_ != nullptr) {
     if (stop_.requested() && !is_aborted_) co_await device_->pause();
@@ -137,6 +139,10 @@ void Session::abort() {
   is_aborted_ = true;
   stop_.request();
   if (device_ != nullptr) device_->abandon(0, std::numeric_limits<uint64_t>::max());
+}
+
+void Session::wake() {
+  if (pacer_ != nullptr && migration_->is_running() && !is_over_) pacer_->wake();
 }
 
 bool Session::ask_back() { return interrupts_.request_removal(); }

@@ -71,6 +71,7 @@ class Session {
   Result<void> obey_at_once(Message& message);
   task::Task<Result<void>> make_device(const DeviceMaker& maker);
   task::Task<void> put_away();
+  void wake();
 
   Result<void> get_info(Bytes payload);
   Result<void> get_region_info(Bytes payload);
@@ -110,6 +111,7 @@ class Session {
   Glances& glances_;
   const SessionOptions& options_;
   task::CancelSource stop_;
+  bool is_over_ = false;  // it is being put away
   bool is_aborted_ = false;
 
   Capabilities client_;

@@ -101,7 +101,7 @@ task::Task<Result<void>> Session::migration_feature(const Feature& request, Byte
     const auto state = load<FeatureState>(data);
     pacer_->rest();
     const Result<void> changed = co_await migration_->change(DeviceState{state.state.value()});
-    if (migration_->is_running()) pacer_->wake();
+    if (migration_->is_running()) pacer_->ring();
     if (!changed) co_return changed;
   }
   answer(header);

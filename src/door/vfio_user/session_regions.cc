@@ -180,6 +180,7 @@ void Session::read_bar0(uint64_t offset, MutableBytes into) {
   if (offset < kDoorbellsAt) {
     const MutableBytes registers = into.first(std::min(into.size(), kDoorbellsAt - offset));
     device_->read(offset, registers);
+    wake();  // a driver that has enabled it waits for that by reading
     into = into.subspan(registers.size());
     offset += registers.size();
   }
@@ -203,7 +204,7 @@ void Session::write_bar0(uint64_t offset, Bytes from) {
     if (at >= page.size()) break;
     env::store_shared(page.subspan(at).data(), load<uint32_t>(from));
   }
-  if (migration_->is_running()) pacer_->wake();
+  if (migration_->is_running()) pacer_->ring();
 }
 
 }  // namespace cairn::vfio_user
