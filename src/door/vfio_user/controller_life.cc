@@ -57,6 +57,7 @@ task::Task<void> PciController::do_step(Step step) {
           options_.registry.enable(*control_.controller);
         });
         registers_->was_enabled();
+        if (parts_.wake) parts_.wake();
       }
       break;
     case Step::kNone:
