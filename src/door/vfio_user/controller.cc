@@ -121,6 +121,7 @@ void PciController::on_look(env::Message& message, env::Env& /*env*/) {
   self.look_posted_ = false;
   if (self.parts_.is_told) self.poll();
   self.raiser_.flush();
+  self.wake();
   self.gate_.leave();
 }
 
