@@ -121,7 +121,7 @@ void PciController::on_look(env::Message& message, env::Env& /*env*/) {
   self.look_posted_ = false;
   if (self.parts_.is_told) self.poll();
   self.raiser_.flush();
-  if (self.parts_.wake) self.parts_.wake();
+  self.wake();
   self.gate_.leave();
 }
 

@@ -136,6 +136,9 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   bool tell_waiting(CompletionQueue& queue);
   bool ask_to_ring();
   void look_soon();
+  void wake() {
+    if (parts_.wake) parts_.wake();
+  }
   CompletionQueue* find_completion(uint16_t id);
   SubmissionQueue* find_submission(uint16_t id);
   SubmissionQueue& add_submission(const nvme::SubmissionQueueFields& fields,

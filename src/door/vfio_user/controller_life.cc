@@ -57,7 +57,7 @@ task::Task<void> PciController::do_step(Step step) {
           options_.registry.enable(*control_.controller);
         });
         registers_->was_enabled();
-        if (parts_.wake) parts_.wake();
+        wake();
       }
       break;
     case Step::kNone:
@@ -203,17 +203,31 @@ Result<void> PciController::load(Bytes bytes) {
   Result<ControllerState> state = ControllerState::decode(bytes);
   // No state is that of a controller nobody has touched.
   loaded_ = state ? std::move(*state) : ControllerState();
+  // Registers and doorbells are the guest's to read and write as soon as it runs; queues follow.
+  registers_.emplace(attached_.queue_entries_max);
+  registers_->restore(loaded_->registers);
+  doorbells_.reset();
+  for (const StateCompletionQueue& entry : loaded_->completion) {
+    if (entry.id > Doorbell::kQueuesMax) continue;
+    doorbells_.set_real(Doorbell::head_of(entry.id), entry.doorbell);
+  }
+  for (const StateSubmissionQueue& entry : loaded_->submission) {
+    if (entry.id > Doorbell::kQueuesMax) continue;
+    doorbells_.set_real(Doorbell::tail_of(entry.id), entry.doorbell);
+  }
+  failure_ = "";
   if (!state) return cairn::fail(state.error());
   return {};
 }
 
 task::Task<void> PciController::restore(ControllerState state) {
+  doorbells_.keep(true);
   co_await do_reset();
-  registers_.emplace(attached_.queue_entries_max);
-  failure_ = "";
-  registers_->restore(state.registers);
-  if (!registers_->is_running()) co_return;
-  const bool restored = co_await restore_queues(state);
+  bool restored = true;
+  if (registers_->is_ready() && !registers_->has_failed()) {
+    restored = co_await restore_queues(state);
+  }
+  doorbells_.keep(false);
   if (!restored) fail("queues of the state are not in the guest's memory, or are none");
 }
 
@@ -247,7 +261,6 @@ task::Task<bool> PciController::restore_queues(const ControllerState& state) {
     const bool placed = find_completion(entry.id)->set_position(
         {.head = entry.head, .tail = entry.tail, .phase = entry.phase != 0});
     if (!placed) co_return false;
-    doorbells_.set_real(Doorbell::head_of(entry.id), entry.doorbell);
   }
   for (const StateSubmissionQueue& entry : state.submission) {
     nvme::Sqe sqe;
@@ -262,7 +275,6 @@ task::Task<bool> PciController::restore_queues(const ControllerState& state) {
       if (!made.get_status().ok()) co_return false;
     }
     if (!find_submission(entry.id)->set_head(entry.head)) co_return false;
-    doorbells_.set_real(Doorbell::tail_of(entry.id), entry.doorbell);
   }
   const bool has_shadow = state.shadow.doorbells != 0 || state.shadow.event_indexes != 0;
   if (has_shadow && !doorbells_.use_shadow(parts_.memory, state.shadow)) co_return false;
@@ -270,6 +282,9 @@ task::Task<bool> PciController::restore_queues(const ControllerState& state) {
     SubmissionQueue* const queue = find_submission(entry.cqe.sqid);
     if (queue == nullptr) co_return false;
     queue->owe(entry.cqe);
+  }
+  for (const nvme::Sqe& sqe : state.event_requests) {
+    if (sqe.admin_opcode() != nvme::AdminOpcode::kAsynchronousEventRequest) co_return false;
   }
   parked_ = state.event_requests;
   co_return true;

@@ -45,6 +45,7 @@ class Doorbells {
   }
   // A queue begins: whatever its predecessor left is gone.
   void clear(Doorbell doorbell) {
+    if (is_kept_) return;
     env::store_shared<uint32_t>(page_.data() + doorbell.offset(), 0);
     if (!shadow_ || doorbell.is_admin()) return;
     if (shadow_->is_there()) env::store_shared<uint32_t>(shadow_->at(doorbell.offset()), 0);
@@ -82,13 +83,16 @@ class Doorbells {
   void reset() {
     shadow_.reset();
     events_.reset();
-    std::ranges::fill(page_, std::byte{0});
+    if (!is_kept_) std::ranges::fill(page_, std::byte{0});
   }
+  // While kept, what the guest has rung stays as it is: queues that begin are a predecessor's.
+  void keep(bool is_kept) { is_kept_ = is_kept; }
 
  private:
   MutableBytes page_;
   std::optional<GuestRing> shadow_;
   std::optional<GuestRing> events_;
+  bool is_kept_ = false;
 };
 
 }  // namespace cairn::vfio_user
