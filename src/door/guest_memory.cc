@@ -114,6 +114,7 @@ GuestMemory::Piece GuestMemory::find_front(uint64_t address, uint64_t length, bo
   if (region == nullptr || (for_writing && !region->is_writable())) return {};
   const uint64_t offset = address - region->address();
   const uint64_t count = std::min(length, region->size() - offset);
+  if (for_writing && write_log_ != nullptr) write_log_->note(address, count);
   return {region, region->memory().bytes().subspan(offset, count)};
 }
 

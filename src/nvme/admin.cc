@@ -20,7 +20,8 @@ Answer send_page(const Layout& layout, MutableBytes data) {
 }
 
 // Discovery controllers serve what finding subsystems takes (NVMe Base 2.0, 3.1.2.3).
-bool is_served(AdminOpcode opcode) {
+bool is_served(AdminOpcode opcode, ControllerKind kind) {
+  const bool pci = kind == ControllerKind::kPci;
   switch (opcode) {
     case AdminOpcode::kGetLogPage:
     case AdminOpcode::kIdentify:
@@ -28,8 +29,15 @@ bool is_served(AdminOpcode opcode) {
     case AdminOpcode::kSetFeatures:
     case AdminOpcode::kGetFeatures:
     case AdminOpcode::kAsynchronousEventRequest:
-    case AdminOpcode::kKeepAlive:
       return true;
+    case AdminOpcode::kKeepAlive:
+      return !pci;
+    case AdminOpcode::kCreateCompletionQueue:
+    case AdminOpcode::kCreateSubmissionQueue:
+    case AdminOpcode::kDeleteCompletionQueue:
+    case AdminOpcode::kDeleteSubmissionQueue:
+    case AdminOpcode::kDoorbellBufferConfig:
+      return pci;
     default:
       return false;
   }
@@ -44,6 +52,7 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
                                             task::CancelToken token) {
   controller.note_traffic();
   if (sqe.fuse() != Fuse::kNone) co_return refused(StatusCode::kInvalidField);
+  if (sqe.is_fabrics() && controller.is_pci()) co_return refused(StatusCode::kInvalidOpcode);
   if (sqe.is_fabrics() && (sqe.fabrics_type() == FabricsType::kAuthenticationSend ||
                            sqe.fabrics_type() == FabricsType::kAuthenticationReceive)) {
     co_return co_await authenticate(controller, queue_id, sqe, data, token);
@@ -51,7 +60,8 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
   if (!controller.is_open(queue_id)) co_return refused(StatusCode::kAuthenticationRequired);
   if (queue_id != 0) co_return execute_fabrics_of_io(controller, queue_id, sqe);
   if (sqe.is_fabrics()) co_return execute_fabrics(controller, sqe);
-  if (!is_served(sqe.admin_opcode())) co_return refused(StatusCode::kInvalidOpcode);
+  if (!is_served(sqe.admin_opcode(), controller.kind()))
+    co_return refused(StatusCode::kInvalidOpcode);
   if (!controller.properties.is_ready()) co_return refused(StatusCode::kCommandSequenceError);
   switch (sqe.admin_opcode()) {
     case AdminOpcode::kGetLogPage:
@@ -70,7 +80,7 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
       controller.restart_keep_alive();
       co_return answered();
     default:
-      co_return refused(StatusCode::kInvalidOpcode);
+      co_return co_await execute_queues(controller, sqe);
   }
 }
 
@@ -117,7 +127,7 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
   if (fields.cns == Cns::kController) {
     return send_page(identify_controller({.subsystem = subsystem.options(),
                                           .id = controller.id(),
-                                          .discovery = controller.is_discovery(),
+                                          .kind = controller.kind(),
                                           .capacity = subsystem.capacity()}),
                      data);
   }
@@ -160,7 +170,8 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
   const NamespaceFacts facts{.options = space->options,
                              .geometry = space->geometry,
                              .limits = {},
-                             .keep_reservations = subsystem.options().keep_reservations};
+                             .keep_reservations = subsystem.options().keep_reservations,
+                             .shared = !controller.is_pci()};
   switch (fields.cns) {
     case Cns::kNamespace:
       return send_page(identify_namespace(facts), data);
@@ -177,7 +188,7 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
 task::Task<Answer> Registry::State::get_log(Controller& controller, const Sqe& sqe,
                                             MutableBytes data) {
   const GetLogFields fields = GetLogFields::decode(sqe);
-  if (!has_log_page(fields.page, controller.is_discovery())) {
+  if (!has_log_page(fields.page, controller.kind())) {
     co_return refused(StatusCode::kInvalidLogPage);
   }
   if (fields.csi != 0) co_return refused(StatusCode::kInvalidField);
@@ -201,7 +212,7 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
   const GetLogFields fields = GetLogFields::decode(sqe);
   switch (fields.page) {
     case LogPage::kSupported:
-      co_return supported_pages(controller.is_discovery());
+      co_return supported_pages(controller.kind());
     case LogPage::kError: {
       const ErrorLog::Page page = controller.errors.page();
       const Bytes bytes = bytes_of(page);
@@ -221,11 +232,11 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
     case LogPage::kChangedNamespaces:
       co_return changed_namespaces_page(controller.changed_namespaces);
     case LogPage::kCommandEffects:
-      co_return command_effects();
+      co_return command_effects(controller.kind());
     case LogPage::kAna:
       co_return ana_page(controller.subsystem(), (fields.specific & kAnaGroupsOnly) != 0);
     case LogPage::kFeatureEffects:
-      co_return feature_effects();
+      co_return feature_effects(controller.kind());
     case kManagementEffects:
       co_return LogBytes(4096);
     case LogPage::kDiscovery:

@@ -56,7 +56,7 @@ Answer Registry::State::get_features(Controller& controller, const Sqe& sqe, Mut
 task::Task<Answer> Registry::State::set_features(Controller& controller, const Sqe& sqe,
                                                  Bytes data) {
   const SetFeaturesFields fields = SetFeaturesFields::decode(sqe);
-  if (!Features::capabilities(fields.feature, controller.is_discovery())) {
+  if (!Features::capabilities(fields.feature, controller.kind())) {
     co_return refused(StatusCode::kInvalidField);
   }
   if (fields.save) co_return refused(StatusCode::kFeatureNotSaveable);
@@ -74,6 +74,10 @@ task::Task<Answer> Registry::State::set_features(Controller& controller, const S
   const Answer answer = controller.features.set(fields, data, controller.has_io_queues());
   if (!answer.ok()) co_return answer;
   if (fields.feature == Feature::kKeepAlive) controller.restart_keep_alive();
+  if (fields.feature == Feature::kInterruptCoalescing ||
+      fields.feature == Feature::kInterruptVector) {
+    co_await tell_interrupts(controller, fields);
+  }
   if (controller.features.temperature_warning() != 0) controller.raise(EventKind::kTemperature);
   co_return answer;
 }

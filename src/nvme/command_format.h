@@ -20,6 +20,7 @@ inline constexpr uint32_t kBroadcastNsid = 0xffff'ffff;  // "all namespaces", wh
 // NVMe Base 2.0, 4.1.2: type and sub type as the one byte that ends a descriptor.
 enum class SglId : uint8_t {
   kDataBlockAddress = 0x00,
+  kBitBucket = 0x10,           // of what is read, bytes that the host does not want
   kDataBlockOffset = 0x01,     // data in the capsule, at an offset
   kTransportDataBlock = 0x5a,  // data by the transport; NVMe/TCP's command data buffer
   kKeyedDataBlock = 0x40,
@@ -35,6 +36,9 @@ struct SglDescriptor {
 
   static constexpr SglDescriptor in_capsule(uint32_t length, uint64_t offset = 0) {
     return {.address = offset, .length = length, .id = SglId::kDataBlockOffset};
+  }
+  static constexpr SglDescriptor data(uint64_t address, uint32_t length) {
+    return {.address = address, .length = length, .id = SglId::kDataBlockAddress};
   }
   static constexpr SglDescriptor transport(uint32_t length) {
     return {.length = length, .id = SglId::kTransportDataBlock};

@@ -85,7 +85,13 @@ ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsy
   if (request.data.controller_id != kAnyController) {
     return refuse_data(offsetof(ConnectData, controller_id));
   }
-  Controller* controller = subsystem.add_controller(request, host_nqn);
+  Controller* controller = subsystem.add_controller(
+      {.kind = subsystem.is_discovery() ? ControllerKind::kDiscovery : ControllerKind::kIo,
+       .host_nqn = std::string(host_nqn),
+       .host = request.data.host_id,
+       .local = request.local,
+       .peer = request.peer,
+       .keep_alive_ms = command.keep_alive_ms});
   if (controller == nullptr) return refuse(StatusCode::kConnectControllerBusy);
   return accept(request, *controller);
 }
@@ -95,7 +101,7 @@ ConnectReply Registry::State::connect_io(const ConnectRequest& request, Subsyste
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   if (subsystem.is_discovery()) return refuse_entry(offsetof(ConnectCommand, queue_id));
   Controller* controller = subsystem.find_controller(request.data.controller_id);
-  if (controller == nullptr || controller->is_ending()) {
+  if (controller == nullptr || controller->is_ending() || controller->is_pci()) {
     // The host's controller ended a moment ago, perhaps. It may try again with a new one.
     return refuse(StatusCode::kConnectInvalidParameters,
                   {.offset = offsetof(ConnectData, controller_id), .in_data = true});

@@ -12,12 +12,15 @@
 namespace cairn::nvme {
 
 Controller::Controller(env::Env& env, Subsystem& subsystem, const Options& options)
-    : properties({.queue_entries_max = options.queue_entries_max, .discovery = options.discovery}),
-      features({.discovery = options.discovery,
+    : properties({.queue_entries_max = options.queue_entries_max,
+                  .discovery = options.kind == ControllerKind::kDiscovery}),
+      features({.kind = options.kind,
                 .queues_max = options.queues_max,
-                .events_offered = events_offered(options.discovery),
+                .events_offered = events_offered(options.kind),
                 .keep_alive_ms = options.keep_alive_ms,
+                .vectors = options.vectors,
                 .host = options.host}),
+      errors(options.kind == ControllerKind::kPci ? 0 : 3),
       env_(env),
       subsystem_(subsystem),
       options_(options),
@@ -26,8 +29,16 @@ Controller::Controller(env::Env& env, Subsystem& subsystem, const Options& optio
   restart_keep_alive();
 }
 
-uint32_t Controller::events_offered(bool discovery) {
-  return discovery ? EventMask::kDiscoveryLog : EventMask::kNamespaceAttributes | EventMask::kAna;
+uint32_t Controller::events_offered(ControllerKind kind) {
+  switch (kind) {
+    case ControllerKind::kDiscovery:
+      return EventMask::kDiscoveryLog;
+    case ControllerKind::kIo:
+      return EventMask::kNamespaceAttributes | EventMask::kAna;
+    case ControllerKind::kPci:
+      return EventMask::kNamespaceAttributes;
+  }
+  return 0;
 }
 
 bool Controller::has_io_queues() const { return queues_.upper_bound(0) != queues_.end(); }
@@ -54,6 +65,11 @@ task::Task<bool> Controller::remove_queue(uint16_t id, QueueLink& link) {
   co_await queue->uses.close();
   --leaving_;
   co_return ending_&& queues_.empty() && leaving_ == 0;
+}
+
+task::Task<void> Controller::remove_io_queue(uint16_t id) {
+  const bool last = co_await remove_queue(id, queues_.at(id)->link);
+  CHECK(id != 0 && !last, "the admin queue leaves last");
 }
 
 bool Controller::is_open(uint16_t id) const {
@@ -124,7 +140,7 @@ task::Task<bool> Controller::take_traffic(Queue& queue) {
 
 Duration Controller::keep_alive_limit() const {
   const uint32_t ms = features.keep_alive_ms();
-  if (ms == 0) return options_.discovery ? kDiscoveryIdle : Duration::max();
+  if (ms == 0) return is_discovery() ? kDiscoveryIdle : Duration::max();
   return Duration{int64_t{ms} * 1'000'000};
 }
 
@@ -153,14 +169,24 @@ task::Task<void> Controller::check_keep_alive() {
   end("keep alive timed out");
 }
 
-void Controller::reset() {
+void Controller::forget() {
   events.reset();
   features.reset();
   changed_namespaces.clear();
   notices.reset();
+}
+
+void Controller::reset() {
+  forget();
   for (const auto& [id, queue] : queues_) {
     if (id != 0) gate.spawn(disconnect(*queue, "the controller was reset"));
   }
+}
+
+task::Task<void> Controller::reset_attached() {
+  forget();
+  attachment->book.clear();
+  while (has_io_queues()) co_await remove_io_queue(queues_.upper_bound(0)->first);
 }
 
 void Controller::end(const char* why) {

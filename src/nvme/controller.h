@@ -10,6 +10,8 @@
 #include <string>
 
 #include "env/env.h"
+#include "nvme/attachment.h"
+#include "nvme/controller_kind.h"
 #include "nvme/error_log.h"
 #include "nvme/events.h"
 #include "nvme/features.h"
@@ -30,7 +32,7 @@ class Controller {
  public:
   struct Options {
     uint16_t id = 0;
-    bool discovery = false;
+    ControllerKind kind = ControllerKind::kIo;
     std::string host_nqn;
     HostId host{};
     env::Address local;
@@ -38,6 +40,7 @@ class Controller {
     uint32_t keep_alive_ms = 0;
     uint16_t queues_max = 1;
     uint16_t queue_entries_max = 128;
+    uint16_t vectors = 1;  // kPci: interrupt vectors
   };
   struct Queue {
     Queue(CoreId on, QueueLink& to, bool alone) : core(on), link(to), may_disconnect(alone) {}
@@ -53,9 +56,14 @@ class Controller {
 
   Subsystem& subsystem() { return subsystem_; }
   uint16_t id() const { return options_.id; }
-  bool is_discovery() const { return options_.discovery; }
+  // Who it is for, when that was not known before it was made.
+  void set_host(const HostId& host) { features.set_default_host(host); }
+  ControllerKind kind() const { return options_.kind; }
+  bool is_discovery() const { return kind() == ControllerKind::kDiscovery; }
+  // It has an attachment.
+  bool is_pci() const { return kind() == ControllerKind::kPci; }
   const std::string& host_nqn() const { return options_.host_nqn; }
-  const HostId& host() const { return options_.host; }
+  const HostId& host() const { return features.host(); }
   const env::Address& local() const { return options_.local; }
   const env::Address& peer() const { return options_.peer; }
 
@@ -66,9 +74,10 @@ class Controller {
   std::set<uint32_t> changed_namespaces;  // since page 04h was read
   ReservationNotices notices;
   uint8_t aborts_in_flight = 0;
+  std::unique_ptr<Attachment> attachment;  // of kPci only
 
   // What the host offered to be told of, as bits of OAES.
-  static uint32_t events_offered(bool discovery);
+  static uint32_t events_offered(ControllerKind kind);
 
   // Queues. add_queue: the id is free.
   bool has_queue(uint16_t id) const { return queues_.contains(id); }
@@ -80,6 +89,8 @@ class Controller {
   // Takes the queue out and waits until nobody uses its link. True: it was the controller's last,
   // and the caller ends the controller.
   task::Task<bool> remove_queue(uint16_t id, QueueLink& link);
+  // Takes an I/O queue out and waits until nobody uses its link. The admin queue stays.
+  task::Task<void> remove_io_queue(uint16_t id);
   // Whether commands of this queue are executed: it has authenticated, or need not.
   bool is_open(uint16_t id) const;
   void set_auth(uint16_t id, std::unique_ptr<QueueAuth> auth);
@@ -103,6 +114,9 @@ class Controller {
 
   // CC.EN was cleared: I/O queues are disconnected, events forgotten, features back at defaults.
   void reset();
+  // The same of a controller that is attached; its transport has ended every command. Done when
+  // nobody uses the links of its I/O queues any more.
+  task::Task<void> reset_attached();
   // Disconnects every queue. The controller stays until their transports have said so.
   void end(const char* why);
   bool is_ending() const { return ending_; }
@@ -117,6 +131,7 @@ class Controller {
     using Timer::Timer;
     Controller* self = nullptr;
   };
+  void forget();
   static void on_keep_alive(task::Timer& timer);
   task::Task<void> check_keep_alive();
   task::Task<void> disconnect(Queue& queue, const char* why);

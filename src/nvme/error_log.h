@@ -13,6 +13,9 @@ namespace cairn::nvme {
 
 class ErrorLog {
  public:
+  // `transport`: TRTYPE of the controller's; 3 is TCP, 0 none that has a number.
+  explicit ErrorLog(uint8_t transport = 3) : transport_(transport) {}
+
   // Keeps the failure of a command of queue `sqid`; the oldest gives way.
   void add(uint16_t sqid, const Sqe& sqe, Status status) {
     ErrorEntry& entry = entries_[count_ % kErrorEntriesMax];
@@ -24,7 +27,7 @@ class ErrorLog {
     entry.parameter = 0xffff;
     if (sqid != 0) entry.lba = sqe.cdw10_11();
     if (!sqe.is_fabrics()) entry.nsid = sqe.nsid;
-    entry.transport = 3;  // TCP
+    entry.transport = transport_;
   }
 
   // Failures over the controller's life.
@@ -41,6 +44,7 @@ class ErrorLog {
   }
 
  private:
+  uint8_t transport_;
   Page entries_{};
   uint64_t count_ = 0;
 };

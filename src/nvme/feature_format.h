@@ -164,6 +164,35 @@ struct NumberOfQueues {
   }
 };
 
+// 08h
+struct InterruptCoalescing {
+  uint8_t threshold = 0;   // THR: completions that should make one interrupt, zero-based
+  uint8_t time_100us = 0;  // TIME: how long one may wait for others; 0 is not at all
+
+  static constexpr InterruptCoalescing decode(uint32_t value) {
+    return {.threshold = static_cast<uint8_t>(bits<7, 0>(value)),
+            .time_100us = static_cast<uint8_t>(bits<15, 8>(value))};
+  }
+  constexpr uint32_t encode() const {
+    return to_bits32<7, 0>(threshold) | to_bits32<15, 8>(time_100us);
+  }
+  friend constexpr bool operator==(const InterruptCoalescing&,
+                                   const InterruptCoalescing&) = default;
+};
+
+// 09h; of a Get, dword 11 says which vector.
+struct InterruptVector {
+  uint16_t vector = 0;   // IV
+  bool at_once = false;  // CD: it does not take part in coalescing
+
+  static constexpr InterruptVector decode(uint32_t value) {
+    return {.vector = static_cast<uint16_t>(bits<15, 0>(value)), .at_once = bit<16>(value)};
+  }
+  constexpr uint32_t encode() const {
+    return to_bits32<15, 0>(vector) | to_bits32<16, 16>(at_once);
+  }
+};
+
 // 0Ah
 struct WriteAtomicity {
   static constexpr uint32_t kPowerFailOnly = 1u << 0;  // DN: AWUN need not hold, only AWUPF

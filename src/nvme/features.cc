@@ -34,7 +34,9 @@ Features::Values Features::defaults() const {
           .queues = options_.queues_max,
           .events = options_.events_offered | kWarnings,
           .keep_alive_ms = rounded_keep_alive(options_.keep_alive_ms),
-          .behavior = {}};
+          .vectors_at_once = {},
+          .behavior = {},
+          .host = options_.host};
 }
 
 void Features::reset() {
@@ -49,11 +51,19 @@ uint8_t Features::temperature_warning() const {
   return outside ? CriticalWarning::kTemperature : uint8_t{0};
 }
 
-std::optional<uint32_t> Features::capabilities(Feature feature, bool discovery) {
+std::optional<uint32_t> Features::capabilities(Feature feature, ControllerKind kind) {
+  const bool discovery = kind == ControllerKind::kDiscovery;
+  const bool pci = kind == ControllerKind::kPci;
   switch (feature) {
     case Feature::kEventConfiguration:
-    case Feature::kKeepAlive:
       return FeatureCapabilities::kChangeable;
+    case Feature::kKeepAlive:
+      if (!pci) return FeatureCapabilities::kChangeable;
+      break;
+    case Feature::kInterruptCoalescing:
+    case Feature::kInterruptVector:
+      if (pci) return FeatureCapabilities::kChangeable;
+      break;
     case Feature::kArbitration:
     case Feature::kPowerManagement:
     case Feature::kTemperatureThreshold:
@@ -64,8 +74,11 @@ std::optional<uint32_t> Features::capabilities(Feature feature, bool discovery) 
       if (!discovery) return FeatureCapabilities::kChangeable;
       break;
     case Feature::kWriteCache:
-    case Feature::kHostId:
       if (!discovery) return 0;
+      break;
+    case Feature::kHostId:
+      // Of a fabric's host Connect has set it (NVMe Base 2.0, 5.27.1.25).
+      if (!discovery) return pci ? FeatureCapabilities::kChangeable : 0;
       break;
     case Feature::kReservationNoticeMask:
     case Feature::kReservationPersistence:
@@ -78,7 +91,7 @@ std::optional<uint32_t> Features::capabilities(Feature feature, bool discovery) 
 }
 
 Answer Features::get(const GetFeaturesFields& fields, MutableBytes data) const {
-  const std::optional<uint32_t> can = capabilities(fields.feature, options_.discovery);
+  const std::optional<uint32_t> can = capabilities(fields.feature, options_.kind);
   if (!can || fields.select > FeatureSelect::kCapabilities) {
     return refused(StatusCode::kInvalidField);
   }
@@ -112,18 +125,22 @@ Answer Features::get(const GetFeaturesFields& fields, MutableBytes data) const {
       store(data, values.behavior);
       return answered();
     case Feature::kHostId:
-      // Fabrics has host identifiers of 16 bytes only.
-      if ((fields.value & kHostIdExtended) == 0) return refused(StatusCode::kInvalidField);
-      if (data.size() < sizeof options_.host) return refused(StatusCode::kDataSglLengthInvalid);
-      store(data, options_.host);
-      return answered();
+      return get_host(fields.value, data);
+    case Feature::kInterruptCoalescing:
+      return answered(values.coalescing);
+    case Feature::kInterruptVector: {
+      InterruptVector vector = InterruptVector::decode(fields.value);
+      if (vector.vector >= options_.vectors) return refused(StatusCode::kInvalidField);
+      vector.at_once = values.vectors_at_once.contains(vector.vector);
+      return answered(vector.encode());
+    }
     default:
       return refused(StatusCode::kInvalidField);
   }
 }
 
 Answer Features::set(const SetFeaturesFields& fields, Bytes data, bool has_io_queues) {
-  if (!capabilities(fields.feature, options_.discovery)) return refused(StatusCode::kInvalidField);
+  if (!capabilities(fields.feature, options_.kind)) return refused(StatusCode::kInvalidField);
   if (fields.save) return refused(StatusCode::kFeatureNotSaveable);
   switch (fields.feature) {
     case Feature::kArbitration:
@@ -165,8 +182,12 @@ Answer Features::set(const SetFeaturesFields& fields, Bytes data, bool has_io_qu
     case Feature::kHostBehavior:
       return set_behavior(data);
     case Feature::kHostId:
-      // Connect has set it (NVMe Base 2.0, 5.27.1.25).
-      return refused(StatusCode::kCommandSequenceError);
+      return set_host(fields.value, data, has_io_queues);
+    case Feature::kInterruptCoalescing:
+      values_.coalescing = InterruptCoalescing::decode(fields.value).encode();
+      return answered();
+    case Feature::kInterruptVector:
+      return set_vector(fields.value);
     default:
       return refused(StatusCode::kInvalidField);
   }
@@ -192,6 +213,40 @@ Answer Features::set_queues(uint32_t value, bool has_io_queues) {
   const uint32_t pairs = std::max(asked.submission, asked.completion) + 1u;
   values_.queues = static_cast<uint16_t>(std::min<uint32_t>(pairs, options_.queues_max));
   return answered(number_of_queues(values_.queues));
+}
+
+Answer Features::get_host(uint32_t value, MutableBytes data) const {
+  // Fabrics has host identifiers of 16 bytes only, and so have we (CTRATT.HIDS).
+  if ((value & kHostIdExtended) == 0) return refused(StatusCode::kInvalidField);
+  if (data.size() < sizeof(HostId)) return refused(StatusCode::kDataSglLengthInvalid);
+  store(data, values_.host);
+  return answered();
+}
+
+// Queues know their host, so it is set before there are any.
+Answer Features::set_host(uint32_t value, Bytes data, bool has_io_queues) {
+  if (options_.kind != ControllerKind::kPci || has_io_queues) {
+    return refused(StatusCode::kCommandSequenceError);
+  }
+  if ((value & kHostIdExtended) == 0) {
+    return refused(StatusCode::kHostIdInconsistentFormat);
+  }
+  if (data.size() < sizeof(HostId)) return refused(StatusCode::kDataSglLengthInvalid);
+  const auto host = load<HostId>(data);
+  if (host == HostId{}) return refused(StatusCode::kInvalidField);
+  values_.host = host;
+  return answered();
+}
+
+Answer Features::set_vector(uint32_t value) {
+  const InterruptVector vector = InterruptVector::decode(value);
+  if (vector.vector >= options_.vectors) return refused(StatusCode::kInvalidField);
+  if (vector.at_once) {
+    values_.vectors_at_once.insert(vector.vector);
+  } else {
+    values_.vectors_at_once.erase(vector.vector);
+  }
+  return answered();
 }
 
 Answer Features::set_behavior(Bytes data) {

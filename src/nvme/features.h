@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "base/bytes.h"
 #include "nvme/answer.h"
+#include "nvme/controller_kind.h"
 #include "nvme/feature_format.h"
 #include "nvme/reservation_view.h"
 
@@ -16,10 +18,11 @@ namespace cairn::nvme {
 class Features {
  public:
   struct Options {
-    bool discovery = false;
+    ControllerKind kind = ControllerKind::kIo;
     uint16_t queues_max = 1;      // I/O queues, one-based
     uint32_t events_offered = 0;  // OAES
     uint32_t keep_alive_ms = 0;   // as Connect asked
+    uint16_t vectors = 1;         // kPci: interrupt vectors
     HostId host{};
   };
   explicit Features(const Options& options);
@@ -28,6 +31,8 @@ class Features {
   Answer get(const GetFeaturesFields& fields, MutableBytes data) const;
   // `has_io_queues`: their number cannot be changed any more.
   Answer set(const SetFeaturesFields& fields, Bytes data, bool has_io_queues);
+  // Who the host is unless it says otherwise, for those that Connect has not told.
+  void set_default_host(const HostId& host) { options_.host = values_.host = host; }
   // What a controller reset leaves: defaults, except what Connect said.
   void reset();
 
@@ -38,10 +43,13 @@ class Features {
   bool wants_event(uint32_t bit) const { return (values_.events & bit) != 0; }
   // CriticalWarning bits that the thresholds make of the temperature.
   uint8_t temperature_warning() const;
+  // As Connect or Set Features said.
+  const HostId& host() const { return values_.host; }
+  InterruptCoalescing coalescing() const { return InterruptCoalescing::decode(values_.coalescing); }
 
   // Whether a controller of this kind has the feature, and what can be done with it
   // (FeatureCapabilities). Nothing: unsupported.
-  static std::optional<uint32_t> capabilities(Feature feature, bool discovery);
+  static std::optional<uint32_t> capabilities(Feature feature, ControllerKind kind);
 
  private:
   struct Values {
@@ -54,12 +62,18 @@ class Features {
     uint32_t write_atomicity = 0;
     uint32_t events = 0;
     uint32_t keep_alive_ms = 0;
+    uint32_t coalescing = 0;
+    std::set<uint16_t> vectors_at_once;  // that do not take part in it
     HostBehavior behavior;
+    HostId host{};
   };
   Values defaults() const;
   Answer set_temperature(uint32_t value);
   Answer set_queues(uint32_t value, bool has_io_queues);
   Answer set_behavior(Bytes data);
+  Answer get_host(uint32_t value, MutableBytes data) const;
+  Answer set_host(uint32_t value, Bytes data, bool has_io_queues);
+  Answer set_vector(uint32_t value);
 
   Options options_;
   Values values_;

@@ -139,10 +139,11 @@ TEST_F(FeaturesTest, HostBehaviorIsKept) {
 
 TEST(DiscoveryFeatures, AreKeepAliveAndEvents) {
   int count = 0;
-  for (int id = 0; id < 256; ++id) count += Features::capabilities(Feature(id), true) ? 1 : 0;
+  for (int id = 0; id < 256; ++id)
+    count += Features::capabilities(Feature(id), ControllerKind::kDiscovery) ? 1 : 0;
   EXPECT_EQ(count, 2);
-  EXPECT_TRUE(Features::capabilities(Feature::kKeepAlive, true));
-  EXPECT_TRUE(Features::capabilities(Feature::kEventConfiguration, true));
+  EXPECT_TRUE(Features::capabilities(Feature::kKeepAlive, ControllerKind::kDiscovery));
+  EXPECT_TRUE(Features::capabilities(Feature::kEventConfiguration, ControllerKind::kDiscovery));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "nvme/controller.h"
 #include "nvme/limits.h"
 #include "nvme/namespace_ids.h"
+#include "nvme/pci_format.h"
 
 namespace cairn::nvme {
 
@@ -24,16 +25,29 @@ uint8_t reservation_capabilities(bool keep) {
       Rescap::kExclusiveAccessAll | Rescap::kIgnoreKey13 | (keep ? Rescap::kPersist : 0));
 }
 
-void set_io_fields(IdentifyController& page, const ControllerFacts& facts) {
+// What only hosts on a fabric have: several paths, and capsules.
+void set_fabric_fields(IdentifyController& page) {
   page.multipath = Cmic::kPorts | Cmic::kControllers | Cmic::kAna;
-  page.log_attributes =
-      Lpa::kSmartPerNamespace | Lpa::kCommandEffects | Lpa::kExtendedData | Lpa::kSupportedPages;
-  page.capacity.low = facts.capacity;
   page.ana_transition_s = 10;
   page.ana_capabilities = Anacap::kOptimized | Anacap::kNonOptimized | Anacap::kInaccessible |
                           Anacap::kPersistentLoss | Anacap::kChange | Anacap::kGroupIdStable;
   page.ana_group_max = kAnaGroupsMax;
   page.ana_groups = kAnaGroupsMax;
+  page.command_capsule = (sizeof(Sqe) + kInCapsuleDataMax) / 16;
+  page.response_capsule = sizeof(Cqe) / 16;
+  page.fabrics_commands = kServesDisconnect ? Ofcs::kDisconnect : uint16_t{0};
+}
+
+void set_pci_fields(IdentifyController& page) {
+  page.pci_vendor = kPciVendor;
+  page.pci_subsystem_vendor = kPciSubsystemVendor;
+  page.admin_commands = Oacs::kDoorbellBuffers;
+}
+
+void set_io_fields(IdentifyController& page, const ControllerFacts& facts) {
+  page.log_attributes =
+      Lpa::kSmartPerNamespace | Lpa::kCommandEffects | Lpa::kExtendedData | Lpa::kSupportedPages;
+  page.capacity.low = facts.capacity;
   page.namespaces = kNamespacesMax;
   page.namespaces_allowed_max = kNamespacesMax;
   page.nvm_commands = Oncs::kCompare | Oncs::kDatasetManagement | Oncs::kWriteZeroes |
@@ -43,15 +57,14 @@ void set_io_fields(IdentifyController& page, const ControllerFacts& facts) {
   page.write_cache = Vwc::kPresent | Vwc::kFlushAll;
   // AWUN, AWUPF and ACWU stay at one block: each namespace says what it can do beyond that.
   page.copy_formats = Ocfs::kFormat0;
-  page.command_capsule = (sizeof(Sqe) + kInCapsuleDataMax) / 16;
-  page.response_capsule = sizeof(Cqe) / 16;
-  page.fabrics_commands = kServesDisconnect ? Ofcs::kDisconnect : uint16_t{0};
 }
 
 }  // namespace
 
 IdentifyController identify_controller(const ControllerFacts& facts) {
   const SubsystemOptions& subsystem = facts.subsystem;
+  const bool discovery = facts.kind == ControllerKind::kDiscovery;
+  const bool pci = facts.kind == ControllerKind::kPci;
   IdentifyController page;
   page.serial_number.set_padded(subsystem.serial.empty() ? make_serial(subsystem.nqn)
                                                          : subsystem.serial);
@@ -61,9 +74,9 @@ IdentifyController identify_controller(const ControllerFacts& facts) {
   page.transfer_max = kTransferPagesShift;
   page.controller_id = facts.id;
   page.version = kVersion.encode();
-  page.events = Controller::events_offered(facts.discovery);
-  page.attributes = Ctratt::kHostId128 | Ctratt::kTrafficKeepAlive;
-  page.controller_type = facts.discovery ? ControllerType::kDiscovery : ControllerType::kIo;
+  page.events = Controller::events_offered(facts.kind);
+  page.attributes = pci ? Ctratt::kHostId128 : Ctratt::kHostId128 | Ctratt::kTrafficKeepAlive;
+  page.controller_type = discovery ? ControllerType::kDiscovery : ControllerType::kIo;
   page.aborts_max = kAbortsMax - 1;
   page.events_max = kEventRequestsMax - 1;
   page.firmware_updates = Frmw::kSlot1ReadOnly | Frmw::slots(1);
@@ -71,17 +84,25 @@ IdentifyController identify_controller(const ControllerFacts& facts) {
   page.error_log_entries = kErrorEntriesMax - 1;
   page.warning_kelvin = kWarningKelvin;
   page.critical_kelvin = kCriticalKelvin;
-  page.keep_alive_100ms = kKeepAliveUnitMs / 100;
+  if (!pci) page.keep_alive_100ms = kKeepAliveUnitMs / 100;
   page.submission_entry = 0x66;
   page.completion_entry = 0x44;
-  page.commands_max = subsystem.queue_entries_max;
-  page.sgl = Sgls::kByteAligned | Sgls::kOffset | Sgls::kTransport;
   page.subsystem_nqn.set(subsystem.nqn);
-  page.sgl_descriptors_max = 1;
-  if (facts.discovery) {
+  page.sgl = Sgls::kByteAligned;
+  if (!pci) {
+    page.commands_max = subsystem.queue_entries_max;
+    page.sgl = Sgls::kByteAligned | Sgls::kOffset | Sgls::kTransport;
+    page.sgl_descriptors_max = 1;
+  }
+  if (discovery) {
     page.discovery_type = 1;  // a direct discovery controller
+    return page;
+  }
+  set_io_fields(page, facts);
+  if (pci) {
+    set_pci_fields(page);
   } else {
-    set_io_fields(page, facts);
+    set_fabric_fields(page);
   }
   return page;
 }
@@ -93,7 +114,7 @@ IdentifyNamespace identify_namespace(const NamespaceFacts& facts) {
   page.capacity = geometry.blocks;
   page.used = geometry.blocks;
   page.features = Nsfeat::kAtomic | Nsfeat::kOptimal;
-  page.multipath = Nmic::kShared;
+  page.multipath = facts.shared ? Nmic::kShared : uint8_t{0};
   page.reservations = reservation_capabilities(facts.keep_reservations);
   page.deallocate = Dlfeat::kReadsZeroes | Dlfeat::kWriteZeroesDeallocates;
   page.atomic_write = zero_based(geometry.atomic_blocks);
@@ -123,7 +144,7 @@ IdentifyNamespace identify_namespace(const NamespaceFacts& facts) {
 
 IdentifyNamespaceIndependent identify_independent(const NamespaceFacts& facts) {
   IdentifyNamespaceIndependent page;
-  page.multipath = Nmic::kShared;
+  page.multipath = facts.shared ? Nmic::kShared : uint8_t{0};
   page.reservations = reservation_capabilities(facts.keep_reservations);
   page.ana_group = facts.options.ana_group;
   page.attributes = facts.options.read_only ? Nsattr::kWriteProtected : uint8_t{0};

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "drive/drive.h"
+#include "nvme/controller_kind.h"
 #include "nvme/identify_controller_format.h"
 #include "nvme/identify_format.h"
 #include "nvme/identify_namespace_format.h"
@@ -19,7 +20,7 @@ inline constexpr std::string_view kFirmwareRevision = "0.1.0";
 struct ControllerFacts {
   const SubsystemOptions& subsystem;
   uint16_t id = 0;
-  bool discovery = false;
+  ControllerKind kind = ControllerKind::kIo;
   uint64_t capacity = 0;  // bytes of all namespaces
 };
 IdentifyController identify_controller(const ControllerFacts& facts);
@@ -29,6 +30,7 @@ struct NamespaceFacts {
   const drive::Geometry& geometry;
   IoLimits limits;
   bool keep_reservations = false;
+  bool shared = true;  // by several controllers, as far as the host can see
 };
 IdentifyNamespace identify_namespace(const NamespaceFacts& facts);
 IdentifyNamespaceIndependent identify_independent(const NamespaceFacts& facts);

@@ -54,6 +54,7 @@ struct Oacs {
   static constexpr uint16_t kNamespaceManagement = 1 << 3;
   static constexpr uint16_t kSelfTest = 1 << 4;
   static constexpr uint16_t kDirectives = 1 << 5;
+  static constexpr uint16_t kDoorbellBuffers = 1 << 8;
 };
 // FRMW
 struct Frmw {

@@ -101,7 +101,7 @@ TEST(Identify, DiscoveryControllerIsGolden) {
   subsystem.nqn = kDiscoveryNqn;
   subsystem.model = "Cairn discovery";
   const IdentifyController page =
-      identify_controller({.subsystem = subsystem, .id = 1, .discovery = true});
+      identify_controller({.subsystem = subsystem, .id = 1, .kind = ControllerKind::kDiscovery});
   expect_only(bytes_of(page), {{"SN", 4, 20, 0},
                                {"MN", 24, 40, 0},
                                {"FR", 64, 8, 0x2020'2030'2e31'2e30},

@@ -45,7 +45,8 @@ Answer read_log(Bytes page, const GetLogFields& fields, MutableBytes data) {
   return answered();
 }
 
-bool has_log_page(LogPage page, bool discovery) {
+bool has_log_page(LogPage page, ControllerKind kind) {
+  const bool discovery = kind == ControllerKind::kDiscovery;
   switch (page) {
     case LogPage::kSupported:
     case LogPage::kError:
@@ -56,28 +57,29 @@ bool has_log_page(LogPage page, bool discovery) {
     case LogPage::kFirmware:
     case LogPage::kChangedNamespaces:
     case LogPage::kCommandEffects:
-    case LogPage::kAna:
     case LogPage::kFeatureEffects:
     case kManagementEffects:
     case LogPage::kReservation:
       return !discovery;
+    case LogPage::kAna:
+      return kind == ControllerKind::kIo;
     default:
       return false;
   }
 }
 
-LogBytes supported_pages(bool discovery) {
+LogBytes supported_pages(ControllerKind kind) {
   std::array<Le32, 256> pages{};
   for (uint32_t id = 0; id < pages.size(); ++id) {
-    if (has_log_page(static_cast<LogPage>(id), discovery)) pages[id] = kPageSupported;
+    if (has_log_page(static_cast<LogPage>(id), kind)) pages[id] = kPageSupported;
   }
   return to_log(pages);
 }
 
-LogBytes feature_effects() {
+LogBytes feature_effects(ControllerKind kind) {
   std::array<Le32, 256> features{};
   for (uint32_t id = 0; id < features.size(); ++id) {
-    const std::optional<uint32_t> can = Features::capabilities(static_cast<Feature>(id), false);
+    const std::optional<uint32_t> can = Features::capabilities(static_cast<Feature>(id), kind);
     if (!can) continue;
     const bool of_namespace = (*can & FeatureCapabilities::kPerNamespace) != 0;
     const bool changes = static_cast<Feature>(id) == Feature::kNumberOfQueues;
@@ -87,13 +89,23 @@ LogBytes feature_effects() {
   return to_log(features);
 }
 
-LogBytes command_effects() {
+LogBytes command_effects(ControllerKind kind) {
   CommandEffectsPage page;
   for (const AdminOpcode opcode :
        {AdminOpcode::kGetLogPage, AdminOpcode::kIdentify, AdminOpcode::kAbort,
         AdminOpcode::kSetFeatures, AdminOpcode::kGetFeatures,
-        AdminOpcode::kAsynchronousEventRequest, AdminOpcode::kKeepAlive}) {
+        AdminOpcode::kAsynchronousEventRequest}) {
     page.admin[static_cast<uint8_t>(opcode)] = Effect::kSupported;
+  }
+  if (kind == ControllerKind::kPci) {
+    for (const AdminOpcode opcode :
+         {AdminOpcode::kCreateCompletionQueue, AdminOpcode::kCreateSubmissionQueue,
+          AdminOpcode::kDeleteCompletionQueue, AdminOpcode::kDeleteSubmissionQueue,
+          AdminOpcode::kDoorbellBufferConfig}) {
+      page.admin[static_cast<uint8_t>(opcode)] = Effect::kSupported;
+    }
+  } else {
+    page.admin[static_cast<uint8_t>(AdminOpcode::kKeepAlive)] = Effect::kSupported;
   }
   for (const IoOpcode opcode : {IoOpcode::kFlush, IoOpcode::kRead, IoOpcode::kCompare,
                                 IoOpcode::kReservationRegister, IoOpcode::kReservationReport,

@@ -29,11 +29,11 @@ inline constexpr LogPage kManagementEffects{0x13};
 Answer read_log(Bytes page, const GetLogFields& fields, MutableBytes data);
 
 // Which pages a controller has: 256 dwords (LID 00h).
-LogBytes supported_pages(bool discovery);
-bool has_log_page(LogPage page, bool discovery);
+LogBytes supported_pages(ControllerKind kind);
+bool has_log_page(LogPage page, ControllerKind kind);
 // LID 12h: which features, 256 dwords.
-LogBytes feature_effects();
-LogBytes command_effects();
+LogBytes feature_effects(ControllerKind kind);
+LogBytes command_effects(ControllerKind kind);
 LogBytes firmware_page();
 LogBytes changed_namespaces_page(const std::set<uint32_t>& nsids);
 

@@ -20,15 +20,8 @@ Answer Properties::get(const PropertyCommand& command) const {
   const auto offset = static_cast<PropertyOffset>(command.offset.value());
   if (command.size_code() != size_code_of(offset)) return refused(StatusCode::kInvalidField);
   switch (offset) {
-    case PropertyOffset::kCapabilities: {
-      const Capabilities capabilities{
-          .queue_entries_max = static_cast<uint16_t>(options_.queue_entries_max - 1),
-          .contiguous_queues = true,
-          .timeout_500ms = kReadyTimeout,
-          .command_sets = CommandSets::kNvm,
-          .ready_with_media = true};
-      return answered(capabilities.encode());
-    }
+    case PropertyOffset::kCapabilities:
+      return answered(capabilities(options_).encode());
     case PropertyOffset::kVersion:
       return answered(kVersion.encode());
     case PropertyOffset::kConfiguration:
@@ -36,7 +29,7 @@ Answer Properties::get(const PropertyCommand& command) const {
     case PropertyOffset::kStatus:
       return answered(status_.encode());
     case PropertyOffset::kReadyTimeouts:
-      return answered(ReadyTimeouts{.with_media = kReadyTimeout}.encode());
+      return answered(ready_timeouts().encode());
     default:
       return refused(StatusCode::kInvalidField);
   }
@@ -61,17 +54,31 @@ Properties::Change Properties::configure(uint32_t value) {
     status_.shutdown = ShutdownStatus::kNone;
   }
   if (now.enable == before.enable) return Change::kNone;
-  status_ = {.ready = now.enable && is_acceptable(now),
-             .fatal = now.enable && !is_acceptable(now),
+  const bool acceptable = is_acceptable(now, options_);
+  status_ = {.ready = now.enable && acceptable,
+             .fatal = now.enable && !acceptable,
              .shutdown = status_.shutdown};
   return now.enable ? Change::kEnabled : Change::kReset;
 }
 
-bool Properties::is_acceptable(const Configuration& configuration) const {
-  if (configuration.page_size != 0 || configuration.arbitration != 0) return false;
+Capabilities Properties::capabilities(const Options& options) {
+  return {.queue_entries_max = static_cast<uint16_t>(options.queue_entries_max - 1),
+          .contiguous_queues = true,
+          .timeout_500ms = kReadyTimeout,
+          .command_sets = CommandSets::kNvm,
+          .page_size_max = options.page_size_max,
+          .ready_with_media = true};
+}
+
+ReadyTimeouts Properties::ready_timeouts() { return {.with_media = kReadyTimeout}; }
+
+bool Properties::is_acceptable(const Configuration& configuration, const Options& options) {
+  if (configuration.page_size > options.page_size_max || configuration.arbitration != 0) {
+    return false;
+  }
   if (configuration.command_sets != CommandSetSelect::kNvm) return false;
   // A discovery controller has no I/O queues whose entries could have a size.
-  return options_.discovery ||
+  return options.discovery ||
          (configuration.submission_entry_size == 6 && configuration.completion_entry_size == 4);
 }
 

@@ -18,6 +18,7 @@ class Properties {
   struct Options {
     uint16_t queue_entries_max = 128;  // one-based
     bool discovery = false;
+    uint8_t page_size_max = 0;  // MPSMAX
   };
   explicit Properties(const Options& options) : options_(options) {}
 
@@ -33,13 +34,21 @@ class Properties {
   // Property Set; CC is the only property a host may write.
   SetOutcome set(const PropertyCommand& command);
 
+  // What registers of every kind have in common: CAP, CRTO, and which CC a controller can work
+  // with.
+  static Capabilities capabilities(const Options& options);
+  static ReadyTimeouts ready_timeouts();
+  static bool is_acceptable(const Configuration& configuration, const Options& options);
+
+  // Of a controller whose registers are elsewhere (pci_registers.h): they say whether it is ready.
+  void set_ready(bool ready) { status_.ready = ready; }
+
   // Enabled, and neither failed nor shut down: commands other than Fabrics ones are served.
   bool is_ready() const { return status_.ready; }
   bool is_shut_down() const { return status_.shutdown != ShutdownStatus::kNone; }
 
  private:
   Change configure(uint32_t value);
-  bool is_acceptable(const Configuration& configuration) const;
 
   Options options_;
   uint32_t configuration_ = 0;  // verbatim: hosts read back what they wrote

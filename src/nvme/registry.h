@@ -77,6 +77,27 @@ struct ConnectReply {
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
 };
 
+class PciQueues;
+
+// Who asks for a controller whose queues are in the host's memory.
+struct AttachRequest {
+  std::string nqn;
+  std::string host_nqn;         // empty: made from the subsystem's
+  HostId host{};                // all zero: made from the subsystem's name and the controller's id
+  uint16_t vectors = 1;         // interrupt vectors that its completion queues may name
+  CoreId core;                  // where the transport lives, with all its queues
+  QueueLink* link = nullptr;    // of the admin queue; its disconnect() asks to detach
+  PciQueues* queues = nullptr;  // attachment.h
+};
+
+struct Attached {
+  Controller* controller = nullptr;      // until disconnected()
+  CoreNamespaces* namespaces = nullptr;  // of the transport's core
+  uint16_t queues_max = 0;               // I/O queues
+  uint16_t queue_entries_max = 0;        // MQES, one-based
+  IoLimits limits;
+};
+
 // Where reservations are kept that survive a restart (PTPL). Implemented by whoever has a place.
 class ReservationStore {
  public:
@@ -236,6 +257,21 @@ class Registry {
   // The queue's connection is gone. When it was the admin queue, its controller goes, and with it
   // its other queues. After this the registry does not touch the link.
   task::Task<void> disconnected(Controller& controller, uint16_t queue_id, QueueLink& link);
+
+  // Controllers without a fabric (attach.cc). They need not authenticate, no list of hosts concerns
+  // them, they have no keep alive and refuse Fabrics commands. When their transport has ended every
+  // command and reset(), it detaches by disconnected() with queue 0.
+  //
+  // A new one, not enabled. The request is lent for the call. kNotFound; kLimit: there is no room
+  // for another.
+  Result<Attached> attach(const AttachRequest& request);
+  // CC.EN was set and the admin queue is in place: commands are served.
+  void enable(Controller& controller);
+  // CC.EN was cleared and no command is in flight. Forgets I/O queues, events and features; the
+  // registry touches no link but the admin queue's afterwards.
+  task::Task<void> reset(Controller& controller);
+  // CC.SHN: what was acknowledged is durable when it is done, except where it says otherwise.
+  task::Task<std::vector<DriveFailure>> shut_down(Controller& controller, task::CancelToken token);
 
   // A command of the admin queue, Fabrics commands after Connect included. `data` is what the host
   // sent, or the room for what it gets (the length of its data pointer). May wait long (an event

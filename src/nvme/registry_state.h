@@ -45,6 +45,9 @@ class Registry::State {
   task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
                              MutableBytes data, task::CancelToken token);
 
+  // attach.cc
+  Result<Attached> attach(const AttachRequest& request);
+
   // authentication.cc
   bool demand_authentication(Controller& controller, uint16_t queue_id, const env::Address& peer);
 
@@ -82,6 +85,14 @@ class Registry::State {
   Answer get_features(Controller& controller, const Sqe& sqe, MutableBytes data);
   task::Task<Answer> set_features(Controller& controller, const Sqe& sqe, Bytes data);
   task::Task<Answer> abort(Controller& controller, const Sqe& sqe);
+  // admin_queues.cc: commands that only a controller has that is attached.
+  task::Task<Answer> execute_queues(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> create_completion_queue(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> create_submission_queue(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> delete_completion_queue(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> delete_submission_queue(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> use_doorbell_buffers(Controller& controller, const Sqe& sqe);
+  task::Task<void> tell_interrupts(Controller& controller, const SetFeaturesFields& fields);
   task::Task<Answer> wait_for_event(Controller& controller, uint16_t cid, task::CancelToken token);
 };
 

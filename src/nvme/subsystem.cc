@@ -104,7 +104,9 @@ void Subsystem::set_hosts(bool any, std::vector<std::string> hosts) {
   options_.allow_any_host = any;
   options_.hosts = std::move(hosts);
   for (const auto& [id, controller] : controllers_) {
-    if (!allows(controller->host_nqn())) controller->end("the host is not allowed any more");
+    // Who attaches is no host of a fabric, and was chosen by whoever serves here.
+    if (controller->is_pci() || allows(controller->host_nqn())) continue;
+    controller->end("the host is not allowed any more");
   }
 }
 
@@ -280,21 +282,13 @@ std::optional<uint16_t> Subsystem::free_controller_id() {
   return std::nullopt;
 }
 
-Controller* Subsystem::add_controller(const ConnectRequest& request, std::string_view host_nqn) {
+Controller* Subsystem::add_controller(Controller::Options options) {
   const std::optional<uint16_t> id = free_controller_id();
   if (!id) return nullptr;
-  const auto command = fabrics_cast<ConnectCommand>(request.sqe);
-  auto controller = std::make_unique<Controller>(
-      env_, *this,
-      Controller::Options{.id = *id,
-                          .discovery = is_discovery(),
-                          .host_nqn = std::string(host_nqn),
-                          .host = request.data.host_id,
-                          .local = request.local,
-                          .peer = request.peer,
-                          .keep_alive_ms = command.keep_alive_ms,
-                          .queues_max = options_.queues_max,
-                          .queue_entries_max = options_.queue_entries_max});
+  options.id = *id;
+  options.queues_max = options_.queues_max;
+  options.queue_entries_max = options_.queue_entries_max;
+  auto controller = std::make_unique<Controller>(env_, *this, options);
   return controllers_.emplace(*id, std::move(controller)).first->second.get();
 }
 

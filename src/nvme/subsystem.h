@@ -95,7 +95,8 @@ class Subsystem {
   // Controllers by id. add_controller() gives null when there is no room for another.
   std::map<uint16_t, std::unique_ptr<Controller>>& controllers() { return controllers_; }
   Controller* find_controller(uint16_t id);
-  Controller* add_controller(const ConnectRequest& request, std::string_view host_nqn);
+  // Its id and the limits of queues are the subsystem's to fill in.
+  Controller* add_controller(Controller::Options options);
   // Its last queue is gone.
   task::Task<void> remove_controller(Controller& controller);
 
