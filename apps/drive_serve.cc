@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD or NVMe/TCP.
+// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD, NVMe/TCP or vfio-user.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,6 +77,10 @@ class DriveServeCommand final : public Command {
                [this](const std::string& text) { return add_door(text, options_.nbd); });
     add_values(app, "--nvme-tcp ADDRESS", "ADDR:PORT for NVMe hosts, several allowed",
                [this](const std::string& text) { return add_nvme_door(text, options_.nvme); });
+    add_values(app, "--vfio-user [NAME=]SOCKET",
+               "an NVMe controller for a virtual machine, several allowed; ,mode=polling or "
+               "interrupt (adaptive)",
+               [this](const std::string& text) { return take_vfio(text); });
     add_value(app, "--nqn NQN", fmt::format("the subsystem of NVMe hosts ({})", options_.nqn),
               [this](const std::string& text) -> Attempt<void> {
                 options_.nqn = text;
@@ -107,7 +111,8 @@ class DriveServeCommand final : public Command {
     set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
                        "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
                        "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
-                       "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk"});
+                       "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
+                       "cairn drive serve mem:size=1G --vfio-user /run/cairn/vm.sock"});
   }
 
   Attempt<int> run() override {
@@ -137,7 +142,7 @@ class DriveServeCommand final : public Command {
       return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
     }
     if (Attempt<void> named = name_drives(options_.drives); !named) return named;
-    if (options_.nbd.empty() && options_.nvme.empty())
+    if (options_.nbd.empty() && options_.nvme.empty() && options_.vfio.empty())
       options_.nbd.push_back(env::Address::loopback(10809));
     if (!key_file_.empty()) {
       Attempt<door::NbdKeys> keys = read_psk_file(key_file_);
@@ -165,6 +170,13 @@ class DriveServeCommand final : public Command {
     const Attempt<std::string> path = check_control_path(whole(text));
     if (!path) return std::unexpected(path.error());
     options_.control_path = [path = *path]() -> Attempt<std::string> { return path; };
+    return {};
+  }
+
+  Attempt<void> take_vfio(const std::string& text) {
+    Attempt<VfioWords> words = parse_vfio_words(text);
+    if (!words) return std::unexpected(words.error());
+    options_.vfio.push_back(std::move(*words));
     return {};
   }
 
@@ -219,6 +231,12 @@ class DriveServeCommand final : public Command {
       }
       say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port,
                       options_.nqn));
+    }
+    for (const VfioController& controller : server.vfio()) {
+      sockets_.push_back(controller.socket);
+      say(fmt::format("serving {} as an NVMe controller at {}\n", comma_list(controller.drives),
+                      controller.socket));
+      say(fmt::format("  qemu-system-x86_64 ... {}\n", vfio_qemu_device(controller.socket)));
     }
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();

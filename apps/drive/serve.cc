@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
@@ -25,22 +26,46 @@ Problem cannot_export(const ServedDrive& drive, const Error& error) {
   return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
 }
 
-// The drives as namespaces of one subsystem. Hosts know them by name, in whatever order they come.
-BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives) {
+// Drives as namespaces. Hosts know them by name, in whatever order they come.
+void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
+                   const ServedDrive& drive) {
+  const nvme::NamespaceIds ids = nvme::make_named_ids(options.nqn, drive.name);
+  subsystem.namespaces.push_back({.source = drive.source.get(),
+                                  .stack = drive.text,
+                                  .nguid = ids.nguid,
+                                  .uuid = ids.uuid,
+                                  .read_only = options.read_only});
+}
+
+bool has(const VfioController& controller, const ServedDrive& drive) {
+  return std::ranges::find(controller.drives, drive.name) != controller.drives.end();
+}
+
+// One subsystem with all drives, and one for each drive that has a controller of its own.
+BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives,
+                       const std::vector<VfioController>& controllers) {
   BoxOptions box;
   for (const env::Address& at : options.nvme) box.listeners.push_back({.address = at});
-  BoxSubsystem& subsystem = box.subsystems.emplace_back();
-  subsystem.options.nqn = options.nqn;
-  for (const ServedDrive& drive : drives) {
-    const nvme::NamespaceIds ids = nvme::make_named_ids(options.nqn, drive.name);
-    subsystem.namespaces.push_back({.source = drive.source.get(),
-                                    .stack = drive.text,
-                                    .nguid = ids.nguid,
-                                    .uuid = ids.uuid,
-                                    .read_only = options.read_only});
+  BoxSubsystem& all = box.subsystems.emplace_back();
+  all.options.nqn = options.nqn;
+  for (const ServedDrive& drive : drives) add_namespace(all, options, drive);
+  std::set<std::string_view> made = {options.nqn};
+  for (const VfioController& controller : controllers) {
+    if (!made.insert(controller.nqn).second) continue;
+    BoxSubsystem& own = box.subsystems.emplace_back();
+    own.options.nqn = controller.nqn;
+    for (const ServedDrive& drive : drives) {
+      if (has(controller, drive)) add_namespace(own, options, drive);
+    }
   }
   box.drain_timeout = options.drain_timeout;
   return box;
+}
+
+std::vector<std::string> names_of(const std::vector<ServedDrive>& drives) {
+  std::vector<std::string> names;
+  for (const ServedDrive& drive : drives) names.push_back(drive.name);
+  return names;
 }
 
 door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinder& views) {
@@ -86,7 +111,8 @@ DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
 
 task::Task<Attempt<void>> DriveServer::open() {
   Attempt<void> done = co_await open_drives();
-  if (done && !options_.nvme.empty()) done = co_await open_nvme();
+  if (done && (!options_.nvme.empty() || !options_.vfio.empty())) done = co_await open_nvme();
+  if (done && !vfio_at_.empty()) done = co_await open_vfio();
   if (done) done = co_await open_nbd();
   co_return done;
 }
@@ -108,21 +134,32 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
         {.name = words.name, .text = words.text, .source = std::move(*source), .stack = nullptr});
     ServedDrive& drive = drives_.back();
     if (is_stack) drive.stack = static_cast<StackSource*>(drive.source.get());
-    const Result<void> added = nbd_.add({.name = drive.name,
-                                         .description = drive.text,
-                                         .read_only = options_.read_only,
-                                         .has_other_writers = !options_.nvme.empty(),
-                                         .source = drive.source.get()});
+    const Result<void> added =
+        nbd_.add({.name = drive.name,
+                  .description = drive.text,
+                  .read_only = options_.read_only,
+                  .has_other_writers = !options_.nvme.empty() || !options_.vfio.empty(),
+                  .source = drive.source.get()});
     if (!added) co_return std::unexpected(cannot_export(drive, added.error()));
   }
   co_return Attempt<void>();
 }
 
 task::Task<Attempt<void>> DriveServer::open_nvme() {
-  box_ = std::make_unique<Box>(env_, box_options(options_, drives_), BoxChanges{},
+  Attempt<std::vector<VfioController>> controllers =
+      plan_controllers(options_.vfio, names_of(drives_), options_.nqn);
+  if (!controllers) co_return std::unexpected(controllers.error());
+  vfio_at_ = std::move(*controllers);
+  box_ = std::make_unique<Box>(env_, box_options(options_, drives_, vfio_at_), BoxChanges{},
                                BoxHooks{.log = options_.log});
   const Attempt<void> opened = co_await box_->open();
   nvme_at_ = box_->listening();
+  co_return opened;
+}
+
+task::Task<Attempt<void>> DriveServer::open_vfio() {
+  vfio_ = std::make_unique<VfioDoor>(env_, box_->registry(), options_.log);
+  Attempt<void> opened = co_await vfio_->open(vfio_at_);
   co_return opened;
 }
 
@@ -145,10 +182,16 @@ task::Task<void> DriveServer::close_nbd() {
   co_await nbd_.close();
 }
 
+// Controllers of virtual machines go before the registry they are attached to.
+task::Task<void> DriveServer::close_nvme() {
+  if (vfio_ != nullptr) co_await vfio_->close(env_.now() + options_.drain_timeout);
+  co_await box_->close();
+}
+
 task::Task<void> DriveServer::close() {
   std::vector<task::Task<void>> doors;
   doors.push_back(close_nbd());
-  if (box_ != nullptr) doors.push_back(box_->close());
+  if (box_ != nullptr) doors.push_back(close_nvme());
   co_await task::when_all(std::move(doors));
   for (ServedDrive& drive : drives_) co_await drive.source->close(env_);
   drives_.clear();
@@ -178,7 +221,13 @@ task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) 
   }
   if (box_ == nullptr) co_return Attempt<void>();
   const auto nsid = static_cast<uint32_t>(*drive - drives_.data()) + 1;
-  const Attempt<void> told = co_await box_->resize_namespace("", nsid, bytes);
+  Attempt<void> told = co_await box_->resize_namespace(options_.nqn, nsid, bytes);
+  std::set<std::string_view> done = {options_.nqn};
+  for (const VfioController& controller : vfio_at_) {
+    if (!told || !has(controller, **drive)) continue;
+    if (!done.insert(controller.nqn).second) continue;
+    told = co_await box_->resize_namespace(controller.nqn, 1, bytes);
+  }
   co_return told;
 }
 

@@ -12,6 +12,7 @@
 #include "apps/box/box.h"
 #include "apps/drive/open.h"
 #include "apps/drive/stack_source.h"
+#include "apps/drive/vfio_door.h"
 #include "apps/drive/views.h"
 #include "apps/problem.h"
 #include "apps/settings.h"
@@ -31,6 +32,7 @@ struct DriveServeOptions {
   std::vector<DriveWords> drives;  // with names, each another; their plans are taken
   std::vector<env::Address> nbd;
   std::vector<env::Address> nvme;
+  std::vector<VfioWords> vfio;
   std::string nqn = "nqn.2026-11.io.cairn:drives";  // whose namespaces the drives are, in order
   bool read_only = false;
   // NBD clients must come through TLS; both null: without.
@@ -68,6 +70,7 @@ class DriveServer {
 
   const std::vector<env::Address>& nbd() const { return nbd_at_; }
   const std::vector<env::Address>& nvme() const { return nvme_at_; }
+  const std::vector<VfioController>& vfio() const { return vfio_at_; }
   const std::vector<ServedDrive>& drives() const { return drives_; }
   // The drive of this name, or the only one when the name is empty.
   Attempt<ServedDrive*> find(std::string_view name);
@@ -80,18 +83,22 @@ class DriveServer {
  private:
   task::Task<Attempt<void>> open_drives();
   task::Task<Attempt<void>> open_nvme();
+  task::Task<Attempt<void>> open_vfio();
   task::Task<Attempt<void>> open_nbd();
   task::Task<void> close_nbd();
+  task::Task<void> close_nvme();
 
   env::Env& env_;
   DriveServeOptions& options_;
   drive::SharedSources shared_;  // of all stacks
   std::vector<ServedDrive> drives_;
   std::unique_ptr<Box> box_;  // the NVMe door
+  std::unique_ptr<VfioDoor> vfio_;
   DriveViews views_;
   door::NbdServer nbd_;
   std::vector<env::Address> nbd_at_;
   std::vector<env::Address> nvme_at_;
+  std::vector<VfioController> vfio_at_;
 };
 
 // Serves until the world is asked to stop. `options` outlives the task.

@@ -64,7 +64,12 @@ class GuestMemory {
     ~WriteLog() = default;
   };
   // Null: nobody is told.
-  void set_write_log(WriteLog* log) { write_log_ = log; }
+  void set_write_log(WriteLog* log) {
+    write_log_ = log;
+    forget_pointers();
+  }
+  // Who keeps pointers looks them up again, as if regions had changed.
+  void forget_pointers() { ++generation_; }
 
   // kExists: it overlaps another; kLimit; kInvalid: empty, or beyond the last address.
   Result<void> add(uint64_t address, std::unique_ptr<env::SharedMemory> memory,
@@ -84,7 +89,8 @@ class GuestMemory {
   // As many of `length` bytes as lie in the region of `address`; invalid when it is in none.
   Piece find_front(uint64_t address, uint64_t length, bool for_writing = true);
 
-  // Changes whenever regions come or go: who keeps pointers looks them up again.
+  // Changes whenever regions come or go, and when pointers are to be forgotten: who keeps pointers
+  // looks them up again.
   uint64_t generation() const { return generation_; }
   const std::vector<std::unique_ptr<GuestRegion>>& regions() const { return regions_; }
 

@@ -38,6 +38,8 @@ struct EndOfRound final : Poller {
 // A poller may take any of them off the list, so the place in it is kept by turning the list: who
 // is looked at goes to its end, behind a mark that ends the round when it comes to the front.
 bool poll_all(List<Poller, Poller>& pollers) {
+  if (pollers.empty()) return false;
+  if (pollers.front() == pollers.back()) return pollers.front()->poll();
   bool found = false;
   EndOfRound end;
   pollers.push_back(end);

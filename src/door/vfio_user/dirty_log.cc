@@ -61,6 +61,8 @@ Result<uint64_t> DirtyLog::bitmap_size(uint64_t address, uint64_t length, uint64
 std::vector<std::byte> DirtyLog::report(uint64_t address, uint64_t length, uint64_t page_size) {
   const Result<uint64_t> size = bitmap_size(address, length, page_size);
   std::vector<std::byte> bitmap(size ? *size : 0);
+  // Rings that are written to without looking them up each time are noted anew.
+  memory_.forget_pointers();
   // Pages of ours, told as pages of theirs.
   const uint64_t last = (address + (length - 1)) / kPageSize;
   const bool is_quiet = std::ranges::all_of(

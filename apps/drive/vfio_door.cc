@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/drive/vfio_door.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "apps/box/advice.h"
+#include "apps/box/patience.h"
+#include "apps/words.h"
+#include "door/vfio_user/controller.h"
+#include "door/vfio_user/limits.h"
+
+namespace cairn::apps {
+
+namespace {
+
+constexpr std::string_view kModeOption = ",mode=";
+// The name of a controller's socket in a folder, where SPDK's driver looks for it.
+constexpr std::string_view kSocketInFolder = "cntrl";
+
+Attempt<vfio_user::Pace> parse_mode(std::string_view text) {
+  if (text == "polling") return vfio_user::Pace::kPolling;
+  if (text == "adaptive") return vfio_user::Pace::kAdaptive;
+  if (text == "interrupt") return vfio_user::Pace::kInterrupt;
+  return refuse(
+      fmt::format("{} is no mode: write polling, adaptive or interrupt", in_quotes(text)));
+}
+
+std::string whole_path(const std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error).lexically_normal();
+  if (error) return path;
+  if (std::filesystem::is_directory(whole, error)) return (whole / kSocketInFolder).string();
+  return whole.string();
+}
+
+}  // namespace
+
+Attempt<VfioWords> parse_vfio_words(std::string_view text) {
+  VfioWords words;
+  std::string_view rest = text;
+  if (const size_t mode = rest.rfind(kModeOption); mode != rest.npos) {
+    const Attempt<vfio_user::Pace> pace = parse_mode(rest.substr(mode + kModeOption.size()));
+    if (!pace) return std::unexpected(pace.error());
+    words.pace = *pace;
+    rest = rest.substr(0, mode);
+  }
+  const size_t equals = rest.find('=');
+  if (equals != rest.npos && rest.substr(0, equals).find_first_of("/:") == rest.npos) {
+    words.drive = rest.substr(0, equals);
+    rest = rest.substr(equals + 1);
+  }
+  if (rest.starts_with("unix:")) rest = rest.substr(5);
+  if (rest.empty()) {
+    return refuse(fmt::format("{} names no socket: write /run/cairn/vm.sock or NAME=/run/vm.sock",
+                              in_quotes(text)));
+  }
+  words.socket = whole_path(std::string(rest));
+  return words;
+}
+
+std::string vfio_qemu_device(const std::string& socket) {
+  return fmt::format(
+      "-device '{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}'",
+      socket);
+}
+
+Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioWords>& doors,
+                                                      const std::vector<std::string>& drives,
+                                                      const std::string& nqn) {
+  std::vector<VfioController> controllers;
+  std::set<std::string> sockets;
+  const auto add = [&](VfioController controller) -> Attempt<void> {
+    if (!sockets.insert(controller.socket).second) {
+      return refuse(fmt::format("two vfio-user controllers are at {}: give each its own socket",
+                                controller.socket));
+    }
+    controllers.push_back(std::move(controller));
+    return {};
+  };
+  for (const VfioWords& door : doors) {
+    if (!door.drive.empty() && std::ranges::find(drives, door.drive) == drives.end()) {
+      return refuse(fmt::format("no drive {} is served{} (there are {})", in_quotes(door.drive),
+                                did_you_mean(door.drive, drives), comma_list(drives)));
+    }
+    const size_t percent = door.socket.find('%');
+    const bool is_for_each = percent != door.socket.npos;
+    if (!is_for_each && door.drive.empty()) {
+      const Attempt<void> added =
+          add({.socket = door.socket, .drives = drives, .nqn = nqn, .pace = door.pace});
+      if (!added) return std::unexpected(added.error());
+      continue;
+    }
+    for (const std::string& drive : drives) {
+      if (!door.drive.empty() && door.drive != drive) continue;
+      std::string socket = door.socket;
+      if (is_for_each) socket.replace(percent, 1, drive);
+      const Attempt<void> added = add({.socket = std::move(socket),
+                                       .drives = {drive},
+                                       .nqn = fmt::format("{}:{}", nqn, drive),
+                                       .pace = door.pace});
+      if (!added) return std::unexpected(added.error());
+    }
+  }
+  return controllers;
+}
+
+VfioDoor::VfioDoor(env::Env& env, nvme::Registry& registry,
+                   std::function<void(LogLevel, std::string_view)> log)
+    : env_(env),
+      registry_(registry),
+      server_(env, {.log = [log = std::move(log)](std::string_view text) {
+                if (log) log(LogLevel::kWarn, text);
+              }}) {}
+
+task::Task<Attempt<void>> VfioDoor::open(const std::vector<VfioController>& controllers) {
+  for (const VfioController& controller : controllers) {
+    const env::Address at{.family = env::Address::Family::kLocal, .path = controller.socket};
+    const auto make = [this, nqn = controller.nqn](vfio_user::DeviceParts parts) {
+      return vfio_user::PciController::make(std::move(parts), {.registry = registry_,
+                                                               .control = env_.core(),
+                                                               .nqn = nqn,
+                                                               .vectors = vfio_user::kVectors,
+                                                               .on_leave = {}});
+    };
+    Result<void> added = fail(Errc::kClosed, "not tried");
+    Patience patience(env_);
+    for (bool again = true; again;) {
+      added = server_.add(controller.socket, at, make, controller.pace);
+      again = co_await patience.after(added);
+    }
+    if (!added) co_return std::unexpected(cannot_listen(at, added.error()));
+  }
+  co_return Attempt<void>();
+}
+
+task::Task<void> VfioDoor::close(Time until) {
+  co_await server_.drain(until);
+  co_await server_.close();
+}
+
+}  // namespace cairn::apps

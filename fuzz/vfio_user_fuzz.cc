@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole vfio-user server in the simulator against any bytes: a client made of steps that are
+// messages with fields of the fuzzer's choice, memory and doorbells that change at any time, or
+// plain bytes. Whatever comes, the server serves the next client and closes in good order.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "door/vfio_user/client.h"
+#include "door/vfio_user/fake_device.h"
+#include "door/vfio_user/server.h"
+#include "input.h"
+#include "sim/cluster.h"
+#include "task/deadline.h"
+
+namespace cairn::vfio_user {
+namespace {
+
+using fuzz::Input;
+using task::Task;
+
+constexpr size_t kStepsMax = 64;
+constexpr uint64_t kGuestSize = 64 << 10;
+
+// What the next bytes of the input are.
+enum class Step : uint8_t {
+  kRaw,       // a length byte, and as many bytes to send as they are
+  kCommand,   // a number, a length and as many bytes of payload
+  kWrite,     // region, offset, and eight bytes to write there
+  kRead,      // region, offset, length
+  kMap,       // address and size, with the guest's memory behind it
+  kUnmap,     // address and size
+  kSetIrqs,   // the whole request, with signals or without
+  kMemory,    // offset, length, and bytes that appear in the guest's memory
+  kDoorbell,  // which, and its value
+  kState,     // a device state
+  kWait,      // some microseconds
+  kAgain,     // another connection
+  kStepsCount,
+};
+
+env::Address socket() { return env::Address::parse("unix:/run/vfio").value(); }
+
+class Peer {
+ public:
+  explicit Peer(env::Env& env) : env_(env), sharing_(*env::sharing(env)) {
+    memory_descriptor_ = std::move(sharing_.make_shared_memory(kGuestSize).value());
+    memory_ = sharing_.map_shared(memory_descriptor_, {.size = kGuestSize}).value();
+    signal_ = std::move(sharing_.make_signal().value());
+  }
+
+  // The server may still be putting the last client away.
+  Task<void> dial() {
+    client_ = nullptr;
+    for (int i = 0; i < 1000 && client_ == nullptr; ++i) {
+      Result<std::unique_ptr<Client>> client = co_await Client::connect(env_, socket());
+      if (client) {
+        client_ = std::move(*client);
+        co_return;
+      }
+      const Result<void> slept = co_await task::sleep_for(env_, 1_ms);
+      CHECK(slept.has_value());
+    }
+    CHECK(client_ != nullptr, "the server serves the next client");
+  }
+  void leave() { client_ = nullptr; }
+  Client& client() { return *client_; }
+  MutableBytes memory() { return memory_->bytes(); }
+
+  // Any answer will do, also none.
+  Task<void> say(Command command, std::vector<std::byte> payload,
+                 std::vector<const env::Descriptor*> descriptors = {}) {
+    task::Deadline deadline(env_, env_.now() + 1_s);
+    const Result<std::vector<std::byte>> answer = co_await client_->call(
+        command, std::move(payload), std::move(descriptors), nullptr, deadline.token());
+    if (!answer && answer.error().detail() == 0) co_await dial();
+  }
+  const env::Descriptor* memory_descriptor() const { return &memory_descriptor_; }
+  const env::Descriptor* signal() const { return &signal_; }
+
+ private:
+  env::Env& env_;
+  env::Sharing& sharing_;
+  env::Descriptor memory_descriptor_;
+  std::unique_ptr<env::SharedMemory> memory_;
+  env::Descriptor signal_;
+  std::unique_ptr<Client> client_;
+};
+
+std::vector<std::byte> content(Input& input, size_t count) {
+  const Bytes taken = input.take(count);
+  return {taken.begin(), taken.end()};
+}
+
+// A number of any size, small ones more often.
+uint64_t number(Input& input) { return input.value<uint64_t>() >> (input.value<uint8_t>() % 64); }
+
+Task<void> send_raw(env::Env& env, Input& input, Peer& peer) {
+  const std::vector<std::byte> bytes = content(input, input.value<uint8_t>());
+  task::Deadline deadline(env, env.now() + 1_s);
+  const Result<void> sent = co_await peer.client().stream().write(bytes, {}, deadline.token());
+  if (!sent) co_await peer.dial();
+}
+
+std::vector<std::byte> write_from(Input& input) {
+  constexpr uint32_t kPlaces[] = {kBar0, kBar0, kBar4, kConfig};
+  const RegionAccess access{.offset = uint64_t{input.value<uint16_t>()},
+                            .region = kPlaces[input.value<uint8_t>() % 4],
+                            .count = 8u};
+  return payload_of(access, Le64(input.value<uint64_t>()));
+}
+
+Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
+  switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
+    case Step::kRaw:
+      co_await send_raw(env, input, peer);
+      break;
+    case Step::kCommand: {
+      const auto command = static_cast<Command>(input.value<uint8_t>() % 20);
+      co_await peer.say(command, content(input, input.value<uint8_t>()));
+      break;
+    }
+    case Step::kWrite:
+      co_await peer.say(Command::kRegionWrite, write_from(input));
+      break;
+    case Step::kRead: {
+      const RegionAccess access{.offset = number(input),
+                                .region = uint32_t{input.value<uint8_t>()},
+                                .count = static_cast<uint32_t>(number(input))};
+      co_await peer.say(Command::kRegionRead, payload_of(access));
+      break;
+    }
+    case Step::kMap: {
+      const DmaMap map{.argsz = 32u,
+                       .flags = uint32_t{input.value<uint8_t>()} % 4,
+                       .offset = uint64_t{input.value<uint8_t>()} % 16 * 4096,
+                       .address = number(input),
+                       .size = number(input)};
+      std::vector<const env::Descriptor*> with;
+      if (input.value<uint8_t>() % 4 != 0) with.push_back(peer.memory_descriptor());
+      co_await peer.say(Command::kDmaMap, payload_of(map), std::move(with));
+      break;
+    }
+    case Step::kUnmap: {
+      const DmaUnmap unmap{.argsz = 24u,
+                           .flags = uint32_t{input.value<uint8_t>()} % 4,
+                           .address = number(input),
+                           .size = number(input)};
+      co_await peer.say(Command::kDmaUnmap, payload_of(unmap));
+      break;
+    }
+    case Step::kSetIrqs: {
+      const IrqSet set{.argsz = 20u,
+                       .flags = uint32_t{input.value<uint8_t>()} % 64,
+                       .index = uint32_t{input.value<uint8_t>()} % 6,
+                       .start = static_cast<uint32_t>(number(input)),
+                       .count = static_cast<uint32_t>(number(input))};
+      const std::vector<const env::Descriptor*> with(input.value<uint8_t>() % 4, peer.signal());
+      co_await peer.say(Command::kSetIrqs, payload_of(set, Le64(number(input))), with);
+      break;
+    }
+    case Step::kMemory: {
+      const MutableBytes room = peer.memory().subspan(input.value<uint16_t>());
+      const Bytes bytes = input.take(input.value<uint8_t>());
+      std::ranges::copy(bytes.first(std::min(bytes.size(), room.size())), room.begin());
+      break;
+    }
+    case Step::kDoorbell: {
+      const uint64_t at = input.value<uint8_t>() % 32 * 4;
+      env::store_shared(peer.client().doorbells().subspan(at).data(), input.value<uint32_t>());
+      break;
+    }
+    case Step::kState: {
+      const Feature header{
+          .argsz = 16u, .flags = kFeatureSet | static_cast<uint32_t>(FeatureId::kMigrationState)};
+      const FeatureState state{.state = uint32_t{input.value<uint8_t>()} % 9};
+      co_await peer.say(Command::kFeature, payload_of(header, state));
+      break;
+    }
+    case Step::kWait: {
+      const Duration pause{input.value<uint8_t>() * 10'000};
+      const Result<void> slept = co_await task::sleep_for(env, pause);
+      CHECK(slept.has_value());
+      break;
+    }
+    case Step::kAgain:
+      co_await peer.dial();
+      break;
+    case Step::kStepsCount:
+      break;
+  }
+}
+
+// The guest's memory at 0, a device that is told where its orders are, and then anything.
+Task<void> begin(Peer& peer) {
+  const Result<void> mapped =
+      co_await peer.client().map(0, *peer.memory_descriptor(), {.size = kGuestSize});
+  CHECK(mapped.has_value());
+  const Le32 on(1u);
+  const Result<void> enabled = co_await peer.client().write(kBar0, kEnableAt, bytes_of(on));
+  CHECK(enabled.has_value());
+}
+
+Task<void> run(env::Env& env, Input input, bool& done) {
+  {
+    VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
+    CHECK(server.add("a", socket(), make_fake).has_value());
+    Peer peer(env);
+    co_await peer.dial();
+    co_await begin(peer);
+    for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) co_await run_step(env, input, peer);
+    // It still serves others.
+    co_await peer.dial();
+    Le32 ids;
+    const Result<void> read = co_await peer.client().read(kConfig, 0, mutable_bytes_of(ids));
+    CHECK(read.has_value() && ids == 0x0010'1b36u);
+    co_await server.drain(env.now() + 1_s);
+    peer.leave();
+    co_await server.close();
+  }
+  done = true;
+}
+
+}  // namespace
+}  // namespace cairn::vfio_user
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using cairn::literals::operator""_s;
+  const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
+  if (cairn::vfio_user::parse_version(all)) (void)cairn::vfio_user::answer_version(all);
+  bool done = false;
+  cairn::sim::Cluster cluster;
+  cairn::sim::Node& node = cluster.node("door", {.cores = 1, .clock = {}, .buffers = {}});
+  node.start([&](cairn::env::Env& env) {
+    return cairn::vfio_user::run(env, cairn::fuzz::Input(all), done);
+  });
+  CHECK(cluster.run_until([&] { return done; }, 1000_s));
+  return 0;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The vfio-user door with a client that shares no code with it."""
+
+import os
+import pathlib
+import struct
+import unittest
+
+import support
+from vfio_support import BAR0, CONFIG, GET_INFO, NvmeDriver, Refused, RESET, VERSION, VfioClient
+
+BLOCK = 512
+DATA = 65536
+
+
+class VfioUser(support.CliTest):
+    def serve(self, *words):
+        return self.start_cairn("drive", "serve", *words, until="Ctrl-C")
+
+    def connect(self, name="vm.sock"):
+        client = VfioClient(self.folder / name)
+        self.addCleanup(client.close)
+        return client
+
+    def connect_after(self):
+        """Once the server has put the last client away."""
+        while True:
+            try:
+                return self.connect()
+            except Refused:
+                pass
+
+    def check_drive(self, client, blocks, nsid=1):
+        driver = NvmeDriver(client)
+        driver.must(0, 0x06, prp=driver.ADDRESS + DATA, nsid=nsid, cdw10=0)
+        self.assertEqual(struct.unpack_from("<Q", driver.memory, DATA)[0], blocks)
+        driver.make_queues()
+        wake = client.interrupt(1)
+        self.addCleanup(os.close, wake)
+        pattern = os.urandom(4096)
+        driver.memory[DATA:DATA + 4096] = pattern
+        here = driver.ADDRESS + DATA
+        driver.must(1, 0x01, nsid=nsid, prp=here, cdw10=8, cdw12=7, wake=wake)
+        driver.must(1, 0x00, nsid=nsid, wake=wake)
+        driver.memory[DATA:DATA + 4096] = bytes(4096)
+        driver.must(1, 0x02, nsid=nsid, prp=here, cdw10=8, cdw12=7, wake=wake)
+        self.assertEqual(driver.memory[DATA:DATA + 4096], pattern)
+        # Outside of the drive, and outside of the memory.
+        self.assertNotEqual(driver.execute(1, 0x02, nsid=nsid, prp=here, cdw10=blocks), 0)
+        self.assertNotEqual(driver.execute(1, 0x02, nsid=nsid, prp=0x1000, cdw10=0), 0)
+        return pattern
+
+    def test_a_guest_reads_what_it_wrote_in_every_mode(self):
+        for mode in ("adaptive", "polling", "interrupt"):
+            with self.subTest(mode):
+                running = self.serve("mem:size=1M,block=512", "--vfio-user",
+                                     f"vm.sock,mode={mode}")
+                client = self.connect()
+                self.assertEqual(client.doorbells() is None, mode == "interrupt")
+                self.assertEqual(client.read(CONFIG, 0, 4), bytes.fromhex("361b1000"))
+                self.assertEqual(client.read(CONFIG, 9, 3), bytes.fromhex("020801"))
+                self.check_drive(client, 2048)
+                client.close()
+                running.stop()
+
+    def test_data_are_there_for_the_next_client_and_in_the_file(self):
+        running = self.serve("file:d,size=1M,block=512", "--vfio-user", "vm.sock")
+        client = self.connect()
+        pattern = self.check_drive(client, 2048)
+        with self.assertRaises(Refused):
+            VfioClient(self.folder / "vm.sock")
+        client.close()
+        client = self.connect_after()
+        client.call(RESET)
+        self.assertEqual(client.read(BAR0, 0x1c, 4)[0] & 1, 0)
+        client.close()
+        running.stop()
+        self.assertEqual((self.folder / "d").read_bytes()[4096:8192], pattern)
+        self.assertFalse((self.folder / "vm.sock").exists())
+
+    def test_a_controller_for_each_drive(self):
+        running = self.serve("a=mem:size=1M,block=512", "b=mem:size=2M,block=512",
+                             "--vfio-user", "%.sock", "--vfio-user", "all.sock")
+        self.assertIn("vfio-user-pci", running.said)
+        self.check_drive(self.connect("a.sock"), 2048)
+        self.check_drive(self.connect("b.sock"), 4096)
+        self.check_drive(self.connect("all.sock"), 4096, nsid=2)
+
+    def test_a_folder_has_the_socket_where_spdk_looks(self):
+        pathlib.Path(self.folder / "vfu").mkdir()
+        self.serve("mem:size=1M", "--vfio-user", "vfu")
+        client = self.connect("vfu/cntrl")
+        info = struct.unpack("<IIII", client.call(GET_INFO, struct.pack("<IIII", 16, 0, 0, 0))[0])
+        self.assertEqual(info, (16, 3, 9, 5))
+
+    def test_what_is_no_message_ends_the_connection(self):
+        running = self.serve("mem:size=1M", "--vfio-user", "vm.sock")
+        client = VfioClient(self.folder / "vm.sock", greet=False)
+        client.socket.sendall(b"\xff" * 64)
+        self.assertEqual(client.socket.recv(16), b"")
+        client.close()
+        with self.assertRaises(Refused):
+            client = VfioClient(self.folder / "vm.sock", greet=False)
+            self.addCleanup(client.close)
+            client.call(VERSION, struct.pack("<HH", 9, 9) + b"{}\0")
+        client = self.connect_after()
+        self.assertEqual(client.read(CONFIG, 0, 2), bytes.fromhex("361b"))
+        self.assertEqual(running.log.count("was turned away"), 2)
+
+    def test_mistakes_are_told(self):
+        self.expect_usage(["drive", "serve", "mem:size=1M", "--vfio-user", "s,mode=fast"],
+                          "polling, adaptive or interrupt")
+        result = self.run_cairn("drive", "serve", "mem:size=1M", "--vfio-user", "x=s")
+        self.expect_sentence(result, 1, "no drive", "d0")
+
+
+if __name__ == "__main__":
+    support.main()
