@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/drive_qemu_args.h"
 #include "apps/help.h"
 #include "apps/nvme/commands.h"
 #include "apps/output.h"
@@ -41,6 +42,7 @@ class CommandLine {
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
     add(drive, "move", "run its layers in a box, and back, while it is used", make_drive_move);
     add(drive, "resize", "another size while it is used", make_drive_resize);
+    add(drive, "qemu-args", "what QEMU is given to use one", make_drive_qemu_args);
     add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "check", "what a stack would be, or what is wrong with it", make_drive_check);

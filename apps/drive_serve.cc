@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD, NVMe/TCP or vfio-user.
+// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD or NVMe/TCP, and
+// for virtual machines.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,6 +82,15 @@ class DriveServeCommand final : public Command {
                "an NVMe controller for a virtual machine, several allowed; ,mode=polling or "
                "interrupt (adaptive)",
                [this](const std::string& text) { return take_vfio(text); });
+    add_values(app, "--vhost-user [NAME=]SOCK[,wait=MODE]",
+               "where a virtual machine finds the drive; MODE is interrupt, adaptive or polling "
+               "(adaptive)",
+               [this](const std::string& text) -> Attempt<void> {
+                 Attempt<GuestSocket> socket = parse_guest_socket(text);
+                 if (!socket) return std::unexpected(socket.error());
+                 options_.vhost.push_back(std::move(*socket));
+                 return {};
+               });
     add_value(app, "--nqn NQN", fmt::format("the subsystem of NVMe hosts ({})", options_.nqn),
               [this](const std::string& text) -> Attempt<void> {
                 options_.nqn = text;
@@ -108,11 +118,13 @@ class DriveServeCommand final : public Command {
               "the socket for 'cairn drive show' and 'edit', or off (one per process)",
               [this](const std::string& text) { return take_control(text); });
     add_settings(app, settings_);
-    set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
-                       "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
-                       "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
-                       "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
-                       "cairn drive serve mem:size=1G --vfio-user /run/cairn/vm.sock"});
+    set_examples(app,
+                 {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
+                  "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
+                  "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
+                  "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
+                  "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
+                  "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});
   }
 
   Attempt<int> run() override {
@@ -142,8 +154,13 @@ class DriveServeCommand final : public Command {
       return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
     }
     if (Attempt<void> named = name_drives(options_.drives); !named) return named;
-    if (options_.nbd.empty() && options_.nvme.empty() && options_.vfio.empty())
+    if (Attempt<void> assigned = assign_sockets(options_.vhost, options_.drives); !assigned) {
+      return assigned;
+    }
+    const bool has_guests = !options_.vfio.empty() || !options_.vhost.empty();
+    if (options_.nbd.empty() && options_.nvme.empty() && !has_guests) {
       options_.nbd.push_back(env::Address::loopback(10809));
+    }
     if (!key_file_.empty()) {
       Attempt<door::NbdKeys> keys = read_psk_file(key_file_);
       if (!keys) return std::unexpected(keys.error());
@@ -237,6 +254,13 @@ class DriveServeCommand final : public Command {
       say(fmt::format("serving {} as an NVMe controller at {}\n", comma_list(controller.drives),
                       controller.socket));
       say(fmt::format("  qemu-system-x86_64 ... {}\n", vfio_qemu_device(controller.socket)));
+    }
+    for (const GuestSocket& socket : options_.vhost) {
+      sockets_.push_back(socket.at.path);
+      say(
+          fmt::format("serving {0} to a virtual machine at {1}\n"
+                      "  qemu-system-x86_64 $(cairn drive qemu-args {0}) ...\n",
+                      socket.drive, socket.at.path));
     }
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();

@@ -30,4 +30,15 @@ void store_shared(std::byte* at, T value) {
 // stored before it did the same. Who says "I sleep" and then looks once more needs it.
 inline void shared_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
+// Sets bits and leaves the others as they are, whoever changes those meanwhile.
+template <class T>
+  requires std::is_integral_v<T>
+void set_shared_bits(std::byte* at, T bits) {
+  __atomic_fetch_or(reinterpret_cast<T*>(at), bits, __ATOMIC_RELAXED);
+}
+
+// For memory that outlives this process: if it is killed, what was stored after this is there only
+// if what was stored before it is. The processor keeps that order; this keeps the compiler to it.
+inline void crash_fence() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
 }  // namespace cairn::env
