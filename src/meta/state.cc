@@ -13,6 +13,9 @@ namespace {
 
 size_t size_of(const Entry& entry) { return entry.key.size() + entry.value.size(); }
 
+// What an entry takes in an answer besides its key and value, roughly.
+constexpr size_t kEntryOverhead = 64;
+
 }  // namespace
 
 State::State(StateLimits limits) : limits_(limits) { commits_.emplace_back(); }
@@ -54,7 +57,7 @@ Page State::list(const Range& range, size_t limit, Revision at) const {
       break;
     }
     page.entries.push_back(entry_of(key->first, *version));
-    bytes += size_of(page.entries.back());
+    bytes += size_of(page.entries.back()) + kEntryOverhead;
   }
   return page;
 }
@@ -72,7 +75,7 @@ Result<std::vector<Change>> State::changes(const Range& range, Revision& from,
       if (!range.holds(key->first)) continue;
       const auto version = std::ranges::lower_bound(key->second, from, {}, &Version::modified);
       change.events.push_back({entry_of(key->first, *version), version->removed});
-      bytes += size_of(change.events.back().entry);
+      bytes += size_of(change.events.back().entry) + kEntryOverhead;
     }
     if (!change.events.empty()) changes.push_back(std::move(change));
   }

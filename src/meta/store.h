@@ -10,7 +10,8 @@
 //   kUnreachable  no server answers; nothing was done
 //   kTimedOut, kReset, kCancelled   by the token, a deadline or the network: a call that changes
 //                 something may have been carried out, or will be shortly; look before repeating it
-//   kCorrupt, kUnsupported   the server, or the folder, is not what it should be
+//   kCorrupt, kUnsupported   the server is not what it should be, or its answer was damaged: the
+//                 same holds
 //   kIo, kNoSpace the medium failed, or is full
 //   kClosed       after close()
 //

@@ -35,4 +35,15 @@ struct Memory {
   static task::Task<std::unique_ptr<Place>> open(env::Env& env, conformance::Scene& scene);
 };
 
+// Through a server, by two clients.
+struct Served {
+  static constexpr const char* kName = "served";
+  using World = conformance::Sim;
+  static task::Task<std::unique_ptr<Place>> open(env::Env& env, conformance::Scene& scene);
+};
+struct ServedReal : Served {
+  static constexpr const char* kName = "served_real";
+  using World = conformance::Epoll;
+};
+
 }  // namespace cairn::meta_tests

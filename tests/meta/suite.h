@@ -44,7 +44,7 @@ using meta::Watch;
 using task::CancelToken;
 using task::Task;
 
-using Places = testing::Types<Memory>;
+using Places = testing::Types<Memory, Served, ServedReal>;
 
 using PlaceBody = Task<void> (*)(Place&);
 
