@@ -46,4 +46,15 @@ struct ServedReal : Served {
   using World = conformance::Epoll;
 };
 
+// In a folder of its own.
+struct Rocks {
+  static constexpr const char* kName = "rocks_epoll";
+  using World = conformance::Epoll;
+  static task::Task<std::unique_ptr<Place>> open(env::Env& env, conformance::Scene& scene);
+};
+struct RocksUring : Rocks {
+  static constexpr const char* kName = "rocks_uring";
+  using World = conformance::Uring;
+};
+
 }  // namespace cairn::meta_tests
