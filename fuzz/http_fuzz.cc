@@ -9,11 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "http/response.h"
 #include "rest/object_label.h"
 #include "rest/place.h"
-#include "rest/response.h"
 
-namespace cairn::rest {
+namespace cairn::http {
 namespace {
 
 struct Chunks {
@@ -64,12 +64,12 @@ void check_head(Bytes bytes) {
 }
 
 }  // namespace
-}  // namespace cairn::rest
+}  // namespace cairn::http
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;
   const Bytes bytes = std::as_bytes(std::span(data, size));
-  rest::check_head(bytes);
+  http::check_head(bytes);
   if (const auto label = rest::ObjectLabel::decode(bytes)) {
     CHECK(rest::check_shape(label->blocks, label->block_size, label->object_size));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one request and its response after the other on one stream (HTTP/1.1, no pipelining).
+// Connection: objects asked for, put and removed, one after the other on one stream.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,15 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "env/stream.h"
-#include "rest/response.h"
+#include "http/connection.h"
+#include "http/response.h"
 #include "task/cancel.h"
 #include "task/task.h"
 
 namespace cairn::rest {
+
+using http::ContentRange;
+using http::ResponseHead;
 
 enum class Method : uint8_t { kGet, kHead, kPut, kDelete };
 
@@ -49,31 +53,21 @@ class Connection {
  public:
   // `host` is for the Host field.
   Connection(std::unique_ptr<env::Stream> stream, std::string host)
-      : stream_(std::move(stream)), host_(std::move(host)) {}
+      : http_(std::move(stream)), host_(std::move(host)) {}
 
-  // Errors of the stream; kClosed: it ended before the answer did; kCorrupt, kUnsupported: as
-  // parse_head(), or a body too long. After an error only the connection's end may follow.
+  // Errors as http::Connection; kCorrupt: a body too long. After an error only the connection's end
+  // may follow.
   task::Task<Result<HttpAnswer>> exchange(const HttpRequest& request, task::CancelToken token);
   // Whether another request may follow.
-  bool is_reusable() const { return reusable_; }
+  bool is_reusable() const { return http_.is_reusable(); }
   // Whether anything of the last answer arrived.
-  bool has_heard() const { return heard_; }
+  bool has_heard() const { return http_.has_heard(); }
 
  private:
   std::string head_of(const HttpRequest& request) const;
-  // What arrived and is not used up yet, at least one byte. kClosed at the end.
-  task::Task<Result<void>> fill(task::CancelToken token);
-  task::Task<Result<ResponseHead>> read_head(task::CancelToken token);
-  task::Task<Result<void>> read_body(const HttpRequest& request, HttpAnswer& answer,
-                                     task::CancelToken token);
-  void drop(size_t count) { left_ = left_.subspan(count); }
 
-  std::unique_ptr<env::Stream> stream_;
+  http::Connection http_;
   std::string host_;
-  env::Chunk chunk_;
-  Bytes left_;  // of chunk_
-  bool reusable_ = false;
-  bool heard_ = false;
 };
 
 }  // namespace cairn::rest

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-namespace cairn::rest {
+namespace cairn::http {
 
 inline constexpr size_t kHeadMax = 16384;
 inline constexpr size_t kEtagMax = 256;
@@ -73,4 +73,4 @@ class ChunkedBody {
   size_t counted_ = 0;  // digits, bytes of an extension, or bytes of trailers
 };
 
-}  // namespace cairn::rest
+}  // namespace cairn::http

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rest/response.h"
+#include "http/response.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
-namespace cairn::rest {
+namespace cairn::http {
 
 namespace {
 
@@ -227,4 +227,4 @@ bool ChunkedBody::step(uint8_t byte) {
   return false;
 }
 
-}  // namespace cairn::rest
+}  // namespace cairn::http

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rest/response.h"
+#include "http/response.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace cairn::rest {
+namespace cairn::http {
 namespace {
 
 Result<std::optional<ResponseHead>> parse(std::string_view text) {
@@ -136,4 +136,4 @@ TEST(ChunkedBody, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace cairn::rest
+}  // namespace cairn::http

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta/lines.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "env/io.h"
+#include "task/deadline.h"
+#include "task/either.h"
+
+namespace cairn::meta {
+
+namespace {
+
+constexpr Duration kFirstPause = 50_ms;
+constexpr Duration kPauseMax = 1_s;
+
+// It answered, but not as a metadata server does: damage on the way, or it is none.
+bool is_strange(const Error& error) {
+  return error == Errc::kCorrupt || error == Errc::kUnsupported;
+}
+
+}  // namespace
+
+Lines::Lines(env::Env& env, LinesOptions options, Make make)
+    : env_(env),
+      options_(std::move(options)),
+      make_(std::move(make)),
+      free_(options_.connections_max) {
+  CHECK(!options_.servers.empty(), "there is a server to ask");
+}
+
+void Lines::leave(const env::Address& server) {
+  if (options_.servers[current_] != server) return;
+  current_ = (current_ + 1) % options_.servers.size();
+  idle_.clear();
+}
+
+task::Task<void> Lines::pause(size_t failures, task::CancelToken token) {
+  const size_t rounds = failures / options_.servers.size();
+  if (failures % options_.servers.size() != 0) co_return;
+  const int64_t doubled = int64_t{1} << std::min<size_t>(rounds - 1, 10);
+  [[maybe_unused]] const Result<void> slept =
+      co_await task::sleep_for(env_, std::min(kFirstPause * doubled, kPauseMax), token);
+}
+
+task::Task<Result<std::unique_ptr<env::Stream>>> Lines::connect(env::Address& server,
+                                                                task::CancelToken token) {
+  server = options_.servers[current_];
+  task::Deadline deadline(env_, env_.now() + options_.connect_timeout, token);
+  Result<std::unique_ptr<env::Stream>> stream =
+      co_await env::connect_stream(env_, server, {}, deadline.token());
+  if (!stream) leave(server);
+  co_return stream;
+}
+
+task::Task<Lines::Tried> Lines::attempt(const Question& question, task::CancelToken token) {
+  const Result<void> acquired = co_await free_.acquire(1, token);
+  if (!acquired) co_return Tried{.reply = fail(acquired.error())};
+  const task::Units unit(free_, 1);
+  std::unique_ptr<Line> line;
+  env::Address server = options_.servers[current_];
+  if (!idle_.empty()) {
+    line = std::move(idle_.back());
+    idle_.pop_back();
+  } else {
+    Result<std::unique_ptr<env::Stream>> stream = co_await connect(server, token);
+    if (!stream) co_return Tried{.reply = fail(stream.error())};
+    line = make_(std::move(*stream), server);
+    if (token.requested()) co_return Tried{.reply = fail(token.error())};
+  }
+  const Time until = question.repeatable ? env_.now() + question.patience : Time::never();
+  task::Deadline deadline(env_, until, token);
+  Result<Reply> reply = co_await line->ask(question, deadline.token());
+  if (!reply && !token.requested()) leave(server);
+  if (reply && line->is_reusable() && server == options_.servers[current_]) {
+    idle_.push_back(std::move(line));
+  }
+  co_return Tried{.reply = std::move(reply), .was_sent = true};
+}
+
+task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::CancelToken token) {
+  task::Either both(token, stop_.token());
+  task::Deadline deadline(env_, env_.now() + std::max(options_.timeout, question.patience),
+                          both.token());
+  bool was_sent = false;
+  for (size_t failures = 1;; ++failures) {
+    Tried tried = co_await attempt(question, deadline.token());
+    was_sent = was_sent || tried.was_sent;
+    if (tried.reply) co_return std::move(tried.reply);
+    if (both.token().requested()) co_return fail(both.token().error());
+    if (was_sent && !question.repeatable) co_return std::move(tried.reply);
+    co_await pause(failures, deadline.token());
+    if (both.token().requested()) co_return fail(both.token().error());
+    if (!deadline.expired()) continue;
+    if (is_strange(tried.reply.error())) co_return std::move(tried.reply);
+    if (was_sent) co_return fail(Errc::kTimedOut, "no metadata server answered in time");
+    co_return fail(Errc::kUnreachable, "no metadata server can be reached");
+  }
+}
+
+task::Task<Result<Reply>> Lines::ask(Question question, task::CancelToken token) {
+  if (token.requested()) co_return fail(token.error());
+  if (!gate_.enter()) co_return fail(Errc::kClosed, "the metadata store was closed");
+  Result<Reply> reply = co_await ask_inside(question, token);
+  gate_.leave();
+  co_return reply;
+}
+
+task::Task<void> Lines::close() {
+  stop_.request(Errc::kClosed);
+  co_await gate_.close();
+  idle_.clear();
+}
+
+}  // namespace cairn::meta

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta/wire_format.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace cairn::meta {
+namespace {
+
+struct Split {
+  Bytes head;
+  Bytes body;
+};
+Split split(const std::string& frame) {
+  return {as_bytes(frame).first(kFrameHeadSize), as_bytes(frame).subspan(kFrameHeadSize)};
+}
+
+std::string hex(const std::string& bytes) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text += kDigits[static_cast<uint8_t>(byte) >> 4];
+    text += kDigits[static_cast<uint8_t>(byte) & 15];
+  }
+  return text;
+}
+
+std::vector<Request> some_requests() {
+  Batch batch;
+  batch.if_absent("a").if_created("b", Revision(7)).if_value("c", "x");
+  batch.put("a", std::string("\0\xff", 2), LeaseId(9)).remove("b");
+  return {GetRequest{"key"},
+          ListOptions{.range = Range::prefix("p"), .limit = 3, .at = Revision(5)},
+          batch,
+          GrantRequest{5_s},
+          KeepAliveRequest{LeaseId(1)},
+          RevokeRequest{LeaseId(2)},
+          CompactRequest{Revision(3)},
+          PollRequest{Range::all(), Revision(4)}};
+}
+
+TEST(WireFormat, RequestsComeBackAsTheyWere) {
+  for (const Request& request : some_requests()) {
+    const std::string frame = encode(request);
+    const auto [head, body] = split(frame);
+    const Result<FrameHead> found = decode_head(head);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->call, call_of(request));
+    EXPECT_FALSE(found->is_answer);
+    EXPECT_EQ(found->length, body.size());
+    EXPECT_TRUE(check_body(head, body));
+    const Result<Request> decoded = decode_request(found->call, body);
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(encode(*decoded), frame);
+  }
+}
+
+TEST(WireFormat, AnswersComeBackAsTheyWere) {
+  const Entry entry{"k", "v", Revision(2), Revision(3), LeaseId(4)};
+  const std::vector<std::pair<Call, Answer>> answers = {
+      {Call::kGet, std::optional<Entry>()},
+      {Call::kGet, std::optional<Entry>(entry)},
+      {Call::kList, Page{{entry, entry}, Revision(3), true}},
+      {Call::kCommit, Committed{Revision(3), 5}},
+      {Call::kCommit, Committed{Revision(3), std::nullopt}},
+      {Call::kGrant, Lease{LeaseId(3), 5_s}},
+      {Call::kKeepAlive, Duration(5_s)},
+      {Call::kRevoke, std::monostate()},
+      {Call::kCompact, std::monostate()},
+      {Call::kPoll, PollAnswer{{Change{Revision(3), {{entry, true}}}}, Revision(4)}}};
+  for (const auto& [call, answer] : answers) {
+    const std::string frame = encode(call, answer);
+    const auto [head, body] = split(frame);
+    EXPECT_TRUE(decode_head(head)->is_answer);
+    EXPECT_TRUE(check_body(head, body));
+    const Result<Answer> decoded = decode_answer(call, body);
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(*decoded, answer);
+  }
+  const std::string refusal = encode_refusal(Call::kPoll, Errc::kNotFound);
+  EXPECT_EQ(decode_head(split(refusal).head)->refusal, Errc::kNotFound);
+}
+
+TEST(WireFormat, HasTheseBytes) {
+  EXPECT_EQ(hex(encode(GetRequest{"ab"})),
+            "434d4554"
+            "01010000"
+            "06000000"
+            "7ed87b7b"
+            "020000006162");
+}
+
+TEST(WireFormat, DamageIsNoticedWhereverItIs) {
+  const std::string good = encode(some_requests()[2]);
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    const auto [head, body] = split(bad);
+    EXPECT_TRUE(!decode_head(head) || decode_head(head)->length != body.size() ||
+                !check_body(head, body))
+        << "byte " << at;
+  }
+}
+
+TEST(WireFormat, BodiesThatAreShortLongOrOddAreCorrupt) {
+  for (const Request& request : some_requests()) {
+    const std::string body = encode(request).substr(kFrameHeadSize);
+    for (size_t size = 0; size < body.size(); ++size) {
+      EXPECT_FALSE(decode_request(call_of(request), as_bytes(body).first(size)));
+    }
+    EXPECT_FALSE(decode_request(call_of(request), as_bytes(body + '\0')));
+  }
+  EXPECT_FALSE(decode_answer(Call::kGet, as_bytes("\x02")));
+  const std::string many("\xff\xff\xff\xff", 4);
+  EXPECT_FALSE(decode_request(Call::kCommit, as_bytes(many + many)));
+}
+
+}  // namespace
+}  // namespace cairn::meta

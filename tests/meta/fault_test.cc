@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A served store while its server and clients crash and the network between them fails, seed by
+// seed: what was acknowledged is there, nothing is counted twice, and watches see the one history.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "meta/local_store.h"
+#include "meta/remote_store.h"
+#include "meta/server.h"
+#include "meta/state.h"
+#include "sim/cluster.h"
+#include "sim/fault_plan.h"
+#include "sim/scenario.h"
+#include "task/deadline.h"
+#include "task/gate.h"
+#include "task/sync.h"
+
+namespace cairn::meta_tests {
+namespace {
+
+using env::Env;
+using meta::Batch;
+using meta::Change;
+using meta::Committed;
+using meta::Entry;
+using meta::Range;
+using meta::Revision;
+using meta::Watch;
+using task::Task;
+
+constexpr uint16_t kPort = 4431;
+
+// The server, and the state that outlives its crashes as a medium does.
+Task<void> serve(Env& env, env::Address at, meta::State& state) {
+  meta::LocalStore store(env, state);
+  meta::Server server(env, store);
+  if (server.listen(at)) {
+    task::Event never;
+    [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
+  }
+  co_await server.close();
+  co_await store.close();
+}
+
+// What the outside world knows of a client; a crash does not touch it.
+struct Known {
+  uint64_t steps = 0;  // acknowledged
+  std::vector<Change> seen;
+  std::string mistake;
+};
+
+// Step n is done once, however often it is tried: it leaves a key of its own.
+Task<void> take_step(meta::Store& store, std::string name, Known& known, task::CancelToken token) {
+  const std::string key = "step/" + name + "/" + std::to_string(known.steps + 1);
+  const Result<std::optional<Entry>> counter = co_await store.get("counter", token);
+  if (!counter) co_return;
+  Batch batch;
+  batch.if_absent(key).put(key, "");
+  if (*counter) {
+    batch.if_modified("counter", (*counter)->modified);
+    batch.put("counter", std::to_string(std::stoull((*counter)->value) + 1));
+  } else {
+    batch.if_absent("counter").put("counter", "1");
+  }
+  const Result<Committed> committed = co_await store.commit(std::move(batch), token);
+  if (committed && (committed->done() || committed->failed == 0)) ++known.steps;
+}
+
+Task<void> count(Env& env, meta::Store& store, std::string name, Known& known) {
+  while (!env.stop_token().requested()) {
+    co_await take_step(store, name, known, env.stop_token());
+    [[maybe_unused]] const Result<void> slept =
+        co_await task::sleep_for(env, 5_ms, env.stop_token());
+  }
+}
+
+// Goes on where the client of the same name left off, also after its crash.
+Task<void> observe(Env& env, meta::Store& store, Known& known) {
+  const Revision from = known.seen.empty() ? Revision(1) : meta::next(known.seen.back().revision);
+  Result<std::unique_ptr<Watch>> watch = co_await store.watch(Range::all(), from, env.stop_token());
+  if (!watch) co_return;
+  while (!env.stop_token().requested()) {
+    Result<std::vector<Change>> changes = co_await (*watch)->next(env.stop_token());
+    if (!changes) {
+      if (!env.stop_token().requested()) known.mistake = changes.error().text();
+      break;
+    }
+    for (Change& change : *changes) known.seen.push_back(std::move(change));
+  }
+  co_await (*watch)->close();
+}
+
+Task<void> use(Env& env, env::Address server, std::string name, Known& known) {
+  meta::RemoteStore store(env, {.servers = {server}});
+  task::Gate gate;
+  gate.spawn(count(env, store, name, known));
+  co_await observe(env, store, known);
+  co_await gate.close();
+  co_await store.close();
+}
+
+class CountWorkload final : public sim::Workload {
+ public:
+  void start(sim::Cluster& cluster) override {
+    sim::Node& server = cluster.node("server");
+    const env::Address at = server.address(kPort);
+    server.start([this, at](Env& env) { return serve(env, at, state_); });
+    for (const char* name : {"a", "b"}) {
+      Known& known = known_[name];
+      cluster.node(name).start([at, name, &known](Env& env) { return use(env, at, name, known); });
+    }
+  }
+  uint64_t progress() const override {
+    return std::min(known_.at("a").steps, known_.at("b").steps);
+  }
+  std::string check(sim::Cluster&) override {
+    uint64_t steps = 0;
+    for (const auto& [name, known] : known_) {
+      if (!known.mistake.empty()) return name + " was told: " + known.mistake;
+      for (uint64_t step = checked_[name] + 1; step <= known.steps; ++step) {
+        const std::string key = "step/" + name + "/" + std::to_string(step);
+        if (!state_.get(key, state_.revision())) return key + " was acknowledged and is not there";
+      }
+      checked_[name] = known.steps;
+      steps += known.steps;
+      const std::string odd = check_seen(name, known);
+      if (!odd.empty()) return odd;
+    }
+    const std::optional<Entry> counter = state_.get("counter", state_.revision());
+    const uint64_t counted = counter ? std::stoull(counter->value) : 0;
+    // A step that was carried out and not answered yet is ahead by one, per client.
+    return counted >= steps && counted <= steps + known_.size() ? "" : "the count is wrong";
+  }
+
+ private:
+  // Every commit, once, in order, with what it did.
+  std::string check_seen(const std::string& name, const Known& known) {
+    uint64_t& at = compared_[name];
+    for (; at < known.seen.size(); ++at) {
+      Revision from(at + 2);
+      const auto truth = state_.changes(Range::all(), from, from);
+      if (!truth || truth->size() != 1 || (*truth)[0] != known.seen[at]) {
+        return name + " saw another history, at change " + std::to_string(at);
+      }
+    }
+    return "";
+  }
+
+  meta::State state_;
+  std::map<std::string, Known> known_;
+  std::map<std::string, uint64_t> checked_;
+  std::map<std::string, uint64_t> compared_;
+};
+
+TEST(ServedStoreScenario, LosesNothingAndCountsNothingTwice) {
+  using Kind = sim::Fault::Kind;
+  sim::Scenario scenario{.name = "served metadata"};
+  scenario.make = [] { return std::make_unique<CountWorkload>(); };
+  scenario.faults.nodes = {"server", "a", "b"};
+  scenario.faults.kinds = {Kind::kCrash, Kind::kKill,      Kind::kPause,   Kind::kClockStep,
+                           Kind::kClog,  Kind::kPartition, Kind::kIsolate, Kind::kPartitionOneWay,
+                           Kind::kReset};
+  scenario.draw = [](sim::ClusterOptions& options, Rng& rng) {
+    sim::draw_options(options, rng);
+    options.network.faults.bit_flip = rng.chance(0.3) ? rng.uniform() * 0.001 : 0;
+  };
+  scenario.seeds = 30;
+  EXPECT_EQ(run_scenario(scenario), "");
+}
+
+}  // namespace
+}  // namespace cairn::meta_tests
