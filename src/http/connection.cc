@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 namespace cairn::http {
 
@@ -70,6 +69,13 @@ task::Task<Result<ResponseHead>> Connection::read_head(task::CancelToken token) 
     }
     drop(more.size());
   }
+}
+
+void Connection::release() {
+  if (chunk_.empty()) return;
+  kept_.assign(unused_.begin(), unused_.end());
+  unused_ = kept_;
+  chunk_.release();
 }
 
 task::Task<Result<Bytes>> Connection::receive(task::CancelToken token) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -39,6 +40,10 @@ class Connection {
   // by the token alone leaves the body where it is.
   task::Task<Result<Bytes>> receive(task::CancelToken token);
 
+  // Gives back the memory in which bytes arrived; what is unused is kept elsewhere. For those who
+  // have used what receive() gave them and may not come again soon.
+  void release();
+
   // Whether another request may follow.
   bool is_reusable() const { return reusable_; }
   // Whether anything of the last answer arrived.
@@ -54,7 +59,8 @@ class Connection {
 
   std::unique_ptr<env::Stream> stream_;
   env::Chunk chunk_;
-  Bytes unused_;  // of chunk_
+  std::vector<std::byte> kept_;  // what was unused when the chunk was released
+  Bytes unused_;                 // of chunk_ or kept_
 
   // The body that is being received.
   bool in_body_ = false;

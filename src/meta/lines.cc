@@ -82,8 +82,7 @@ task::Task<Lines::Tried> Lines::attempt(const Question& question, task::CancelTo
 
 task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::CancelToken token) {
   task::Either both(token, stop_.token());
-  task::Deadline deadline(env_, env_.now() + std::max(options_.timeout, question.patience),
-                          both.token());
+  task::Deadline deadline(env_, env_.now() + options_.timeout, both.token());
   bool was_sent = false;
   for (size_t failures = 1;; ++failures) {
     Tried tried = co_await attempt(question, deadline.token());

@@ -72,9 +72,11 @@ task::Task<Result<HttpAnswer>> Connection::exchange(const HttpRequest& request,
   while (answer.body_size <= kBodyMax) {
     const Result<Bytes> data = co_await http_.receive(token);
     if (!data) co_return fail(data.error());
-    if (data->empty()) co_return answer;
+    if (data->empty()) break;
     sink.put(*data);
   }
+  http_.release();
+  if (answer.body_size <= kBodyMax) co_return answer;
   co_return fail(Errc::kCorrupt, "an HTTP body that is longer than any object");
 }
 

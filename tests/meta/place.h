@@ -57,4 +57,11 @@ struct RocksUring : Rocks {
   using World = conformance::Uring;
 };
 
+// An etcd of its own, started and ended by the test; skipped where etcd-server is not installed.
+struct Etcd {
+  static constexpr const char* kName = "etcd";
+  using World = conformance::Epoll;
+  static task::Task<std::unique_ptr<Place>> open(env::Env& env, conformance::Scene& scene);
+};
+
 }  // namespace cairn::meta_tests

@@ -44,7 +44,7 @@ using meta::Watch;
 using task::CancelToken;
 using task::Task;
 
-using Places = testing::Types<Memory, Served, ServedReal, Rocks, RocksUring>;
+using Places = testing::Types<Memory, Served, ServedReal, Rocks, RocksUring, Etcd>;
 
 using PlaceBody = Task<void> (*)(Place&);
 

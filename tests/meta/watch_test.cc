@@ -223,11 +223,11 @@ META_TEST(Watches, AreLimitedInNumber) {
   const auto refused = co_await place.store().watch(Range::one("a"), {});
   EXPECT_EQ(outcome(refused), "limit");
   co_await put(place.store(), "a", "1");
-  for (const std::unique_ptr<Watch>& one : all) {
-    const std::vector<Change> changes = co_await take(*one, 1);
-    EXPECT_EQ(texts(changes), (Texts{"put a=1"}));
-    co_await one->close();
-  }
+  std::vector<Task<std::vector<Change>>> taking;
+  for (const std::unique_ptr<Watch>& one : all) taking.push_back(take(*one, 1));
+  const std::vector<std::vector<Change>> taken = co_await task::when_all(std::move(taking));
+  for (const std::vector<Change>& changes : taken) EXPECT_EQ(texts(changes), (Texts{"put a=1"}));
+  for (const std::unique_ptr<Watch>& one : all) co_await one->close();
   const std::unique_ptr<Watch> again = co_await watch(place.store(), Range::one("a"));
   co_await again->close();
 }

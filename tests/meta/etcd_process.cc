@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta/etcd_process.h"
+
+#include <fcntl.h>       // lint: allow(a child's output)
+#include <netinet/in.h>  // lint: allow(free ports for a plain program)
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>  // lint: allow(free ports for a plain program)
+#include <sys/wait.h>
+#include <unistd.h>  // lint: allow(a child)
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+
+namespace cairn::meta_tests {
+
+namespace {
+
+constexpr const char* kProgram = "/usr/bin/etcd";
+
+// Two that were free a moment ago: both are held until both are known.
+std::array<uint16_t, 2> free_ports() {
+  std::array<int, 2> sockets{};
+  std::array<uint16_t, 2> ports{};
+  for (size_t i = 0; i < 2; ++i) {
+    sockets[i] = ::socket(AF_INET, SOCK_STREAM, 0);  // lint: allow(plain program)
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(at);
+    auto* generic = reinterpret_cast<sockaddr*>(&at);
+    CHECK(::bind(sockets[i], generic, length) == 0);  // lint: allow(plain program)
+    CHECK(::getsockname(sockets[i], generic, &length) == 0);
+    ports[i] = ntohs(at.sin_port);
+  }
+  for (const int socket : sockets) ::close(socket);  // lint: allow(plain program)
+  return ports;
+}
+
+}  // namespace
+
+bool EtcdProcess::is_installed() { return ::access(kProgram, X_OK) == 0; }
+
+EtcdProcess::EtcdProcess() {
+  const std::array<uint16_t, 2> ports = free_ports();
+  port_ = ports[0];
+  peer_port_ = ports[1];
+  start();
+}
+
+EtcdProcess::~EtcdProcess() {
+  if (process_ > 0) kill();
+}
+
+void EtcdProcess::start() {
+  const std::string at = "http://127.0.0.1:" + std::to_string(port_);
+  const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
+  // A short election makes for short leases, and for a quick start.
+  const std::vector<std::string> words = {kProgram,
+                                          "--data-dir=" + folder_.file("data"),
+                                          "--listen-client-urls=" + at,
+                                          "--advertise-client-urls=" + at,
+                                          "--listen-peer-urls=" + peer,
+                                          "--initial-advertise-peer-urls=" + peer,
+                                          "--initial-cluster=default=" + peer,
+                                          "--heartbeat-interval=20",
+                                          "--election-timeout=200"};
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const std::string log = folder_.file("log");
+  process_ = ::fork();
+  CHECK(process_ >= 0);
+  if (process_ > 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive a test that dies
+  const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);  // lint: allow(log)
+  ::dup2(output, 1);
+  ::dup2(output, 2);
+  ::execv(kProgram, arguments.data());
+  ::_exit(127);
+}
+
+void EtcdProcess::kill() {
+  ::kill(process_, SIGKILL);
+  CHECK(::waitpid(process_, nullptr, 0) == process_);
+  process_ = -1;
+}
+
+}  // namespace cairn::meta_tests
