@@ -74,7 +74,7 @@ class Drive(support.CliTest):
             self.skipTest("needs two CPUs")
         result = self.run_cairn("bench", "drive", "--only", "idle", "--cores", support.two_cpus(),
                                 "--folder", self.folder / "missing")
-        self.expect_sentence(result, 1, "folder for the file that is served")
+        self.expect_sentence(result, 1, "folder for the files of this run")
 
 
 if __name__ == "__main__":
