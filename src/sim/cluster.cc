@@ -51,6 +51,8 @@ bool Node::is_running() const { return machine_->process() != nullptr; }
 
 bool Node::is_down() const { return machine_->was_cut_down(); }
 
+bool Node::is_beside(const Node& other) const { return machine_->is_beside(*other.machine_); }
+
 void Node::pause() {
   machine_->record("node.pause");
   if (Process* process = machine_->process()) process->pause();

@@ -56,6 +56,8 @@ class Node {
   bool is_running() const;
   // True when it crashed or was killed and was not started again.
   bool is_down() const;
+  // On the same machine (NodeOptions::beside), or the same node.
+  bool is_beside(const Node& other) const;
 
   // Power loss, also for those beside it. Disks keep what was durable and any subset, block by
   // block, of what was not. Peers hear nothing until the node is up again, and then see kReset when

@@ -133,6 +133,10 @@ void end(Cluster& cluster, const Fault& fault) {
   Node& node = cluster.node(fault.node);
   switch (fault.kind) {
     case Kind::kCrash:
+      for (Node* other : cluster.nodes()) {
+        if (other->is_beside(node) && other->is_down()) other->restart();
+      }
+      return;
     case Kind::kKill:
       if (node.is_down()) node.restart();
       return;

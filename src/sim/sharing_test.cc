@@ -21,6 +21,7 @@
 #include "env/env.h"
 #include "env/stream.h"
 #include "sim/cluster.h"
+#include "sim/fault_plan.h"
 #include "sim/options.h"
 #include "sim/tear.h"
 #include "task/deadline.h"
@@ -173,6 +174,15 @@ TEST_F(SharingTest, PowerIsLostByAllOfAMachine) {
   cluster_.node("server").restart();
   cluster_.run_for(1_us);
   cluster_.node("guest").restart();
+  EXPECT_TRUE(cluster_.run_until([this] { return stage_.waits == 2; }, 1_s));
+}
+
+TEST_F(SharingTest, AMachineThatCrashedStartsAllOfItsProcesses) {
+  start();
+  apply_plan(cluster_, {{.kind = Fault::Kind::kCrash, .node = "guest", .duration = 1_ms}});
+  cluster_.run_for(500_us);
+  EXPECT_TRUE(cluster_.node("server").is_down());
+  EXPECT_TRUE(cluster_.node("server").is_beside(cluster_.node("guest")));
   EXPECT_TRUE(cluster_.run_until([this] { return stage_.waits == 2; }, 1_s));
 }
 
