@@ -80,6 +80,10 @@ class Export {
   // Whole blocks of the range; a drive that cannot is no error, for a trim is a hint.
   task::Task<Result<void>> trim(uint64_t offset, uint64_t length, bool durable);
   task::Task<Result<void>> flush();
+  // Those being changed on this core. Who writes whole blocks without asking write() holds them
+  // there, shared, unless nobody is alone with any.
+  drive::Ranges& ranges() { return ranges_.on(env_.core()); }
+  bool has_exclusive() const { return ranges_.on(env_.core()).has_exclusive(); }
   // As Drive::extent_at.
   task::Task<drive::Extent> extent_at(Lba lba, uint64_t most) {
     return options_.source->extent_at(env_, *drive_, lba, most);

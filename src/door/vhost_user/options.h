@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a vhost-user server can be told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace cairn::door::vhost {
+
+// How a queue learns of new requests.
+enum class Waiting : uint8_t {
+  kInterrupt,  // sleeps until the guest kicks
+  kAdaptive,   // looks for a while after each request, then sleeps until the guest kicks
+  kPolling,    // never sleeps; the guest never kicks
+};
+
+struct VhostOptions {
+  Waiting waiting = Waiting::kAdaptive;
+  // How long an adaptive queue looks for more after it found something.
+  Duration adaptive_window = 50_us;
+  // How long a front end may take to send the rest of a message, or to take an answer.
+  Duration stall_timeout = 30_s;
+  // Told of front ends that were left, and why; null: nobody is. The text is borrowed.
+  std::function<void(std::string_view)> log;
+};
+
+// Of one device. Guests use as many as they have processors.
+inline constexpr size_t kQueuesMax = 64;
+// Requests of one queue that are served at once; further ones wait in it.
+inline constexpr size_t kRequestsMax = 256;
+
+}  // namespace cairn::door::vhost
