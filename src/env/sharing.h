@@ -79,6 +79,9 @@ class SharedMemory {
   MutableBytes bytes_;
 };
 
+// kInvalid: more than one write carries, or one that holds nothing. For back ends.
+Result<void> check_descriptors(std::span<const Descriptor* const> descriptors);
+
 // Which part of the memory behind a descriptor.
 struct SharedRange {
   uint64_t offset = 0;  // of whole pages
@@ -195,6 +198,10 @@ class Poller : public ListHook<Poller> {
  protected:
   ~Poller() = default;
 };
+
+// Looks at each poller once; those listed meanwhile may have to wait for the next time. True: one
+// found something to do. For back ends.
+bool poll_all(List<Poller, Poller>& pollers);
 
 // What an Env offers of this, on its core.
 class Sharing {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -14,7 +15,7 @@
 #include "sim/machine.h"
 #include "sim/network.h"
 #include "sim/process.h"
-#include "sim/stream.h"
+#include "sim/shared.h"
 
 namespace cairn::sim {
 
@@ -171,6 +172,19 @@ void Pipe::credit(size_t bytes) {
   send_credit_if_needed();
 }
 
+std::vector<SharedHold> Pipe::take_parcel() {
+  // A reader that wanted bytes alone has passed those before by.
+  std::erase_if(parcels_, [&](const Parcel& parcel) { return parcel.position < bytes_.begin(); });
+  if (parcels_.empty() || parcels_.front().position != bytes_.begin()) return {};
+  std::vector<SharedHold> things = std::move(parcels_.front().things);
+  parcels_.erase(parcels_.begin());
+  return things;
+}
+
+size_t Pipe::until_parcel() const {
+  return parcels_.empty() ? SIZE_MAX : parcels_.front().position - bytes_.begin();
+}
+
 // The receiver tells of new room when it is a good part of the window, or the sender waits for it.
 void Pipe::send_credit_if_needed() {
   const uint64_t untold = consumed_ - credited_;
@@ -217,7 +231,7 @@ void Endpoint::forget_if_embryo() {
 
 void Endpoint::close() {
   leave();
-  stream_ = nullptr;
+  user_ = nullptr;
   is_owned_ = false;
   if (is_listening()) {
     // As TCP does: unread bytes mean that somebody did not finish talking.
@@ -248,11 +262,11 @@ void Endpoint::break_off() {
 void Endpoint::fail_with(Error error) {
   if (!is_listening()) return;
   error_ = error;
-  if (stream_ != nullptr) stream_->on_error();
+  if (user_ != nullptr) user_->on_error();
 }
 
 void Endpoint::on_room() {
-  if (stream_ != nullptr) stream_->on_room();
+  if (user_ != nullptr) user_->on_room();
 }
 
 void Endpoint::on_segment(uint32_t bytes, uint32_t flags) {
@@ -279,7 +293,7 @@ void Endpoint::on_segment(uint32_t bytes, uint32_t flags) {
     return fail_with({Errc::kReset, "connection reset by the peer"});
   }
   if ((flags & Pipe::kFinish) != 0) has_peer_finished_ = true;
-  if (stream_ != nullptr && flags != Pipe::kHello) stream_->on_readable();
+  if (user_ != nullptr && flags != Pipe::kHello) user_->on_readable();
 }
 
 void Endpoint::die(Death death) {
@@ -295,7 +309,7 @@ void Endpoint::die(Death death) {
   }
   is_closed_ = true;
   error_ = crashed();
-  if (stream_ != nullptr) stream_->on_error();
+  if (user_ != nullptr) user_->on_error();
 }
 
 Circuit::Circuit(Network& network, const Side& client, const Side& server)

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -24,6 +26,7 @@
 #include "sim/fifo.h"
 #include "sim/options.h"
 #include "sim/process.h"
+#include "sim/shared.h"
 
 namespace cairn::sim {
 
@@ -32,7 +35,6 @@ class Endpoint;
 class Machine;
 class Network;
 class SimListener;
-class SimStream;
 struct Link;
 
 // An event that crosses a link, and waits there while the link lets nothing pass.
@@ -75,10 +77,18 @@ class Pipe {
   // The network's model has brought a segment here.
   void arrived(uint64_t tag);
 
+  // What the next byte to be appended brings.
+  void attach(std::vector<SharedHold> things) {
+    parcels_.push_back({bytes_.end(), std::move(things)});
+  }
+
   // The receiver's side. What was taken counts against the window until credit().
   size_t readable() const { return arrived_ - bytes_.begin(); }
   ByteQueue& bytes() { return bytes_; }
   void credit(size_t bytes);
+  // What the first byte brings, once; and the bytes before the next one that brings something.
+  std::vector<SharedHold> take_parcel();
+  size_t until_parcel() const;
 
  private:
   enum Flag : uint8_t { kHello = 1, kFinish = 2, kReset = 4, kBreak = 8 };
@@ -90,6 +100,10 @@ class Pipe {
     uint32_t flags = 0;
     uint64_t tag = kNoTag;  // in the model
     Duration slower;        // than the model says
+  };
+  struct Parcel {
+    uint64_t position;  // of the byte that brings it
+    std::vector<SharedHold> things;
   };
   struct Arrival : Travel {
     Arrival(const EventKind& kind, const Origin& origin, Pipe& owner)
@@ -133,6 +147,7 @@ class Pipe {
   bool is_end_sent_ = false;
   bool is_reset_sent_ = false;
   Fifo<Segment> segments_;
+  std::vector<Parcel> parcels_;  // not taken yet, by position
   Time last_arrival_;
   Arrival arrival_;
   Arrival credit_;
@@ -142,6 +157,18 @@ class Pipe {
 // One side. Owned by a Connection handle, a backlog or a stream until close().
 class Endpoint final : public Mortal {
  public:
+  // The program's end of it.
+  class User {
+   public:
+    // Bytes or the end arrived; there may be room to send; it is all over.
+    virtual void on_readable() = 0;
+    virtual void on_room() = 0;
+    virtual void on_error() = 0;
+
+   protected:
+    ~User() = default;
+  };
+
   Endpoint(Circuit& circuit, Machine& machine, env::Address local, env::Address peer);
 
   Machine& machine() { return machine_; }
@@ -153,7 +180,7 @@ class Endpoint final : public Mortal {
 
   // It now belongs to `process`, or to a backlog.
   void own(Process* process);
-  void set_stream(SimStream* stream) { stream_ = stream; }
+  void set_user(User* user) { user_ = user; }
   // Its owner lets it go, in good order if nothing else happened before. It may be gone afterwards.
   void close();
 
@@ -187,7 +214,7 @@ class Endpoint final : public Mortal {
   env::Address local_;
   env::Address peer_;
   uint64_t life_;  // of the machine when it was made
-  SimStream* stream_ = nullptr;
+  User* user_ = nullptr;
   std::optional<Error> error_;
   bool is_owned_ = false;
   bool is_embryo_ = false;  // of a server: not in a backlog yet

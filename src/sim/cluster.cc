@@ -108,8 +108,10 @@ Node& Cluster::node(std::string_view name) {
 
 Node& Cluster::node(std::string_view name, const NodeOptions& options) {
   CHECK(!by_name_.contains(name), "a node gets its options when it is first named");
+  Machine* beside = options.beside.empty() ? nullptr : node(options.beside).machine_.get();
   const auto id = static_cast<uint32_t>(nodes_.size());
-  auto machine = std::make_unique<Machine>(*world_, *network_, id, std::string(name), options);
+  auto machine =
+      std::make_unique<Machine>(*world_, *network_, id, std::string(name), options, beside);
   network_->add(*machine);
   world_->trace().add_node(std::string(name));
   auto& node = by_name_[std::string(name)];

@@ -57,10 +57,10 @@ class Node {
   // True when it crashed or was killed and was not started again.
   bool is_down() const;
 
-  // Power loss. Disks keep what was durable and any subset, block by block, of what was not.
-  // Peers hear nothing until the node is up again, and then see kReset when they send. The program
-  // is run to its end with no time passing: every operation fails with kCancelled. One that does
-  // not end is a failed CHECK.
+  // Power loss, also for those beside it. Disks keep what was durable and any subset, block by
+  // block, of what was not. Peers hear nothing until the node is up again, and then see kReset when
+  // they send. The program is run to its end with no time passing: every operation fails with
+  // kCancelled. One that does not end is a failed CHECK.
   void crash();
   // Death of the process alone. Disks keep what completed; peers see the end of the stream or
   // kReset.
@@ -104,7 +104,8 @@ class Cluster {
   const std::vector<Node*>& nodes() const { return nodes_; }
 
   // Nothing passes between two nodes, or from one to the other, until healed. Bytes on their way
-  // are held; their sender gives up after NetworkOptions::held_limit.
+  // are held; their sender gives up after NetworkOptions::held_limit. Nodes beside each other have
+  // no network between them, and this is nothing to them; clog() too.
   void partition(std::string_view a, std::string_view b);
   void partition_one_way(std::string_view from, std::string_view to);
   // From and to every other node there is now.

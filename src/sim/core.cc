@@ -49,7 +49,8 @@ const EventKind Core::kTurn("core.turn", &Core::on_turn);
 const EventKind Core::kTimer("core.timer", &Core::on_timer);
 const EventKind Core::kMessage("core.message", &Core::on_message);
 
-Core::TurnEvent::TurnEvent(Core& owner) : Event(kTurn, owner.origin_), core(owner) {}
+Core::CoreEvent::CoreEvent(const EventKind& kind, Core& owner)
+    : Event(kind, owner.origin_), core(owner) {}
 
 Core::Core(Process& process, uint32_t index, uint64_t seed)
     : process_(process),
@@ -58,7 +59,8 @@ Core::Core(Process& process, uint32_t index, uint64_t seed)
       buggify_rng_(mix64(seed)),
       buffers_(process.machine().options().buffers),
       trace_(*this),
-      turn_(*this),
+      turn_(kTurn, *this),
+      poll_(kPoll, *this),
       last_arrival_(process.machine().options().cores) {
   buggify_ = &Core::on_buggify;
 }
@@ -147,7 +149,7 @@ void Core::wake() {
 }
 
 void Core::on_turn(Event& event) {
-  Core& core = static_cast<TurnEvent&>(event).core;
+  Core& core = static_cast<CoreEvent&>(event).core;
   core.run_code([&] {
     if (core.is_stop_wanted_) core.stop_.request();
   });
@@ -174,6 +176,7 @@ void Core::note_busy_turn() {
 void Core::fall_silent() {
   origin_.held = nullptr;
   trace_.fall_silent();
+  poll_.cancel();
   buggify_ = nullptr;
 }
 

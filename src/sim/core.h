@@ -12,11 +12,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/list.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "env/address.h"
 #include "env/disk.h"
 #include "env/env.h"
+#include "env/sharing.h"
 #include "env/stream.h"
 #include "env/trace.h"
 #include "sim/event_queue.h"
@@ -27,7 +29,7 @@
 
 namespace cairn::sim {
 
-class Core final : public env::Env {
+class Core final : public env::Env, public env::Sharing {
  public:
   Core(Process& process, uint32_t index, uint64_t seed);
   ~Core() override;
@@ -50,6 +52,17 @@ class Core final : public env::Env {
   std::unique_ptr<env::Stream> open(env::Connection connection) override;
   Result<std::unique_ptr<env::Disk>> open_disk(const env::DiskOptions& options) override;
   void post(CoreId to, env::Message& message) override;
+
+  // Sharing.
+  Result<env::Descriptor> make_shared_memory(uint64_t size) override;
+  Result<std::unique_ptr<env::SharedMemory>> map_shared(const env::Descriptor& descriptor,
+                                                        const env::SharedRange& range) override;
+  Result<env::Descriptor> make_signal() override;
+  Result<std::unique_ptr<env::Signal>> open_signal(const env::Descriptor& descriptor) override;
+  Result<env::Descriptor> duplicate(const env::Descriptor& descriptor) override;
+  Result<std::unique_ptr<env::LocalStream>> open_local(env::Connection connection) override;
+  void add_poller(env::Poller& poller) override;
+  void remove_poller(env::Poller& poller) override;
 
   // For the simulator.
   Process& process() { return process_; }
@@ -114,11 +127,16 @@ class Core final : public env::Env {
   // And so many of them without time passing are a program that spins.
   static constexpr uint32_t kBusyTurnsMax = 5000;
 
+  // How often pollers are looked at.
+  static constexpr Duration kPollInterval = 1_us;
+
   static void on_turn(Event& event);
+  static void on_poll(Event& event);
   static void on_timer(Event& event);
   static void on_message(Event& event);
   static bool on_buggify(Env& env, const char* site);
   static const EventKind kTurn;
+  static const EventKind kPoll;
   static const EventKind kTimer;
   static const EventKind kMessage;
 
@@ -127,8 +145,10 @@ class Core final : public env::Env {
 
   void note_busy_turn();
 
-  struct TurnEvent : Event {
-    explicit TurnEvent(Core& owner);
+  void schedule_poll();
+
+  struct CoreEvent : Event {
+    CoreEvent(const EventKind& kind, Core& owner);
     Core& core;
   };
 
@@ -140,7 +160,9 @@ class Core final : public env::Env {
   BufferPool buffers_;
   CoreTrace trace_;
   task::CancelSource stop_;
-  TurnEvent turn_;
+  CoreEvent turn_;
+  CoreEvent poll_;
+  List<env::Poller, env::Poller> pollers_;
   bool is_running_ = false;
   bool is_stop_wanted_ = false;
   uint32_t busy_turns_ = 0;

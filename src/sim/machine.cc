@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/machine.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,9 +22,11 @@ namespace cairn::sim {
 const EventKind Machine::kReap("machine.process_ended", &Machine::on_reap);
 const EventKind Machine::kEnd("machine.crash", &Machine::on_end);
 
-Machine::Machine(World& world, Network& network, uint32_t id, std::string name, NodeOptions options)
+Machine::Machine(World& world, Network& network, uint32_t id, std::string name, NodeOptions options,
+                 Machine* beside)
     : world_(world),
       network_(network),
+      box_(beside != nullptr ? beside->box_ : *this),
       origin_{.node = id},
       name_(std::move(name)),
       options_(std::move(options)),
@@ -31,6 +34,7 @@ Machine::Machine(World& world, Network& network, uint32_t id, std::string name, 
       reap_(kReap, *this),
       end_(kEnd, *this) {
   CHECK(options_.cores > 0, "a node has at least one core");
+  box_.residents_.push_back(this);
 }
 
 Machine::~Machine() = default;
@@ -42,15 +46,15 @@ env::Address Machine::address(uint16_t port) const {
 }
 
 Medium& Machine::medium(const std::string& path) {
-  std::unique_ptr<Medium>& medium = media_[path];
+  std::unique_ptr<Medium>& medium = box_.media_[path];
   if (medium == nullptr) {
-    medium = std::make_unique<Medium>(world_, world_.make_rng(name_ + "/disk/" + path));
+    medium = std::make_unique<Medium>(world_, world_.make_rng(box_.name_ + "/disk/" + path));
   }
   return *medium;
 }
 
 void Machine::heal_disks() {
-  for (auto& [path, medium] : media_) {
+  for (auto& [path, medium] : box_.media_) {
     medium->heal();
     medium->set_faults({});
   }
@@ -71,24 +75,36 @@ void Machine::restart() {
   if (!std::exchange(is_up_, true)) network_.machine_is_up(*this);
 }
 
+bool Machine::is_running_code(Death death) const {
+  return std::ranges::any_of(residents(), [&](const Machine* resident) {
+    const bool ends = resident == this || death == Death::kPowerLoss;
+    return ends && resident->process_ != nullptr && resident->process_->is_running_code();
+  });
+}
+
 void Machine::end(Death death) {
-  if (process_ != nullptr && process_->is_running_code()) {
+  if (is_running_code(death)) {
     if (end_.is_scheduled()) return;
     end_.death = death;
     return world_.schedule(end_, world_.now());
   }
+  if (death == Death::kKill) {
+    record("machine.kill");
+    return end_process(death);
+  }
+  record("machine.power_loss");
+  for (Machine* resident : residents()) resident->is_up_ = false;
+  for (Machine* resident : residents()) resident->end_process(death);
+  for (auto& [path, medium] : box_.media_) medium->lose_power();
+}
+
+void Machine::end_process(Death death) {
   end_.cancel();
   reap_.cancel();
-  const bool power_loss = death == Death::kPowerLoss;
-  record(power_loss ? "machine.power_loss" : "machine.kill");
-  if (power_loss) is_up_ = false;
-  if (process_ != nullptr) {
-    was_cut_down_ = !process_->has_ended();
-    process_->die(death);
-    process_.reset();
-  }
-  if (!power_loss) return;
-  for (auto& [path, medium] : media_) medium->lose_power();
+  if (process_ == nullptr) return;
+  was_cut_down_ = !process_->has_ended();
+  process_->die(death);
+  process_.reset();
 }
 
 void Machine::on_end(Event& event) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine: what of a node outlives its processes: clock, disks, address, power. Internal.
+//
+// Nodes beside each other are processes of one machine: one of them, their `box`, has what they
+// share.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "env/address.h"
 #include "env/env.h"
@@ -13,6 +17,7 @@
 #include "sim/event_queue.h"
 #include "sim/options.h"
 #include "sim/process.h"
+#include "sim/shared.h"
 #include "sim/world.h"
 
 namespace cairn::sim {
@@ -22,7 +27,9 @@ class Network;
 
 class Machine {
  public:
-  Machine(World& world, Network& network, uint32_t id, std::string name, NodeOptions options);
+  // `beside`: another of the same box, or null.
+  Machine(World& world, Network& network, uint32_t id, std::string name, NodeOptions options,
+          Machine* beside);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -32,7 +39,12 @@ class Machine {
   const NodeOptions& options() const { return options_; }
   World& world() { return world_; }
   Network& network() { return network_; }
-  Clock& clock() { return clock_; }
+  Machine& box() { return box_; }
+  bool is_beside(const Machine& other) const { return &box_ == &other.box_; }
+  // Of the box; this one too.
+  const std::vector<Machine*>& residents() const { return box_.residents_; }
+  Clock& clock() { return box_.clock_; }
+  Holding::Table& descriptors() { return descriptors_; }
   // For events that are about this machine and do not stop when its process does.
   const Origin& origin() const { return origin_; }
   // A fact about this machine for the trace; `what` is a string literal.
@@ -59,8 +71,8 @@ class Machine {
   void start(env::Program program);
   // The last program again.
   void restart();
-  // Ends the process now, or as soon as its own code is off the stack. Power loss also ends the
-  // disks' volatile contents and the machine's answers to others.
+  // Ends the process now, or as soon as its own code is off the stack. Power loss ends all of the
+  // box, the disks' volatile contents, and the answers to others.
   void end(Death death);
   // The program has returned; the process goes when the current event is over.
   void process_has_ended();
@@ -75,13 +87,18 @@ class Machine {
   static const EventKind kEnd;
   static void on_reap(Event& event);
   static void on_end(Event& event);
+  bool is_running_code(Death death) const;
+  void end_process(Death death);
 
   World& world_;
   Network& network_;
+  Machine& box_;
+  std::vector<Machine*> residents_;  // of the box
   Origin origin_;
   std::string name_;
   NodeOptions options_;
   Clock clock_;
+  Holding::Table descriptors_;
   std::map<std::string, std::unique_ptr<Medium>> media_;
   env::Program program_;
   std::unique_ptr<Process> process_;

@@ -37,6 +37,8 @@ const EventKind Network::kUnclog("net.unclog", &Network::on_unclog);
 Link::Link(Machine& sender, Machine& receiver)
     : from(sender), to(receiver), unclog(Network::kUnclog, receiver.origin(), *this) {}
 
+bool Link::is_loopback() const { return from.is_beside(to); }
+
 // What the network knows of one machine.
 struct Network::Host {
   explicit Host(Machine& it) : machine(it) {}
@@ -90,11 +92,13 @@ void Network::release(Link& link, Duration spread) {
 
 void Network::block(Machine& from, Machine& to) {
   CHECK(&from != &to, "a node cannot be cut off from itself");
+  if (from.is_beside(to)) return;
   from.record("net.partition_to", to.id());
   link(from, to).is_blocked = true;
 }
 
 void Network::clog(Machine& from, Machine& to, Duration duration) {
+  if (&from != &to && from.is_beside(to)) return;
   from.record("net.clog_to", to.id(), static_cast<uint64_t>(duration.ns));
   Link& clogged = link(from, to);
   clogged.clogged_until = std::max(clogged.clogged_until, world_.now() + duration);
@@ -142,9 +146,8 @@ bool Network::let_pass(Link& link, Travel& travel) {
 }
 
 Time Network::arrival_time(const Link& link, uint64_t bytes) {
-  const Time at =
-      std::max(world_.now(), model_->deliver(world_.now(), link.from.id(), link.to.id(), bytes));
-  return at + draw_delay(link);
+  const Time at = model_->deliver(world_.now(), link.from.box().id(), link.to.box().id(), bytes);
+  return std::max(world_.now(), at) + draw_delay(link);
 }
 
 Duration Network::draw_delay(const Link& link) {
@@ -164,7 +167,7 @@ Duration Network::draw_delay(const Link& link) {
 Network::Sent Network::send(const Link& link, uint64_t bytes, Pipe& pipe) {
   const uint64_t tag = travelling_.take();
   const std::optional<Time> at =
-      model_->send(world_.now(), link.from.id(), link.to.id(), bytes, tag);
+      model_->send(world_.now(), link.from.box().id(), link.to.box().id(), bytes, tag);
   const Duration slower = draw_delay(link);
   if (at) {
     travelling_.give_back(tag);
@@ -199,24 +202,36 @@ size_t Network::cut_segment(size_t bytes) {
 
 bool Network::is_ours(Machine& machine, const env::Address& at) {
   if (at.family == env::Address::Family::kLocal) return true;
-  return std::ranges::all_of(at.ip, [](uint8_t byte) { return byte == 0; }) ||
-         find_machine(machine, at) == &machine;
+  if (std::ranges::all_of(at.ip, [](uint8_t byte) { return byte == 0; })) return true;
+  const Machine* found = find_machine(machine, at);
+  return found != nullptr && found->is_beside(machine);
+}
+
+Machine& Network::who_listens(Machine& machine, const env::Address& at) {
+  if (machine.residents().size() == 1) return machine;
+  for (Machine* resident : machine.residents()) {
+    bool serves = false;
+    host(*resident).listeners.for_each(
+        [&](SimListener& listener) { serves = serves || listener.serves(at); });
+    if (serves) return *resident;
+  }
+  return machine;
 }
 
 Machine* Network::find_machine(Machine& from, const env::Address& to) {
-  if (to.family == env::Address::Family::kLocal) return &from;
+  if (to.family == env::Address::Family::kLocal) return &who_listens(from, to);
   const bool is_any = std::ranges::all_of(to.ip, [](uint8_t byte) { return byte == 0; });
-  if (is_any) return &from;
+  if (is_any) return &who_listens(from, to);
   if (to.family == env::Address::Family::kIp6) {
     std::array<uint8_t, 16> loopback{};
     loopback[15] = 1;
-    return to.ip == loopback ? &from : nullptr;
+    return to.ip == loopback ? &who_listens(from, to) : nullptr;
   }
-  if (to.ip[0] == 127) return &from;
+  if (to.ip[0] == 127) return &who_listens(from, to);
   if (to.ip[0] != 10) return nullptr;
   const uint32_t number = uint32_t{to.ip[1]} << 16 | uint32_t{to.ip[2]} << 8 | to.ip[3];
   if (number == 0 || number > hosts_.size()) return nullptr;
-  return &hosts_[number - 1]->machine;
+  return &who_listens(hosts_[number - 1]->machine, to);
 }
 
 SimListener* Network::find_listener(Machine& machine, const env::Address& at) {
@@ -237,25 +252,28 @@ Result<std::unique_ptr<env::Listener>> Network::listen(Core& core, const env::Ad
   if (at.family != env::Address::Family::kLocal && at.port == 0) {
     local.port = pick_port(core.machine());
   }
-  Host& here = host(core.machine());
   bool is_taken = false;
-  here.listeners.for_each([&](SimListener& listener) {
-    is_taken = is_taken || listener.conflicts_with(local, options);
-  });
+  for (const Machine* resident : core.machine().residents()) {
+    host(*resident).listeners.for_each([&](SimListener& listener) {
+      is_taken = is_taken || listener.conflicts_with(local, options);
+    });
+  }
   if (is_taken) return fail(Errc::kExists, "listen: the address is in use");
   auto listener = std::make_unique<SimListener>(core, local, options);
-  here.listeners.push_back(*listener);
+  host(core.machine()).listeners.push_back(*listener);
   return listener;
 }
 
 uint16_t Network::pick_port(Machine& machine) {
-  Host& here = host(machine);
+  Host& here = host(machine.box());
   while (true) {
     const uint16_t port = here.next_port;
     here.next_port = port == kPortLast ? kPortFirst : static_cast<uint16_t>(port + 1);
     bool is_taken = false;
-    here.listeners.for_each(
-        [&](SimListener& listener) { is_taken = is_taken || listener.local().port == port; });
+    for (const Machine* resident : machine.residents()) {
+      host(*resident).listeners.for_each(
+          [&](SimListener& listener) { is_taken = is_taken || listener.local().port == port; });
+    }
     if (!is_taken) return port;
   }
 }

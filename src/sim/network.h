@@ -33,7 +33,7 @@ class Machine;
 // One direction between two machines.
 struct Link {
   Link(Machine& sender, Machine& receiver);
-  bool is_loopback() const { return &from == &to; }
+  bool is_loopback() const;
 
   Machine& from;
   Machine& to;
@@ -99,7 +99,8 @@ class Network final : public env::Connection::Owner {
   size_t cut_segment(size_t bytes);
   bool is_segment_broken(const Link& link) { return draw(link, faults_.reset); }
   bool is_segment_flipped(const Link& link) { return draw(link, faults_.bit_flip); }
-  // The machine that has the address as seen from `from`; null when nobody has.
+  // The one that has the address as seen from `from`, or listens at it beside that one; null when
+  // nobody has.
   Machine* find_machine(Machine& from, const env::Address& to);
   // One of the listeners at that address; null when there is none.
   SimListener* find_listener(Machine& machine, const env::Address& at);
@@ -121,6 +122,7 @@ class Network final : public env::Connection::Owner {
   static void on_unclog(Event& event);
   Host& host(const Machine& machine);
   bool is_ours(Machine& machine, const env::Address& at);
+  Machine& who_listens(Machine& machine, const env::Address& at);
   bool draw(const Link& link, double chance) {
     return chance > 0 && !link.is_loopback() && rng_.chance(chance);
   }

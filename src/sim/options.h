@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/buffer.h"
 #include "base/units.h"
@@ -104,6 +105,9 @@ struct ClockOptions {
 
 struct NodeOptions {
   uint32_t cores = 1;
+  // The name of a node on whose machine this one is another process: they have one clock (that
+  // node's), the same disks and local sockets, no network between them, and lose power together.
+  std::string beside;
   ClockOptions clock;
   // Smaller than a real core's: there may be hundreds of simulated ones.
   BufferPoolOptions buffers = {

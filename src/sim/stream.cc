@@ -25,7 +25,7 @@ std::unique_ptr<env::Stream> SimStream::open(Core& core, env::Connection connect
 
 SimStream::SimStream(Core& core, Endpoint& endpoint) : core_(core), endpoint_(endpoint) {
   CHECK(&core.machine() == &endpoint.machine(), "a connection stays in its process");
-  endpoint.set_stream(this);
+  endpoint.set_user(this);
 }
 
 SimStream::~SimStream() {

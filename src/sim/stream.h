@@ -17,7 +17,7 @@ namespace cairn::sim {
 
 class Core;
 
-class SimStream final : public env::Stream, public env::Chunk::Owner {
+class SimStream final : public env::Stream, public env::Chunk::Owner, public Endpoint::User {
  public:
   static std::unique_ptr<env::Stream> open(Core& core, env::Connection connection);
   SimStream(Core& core, Endpoint& endpoint);
@@ -30,10 +30,9 @@ class SimStream final : public env::Stream, public env::Chunk::Owner {
   env::Address peer() const override { return endpoint_.peer(); }
   void take_back(uint64_t id) override;
 
-  // For the endpoint: bytes or the end arrived; there may be room to send; it is all over.
-  void on_readable();
-  void on_room();
-  void on_error();
+  void on_readable() override;
+  void on_room() override;
+  void on_error() override;
 
  private:
   enum class ReadBy : uint8_t { kNobodyYet, kRead, kReceive };
