@@ -219,6 +219,15 @@ class Sharing {
   virtual Result<Descriptor> duplicate(const Descriptor& descriptor) = 0;
   // Makes this core the one that uses a local connection. kInvalid: it is none.
   virtual Result<std::unique_ptr<LocalStream>> open_local(Connection connection) = 0;
+  // The same for an end that came as a descriptor. kInvalid: it is none; kUnsupported: only
+  // processes of the real worlds hand such ends to each other.
+  virtual Result<std::unique_ptr<LocalStream>> open_local(Descriptor /*descriptor*/) {
+    return fail(Errc::kUnsupported, "a stream that came as a descriptor");
+  }
+  // Both ends of a new stream, to be opened here or handed on. As above.
+  virtual Result<std::pair<Descriptor, Descriptor>> make_local_pair() {
+    return fail(Errc::kUnsupported, "a stream as two descriptors");
+  }
 
   // While a poller is listed the core does not sleep; in a simulation it is looked at every so
   // often. A poller is on no list of another core, and unlisted before it goes.

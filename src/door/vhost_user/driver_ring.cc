@@ -55,13 +55,14 @@ class Base : public DriverRing {
 
 class SplitDriver final : public Base {
  public:
-  using Base::Base;
+  explicit SplitDriver(const DriverRingOptions& options) : Base(options), is_out_(options.size) {}
 
   bool add(std::span<const Segment> segments, uint64_t token, const Table* table) override {
     CHECK(!segments.empty(), "a chain has a descriptor");
     if (free_.size() < (table != nullptr ? 1 : segments.size())) return false;
     const uint16_t head = table != nullptr ? add_table(segments, *table) : add_chain(segments);
     tokens_[head] = token;
+    is_out_[head] = true;
     ++outstanding_;
     env::store_shared<uint16_t>(driver_ + kRingEntries + 2 * (available_ % options_.size), head);
     env::store_shared(driver_ + kRingIndex, ++available_);
@@ -78,12 +79,18 @@ class SplitDriver final : public Base {
            static_cast<uint16_t>(available_ - before);
   }
   std::optional<Done> take() override {
-    if (env::load_shared<uint16_t>(device_ + kRingIndex) == used_) return std::nullopt;
+    if (is_broken_ || env::load_shared<uint16_t>(device_ + kRingIndex) == used_) {
+      return std::nullopt;
+    }
     const auto element =
         load<UsedElement>({device_ + kRingEntries + 8 * (used_ % options_.size), 8});
+    if (element.id >= options_.size || !is_out_[element.id]) {
+      is_broken_ = true;
+      return std::nullopt;
+    }
+    is_out_[element.id] = false;
     ++used_;
     --outstanding_;
-    CHECK(element.id < options_.size, "the device gives back what it was given");
     const Done done{.token = tokens_[element.id], .written = element.length};
     uint16_t index = static_cast<uint16_t>(element.id);
     for (bool more = true; more;) {
@@ -134,6 +141,7 @@ class SplitDriver final : public Base {
     return index;
   }
 
+  std::vector<bool> is_out_;  // by the first descriptor of a chain
   uint16_t available_ = 0;
   uint16_t told_ = 0;
   uint16_t used_ = 0;
@@ -174,9 +182,12 @@ class PackedDriver final : public Base {
     return wanted >= from && wanted < next_.offset;
   }
   std::optional<Done> take() override {
-    if (!is_used()) return std::nullopt;
+    if (is_broken_ || !is_used()) return std::nullopt;
     const auto each = load<PackedDescriptor>(descriptor(used_.offset));
-    CHECK(each.id < options_.size && entries_[each.id] > 0, "the device gives back what it got");
+    if (each.id >= options_.size || entries_[each.id] == 0) {
+      is_broken_ = true;
+      return std::nullopt;
+    }
     const uint16_t entries = std::exchange(entries_[each.id], uint16_t{0});
     used_.advance(entries, options_.size);
     room_ += entries;

@@ -59,10 +59,13 @@ class DriverRing {
   // The device is to tell of the next that it is done with. True: there is one already.
   virtual bool want_call() = 0;
   size_t outstanding() const { return outstanding_; }
+  // The device gave back what it was not given; take() gives nothing any more.
+  bool is_broken() const { return is_broken_; }
 
  protected:
   DriverRingPlace place_;
   size_t outstanding_ = 0;
+  bool is_broken_ = false;
 };
 
 }  // namespace cairn::door::vhost

@@ -187,7 +187,7 @@ bool PackedRing::wants_notice(PackedPlace before, PackedPlace after) const {
 void PackedRing::set_event(uint16_t offset, uint16_t flags) {
   env::store_shared(device_event_ + kEventOffset, offset);
   env::store_shared(device_event_ + kEventFlags, flags);
-  if (options_.log != nullptr) options_.log->mark(options_.used_log_address, kEventSize);
+  mark_used(0, kEventSize);
 }
 
 void PackedRing::pause_kicks() { set_event(0, kEventDisable); }
@@ -210,9 +210,8 @@ void PackedRing::forget_inflight() {
 
 // Descriptors are of the log as any memory: they are not in the part that only the device writes.
 void PackedRing::mark_descriptor(uint16_t offset) {
-  if (options_.log == nullptr) return;
-  options_.log->mark(options_.descriptors + offset * sizeof(PackedDescriptor),
-                     sizeof(PackedDescriptor));
+  if (log_ == nullptr) return;
+  log_->mark(options_.descriptors + offset * sizeof(PackedDescriptor), sizeof(PackedDescriptor));
 }
 
 }  // namespace cairn::door::vhost

@@ -32,7 +32,7 @@ class PackedRing final : public Ring {
   };
 
   PackedRing(const RingOptions& options, GuestMemory& memory)
-      : options_(options), memory_(memory) {}
+      : Ring(options), options_(options), memory_(memory) {}
   Result<void> find_parts();
   Result<void> recover();
   std::byte* at(uint16_t offset) const { return ring_.data() + offset * sizeof(PackedDescriptor); }

@@ -71,15 +71,31 @@ class Ring {
   // Nothing is out, and base() was told: the notes hold nothing that the next one needs.
   virtual void forget_inflight() = 0;
 
+  // Where what the device writes in the ring is noted from now on; null: nowhere.
+  void set_log(DirtyLog* log, uint64_t used_address) {
+    log_ = log;
+    used_log_address_ = used_address;
+  }
+
   // What made it break.
   const char* problem() const { return problem_; }
 
  protected:
+  explicit Ring(const RingOptions& options)
+      : log_(options.log), used_log_address_(options.used_log_address) {}
+  // Of the part that the device writes.
+  void mark_used(size_t offset, size_t length) {
+    if (log_ != nullptr) log_->mark(used_log_address_ + offset, length);
+  }
   Got break_off(const char* problem) {
     problem_ = problem;
     return Got::kBroken;
   }
   const char* problem_ = nullptr;
+  DirtyLog* log_;
+
+ private:
+  uint64_t used_log_address_;
 };
 
 }  // namespace cairn::door::vhost

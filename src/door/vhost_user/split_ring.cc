@@ -132,8 +132,4 @@ void SplitRing::forget_inflight() {
   if (notes_) notes_->forget();
 }
 
-void SplitRing::mark_used(size_t offset, size_t length) {
-  if (options_.log != nullptr) options_.log->mark(options_.used_log_address + offset, length);
-}
-
 }  // namespace cairn::door::vhost

@@ -25,11 +25,11 @@ class SplitRing final : public Ring {
   void forget_inflight() override;
 
  private:
-  SplitRing(const RingOptions& options, GuestMemory& memory) : options_(options), memory_(memory) {}
+  SplitRing(const RingOptions& options, GuestMemory& memory)
+      : Ring(options), options_(options), memory_(memory) {}
   Result<void> find_parts();
   Result<void> recover();
   bool wants_notice(uint16_t before) const;
-  void mark_used(size_t offset, size_t length);
   uint16_t available_index() const;
 
   const RingOptions options_;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vhost-user server and a driver in the test's own world, over memory or a disk.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "conformance/suite.h"
+#include "conformance/verbs.h"
+#include "door/vhost_user/driver.h"
+#include "door/vhost_user/server.h"
+#include "drive/source.h"
+#include "env/sharing.h"
+#include "task/task.h"
+
+namespace cairn::door_tests {
+
+using conformance::Conformance;
+using conformance::must;
+using conformance::pattern;
+using conformance::Scene;
+using conformance::WorldNames;
+using conformance::Worlds;
+using door::vhost::BlkRange;
+using door::vhost::BlkStatus;
+using door::vhost::BlkType;
+using door::vhost::Driver;
+using door::vhost::DriverOptions;
+using door::vhost::VhostOptions;
+using door::vhost::VhostServer;
+using task::Task;
+
+// Opened, used, closed; on one core of any world.
+class VhostDoor {
+ public:
+  VhostDoor(env::Env& env, Scene& scene, VhostOptions options = {})
+      : env_(env), address(scene.local_socket("vhost").value()), server_(env, std::move(options)) {}
+
+  Task<void> open(const std::string& spec, bool read_only = false, CoreId core = CoreId(0)) {
+    source_ = must(drive::Source::make(env_, drive::Spec::parse(spec).value()));
+    const Result<void> served = co_await server_.serve({.drive = {.name = "disk",
+                                                                  .description = "",
+                                                                  .read_only = read_only,
+                                                                  .has_other_writers = false,
+                                                                  .source = source_.get()},
+                                                        .at = address,
+                                                        .core = core});
+    must(served);
+  }
+  Task<void> close() {
+    co_await server_.close();
+    co_await source_->close(env_);
+  }
+  VhostServer& server() { return server_; }
+
+ private:
+  env::Env& env_;
+  std::unique_ptr<drive::Source> source_;
+
+ public:
+  env::Address address;
+
+ private:
+  VhostServer server_;
+};
+
+// What the device must have done.
+inline Task<void> expect_ok(Task<Result<BlkStatus>> request) {
+  const Result<BlkStatus> status = co_await request;
+  EXPECT_EQ(must(status), BlkStatus::kOk);
+}
+
+}  // namespace cairn::door_tests

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vhost-user door against a driver that behaves like a guest's, in every world.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "door/vhost.h"
+#include "task/when_all.h"
+
+namespace cairn::door_tests {
+namespace {
+
+template <class World>
+class Vhost : public Conformance<World> {};
+TYPED_TEST_SUITE(Vhost, testing::Types<conformance::Sim>, WorldNames);
+
+using door::vhost::kRangeUnmap;
+using door::vhost::Waiting;
+
+constexpr DriverOptions kLayouts[] = {
+    {.is_packed = false, .has_event_index = true, .has_indirect = true},
+    {.is_packed = false, .has_event_index = false, .has_indirect = false},
+    {.is_packed = true, .has_event_index = true, .has_indirect = true},
+    {.is_packed = true, .has_event_index = false, .has_indirect = false},
+    {.is_packed = true, .has_event_index = true, .has_indirect = true, .has_inflight = false},
+};
+
+using Content = std::vector<std::byte>;
+
+Bytes bytes_of(const BlkRange& range) {
+  return std::as_bytes(std::span<const BlkRange, 1>(&range, 1));
+}
+
+Task<Content> read(Driver& driver, uint64_t sector, size_t size) {
+  Content data(size);
+  co_await expect_ok(driver.read(sector, data, {}));
+  co_return data;
+}
+
+WORLD_TEST(Vhost, WhatWasWrittenIsReadInEveryLayout) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=4M");
+  for (const DriverOptions& layout : kLayouts) {
+    Driver driver(env, *env::sharing(env), layout);
+    must(driver.prepare());
+    const Result<void> connected = co_await driver.connect(door.address, {});
+    must(connected);
+    EXPECT_EQ(driver.config().capacity, (4u << 20) / 512);
+    EXPECT_EQ(driver.config().physical_block_exponent, 3);
+    const Content data = pattern(20480, layout.is_packed ? 7 : 8);
+    co_await expect_ok(driver.write(8, data, {}));
+    co_await expect_ok(driver.call(BlkType::kFlush, 0, {}, {}, {}));
+    const Content found = co_await read(driver, 8, data.size());
+    EXPECT_EQ(found, data);
+    const Result<void> left = co_await driver.leave({});
+    must(left);
+    co_await driver.close();
+  }
+  const auto figures = co_await door.server().figures("disk");
+  EXPECT_EQ(must(figures).copied_bytes, 0u) << "whole blocks go straight to the drive";
+  EXPECT_EQ(must(figures).front_ends, std::size(kLayouts));
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, SingleSectorsKeepTheRestOfTheirBlock) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M,block=4096");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  Content whole = pattern(8192, 1);
+  co_await expect_ok(driver.write(0, whole, {}));
+  const Content part = pattern(1024, 2);
+  co_await expect_ok(driver.write(7, part, {}));
+  std::ranges::copy(part, whole.begin() + 7 * 512);
+  const Content found = co_await read(driver, 0, 8192);
+  EXPECT_EQ(found, whole);
+  const Content sector = co_await read(driver, 8, 512);
+  EXPECT_TRUE(std::ranges::equal(sector, Bytes(whole).subspan(4096, 512)));
+  const auto figures = co_await door.server().figures("disk");
+  EXPECT_EQ(must(figures).copied_bytes, 1536u) << "one copy of what is no whole block";
+  co_await driver.close();
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, DiscardsAndZeroesReadAsZeroes) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const Content data = pattern(16384, 3);
+  const Content zeroes(4096);
+  co_await expect_ok(driver.write(0, data, {}));
+  const BlkRange discard{.sector = 8, .sectors = 8, .flags = 0};
+  const BlkRange zero{.sector = 17, .sectors = 3, .flags = kRangeUnmap};
+  co_await expect_ok(driver.call(BlkType::kDiscard, 0, bytes_of(discard), {}, {}));
+  co_await expect_ok(driver.call(BlkType::kWriteZeroes, 0, bytes_of(zero), {}, {}));
+  Content expected = data;
+  std::ranges::fill(MutableBytes(expected).subspan(8 * 512, 8 * 512), std::byte{0});
+  std::ranges::fill(MutableBytes(expected).subspan(17 * 512, 3 * 512), std::byte{0});
+  const Content found = co_await read(driver, 0, data.size());
+  EXPECT_EQ(found, expected);
+  co_await driver.close();
+  co_await door.close();
+}
+
+Task<BlkStatus> status_of(Task<Result<BlkStatus>> request) {
+  const Result<BlkStatus> status = co_await request;
+  co_return must(status);
+}
+
+WORLD_TEST(Vhost, WhatCannotBeIsAnsweredSo) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  Content data(4096);
+  BlkStatus status = co_await status_of(driver.read(2041, data, {}));
+  EXPECT_EQ(status, BlkStatus::kError) << "past the end";
+  status = co_await status_of(driver.write(UINT64_MAX, data, {}));
+  EXPECT_EQ(status, BlkStatus::kError);
+  status = co_await status_of(driver.write(0, Bytes(data).first(100), {}));
+  EXPECT_EQ(status, BlkStatus::kError) << "no whole sectors";
+  status = co_await status_of(driver.call(BlkType::kOut, 0, {}, data, {}));
+  EXPECT_EQ(status, BlkStatus::kError) << "a write of memory that is to be written";
+  status = co_await status_of(driver.call(static_cast<BlkType>(77), 0, {}, {}, {}));
+  EXPECT_EQ(status, BlkStatus::kUnsupported);
+  const BlkRange flagged{.sector = 0, .sectors = 8, .flags = 1};
+  status = co_await status_of(driver.call(BlkType::kDiscard, 0, bytes_of(flagged), {}, {}));
+  EXPECT_EQ(status, BlkStatus::kUnsupported);
+  const BlkRange beyond{.sector = 2040, .sectors = 9, .flags = 0};
+  status = co_await status_of(driver.call(BlkType::kWriteZeroes, 0, bytes_of(beyond), {}, {}));
+  EXPECT_EQ(status, BlkStatus::kError);
+  std::array<std::byte, 20> id{};
+  co_await expect_ok(driver.call(BlkType::kGetId, 0, {}, id, {}));
+  EXPECT_EQ(std::string(as_text(id).data()), "disk");
+  co_await driver.close();
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, ReadOnlyDrivesAreToldAndKept) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M", true);
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  EXPECT_NE(driver.features() & door::vhost::kBlkReadOnly, 0u);
+  EXPECT_EQ(driver.features() & door::vhost::kBlkDiscard, 0u);
+  Content data(4096);
+  BlkStatus status = co_await status_of(driver.write(0, data, {}));
+  EXPECT_EQ(status, BlkStatus::kError);
+  const BlkRange range{.sector = 0, .sectors = 8, .flags = 0};
+  status = co_await status_of(driver.call(BlkType::kDiscard, 0, bytes_of(range), {}, {}));
+  EXPECT_EQ(status, BlkStatus::kError);
+  co_await driver.close();
+  co_await door.close();
+}
+
+// One of many at once, on one queue: its own range, checked against what it wrote.
+Task<void> use(Driver& driver, size_t queue, uint64_t first, uint64_t seed, int rounds) {
+  constexpr uint64_t kOwn = 128;  // sectors
+  Rng rng(seed);
+  Content expected(kOwn * 512);
+  co_await expect_ok(driver.write(first, expected, {}, queue));
+  for (int i = 0; i < rounds; ++i) {
+    const bool by_block = rng.below(2) == 0;
+    const uint64_t unit = by_block ? 8 : 1;
+    const uint64_t at = rng.below(kOwn / unit) * unit;
+    const uint64_t most = std::min<uint64_t>((kOwn - at) / unit, 16 / unit + 1);
+    const uint64_t count = (1 + rng.below(most)) * unit;
+    const MutableBytes part = MutableBytes(expected).subspan(at * 512, count * 512);
+    if (rng.below(2) == 0) {
+      const Content data = pattern(part.size(), rng.next());
+      co_await expect_ok(driver.write(first + at, data, {}, queue));
+      std::ranges::copy(data, part.begin());
+    } else {
+      Content found(part.size());
+      co_await expect_ok(driver.read(first + at, found, {}, queue));
+      EXPECT_TRUE(std::ranges::equal(found, part)) << "round " << i;
+    }
+  }
+}
+
+WORLD_TEST(Vhost, ManyQueuesAndRequestsAtOnceInEveryMode) {
+  const env::DiskOptions disk = scene.disk("vhost", 2 << 20);
+  for (const Waiting waiting : {Waiting::kInterrupt, Waiting::kAdaptive, Waiting::kPolling}) {
+    VhostDoor door(env, scene, {.waiting = waiting, .log = {}});
+    co_await door.open("file:" + disk.path + ",size=2M,direct=" + (disk.direct ? "on" : "off"),
+                       false, CoreId(env.core_count() - 1));
+    for (DriverOptions layout : {kLayouts[0], kLayouts[2]}) {
+      layout.queues = 2;
+      Driver driver(env, *env::sharing(env), layout);
+      must(driver.prepare());
+      const Result<void> connected = co_await driver.connect(door.address, {});
+      must(connected);
+      std::vector<Task<void>> users;
+      for (uint64_t i = 0; i < 12; ++i) {
+        users.push_back(use(driver, i % 2, i * 128, env.rng().next(), 30));
+      }
+      co_await task::when_all(std::move(users));
+      const Result<void> left = co_await driver.leave({});
+      must(left);
+      co_await driver.close();
+    }
+    co_await door.close();
+  }
+}
+
+WORLD_TEST(Vhost, WritesAreDurableWhenTheCacheIsOff) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  EXPECT_EQ(driver.config().writeback, 1);
+  const Result<void> set = co_await driver.set_writeback(false, {});
+  must(set);
+  const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+  EXPECT_EQ(must(config).writeback, 0);
+  co_await driver.close();
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, AResizeIsInTheConfiguration) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const Result<void> resized = co_await door.server().resize("disk", 2 << 20);
+  must(resized);
+  const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+  EXPECT_EQ(must(config).capacity, (2u << 20) / 512);
+  const Content data = pattern(4096, 4);
+  co_await expect_ok(driver.write(4088, data, {}));
+  const Result<void> odd = co_await door.server().resize("disk", 1000);
+  EXPECT_EQ(odd.error(), Errc::kInvalid);
+  const Result<void> none = co_await door.server().resize("other", 1 << 20);
+  EXPECT_EQ(none.error(), Errc::kNotFound);
+  co_await driver.close();
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, AFrontEndThatVanishesMakesRoomForTheNext) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  const Content data = pattern(4096, 5);
+  for (int i = 0; i < 3; ++i) {
+    Driver driver(env, *env::sharing(env), kLayouts[i]);
+    must(driver.prepare());
+    const Result<void> connected = co_await driver.connect(door.address, {});
+    must(connected);
+    if (i == 0) co_await expect_ok(driver.write(0, data, {}));
+    const Content found = co_await read(driver, 0, 4096);
+    EXPECT_EQ(found, data);
+    driver.hang_up();
+    co_await driver.close();
+  }
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, AnotherServerGoesOnWithTheSameQueues) {
+  const env::DiskOptions disk = scene.disk("vhost", 1 << 20);
+  const std::string spec = "file:" + disk.path + ",size=1M,direct=" + (disk.direct ? "on" : "off");
+  for (const DriverOptions& layout : {kLayouts[0], kLayouts[2]}) {
+    Driver driver(env, *env::sharing(env), layout);
+    must(driver.prepare());
+    const Content data = pattern(4096, 6);
+    for (uint64_t i = 0; i < 40; ++i) {
+      VhostDoor door(env, scene);
+      co_await door.open(spec);
+      const Result<void> connected = co_await driver.connect(door.address, {});
+      must(connected);
+      for (uint64_t j = 0; j <= i % 5; ++j) co_await expect_ok(driver.write(8 * i, data, {}));
+      const Content found = co_await read(driver, 8 * i, 4096);
+      EXPECT_EQ(found, data);
+      co_await door.server().drain(env.now() + 1_s);
+      co_await door.close();
+    }
+    co_await driver.close();
+  }
+}
+
+}  // namespace
+}  // namespace cairn::door_tests
