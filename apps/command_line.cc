@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/drive_qemu_args.h"
 #include "apps/help.h"
 #include "apps/nvme/commands.h"
 #include "apps/output.h"
@@ -40,6 +41,7 @@ class CommandLine {
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
     add(drive, "resize", "another size while it is used", make_drive_resize);
+    add(drive, "qemu-args", "what QEMU is given to use one", make_drive_qemu_args);
     add(drive, "tell", "a command for one layer", make_drive_tell);
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "services", "what stacks can be made of", make_drive_services);

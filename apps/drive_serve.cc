@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD or NVMe/TCP.
+// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD or NVMe/TCP, and
+// for virtual machines.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,6 +78,15 @@ class DriveServeCommand final : public Command {
                [this](const std::string& text) { return add_door(text, options_.nbd); });
     add_values(app, "--nvme-tcp ADDRESS", "ADDR:PORT for NVMe hosts, several allowed",
                [this](const std::string& text) { return add_nvme_door(text, options_.nvme); });
+    add_values(app, "--vhost-user [NAME=]SOCK[,wait=MODE]",
+               "where a virtual machine finds the drive; MODE is interrupt, adaptive or polling "
+               "(adaptive)",
+               [this](const std::string& text) -> Attempt<void> {
+                 Attempt<GuestSocket> socket = parse_guest_socket(text);
+                 if (!socket) return std::unexpected(socket.error());
+                 options_.vhost.push_back(std::move(*socket));
+                 return {};
+               });
     add_value(app, "--nqn NQN", fmt::format("the subsystem of NVMe hosts ({})", options_.nqn),
               [this](const std::string& text) -> Attempt<void> {
                 options_.nqn = text;
@@ -104,10 +114,12 @@ class DriveServeCommand final : public Command {
               "the socket for 'cairn drive show' and 'edit', or off (one per process)",
               [this](const std::string& text) { return take_control(text); });
     add_settings(app, settings_);
-    set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
-                       "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
-                       "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
-                       "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk"});
+    set_examples(app,
+                 {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
+                  "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
+                  "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
+                  "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
+                  "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock"});
   }
 
   Attempt<int> run() override {
@@ -137,7 +149,10 @@ class DriveServeCommand final : public Command {
       return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
     }
     if (Attempt<void> named = name_drives(options_.drives); !named) return named;
-    if (options_.nbd.empty() && options_.nvme.empty())
+    if (Attempt<void> assigned = assign_sockets(options_.vhost, options_.drives); !assigned) {
+      return assigned;
+    }
+    if (options_.nbd.empty() && options_.nvme.empty() && options_.vhost.empty())
       options_.nbd.push_back(env::Address::loopback(10809));
     if (!key_file_.empty()) {
       Attempt<door::NbdKeys> keys = read_psk_file(key_file_);
@@ -219,6 +234,13 @@ class DriveServeCommand final : public Command {
       }
       say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port,
                       options_.nqn));
+    }
+    for (const GuestSocket& socket : options_.vhost) {
+      sockets_.push_back(socket.at.path);
+      say(
+          fmt::format("serving {0} to a virtual machine at {1}\n"
+                      "  qemu-system-x86_64 $(cairn drive qemu-args {0}) ...\n",
+                      socket.drive, socket.at.path));
     }
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();

@@ -71,6 +71,7 @@ Json source_json(const ServedDrive& drive) {
 
 task::Task<Json> drive_json(env::Env& env, const ServedDrive& drive, bool with_layers) {
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
+  if (drive.vhost != nullptr) json["vhost_user"] = drive.vhost->at.path;
   if (!with_layers) co_return json;
   if (drive.stack == nullptr) {
     json["layers"] = source_json(drive);

@@ -51,6 +51,14 @@ door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinde
   return door;
 }
 
+door::vhost::VhostOptions vhost_options(const DriveServeOptions& options) {
+  door::vhost::VhostOptions door;
+  if (options.log) {
+    door.log = [&options](std::string_view text) { options.log(LogLevel::kWarn, text); };
+  }
+  return door;
+}
+
 // As a part of a URI: what has a meaning there is written as %NN.
 std::string in_uri(std::string_view text) {
   constexpr std::string_view kPlain = "-._~/";
@@ -82,12 +90,14 @@ DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
       options_(options),
       shared_(env),
       views_(env, drives_, options.read_only),
-      nbd_(env, nbd_options(options, views_)) {}
+      nbd_(env, nbd_options(options, views_)),
+      vhost_(env, vhost_options(options)) {}
 
 task::Task<Attempt<void>> DriveServer::open() {
   Attempt<void> done = co_await open_drives();
   if (done && !options_.nvme.empty()) done = co_await open_nvme();
   if (done) done = co_await open_nbd();
+  if (done) done = co_await open_vhost();
   co_return done;
 }
 
@@ -108,11 +118,16 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
         {.name = words.name, .text = words.text, .source = std::move(*source), .stack = nullptr});
     ServedDrive& drive = drives_.back();
     if (is_stack) drive.stack = static_cast<StackSource*>(drive.source.get());
-    const Result<void> added = nbd_.add({.name = drive.name,
-                                         .description = drive.text,
-                                         .read_only = options_.read_only,
-                                         .has_other_writers = !options_.nvme.empty(),
-                                         .source = drive.source.get()});
+    drive.home = home;
+    for (const GuestSocket& socket : options_.vhost) {
+      if (socket.drive == drive.name) drive.vhost = &socket;
+    }
+    const Result<void> added =
+        nbd_.add({.name = drive.name,
+                  .description = drive.text,
+                  .read_only = options_.read_only,
+                  .has_other_writers = !options_.nvme.empty() || drive.vhost != nullptr,
+                  .source = drive.source.get()});
     if (!added) co_return std::unexpected(cannot_export(drive, added.error()));
   }
   co_return Attempt<void>();
@@ -140,6 +155,31 @@ task::Task<Attempt<void>> DriveServer::open_nbd() {
   co_return Attempt<void>();
 }
 
+// A single source is served on one core after the other, a stack on its own.
+task::Task<Attempt<void>> DriveServer::open_vhost() {
+  uint32_t sources = 0;
+  for (const ServedDrive& drive : drives_) {
+    if (drive.vhost == nullptr) continue;
+    const CoreId core = drive.stack != nullptr ? drive.home : CoreId(sources++ % env_.core_count());
+    const Result<void> served = co_await vhost_.serve(
+        {.drive = {.name = drive.name,
+                   .description = drive.text,
+                   .read_only = options_.read_only,
+                   .has_other_writers = !options_.nvme.empty() || !options_.nbd.empty(),
+                   .source = drive.source.get()},
+         .at = drive.vhost->at,
+         .core = core,
+         .waiting = drive.vhost->waiting});
+    if (!served) co_return std::unexpected(cannot_listen(drive.vhost->at, served.error()));
+  }
+  co_return Attempt<void>();
+}
+
+task::Task<void> DriveServer::close_vhost() {
+  co_await vhost_.drain(env_.now() + options_.drain_timeout);
+  co_await vhost_.close();
+}
+
 task::Task<void> DriveServer::close_nbd() {
   co_await nbd_.drain(env_.now() + options_.drain_timeout);
   co_await nbd_.close();
@@ -148,6 +188,7 @@ task::Task<void> DriveServer::close_nbd() {
 task::Task<void> DriveServer::close() {
   std::vector<task::Task<void>> doors;
   doors.push_back(close_nbd());
+  doors.push_back(close_vhost());
   if (box_ != nullptr) doors.push_back(box_->close());
   co_await task::when_all(std::move(doors));
   for (ServedDrive& drive : drives_) co_await drive.source->close(env_);
@@ -175,6 +216,13 @@ task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) 
   if (!resized) {
     co_return refuse(
         fmt::format("drive {} keeps its size: {}", (*drive)->name, resized.error().text()));
+  }
+  if ((*drive)->vhost != nullptr) {
+    const Result<void> told = co_await vhost_.resize((*drive)->name, bytes);
+    if (!told) {
+      co_return refuse(fmt::format("drive {} has its new size, but not for its virtual machine: {}",
+                                   (*drive)->name, told.error().text()));
+    }
   }
   if (box_ == nullptr) co_return Attempt<void>();
   const auto nsid = static_cast<uint32_t>(*drive - drives_.data()) + 1;

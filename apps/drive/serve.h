@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/box/box.h"
+#include "apps/drive/guest_socket.h"
 #include "apps/drive/open.h"
 #include "apps/drive/stack_source.h"
 #include "apps/drive/views.h"
@@ -18,6 +19,7 @@
 #include "base/units.h"
 #include "door/nbd/keys.h"
 #include "door/nbd/server.h"
+#include "door/vhost_user/server.h"
 #include "drive/source.h"
 #include "env/address.h"
 #include "env/env.h"
@@ -31,6 +33,7 @@ struct DriveServeOptions {
   std::vector<DriveWords> drives;  // with names, each another; their plans are taken
   std::vector<env::Address> nbd;
   std::vector<env::Address> nvme;
+  std::vector<GuestSocket> vhost;                   // of drives, by name
   std::string nqn = "nqn.2026-11.io.cairn:drives";  // whose namespaces the drives are, in order
   bool read_only = false;
   // NBD clients must come through TLS; both null: without.
@@ -52,7 +55,9 @@ struct ServedDrive {
   std::string name;
   std::string text;
   std::unique_ptr<drive::Source> source;
-  StackSource* stack = nullptr;  // what `source` is; null: a source of its own
+  StackSource* stack = nullptr;        // what `source` is; null: a source of its own
+  CoreId home{};                       // of a stack
+  const GuestSocket* vhost = nullptr;  // where a virtual machine finds it; null: nowhere
 };
 
 // Lives on the control core of any world; knows neither the command line nor files.
@@ -73,15 +78,17 @@ class DriveServer {
   Attempt<ServedDrive*> find(std::string_view name);
   env::Env& env() { return env_; }
 
-  // Changes a drive's size at every door. Hosts at the NVMe door are told; clients at the NBD door
-  // learn it when they connect again.
+  // Changes a drive's size at every door. Hosts at the NVMe door and guests are told; clients at
+  // the NBD door learn it when they connect again.
   task::Task<Attempt<void>> resize(std::string name, uint64_t bytes);
 
  private:
   task::Task<Attempt<void>> open_drives();
   task::Task<Attempt<void>> open_nvme();
   task::Task<Attempt<void>> open_nbd();
+  task::Task<Attempt<void>> open_vhost();
   task::Task<void> close_nbd();
+  task::Task<void> close_vhost();
 
   env::Env& env_;
   DriveServeOptions& options_;
@@ -90,6 +97,7 @@ class DriveServer {
   std::unique_ptr<Box> box_;  // the NVMe door
   DriveViews views_;
   door::NbdServer nbd_;
+  door::vhost::VhostServer vhost_;
   std::vector<env::Address> nbd_at_;
   std::vector<env::Address> nvme_at_;
 };

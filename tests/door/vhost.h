@@ -37,7 +37,8 @@ class VhostDoor {
   VhostDoor(env::Env& env, Scene& scene, VhostOptions options = {})
       : env_(env), address(scene.local_socket("vhost").value()), server_(env, std::move(options)) {}
 
-  Task<void> open(const std::string& spec, bool read_only = false, CoreId core = CoreId(0)) {
+  Task<void> open(const std::string& spec, bool read_only = false, CoreId core = CoreId(0),
+                  door::vhost::Waiting waiting = door::vhost::Waiting::kAdaptive) {
     source_ = must(drive::Source::make(env_, drive::Spec::parse(spec).value()));
     const Result<void> served = co_await server_.serve({.drive = {.name = "disk",
                                                                   .description = "",
@@ -45,7 +46,8 @@ class VhostDoor {
                                                                   .has_other_writers = false,
                                                                   .source = source_.get()},
                                                         .at = address,
-                                                        .core = core});
+                                                        .core = core,
+                                                        .waiting = waiting});
     must(served);
   }
   Task<void> close() {

@@ -41,6 +41,12 @@ Task<Content> read(Driver& driver, uint64_t sector, size_t size) {
   co_return data;
 }
 
+Task<Content> read_on(Driver& driver, size_t queue, uint64_t sector, size_t size) {
+  Content data(size);
+  co_await expect_ok(driver.read(sector, data, {}, queue));
+  co_return data;
+}
+
 WORLD_TEST(Vhost, WhatWasWrittenIsReadInEveryLayout) {
   VhostDoor door(env, scene);
   co_await door.open("mem:size=4M");
@@ -194,9 +200,9 @@ Task<void> use(Driver& driver, size_t queue, uint64_t first, uint64_t seed, int 
 WORLD_TEST(Vhost, ManyQueuesAndRequestsAtOnceInEveryMode) {
   const env::DiskOptions disk = scene.disk("vhost", 2 << 20);
   for (const Waiting waiting : {Waiting::kInterrupt, Waiting::kAdaptive, Waiting::kPolling}) {
-    VhostDoor door(env, scene, {.waiting = waiting, .log = {}});
+    VhostDoor door(env, scene);
     co_await door.open("file:" + disk.path + ",size=2M,direct=" + (disk.direct ? "on" : "off"),
-                       false, CoreId(env.core_count() - 1));
+                       false, CoreId(env.core_count() - 1), waiting);
     for (DriverOptions layout : {kLayouts[0], kLayouts[2]}) {
       layout.queues = 2;
       Driver driver(env, *env::sharing(env), layout);
@@ -291,6 +297,126 @@ WORLD_TEST(Vhost, AnotherServerGoesOnWithTheSameQueues) {
     }
     co_await driver.close();
   }
+}
+
+WORLD_TEST(Vhost, ABrokenQueueRestsAndTheOthersGoOn) {
+  for (const DriverOptions& layout : {kLayouts[0], kLayouts[2]}) {
+    std::string said;
+    VhostDoor door(env, scene, {.log = [&said](std::string_view text) { said = text; }});
+    co_await door.open("mem:size=1M");
+    DriverOptions two = layout;
+    two.queues = 2;
+    Driver driver(env, *env::sharing(env), two);
+    must(driver.prepare());
+    const Result<void> connected = co_await driver.connect(door.address, {});
+    must(connected);
+    Content data = pattern(4096, 9);
+    co_await expect_ok(driver.write(0, data, {}, 1));
+    // More is available than there can be; or a chain that goes on for ever.
+    const door::vhost::DriverRingPlace& place = driver.ring(0).place();
+    const MutableBytes memory = driver.memory();
+    if (layout.is_packed) {
+      for (size_t i = 0; i < two.queue_size; ++i) {
+        constexpr uint16_t kFlags =
+            door::vhost::kDescriptorNext | door::vhost::kDescriptorAvailable;
+        store(memory.subspan(place.descriptors + i * 16 + 14), kFlags);
+      }
+    } else {
+      store(memory.subspan(place.driver + 2), uint16_t{30000});
+    }
+    driver.kick(0);
+    for (int i = 0; i < 20; ++i) co_await expect_ok(driver.write(8, data, {}, 1));
+    const Content found = co_await read_on(driver, 1, 8, 4096);
+    EXPECT_EQ(found, data);
+    const Result<void> left = co_await driver.leave({});
+    must(left);
+    EXPECT_NE(said.find("is broken"), said.npos) << said;
+    co_await driver.close();
+    co_await door.close();
+  }
+}
+
+WORLD_TEST(Vhost, MemoryComesAndGoesUnderRequests) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  env::Descriptor more = must(env::sharing(env)->make_shared_memory(8192));
+  std::array<std::byte, 40> payload{};
+  store(
+      MutableBytes(payload).subspan(8),
+      door::vhost::MemoryRegion{
+          .guest_address = 1ull << 40, .size = 8192, .user_address = 1ull << 41, .mmap_offset = 0});
+  const Content data = pattern(65536, 10);
+  for (int i = 0; i < 5; ++i) {
+    Task<void> writing = expect_ok(driver.write(0, data, {}));
+    const Result<uint64_t> added =
+        co_await driver.send(door::vhost::Request::kAddMemReg, payload, &more, {});
+    EXPECT_EQ(must(added), 0u);
+    const Result<uint64_t> twice =
+        co_await driver.send(door::vhost::Request::kAddMemReg, payload, &more, {});
+    EXPECT_EQ(must(twice), 1u) << "it is there already";
+    const Result<uint64_t> gone =
+        co_await driver.send(door::vhost::Request::kRemMemReg, payload, nullptr, {});
+    EXPECT_EQ(must(gone), 0u);
+    co_await writing;
+  }
+  const Result<uint64_t> none =
+      co_await driver.send(door::vhost::Request::kRemMemReg, payload, nullptr, {});
+  EXPECT_EQ(must(none), 1u) << "there is no such region";
+  const Content found = co_await read(driver, 0, data.size());
+  EXPECT_EQ(found, data);
+  co_await driver.close();
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, ADeviceThatIsResetStartsAnew) {
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  for (int i = 0; i < 2; ++i) {
+    Driver driver(env, *env::sharing(env), kLayouts[2 * i]);
+    must(driver.prepare());
+    const Result<void> connected = co_await driver.connect(door.address, {});
+    must(connected);
+    const Content data = pattern(4096, 11);
+    co_await expect_ok(driver.write(0, data, {}));
+    const auto how = i == 0 ? door::vhost::Request::kResetDevice : door::vhost::Request::kSetStatus;
+    const std::array<std::byte, 8> zero{};
+    const Result<uint64_t> reset =
+        co_await driver.send(how, i == 0 ? Bytes() : Bytes(zero), nullptr, {});
+    EXPECT_EQ(must(reset), 0u);
+    driver.kick(0);
+    const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+    EXPECT_EQ(must(config).capacity, 2048u);
+    co_await driver.close();
+  }
+  co_await door.close();
+}
+
+WORLD_TEST(Vhost, WhatIsNoMessageEndsTheSession) {
+  std::string said;
+  VhostDoor door(env, scene, {.log = [&said](std::string_view text) { said = text; }});
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const Content data(4000);
+  const Result<uint64_t> answer =
+      co_await driver.send(door::vhost::Request::kGetFeatures, data, nullptr, {});
+  EXPECT_FALSE(answer.has_value());
+  const Result<void> again = co_await driver.connect(door.address, {});
+  must(again);
+  EXPECT_NE(said.find("disk was left"), said.npos) << said;
+  const std::array<std::byte, 8> strange = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
+  const Result<uint64_t> refused =
+      co_await driver.send(door::vhost::Request::kSetVringNum, strange, nullptr, {});
+  EXPECT_EQ(must(refused), 1u) << "a queue that there is not";
+  co_await expect_ok(driver.call(BlkType::kFlush, 0, {}, {}, {}));
+  co_await driver.close();
+  co_await door.close();
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cairn and the Linux kernel speak NVMe/TCP and NBD with each other.
+"""Cairn and the Linux kernel speak NVMe/TCP, NBD and virtio with each other.
 
-    interop_test.py [--suite kernel_host|kernel_target|kernel_nbd] [--program build/apps/cairn]
-                    [--folder build/interop] [-k fio] [-v]
+    interop_test.py [--suite kernel_host|kernel_target|kernel_nbd|kernel_vhost]
+                    [--program build/apps/cairn] [--folder build/interop] [-k fio] [-v]
 
 The short form, for CI, is one kernel and the core cases: its host meets `cairn box`, or while there
 is none the kernel's target. CAIRN_INTEROP=full is all kernels, all cases and both targets.
@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 from kernel_host import OnCairnBox, OnKernelTarget, with_cases  # noqa: E402
 from kernel_nbd import KernelNbd  # noqa: E402
 from kernel_target import CairnHost  # noqa: E402
+from kernel_vhost import KernelVhost  # noqa: E402
 from linux_guest import KERNELS  # noqa: E402
 from target import CairnBox  # noqa: E402
 
@@ -44,7 +45,13 @@ def kernel_nbd(_full, kernel, **settings):
     yield type("KernelNbd", (KernelNbd,), {"kernel": kernel, **settings})
 
 
-SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target, "kernel_nbd": kernel_nbd}
+def kernel_vhost(_full, kernel, **settings):
+    """Yields test cases: QEMU and the kernel's virtio driver on our vhost-user door."""
+    yield type("KernelVhost", (KernelVhost,), {"kernel": kernel, **settings})
+
+
+SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target, "kernel_nbd": kernel_nbd,
+          "kernel_vhost": kernel_vhost}
 
 
 def make_suite(words, name_patterns):

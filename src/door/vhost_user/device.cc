@@ -18,7 +18,7 @@ constexpr uint64_t kPage = 4096;
 
 }  // namespace
 
-Device::Device(env::Env& env, env::Sharing& sharing, BlkDisk& disk, const VhostOptions& options)
+Device::Device(env::Env& env, env::Sharing& sharing, BlkDisk& disk, const DeviceOptions& options)
     : env_(env), sharing_(sharing), disk_(disk), options_(options), memory_(sharing) {
   choose_durable();
 }

@@ -27,7 +27,7 @@ namespace cairn::door::vhost {
 class Device {
  public:
   // All outlive it.
-  Device(env::Env& env, env::Sharing& sharing, BlkDisk& disk, const VhostOptions& options);
+  Device(env::Env& env, env::Sharing& sharing, BlkDisk& disk, const DeviceOptions& options);
 
   uint64_t features() const;
   Result<void> set_features(uint64_t features);
@@ -83,7 +83,7 @@ class Device {
   env::Env& env_;
   env::Sharing& sharing_;
   BlkDisk& disk_;
-  const VhostOptions& options_;
+  const DeviceOptions options_;
   FrontMemory memory_;
   DirtyLog log_;
   std::unique_ptr<env::SharedMemory> inflight_;

@@ -55,14 +55,13 @@ class Base : public DriverRing {
 
 class SplitDriver final : public Base {
  public:
-  explicit SplitDriver(const DriverRingOptions& options) : Base(options), is_out_(options.size) {}
+  explicit SplitDriver(const DriverRingOptions& options) : Base(options), chains_(options.size) {}
 
   bool add(std::span<const Segment> segments, uint64_t token, const Table* table) override {
     CHECK(!segments.empty(), "a chain has a descriptor");
     if (free_.size() < (table != nullptr ? 1 : segments.size())) return false;
     const uint16_t head = table != nullptr ? add_table(segments, *table) : add_chain(segments);
     tokens_[head] = token;
-    is_out_[head] = true;
     ++outstanding_;
     env::store_shared<uint16_t>(driver_ + kRingEntries + 2 * (available_ % options_.size), head);
     env::store_shared(driver_ + kRingIndex, ++available_);
@@ -84,21 +83,16 @@ class SplitDriver final : public Base {
     }
     const auto element =
         load<UsedElement>({device_ + kRingEntries + 8 * (used_ % options_.size), 8});
-    if (element.id >= options_.size || !is_out_[element.id]) {
+    if (element.id >= options_.size || chains_[element.id].empty()) {
       is_broken_ = true;
       return std::nullopt;
     }
-    is_out_[element.id] = false;
     ++used_;
     --outstanding_;
     const Done done{.token = tokens_[element.id], .written = element.length};
-    uint16_t index = static_cast<uint16_t>(element.id);
-    for (bool more = true; more;) {
-      const auto each = load<SplitDescriptor>(descriptor(index));
-      free_.push_back(index);
-      more = (each.flags & kDescriptorNext) != 0;
-      index = each.next;
-    }
+    std::vector<uint16_t>& chain = chains_[element.id];
+    free_.insert(free_.end(), chain.begin(), chain.end());
+    chain.clear();
     return done;
   }
   bool want_call() override {
@@ -111,6 +105,7 @@ class SplitDriver final : public Base {
 
  private:
   uint16_t add_chain(std::span<const Segment> segments) {
+    std::vector<uint16_t> chain;
     uint16_t next = 0;
     for (size_t i = segments.size(); i-- > 0;) {
       const bool is_last = i + 1 == segments.size();
@@ -121,7 +116,9 @@ class SplitDriver final : public Base {
                                                .flags = flags,
                                                .next = next});
       next = index;
+      chain.push_back(index);
     }
+    chains_[next] = std::move(chain);
     return next;
   }
   uint16_t add_table(std::span<const Segment> segments, const Table& table) {
@@ -138,10 +135,12 @@ class SplitDriver final : public Base {
                                              .length = static_cast<uint32_t>(segments.size() * 16),
                                              .flags = kDescriptorIndirect,
                                              .next = 0});
+    chains_[index].push_back(index);
     return index;
   }
 
-  std::vector<bool> is_out_;  // by the first descriptor of a chain
+  // By its first descriptor, those of a chain that is out; what stands in memory may change.
+  std::vector<std::vector<uint16_t>> chains_;
   uint16_t available_ = 0;
   uint16_t told_ = 0;
   uint16_t used_ = 0;

@@ -19,13 +19,18 @@ enum class Waiting : uint8_t {
 };
 
 struct VhostOptions {
-  Waiting waiting = Waiting::kAdaptive;
   // How long an adaptive queue looks for more after it found something.
   Duration adaptive_window = 50_us;
   // How long a front end may take to send the rest of a message, or to take an answer.
   Duration stall_timeout = 30_s;
   // Told of front ends that were left, and why; null: nobody is. The text is borrowed.
   std::function<void(std::string_view)> log;
+};
+
+// For one device: what its door was told, and what is its own.
+struct DeviceOptions {
+  const VhostOptions& door;  // outlives the device
+  Waiting waiting = Waiting::kAdaptive;
 };
 
 // Of one device. Guests use as many as they have processors.

@@ -80,7 +80,7 @@ bool Queue::poll() {
     return false;
   }
   if (must_poll() || is_full_) return false;
-  if (parts_.env.now() - last_found_ < parts_.options.adaptive_window) return false;
+  if (parts_.env.now() - last_found_ < parts_.options.door.adaptive_window) return false;
   if (ring_->resume_kicks()) {
     ring_->pause_kicks();
     last_found_ = parts_.env.now();
@@ -203,9 +203,9 @@ void Queue::tell() {
 void Queue::break_off() {
   is_broken_ = true;
   if (signals_.error != nullptr) signals_.error->raise();
-  if (parts_.options.log) {
-    parts_.options.log(std::string("a virtqueue of ") + parts_.disk.exported().options().name +
-                       " is broken and rests until its guest resets it: " + ring_->problem());
+  if (parts_.options.door.log) {
+    parts_.options.door.log(std::string("a virtqueue of ") + parts_.disk.exported().options().name +
+                            " is broken and rests until its guest resets it: " + ring_->problem());
   }
 }
 

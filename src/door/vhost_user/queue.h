@@ -29,7 +29,7 @@ struct QueueParts {
   BlkDisk& disk;
   GuestMemory& memory;
   DirtyLog& log;
-  const VhostOptions& options;
+  const DeviceOptions& options;
 };
 
 // Null: the driver looks by itself.

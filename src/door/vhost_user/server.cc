@@ -21,6 +21,7 @@ class VhostServer::Place {
  public:
   Place(VhostDrive drive, uint32_t cores, const VhostOptions& options)
       : options_(options),
+        waiting_(drive.waiting),
         at_(std::move(drive.at)),
         core_(drive.core),
         shared_(std::move(drive.drive), cores) {}
@@ -99,7 +100,8 @@ class VhostServer::Place {
     Result<std::unique_ptr<env::LocalStream>> stream = sharing_->open_local(std::move(connection));
     if (!stream) co_return;
     ++front_ends_;
-    Session session(*env_, *sharing_, std::move(*stream), *disk_, options_);
+    Session session(*env_, *sharing_, std::move(*stream), *disk_,
+                    {.door = options_, .waiting = waiting_});
     session_ = &session;
     if (stop_.requested()) session.drain();
     co_await session.run();
@@ -107,6 +109,7 @@ class VhostServer::Place {
   }
 
   const VhostOptions& options_;
+  const Waiting waiting_;
   env::Address at_;
   CoreId core_;
   SharedExport shared_;

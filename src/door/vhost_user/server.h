@@ -22,6 +22,7 @@ struct VhostDrive {
   ExportOptions drive;
   env::Address at;  // a local socket
   CoreId core{};    // which serves it
+  Waiting waiting = Waiting::kAdaptive;
 };
 
 struct VhostFigures {

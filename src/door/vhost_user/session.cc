@@ -25,7 +25,7 @@ const T& of(const Message& message) {
 }  // namespace
 
 Session::Session(env::Env& env, env::Sharing& sharing, std::unique_ptr<env::LocalStream> stream,
-                 BlkDisk& disk, const VhostOptions& options)
+                 BlkDisk& disk, const DeviceOptions& options)
     : env_(env),
       sharing_(sharing),
       stream_(std::move(stream)),
@@ -37,9 +37,9 @@ task::Task<void> Session::run() {
   const Result<void> ended = co_await take_messages();
   const bool went = !ended && (ended.error() == Errc::kClosed || ended.error() == Errc::kReset ||
                                ended.error() == Errc::kCancelled);
-  if (!ended && !went && options_.log) {
-    options_.log("the front end of " + disk_.exported().options().name +
-                 " was left: " + ended.error().text());
+  if (!ended && !went && options_.door.log) {
+    options_.door.log("the front end of " + disk_.exported().options().name +
+                      " was left: " + ended.error().text());
   }
   co_await device_.stop();
   stopping_.request();
@@ -64,7 +64,7 @@ task::Task<Result<void>> Session::take_messages() {
 }
 
 task::Task<Result<void>> Session::read_all(MutableBytes into) {
-  task::Deadline deadline(env_, env_.now() + options_.stall_timeout, stopping_.token());
+  task::Deadline deadline(env_, env_.now() + options_.door.stall_timeout, stopping_.token());
   while (!into.empty()) {
     const Result<env::Received> got = co_await stream_->read(into, {}, deadline.token());
     if (!got) co_return fail(got.error());
@@ -99,9 +99,9 @@ task::Task<Result<void>> Session::answer(Message message) {
   const Result<void> done = co_await act(message);
   const bool wants = message.wants_reply && (protocol_features_ & kProtocolReplyAck) != 0;
   if (is_answered_ || !wants) co_return done;
-  if (!done && options_.log) {
-    options_.log("a request of the front end of " + disk_.exported().options().name +
-                 " was refused: " + done.error().text());
+  if (!done && options_.door.log) {
+    options_.door.log("a request of the front end of " + disk_.exported().options().name +
+                      " was refused: " + done.error().text());
   }
   const uint64_t answer = done ? 0 : 1;
   const Result<void> sent = co_await reply(message.request, answer);
@@ -116,7 +116,7 @@ task::Task<Result<void>> Session::reply(Request request, Payload payload) {
 
 task::Task<Result<void>> Session::send(std::vector<std::byte> bytes,
                                        const env::Descriptor* descriptor) {
-  task::Deadline deadline(env_, env_.now() + options_.stall_timeout, stopping_.token());
+  task::Deadline deadline(env_, env_.now() + options_.door.stall_timeout, stopping_.token());
   const env::Descriptor* const list[] = {descriptor};
   const std::span<const env::Descriptor* const> sent(list, descriptor != nullptr ? 1 : 0);
   const Result<void> done = co_await stream_->write(bytes, sent, deadline.token());
@@ -288,7 +288,7 @@ task::Task<void> Session::tell_config() {
   while (std::exchange(must_tell_again_, false)) {
     const std::vector<std::byte> bytes =
         encode(static_cast<uint32_t>(BackendRequest::kConfigChange), kVersion, {});
-    task::Deadline deadline(env_, env_.now() + options_.stall_timeout, stopping_.token());
+    task::Deadline deadline(env_, env_.now() + options_.door.stall_timeout, stopping_.token());
     const Result<void> sent = co_await channel_->write(bytes, {}, deadline.token());
     if (!sent) break;
   }

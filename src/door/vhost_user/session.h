@@ -26,7 +26,7 @@ namespace cairn::door::vhost {
 class Session {
  public:
   Session(env::Env& env, env::Sharing& sharing, std::unique_ptr<env::LocalStream> stream,
-          BlkDisk& disk, const VhostOptions& options);
+          BlkDisk& disk, const DeviceOptions& options);
 
   // Done when the front end has gone or was left, and everything it asked for is done. Its memory
   // is used no more then.
@@ -61,7 +61,7 @@ class Session {
   env::Sharing& sharing_;
   std::unique_ptr<env::LocalStream> stream_;
   BlkDisk& disk_;
-  const VhostOptions& options_;
+  const DeviceOptions options_;
   Device device_;
   uint64_t protocol_features_ = 0;
   // With the message at hand.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a virtual machine finds a drive: a local socket of its own, as the command line names it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/drive/open.h"
+#include "apps/problem.h"
+#include "door/vhost_user/options.h"
+#include "env/address.h"
+
+namespace cairn::apps {
+
+struct GuestSocket {
+  std::string drive;  // empty: the only one
+  env::Address at;
+  door::vhost::Waiting waiting = door::vhost::Waiting::kAdaptive;
+};
+
+// [NAME=]SOCK[,wait=interrupt|adaptive|polling]
+Attempt<GuestSocket> parse_guest_socket(std::string_view text);
+
+// Gives each socket the name of its drive. The Problem: there is no such drive, or several and none
+// was named, or a drive or a socket comes twice.
+Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
+                             const std::vector<DriveWords>& drives);
+
+// What QEMU is given to use a drive that is served.
+struct QemuWords {
+  std::string drive;
+  std::string socket;
+  std::string memory = "2G";
+  int queues = 1;
+  bool packed = false;
+  bool boot = false;
+};
+std::string qemu_args(const QemuWords& words);
+
+}  // namespace cairn::apps

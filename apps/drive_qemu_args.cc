@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn drive qemu-args`: the words with which QEMU uses a drive that is served.
+#include "apps/drive_qemu_args.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/drive/guest_socket.h"
+#include "apps/drive_client.h"
+#include "apps/errand.h"
+#include "apps/json_text.h"
+#include "apps/output.h"
+#include "apps/words.h"
+#include "drive/source.h"
+
+namespace cairn::apps {
+
+namespace {
+
+class QemuArgsCommand final : public Command {
+ public:
+  explicit QemuArgsCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "the drive, when several are served",
+              [this](const std::string& text) -> Attempt<void> {
+                request_.drive = text;
+                return {};
+              });
+    add_value(app, "--memory SIZE", "of the guest, which is shared with us (2G)",
+              [this](const std::string& text) -> Attempt<void> {
+                uint64_t size = 0;
+                if (!drive::parse_size(text, size) || size == 0) {
+                  return refuse(fmt::format("takes a number of bytes such as 512M or 8G, not {}",
+                                            in_quotes(text)));
+                }
+                words_.memory = text;
+                return {};
+              });
+    add_integer(app, "--queues N", words_.queues, {1, door::vhost::kQueuesMax},
+                "as many as the guest has processors (1)");
+    add_switch(app, "--packed", words_.packed, "virtqueues in the packed layout");
+    add_switch(app, "--boot", words_.boot, "the guest boots from it");
+    request_.command = ControlRequest::Command::kDriveList;
+    set_examples(app, {"qemu-system-x86_64 -M q35 $(cairn drive qemu-args d0 --queues 2) -smp 2"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer =
+        run_errand<Json>([&](env::Env& env) { return client_.ask_all(env, request_); });
+    if (!answer) return std::unexpected(answer.error());
+    std::vector<std::string> names;
+    for (const Json& each : list_at(*answer, "drives")) {
+      const std::string socket = text_at(each, "vhost_user");
+      if (socket.empty()) continue;
+      words_.drive = text_at(each, "name");
+      words_.socket = socket;
+      names.push_back(words_.drive);
+    }
+    if (names.empty()) {
+      return refuse("no such drive is served to virtual machines: serve it with --vhost-user SOCK");
+    }
+    if (names.size() > 1) {
+      return refuse(fmt::format("{} drives are served to virtual machines: name one of {}",
+                                names.size(), comma_list(names)));
+    }
+    say(qemu_args(words_));
+    return kExitOk;
+  }
+
+ private:
+  DriveClient client_;
+  ControlRequest request_;
+  QemuWords words_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_drive_qemu_args(CLI::App& app) {
+  return std::make_unique<QemuArgsCommand>(app);
+}
+
+}  // namespace cairn::apps
