@@ -135,9 +135,9 @@ class KernelVhost(unittest.TestCase):
                 disk = f"/dev/{self.disk[name]}"
                 self.run_in_guest(
                     f"{make} {disk}", f"mount -t {kind} {disk} /mnt",
-                    "fio --name=v --directory=/mnt --rw=randwrite --bs=4k --size=4m --ioengine=libaio"
-                    " --iodepth=16 --direct=1 --verify=crc32c --do_verify=1 --fsync=64"
-                    " --output=/tmp/fio",
+                    "fio --name=v --directory=/mnt --rw=randwrite --bs=4k --size=4m"
+                    " --ioengine=libaio --iodepth=16 --direct=1 --verify=crc32c --do_verify=1"
+                    " --fsync=64 --output=/tmp/fio",
                     "fstrim /mnt", "umount /mnt", f"{check} {disk} >/dev/null 2>&1")
                 # It is a root: programs run from it, found by nothing else.
                 told = self.run_in_guest(
@@ -161,7 +161,8 @@ class KernelVhost(unittest.TestCase):
             self.server.ask("resize", "grows", f"{size}M")
             wait_until(lambda: self.run_in_guest(f"cat /sys/block/{disk}/size").strip()
                        == str(size * MIB // 512), 30, f"the guest sees {size} MiB")
-        self.run_in_guest(f"dd if=/dev/urandom of=/dev/{disk} bs=4k seek=32767 count=1 oflag=direct")
+        self.run_in_guest(
+            f"dd if=/dev/urandom of=/dev/{disk} bs=4k seek=32767 count=1 oflag=direct")
 
     def test_killed_server_is_not_noticed(self):
         kills = []
