@@ -72,6 +72,7 @@ static Errc code_of_errno(int err) {
     case EAGAIN:
     case EMFILE:
     case ENFILE:
+    case ETOOMANYREFS:
     case ENOMEM:
     case ENOBUFS:
       return Errc::kLimit;

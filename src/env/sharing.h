@@ -71,8 +71,8 @@ class SharedMemory {
   virtual ~SharedMemory() = default;
 
   MutableBytes bytes() const { return bytes_; }
-  // False once a part of it has been taken away by whoever made it (its file became smaller). What
-  // is missing reads as zeroes and takes writes to no effect.
+  // False once a part was touched that whoever made it has taken away (its file became smaller).
+  // What is missing reads as zeroes and keeps nothing for others.
   virtual bool is_whole() const { return true; }
 
  protected:
@@ -163,9 +163,11 @@ class LocalStream {
 
   virtual ~LocalStream() = default;
 
-  // At least one byte; waits when there is none. Descriptors come with the first of the bytes they
-  // were written with, never later and never earlier: a read ends before bytes that bring others.
-  // They fill the front of `descriptors`; kLimit, and all of them are closed, when there are more.
+  // At least one byte; waits when there is none. Descriptors come in order, in the read that takes
+  // the first of the bytes they were written with; one read brings those of one write. So who reads
+  // messages, and asks for no more than is left of one, gets each with its first byte; a longer
+  // read may begin with bytes from before. They fill the front of `descriptors`. kLimit: there are
+  // more, or this process may not hold so many; all of them are closed, and the bytes are gone.
   // bytes == 0: the peer has finished. kReset, kCancelled, kTimedOut. Cancelling loses nothing.
   LocalReadOp read(MutableBytes into, std::span<Descriptor> descriptors,
                    task::CancelToken token = {}) {

@@ -20,6 +20,8 @@ namespace cairn::epoll {
 namespace {
 
 constexpr int kEventsPerTurn = 128;
+// How often a core that polls looks for events.
+constexpr Duration kLookInterval = 5_us;
 
 // A connect in progress: lives until the kernel has an answer or the caller cancels.
 class Connecting final : public Source {
@@ -111,6 +113,9 @@ void EpollCore::turn(Time until) {
   } else if (until > now()) {
     wait = until - now();
   }
+  // A core that polls comes here all the time, and a look costs more than its pollers do.
+  if (has_pollers() && now() - looked_at_ < kLookInterval) return;
+  looked_at_ = now();
   std::array<epoll_event, kEventsPerTurn> events;
   count_system_call();
   const int count = wait_events(epoll_.get(), events.data(), wait);

@@ -52,10 +52,14 @@ class EpollCore final : public posix::CoreEnv {
  private:
   void turn(Time until) override;
   void drain() override;
+  Result<std::unique_ptr<posix::Watch>> make_watch(posix::SharedFd fd,
+                                                   posix::Watch::User& user) override;
+  std::unique_ptr<posix::EventRaiser> make_raiser(posix::SharedFd fd) override;
   void start_connect(env::ConnectOp& op) override;
   void cancel_connect(env::ConnectOp& op) override;
 
   posix::Fd epoll_;
+  Time looked_at_;  // the last time, while there are pollers
   List<EpollStream, StarvedTag> starved_;
   std::unique_ptr<DiskThreads> disk_threads_;
 };

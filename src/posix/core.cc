@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -41,6 +42,14 @@ void raise(int event_fd) {
   const uint64_t one = 1;
   // Fails only when the counter is full, and then it is readable already.
   (void)!::write(event_fd, &one, sizeof(one));
+}
+
+// Memory that another process tears is mended on the thread that touches it (tear_guard.h).
+void unblock_bus_errors() {
+  sigset_t bus_error;
+  ::sigemptyset(&bus_error);
+  ::sigaddset(&bus_error, SIGBUS);
+  ::pthread_sigmask(SIG_UNBLOCK, &bus_error, nullptr);
 }
 
 Duration spin_limit(CoreId id, const env::WorldOptions& options) {
@@ -176,7 +185,21 @@ bool CoreEnv::take_nap() {
   return true;
 }
 
+// Looks at the pollers. In vain, it looks a few times more before the rest of a turn, which costs
+// more than they do; with many pollers that would keep others waiting for too long.
+bool CoreEnv::poll() {
+  constexpr uint32_t kLooks = 16;
+  bool found = false;
+  for (uint32_t looks = 0; looks < kLooks && !found; looks += poller_count_) {
+    if (pollers_.empty()) return false;
+    found = env::poll_all(pollers_);
+    if (!ready_.empty() || mailbox_.has_mail()) break;
+  }
+  return found;
+}
+
 void CoreEnv::run(const env::Program* program) {
+  unblock_bus_errors();
   const task::ReadyQueue::Scope scope(ready_);
   task::Task<void> main;
   if (program != nullptr) main = (*program)(*this);
@@ -187,10 +210,12 @@ void CoreEnv::run(const env::Program* program) {
     if (neighbours_.stop_requested.load(std::memory_order_relaxed)) stop_.request();
     run_messages();
     wheel_.advance(now_);
-    const bool worked = ready_.run(kReadyBatch) > 0;
+    const bool polled = poll();
+    const bool worked = ready_.run(kReadyBatch) > 0 || polled;
     if (main.is_valid() ? main.is_done() : neighbours_.ended.load(std::memory_order_acquire)) break;
     if (std::exchange(napped, false)) nap_.napped(worked);
-    if (spin_.goes_on(worked, now_) || !ready_.empty() || !mailbox_.fall_asleep()) {
+    if (spin_.goes_on(worked, now_) || !ready_.empty() || !pollers_.empty() ||
+        !mailbox_.fall_asleep()) {
       turn(Time{0});
       continue;
     }
@@ -214,6 +239,7 @@ void CoreEnv::run(const env::Program* program) {
       nap_.waited(now_ - slept_at);
     }
   }
+  CHECK(pollers_.empty(), "pollers are unlisted before the program ends");
   drain();
 }
 

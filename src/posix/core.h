@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/rng.h"
 #include "env/env.h"
+#include "env/sharing.h"
 #include "env/world.h"
 #include "posix/fd.h"
 #include "posix/mailbox.h"
 #include "posix/nap.h"
 #include "posix/spin.h"
+#include "posix/watch.h"
 #include "task/cancel.h"
 #include "task/ready.h"
 #include "task/timer.h"
@@ -53,7 +56,10 @@ class RingTrace final : public env::Trace {
 // One thread's world: clock, timers, mailbox, ready queue and the loop that turns them. A back end
 // derives from it, adds streams and disks, and says how to wait. Made, run and destroyed on its own
 // thread; only put() is for others.
-class CoreEnv : public env::Env, public env::Connection::Owner {
+class CoreEnv : public env::Env,
+                public env::Sharing,
+                public env::Connection::Owner,
+                public env::Descriptor::Owner {
  public:
   CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& options);
   ~CoreEnv() override;
@@ -86,6 +92,19 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   Result<std::unique_ptr<env::Memory>> map_memory(uint64_t size, env::MemoryPages pages) override;
   void post(CoreId to, env::Message& message) override;
 
+  Result<env::Descriptor> make_shared_memory(uint64_t size) override;
+  Result<std::unique_ptr<env::SharedMemory>> map_shared(const env::Descriptor& descriptor,
+                                                        const env::SharedRange& range) override;
+  Result<env::Descriptor> make_signal() override;
+  Result<std::unique_ptr<env::Signal>> open_signal(const env::Descriptor& descriptor) override;
+  Result<env::Descriptor> duplicate(const env::Descriptor& descriptor) override;
+  Result<std::unique_ptr<env::LocalStream>> open_local(env::Connection connection) override;
+  Result<std::unique_ptr<env::LocalStream>> open_local(env::Descriptor end) override;
+  Result<std::pair<env::Descriptor, env::Descriptor>> make_local_pair() override;
+  void add_poller(env::Poller& poller) override;
+  void remove_poller(env::Poller& poller) override;
+  env::Descriptor descriptor(Fd fd) { return {this, fd.take()}; }
+
  protected:
   // Starts what was queued, takes completions; blocks until `until` at most, or until something
   // comes, but not at all when `until` is not in the future (Time{0}: just look).
@@ -94,6 +113,12 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   virtual void drain() = 0;
   // Accepts and connects make one of these; closing needs no core.
   void close_connection(int64_t handle) override;
+  void close_descriptor(int64_t handle) override;
+  // `user` outlives the watch.
+  virtual Result<std::unique_ptr<Watch>> make_watch(SharedFd fd, Watch::User& user) = 0;
+  virtual std::unique_ptr<EventRaiser> make_raiser(SharedFd fd) = 0;
+  // Whether somebody has to be looked at all the time.
+  bool has_pollers() const { return !pollers_.empty(); }
 
   // Readable when another thread has something; the back end watches it and then takes it.
   int signal_fd() const { return neighbours_.signals[id_.value()].get(); }
@@ -105,6 +130,8 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   friend class StreamCall;
   void run_messages();
   bool take_nap();
+  bool poll();
+  Result<std::unique_ptr<env::LocalStream>> open_local(Fd socket);
   void refresh_clock();
 
   CoreId id_;
@@ -114,6 +141,8 @@ class CoreEnv : public env::Env, public env::Connection::Owner {
   bool time_calls_;
   env::KernelCalls kernel_calls_;
   Mailbox mailbox_;
+  List<env::Poller, env::Poller> pollers_;
+  uint32_t poller_count_ = 0;
   task::ReadyQueue ready_;
   Time now_;
   task::TimerWheel wheel_;

@@ -24,6 +24,8 @@ class Mailbox {
   // True: the owner sleeps and must be woken; at most one caller is told so.
   [[nodiscard]] bool wake_needed() { return asleep_.load() && asleep_.exchange(false); }
 
+  // The owner has something to take.
+  bool has_mail() const { return head_.load(std::memory_order_relaxed) != nullptr; }
   // All messages, oldest first, linked by `next`; null when there are none.
   env::Message* take_all() {
     if (head_.load(std::memory_order_relaxed) == nullptr) return nullptr;

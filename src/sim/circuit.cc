@@ -172,10 +172,10 @@ void Pipe::credit(size_t bytes) {
   send_credit_if_needed();
 }
 
-std::vector<SharedHold> Pipe::take_parcel() {
+std::vector<SharedHold> Pipe::take_parcel(size_t count) {
   // A reader that wanted bytes alone has passed those before by.
   std::erase_if(parcels_, [&](const Parcel& parcel) { return parcel.position < bytes_.begin(); });
-  if (parcels_.empty() || parcels_.front().position != bytes_.begin()) return {};
+  if (until_parcel() >= count) return {};
   std::vector<SharedHold> things = std::move(parcels_.front().things);
   parcels_.erase(parcels_.begin());
   return things;

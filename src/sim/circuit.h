@@ -86,8 +86,9 @@ class Pipe {
   size_t readable() const { return arrived_ - bytes_.begin(); }
   ByteQueue& bytes() { return bytes_; }
   void credit(size_t bytes);
-  // What the first byte brings, once; and the bytes before the next one that brings something.
-  std::vector<SharedHold> take_parcel();
+  // What the first of the next `count` bytes that brings something brings, once; and the bytes
+  // before the next that does.
+  std::vector<SharedHold> take_parcel(size_t count);
   size_t until_parcel() const;
 
  private:

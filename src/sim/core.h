@@ -60,6 +60,7 @@ class Core final : public env::Env, public env::Sharing {
   Result<env::Descriptor> make_signal() override;
   Result<std::unique_ptr<env::Signal>> open_signal(const env::Descriptor& descriptor) override;
   Result<env::Descriptor> duplicate(const env::Descriptor& descriptor) override;
+  using Sharing::open_local;
   Result<std::unique_ptr<env::LocalStream>> open_local(env::Connection connection) override;
   void add_poller(env::Poller& poller) override;
   void remove_poller(env::Poller& poller) override;

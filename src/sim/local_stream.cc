@@ -62,7 +62,8 @@ Result<env::Received> SimLocalStream::read_now(env::LocalReadOp& op) {
     return env::Received{};
   }
   if (op.into.empty()) return env::Received{};
-  const std::vector<SharedHold> came = in.take_parcel();
+  // As Linux does: bytes from before those that bring something may be in the same read.
+  const std::vector<SharedHold> came = in.take_parcel(std::min(op.into.size(), in.readable()));
   const size_t count = std::min({op.into.size(), in.readable(), in.until_parcel()});
   in.bytes().take(op.into.first(count));
   if (!endpoint_.error()) in.credit(count);

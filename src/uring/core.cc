@@ -11,6 +11,7 @@
 #include "uring/disk.h"
 #include "uring/listener.h"
 #include "uring/stream.h"
+#include "uring/watch.h"
 #include "uring/world.h"
 
 namespace cairn::uring {
@@ -132,6 +133,8 @@ void UringCore::turn(Time until) {
 void UringCore::drain() {
   signal_read_.ending = true;
   ring_->cancel(signal_read_);
+  // A peer may keep its counter full.
+  raised_.for_each([this](EventWrite& event) { ring_->cancel(event); });
   while (ring_->in_flight() > 0) ring_->turn(Duration::max());
 }
 
@@ -162,6 +165,8 @@ void UringCore::start_connect(env::ConnectOp& op) {
 void UringCore::cancel_connect(env::ConnectOp& op) {
   ring_->cancel(*reinterpret_cast<Connecting*>(op.note));
 }
+
+void UringCore::add_raised(EventWrite& event) { raised_.push_back(event); }
 
 uint32_t UringCore::chunks_per_stream() const {
   constexpr uint32_t kMost = 16;

@@ -6,12 +6,14 @@
 
 #include "base/list.h"
 #include "posix/core.h"
+#include "posix/watch.h"
 #include "uring/buffer_ring.h"
 #include "uring/ring.h"
 #include "uring/world.h"
 
 namespace cairn::uring {
 
+class EventWrite;
 class Socket;
 struct SpinningTag;
 struct StarvedTag;
@@ -44,6 +46,9 @@ class UringCore final : public posix::CoreEnv {
   // Sockets that found no buffer; tried again when one is given back.
   void add_starved(Socket& socket);
   void feed_starved();
+  // Raised events that the kernel has not counted yet.
+  void add_raised(EventWrite& event);
+  bool is_ending() const { return signal_read_.ending; }
 
  private:
   // Watches the mailbox's event descriptor.
@@ -62,6 +67,9 @@ class UringCore final : public posix::CoreEnv {
   void turn(Time until) override;
   void try_spinning(bool falls_asleep);
   void drain() override;
+  Result<std::unique_ptr<posix::Watch>> make_watch(posix::SharedFd fd,
+                                                   posix::Watch::User& user) override;
+  std::unique_ptr<posix::EventRaiser> make_raiser(posix::SharedFd fd) override;
   void start_connect(env::ConnectOp& op) override;
   void cancel_connect(env::ConnectOp& op) override;
 
@@ -71,6 +79,7 @@ class UringCore final : public posix::CoreEnv {
   List<Socket, SpinningTag> spinning_;
   uint32_t spinning_count_ = 0;
   List<Socket, StarvedTag> starved_;
+  List<EventWrite, EventWrite> raised_;
   uint32_t receivers_ = 0;
 };
 

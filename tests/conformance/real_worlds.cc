@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The adaptors to the real worlds. This file is a plain program's view of the machine: it makes
 // what a test needs around its Env (scratch folders, a mute listener, a file cut short).
-#include <fcntl.h>       // lint: allow(scratch files)
-#include <netinet/in.h>  // lint: allow(a listener that never answers)
+#include <fcntl.h>        // lint: allow(scratch files)
+#include <netinet/in.h>   // lint: allow(a listener that never answers)
+#include <sys/eventfd.h>  // lint: allow(a peer's signal)
+#include <sys/mman.h>
 #include <sys/socket.h>  // lint: allow(a listener that never answers)
 #include <unistd.h>      // lint: allow(scratch files)
 
@@ -24,6 +26,7 @@
 #include "env/address.h"
 #include "env/disk.h"
 #include "env/env.h"
+#include "env/sharing.h"
 #include "env/world.h"
 #include "epoll/world.h"
 #include "uring/world.h"
@@ -108,7 +111,7 @@ bool has_ip6_loopback() {
   return bound;
 }
 
-class RealScene final : public Scene {
+class RealScene final : public Scene, private env::Descriptor::Owner {
  public:
   explicit RealScene(env::World& world) : world_(world) {}
 
@@ -136,9 +139,30 @@ class RealScene final : public Scene {
   void break_reads(const env::DiskOptions& disk) override {
     CHECK(::truncate(disk.path.c_str(), 0) == 0);
   }
+  env::Descriptor foreign_memory(env::Env&, uint64_t size) override {
+    const int fd = ::memfd_create("foreign", MFD_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK(::ftruncate(fd, static_cast<off_t>(size)) == 0);  // lint: allow(a peer's memory)
+    return {this, fd};
+  }
+  void shrink(const env::Descriptor& memory, uint64_t size) override {
+    const auto fd = static_cast<int>(memory.handle());
+    CHECK(::ftruncate(fd, static_cast<off_t>(size)) == 0);  // lint: allow(a peer's memory)
+  }
+  env::Descriptor full_signal(env::Env&) override {
+    const int fd = ::eventfd(0, EFD_CLOEXEC);  // lint: allow(a peer's signal)
+    CHECK(fd >= 0);
+    constexpr uint64_t kMost = UINT64_MAX - 1;
+    CHECK(::write(fd, &kMost, sizeof(kMost)) == sizeof(kMost));  // lint: allow(a peer's signal)
+    return {this, fd};
+  }
   void request_stop() override { world_.request_stop(); }
 
  private:
+  void close_descriptor(int64_t handle) override {
+    ::close(static_cast<int>(handle));  // lint: allow(a peer's memory)
+  }
+
   env::World& world_;
   ScratchFolder folder_;
   std::optional<MuteListener> mute_;

@@ -10,6 +10,7 @@
 #include "env/address.h"
 #include "env/disk.h"
 #include "env/env.h"
+#include "env/sharing.h"
 #include "task/gate.h"
 #include "task/task.h"
 
@@ -48,6 +49,12 @@ class Scene {
   virtual env::DiskOptions disk(std::string_view name, uint64_t size) const = 0;
   // From now on reads of all of its blocks fail with kIo.
   virtual void break_reads(const env::DiskOptions& disk) = 0;
+
+  // Memory as a peer makes it who may take a part of it away again; and that.
+  virtual env::Descriptor foreign_memory(env::Env& env, uint64_t size) = 0;
+  virtual void shrink(const env::Descriptor& memory, uint64_t size) = 0;
+  // A signal of a peer who never takes it, so that there is no room to raise it again.
+  virtual env::Descriptor full_signal(env::Env& env) = 0;
 
   // Asks the world to end, as a signal to the process would.
   virtual void request_stop() = 0;

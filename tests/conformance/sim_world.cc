@@ -18,8 +18,10 @@
 #include "env/address.h"
 #include "env/disk.h"
 #include "env/env.h"
+#include "env/sharing.h"
 #include "sim/cluster.h"
 #include "sim/options.h"
+#include "sim/tear.h"
 #include "task/task.h"
 
 namespace cairn::conformance {
@@ -71,6 +73,17 @@ class SimScene final : public Scene {
     return {.path = std::string(name), .size = size, .create = true};
   }
   void break_reads(const env::DiskOptions& disk) override { node_.disk(disk.path).fail_reads(); }
+  env::Descriptor foreign_memory(env::Env& env, uint64_t size) override {
+    return env::sharing(env)->make_shared_memory(size).value();
+  }
+  void shrink(const env::Descriptor& memory, uint64_t size) override {
+    sim::tear_memory(memory, size);
+  }
+  env::Descriptor full_signal(env::Env& env) override {
+    env::Descriptor signal = env::sharing(env)->make_signal().value();
+    env::sharing(env)->open_signal(signal).value()->raise();
+    return signal;
+  }
   void request_stop() override { node_.stop(); }
 
  private:
