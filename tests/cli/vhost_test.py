@@ -18,7 +18,7 @@ GET_FEATURES, GET_PROTOCOL_FEATURES, GET_CONFIG = 1, 15, 24
 class VhostTest(support.CliTest):
     def serve(self, *words):
         self.control = str(self.folder / "ctl")
-        return self.start_cairn("drive", "serve", *words, "--control", self.control, "--io", "epoll",
+        return self.start_cairn("drive", "serve", *words, "--control", self.control,
                                 until="Ctrl-C")
 
     def path(self, name="vm"):

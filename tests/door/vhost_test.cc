@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
 #include "door/vhost.h"
+#include "door/vhost_user/dirty_log.h"
 #include "task/when_all.h"
 
 namespace cairn::door_tests {
@@ -416,6 +418,51 @@ WORLD_TEST(Vhost, WhatIsNoMessageEndsTheSession) {
       co_await driver.send(door::vhost::Request::kSetVringNum, strange, nullptr, {});
   EXPECT_EQ(must(refused), 1u) << "a queue that there is not";
   co_await expect_ok(driver.call(BlkType::kFlush, 0, {}, {}, {}));
+  co_await driver.close();
+  co_await door.close();
+}
+
+template <class T>
+Bytes bytes_of_value(const T& value) {
+  return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+// How many pages of data the log has, which begins anew.
+size_t pages_in(const env::SharedMemory& log) {
+  constexpr size_t kDataPages = (4ull << 30) / door::vhost::DirtyLog::kPage / 8;
+  size_t count = 0;
+  for (std::byte& bits : log.bytes().subspan(kDataPages)) {
+    count += static_cast<size_t>(std::popcount(std::to_integer<unsigned>(bits)));
+    bits = std::byte{0};
+  }
+  return count;
+}
+
+WORLD_TEST(Vhost, PagesThatTheDeviceWritesAreLogged) {
+  env::Sharing& sharing = *env::sharing(env);
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, sharing, {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const env::Descriptor hold = must(sharing.make_shared_memory(256 << 10));
+  const auto log = must(sharing.map_shared(hold, {.size = 256 << 10}));
+  const door::vhost::LogArea area{.size = 256 << 10, .offset = 0};
+  const Result<uint64_t> given =
+      co_await driver.send(door::vhost::Request::kSetLogBase, bytes_of_value(area), &hold, {});
+  EXPECT_EQ(must(given), 0u);
+  Content data(16384);
+  co_await expect_ok(driver.read(0, data, {}));
+  EXPECT_EQ(pages_in(*log), 0u) << "nobody has asked for it";
+  const uint64_t features = driver.features() | door::vhost::kLogAll;
+  const Result<uint64_t> set = co_await driver.send(door::vhost::Request::kSetFeatures,
+                                                    bytes_of_value(features), nullptr, {});
+  EXPECT_EQ(must(set), 0u);
+  co_await expect_ok(driver.read(0, data, {}));
+  EXPECT_EQ(pages_in(*log), 5u) << "the data, and the page with the status";
+  co_await expect_ok(driver.write(0, data, {}));
+  EXPECT_EQ(pages_in(*log), 1u);
   co_await driver.close();
   co_await door.close();
 }

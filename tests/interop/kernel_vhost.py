@@ -198,9 +198,11 @@ class KernelVhost(unittest.TestCase):
         serial = folder / "serial"
         serial.unlink(missing_ok=True)
         words = shlex.split(server.ask("qemu-args", "disk", "--memory", "64M", "--boot"))
-        qemu = subprocess.Popen(
-            ["timeout", "120", "qemu-system-x86_64", "-M", "q35", *words, "-nodefaults",
-             "-display", "none", "-serial", f"file:{serial}"], stdin=subprocess.DEVNULL)
+        with open(folder / "qemu", "w") as log:
+            qemu = subprocess.Popen(
+                ["timeout", "120", "qemu-system-x86_64", "-M", "q35", *words, "-nodefaults",
+                 "-display", "none", "-serial", f"file:{serial}"], stdin=subprocess.DEVNULL,
+                stderr=log)
         try:
             wait_until(lambda: serial.exists() and TOLD[:-3] in serial.read_bytes(), 90,
                        "what the boot sector says")
