@@ -90,7 +90,8 @@ class DriveServeCommand final : public Command {
                  if (!socket) return std::unexpected(socket.error());
                  options_.vhost.push_back(std::move(*socket));
                  return {};
-               });
+               })
+        ->allow_extra_args(false);
     add_value(app, "--nqn NQN", fmt::format("the subsystem of NVMe hosts ({})", options_.nqn),
               [this](const std::string& text) -> Attempt<void> {
                 options_.nqn = text;

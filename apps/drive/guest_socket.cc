@@ -87,7 +87,7 @@ Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
     }
     if (socket.drive.empty()) socket.drive = names.front();
     if (std::ranges::find(names, socket.drive) == names.end()) {
-      return refuse(fmt::format("no drive is named {}{}: there are {}", in_quotes(socket.drive),
+      return refuse(fmt::format("no drive {} is served{} (there are {})", in_quotes(socket.drive),
                                 did_you_mean(socket.drive, names), comma_list(names)));
     }
     if (!taken.insert(socket.drive).second) {

@@ -44,7 +44,7 @@ TEST(GuestSocket, BelongsToOneDrive) {
   EXPECT_EQ(assigned({"/a"}, {"d0", "d1"}),
             "2 drives are served: say whose socket '/a' is, as NAME=/a (d0, d1)");
   EXPECT_EQ(assigned({"d7=/a"}, {"d0"}),
-            "no drive is named 'd7', did you mean 'd0'?: there are d0");
+            "no drive 'd7' is served; did you mean 'd0'? (there are d0)");
   EXPECT_EQ(assigned({"d0=/a", "d0=/b"}, {"d0"}),
             "drive 'd0' has a socket already: a virtual machine uses it alone");
   EXPECT_EQ(assigned({"d0=/a", "d1=/a"}, {"d0", "d1"}),

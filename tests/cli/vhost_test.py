@@ -18,7 +18,7 @@ GET_FEATURES, GET_PROTOCOL_FEATURES, GET_CONFIG = 1, 15, 24
 class VhostTest(support.CliTest):
     def serve(self, *words):
         self.control = str(self.folder / "ctl")
-        return self.start_cairn("drive", "serve", *words, "--control", self.control, "--io", "epoll",
+        return self.start_cairn("drive", "serve", *words, "--control", self.control,
                                 until="Ctrl-C")
 
     def path(self, name="vm"):
@@ -74,7 +74,7 @@ class Serves(VhostTest):
         self.assertIn("vm was left", running.log)
 
     def test_a_resize_is_in_the_configuration(self):
-        running = self.serve("vm=slice(mem:size=1M)", "--vhost-user", self.path())
+        running = self.serve("vm=mem:size=1M", "--vhost-user", self.path())
         client = self.dial()
         self.assertEqual(self.capacity(client), 1 << 20)
         self.ask("resize", "vm", "2M")

@@ -34,8 +34,11 @@ using task::Task;
 // Opened, used, closed; on one core of any world.
 class VhostDoor {
  public:
-  VhostDoor(env::Env& env, Scene& scene, VhostOptions options = {})
-      : env_(env), address(scene.local_socket("vhost").value()), server_(env, std::move(options)) {}
+  // One whose socket was used a moment ago takes another `number`.
+  VhostDoor(env::Env& env, Scene& scene, VhostOptions options = {}, uint64_t number = 0)
+      : env_(env),
+        address(scene.local_socket("vhost" + std::to_string(number)).value()),
+        server_(env, std::move(options)) {}
 
   Task<void> open(const std::string& spec, bool read_only = false, CoreId core = CoreId(0),
                   door::vhost::Waiting waiting = door::vhost::Waiting::kAdaptive) {

@@ -4,19 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
 #include "door/vhost.h"
+#include "door/vhost_user/dirty_log.h"
 #include "task/when_all.h"
 
 namespace cairn::door_tests {
 namespace {
 
-template <class World>
-class Vhost : public Conformance<World> {};
-TYPED_TEST_SUITE(Vhost, testing::Types<conformance::Sim>, WorldNames);
+WORLD_TEST_SUITE(Vhost);
 
 using door::vhost::kRangeUnmap;
 using door::vhost::Waiting;
@@ -199,8 +199,9 @@ Task<void> use(Driver& driver, size_t queue, uint64_t first, uint64_t seed, int 
 
 WORLD_TEST(Vhost, ManyQueuesAndRequestsAtOnceInEveryMode) {
   const env::DiskOptions disk = scene.disk("vhost", 2 << 20);
+  uint64_t number = 0;
   for (const Waiting waiting : {Waiting::kInterrupt, Waiting::kAdaptive, Waiting::kPolling}) {
-    VhostDoor door(env, scene);
+    VhostDoor door(env, scene, {}, ++number);
     co_await door.open("file:" + disk.path + ",size=2M,direct=" + (disk.direct ? "on" : "off"),
                        false, CoreId(env.core_count() - 1), waiting);
     for (DriverOptions layout : {kLayouts[0], kLayouts[2]}) {
@@ -280,12 +281,13 @@ WORLD_TEST(Vhost, AFrontEndThatVanishesMakesRoomForTheNext) {
 WORLD_TEST(Vhost, AnotherServerGoesOnWithTheSameQueues) {
   const env::DiskOptions disk = scene.disk("vhost", 1 << 20);
   const std::string spec = "file:" + disk.path + ",size=1M,direct=" + (disk.direct ? "on" : "off");
+  uint64_t number = 0;
   for (const DriverOptions& layout : {kLayouts[0], kLayouts[2]}) {
     Driver driver(env, *env::sharing(env), layout);
     must(driver.prepare());
     const Content data = pattern(4096, 6);
     for (uint64_t i = 0; i < 40; ++i) {
-      VhostDoor door(env, scene);
+      VhostDoor door(env, scene, {}, ++number);
       co_await door.open(spec);
       const Result<void> connected = co_await driver.connect(door.address, {});
       must(connected);
@@ -300,9 +302,10 @@ WORLD_TEST(Vhost, AnotherServerGoesOnWithTheSameQueues) {
 }
 
 WORLD_TEST(Vhost, ABrokenQueueRestsAndTheOthersGoOn) {
+  uint64_t number = 0;
   for (const DriverOptions& layout : {kLayouts[0], kLayouts[2]}) {
     std::string said;
-    VhostDoor door(env, scene, {.log = [&said](std::string_view text) { said = text; }});
+    VhostDoor door(env, scene, {.log = [&said](std::string_view text) { said = text; }}, ++number);
     co_await door.open("mem:size=1M");
     DriverOptions two = layout;
     two.queues = 2;
@@ -415,6 +418,86 @@ WORLD_TEST(Vhost, WhatIsNoMessageEndsTheSession) {
       co_await driver.send(door::vhost::Request::kSetVringNum, strange, nullptr, {});
   EXPECT_EQ(must(refused), 1u) << "a queue that there is not";
   co_await expect_ok(driver.call(BlkType::kFlush, 0, {}, {}, {}));
+  co_await driver.close();
+  co_await door.close();
+}
+
+template <class T>
+Bytes bytes_of_value(const T& value) {
+  return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+// How many pages of data the log has, which begins anew.
+size_t pages_in(const env::SharedMemory& log) {
+  constexpr size_t kDataPages = (4ull << 30) / door::vhost::DirtyLog::kPage / 8;
+  size_t count = 0;
+  for (std::byte& bits : log.bytes().subspan(kDataPages)) {
+    count += static_cast<size_t>(std::popcount(std::to_integer<unsigned>(bits)));
+    bits = std::byte{0};
+  }
+  return count;
+}
+
+WORLD_TEST(Vhost, PagesThatTheDeviceWritesAreLogged) {
+  env::Sharing& sharing = *env::sharing(env);
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, sharing, {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const env::Descriptor hold = must(sharing.make_shared_memory(256 << 10));
+  const auto log = must(sharing.map_shared(hold, {.size = 256 << 10}));
+  const door::vhost::LogArea area{.size = 256 << 10, .offset = 0};
+  const Result<uint64_t> given =
+      co_await driver.send(door::vhost::Request::kSetLogBase, bytes_of_value(area), &hold, {});
+  EXPECT_EQ(must(given), 0u);
+  Content data(16384);
+  co_await expect_ok(driver.read(0, data, {}));
+  EXPECT_EQ(pages_in(*log), 0u) << "nobody has asked for it";
+  const uint64_t features = driver.features() | door::vhost::kLogAll;
+  const Result<uint64_t> set = co_await driver.send(door::vhost::Request::kSetFeatures,
+                                                    bytes_of_value(features), nullptr, {});
+  EXPECT_EQ(must(set), 0u);
+  co_await expect_ok(driver.read(0, data, {}));
+  EXPECT_EQ(pages_in(*log), 5u) << "the data, and the page with the status";
+  co_await expect_ok(driver.write(0, data, {}));
+  EXPECT_EQ(pages_in(*log), 1u);
+  co_await driver.close();
+  co_await door.close();
+}
+
+// The server's own channel, on which it says that the configuration has changed.
+WORLD_TEST(Vhost, AResizeIsToldOnTheServersChannel) {
+  env::Sharing& sharing = *env::sharing(env);
+  auto ends = sharing.make_local_pair();
+  if (!ends) {
+    EXPECT_EQ(ends.error(), Errc::kUnsupported);
+    co_return scene.skip("streams cannot be handed on in this world");
+  }
+  VhostDoor door(env, scene);
+  co_await door.open("mem:size=1M");
+  Driver driver(env, sharing, {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const auto ours = must(sharing.open_local(std::move(ends->first)));
+  const Result<uint64_t> given =
+      co_await driver.send(door::vhost::Request::kSetBackendReqFd, {}, &ends->second, {});
+  EXPECT_EQ(must(given), 0u);
+  const Result<uint64_t> twice =
+      co_await driver.send(door::vhost::Request::kSetBackendReqFd, {}, &ends->second, {});
+  EXPECT_EQ(must(twice), 1u);
+  const Result<void> resized = co_await door.server().resize("disk", 2 << 20);
+  must(resized);
+  std::array<std::byte, sizeof(door::vhost::MessageHeader)> told{};
+  const Result<env::Received> got = co_await ours->read(told, {});
+  EXPECT_EQ(must(got).bytes, told.size());
+  const auto header = load<door::vhost::MessageHeader>(told);
+  EXPECT_EQ(header.request, static_cast<uint32_t>(door::vhost::BackendRequest::kConfigChange));
+  EXPECT_EQ(header.size, 0u);
+  const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+  EXPECT_EQ(must(config).capacity, (2u << 20) / 512);
   co_await driver.close();
   co_await door.close();
 }

@@ -44,8 +44,9 @@ class Server:
 
     def start(self):
         words = [self.program, "drive", "serve", "--control", self.folder / "control"]
-        for name, stack in self.drives.items():
-            words += [f"{name}={stack}", "--vhost-user", f"{name}={self.socket(name)}"]
+        words += [f"{name}={stack}" for name, stack in self.drives.items()]
+        for name in self.drives:
+            words += ["--vhost-user", f"{name}={self.socket(name)}"]
         with open(self.folder / "server", "a") as log:
             self.process = subprocess.Popen(words, cwd=self.folder, stdin=subprocess.DEVNULL,
                                             stdout=subprocess.PIPE, stderr=log, text=True)
@@ -135,9 +136,9 @@ class KernelVhost(unittest.TestCase):
                 disk = f"/dev/{self.disk[name]}"
                 self.run_in_guest(
                     f"{make} {disk}", f"mount -t {kind} {disk} /mnt",
-                    "fio --name=v --directory=/mnt --rw=randwrite --bs=4k --size=4m"
+                    "fio --name=v --directory=/mnt --rw=randwrite --bs=4k --size=1m"
                     " --ioengine=libaio --iodepth=16 --direct=1 --verify=crc32c --do_verify=1"
-                    " --fsync=64 --output=/tmp/fio",
+                    " --end_fsync=1 --eta=never --output=/tmp/fio",
                     "fstrim /mnt", "umount /mnt", f"{check} {disk} >/dev/null 2>&1")
                 # It is a root: programs run from it, found by nothing else.
                 told = self.run_in_guest(
@@ -176,8 +177,8 @@ class KernelVhost(unittest.TestCase):
                 kills.clear()
                 self.run_in_guest(
                     f"fio --name=v --filename=/dev/{self.disk[name]} --rw=randwrite --bs=4k"
-                    " --size=6m --ioengine=libaio --iodepth=32 --direct=1 --verify=crc32c"
-                    " --do_verify=1 --randrepeat=0 --output=/tmp/fio & fio=$!",
+                    " --size=2m --ioengine=libaio --iodepth=32 --direct=1 --verify=crc32c"
+                    " --do_verify=1 --eta=never --output=/tmp/fio & fio=$!",
                     "ask server kill", "ask server kill", "wait $fio", answer=kill)
                 self.assertEqual(len(kills), 2)
         self.assertIsNone(self.guest.crash())
@@ -197,9 +198,11 @@ class KernelVhost(unittest.TestCase):
         serial = folder / "serial"
         serial.unlink(missing_ok=True)
         words = shlex.split(server.ask("qemu-args", "disk", "--memory", "64M", "--boot"))
-        qemu = subprocess.Popen(
-            ["timeout", "120", "qemu-system-x86_64", "-M", "q35", *words, "-nodefaults",
-             "-display", "none", "-serial", f"file:{serial}"], stdin=subprocess.DEVNULL)
+        with open(folder / "qemu", "w") as log:
+            qemu = subprocess.Popen(
+                ["timeout", "120", "qemu-system-x86_64", "-M", "q35", *words, "-nodefaults",
+                 "-display", "none", "-serial", f"file:{serial}"], stdin=subprocess.DEVNULL,
+                stderr=log)
         try:
             wait_until(lambda: serial.exists() and TOLD[:-3] in serial.read_bytes(), 90,
                        "what the boot sector says")

@@ -254,7 +254,7 @@ task::Task<Result<void>> Driver::negotiate(task::CancelToken token) {
   const Result<uint64_t> protocol = co_await ask(Request::kGetProtocolFeatures, token);
   if (!protocol) co_return fail(protocol.error());
   const uint64_t wanted = kProtocolMultiQueue | kProtocolReplyAck | kProtocolConfig |
-                          kProtocolResetDevice | kProtocolMemorySlots |
+                          kProtocolResetDevice | kProtocolMemorySlots | kProtocolBackendReq |
                           (options_.has_inflight ? kProtocolInflight : 0);
   if ((*protocol & wanted) != wanted) co_return fail(Errc::kInvalid, "the server lacks features");
   const uint64_t chosen = wanted;
