@@ -31,7 +31,7 @@ PciController::PciController(DeviceParts parts, PciControllerOptions options)
       options_(std::move(options)),
       doorbells_(parts_.doorbells.first(Doorbell::kPageSize)),
       path_{.memory = parts_.memory, .buffers = parts_.env.buffers()},
-      raiser_(parts_.env, parts_.raise),
+      raiser_(parts_.env, [this](uint16_t vector) { raise(vector); }),
       look_(&PciController::on_look) {
   look_.self = this;
 }
@@ -45,6 +45,7 @@ void PciController::read(uint64_t offset, MutableBytes into) {
 void PciController::write(uint64_t offset, Bytes from) {
   if (offset >= kDoorbellsAt) return;
   registers_->write(static_cast<uint32_t>(offset), from);
+  raise_unmasked();
   settle();
 }
 
@@ -123,6 +124,21 @@ void PciController::on_look(env::Message& message, env::Env& /*env*/) {
   self.raiser_.flush();
   self.wake();
   self.gate_.leave();
+}
+
+// INTMS masks the pin and MSI; with MSI-X a driver leaves it alone.
+void PciController::raise(uint16_t vector) {
+  const bool is_masked = vector < 32 && (registers_->interrupt_mask() >> vector & 1) != 0;
+  if (!is_masked) return parts_.raise(vector);
+  held_back_ |= 1u << vector;
+}
+
+void PciController::raise_unmasked() {
+  const uint32_t open = held_back_ & ~registers_->interrupt_mask();
+  held_back_ &= ~open;
+  for (uint16_t vector = 0; open != 0 && vector < 32; ++vector) {
+    if ((open >> vector & 1) != 0) parts_.raise(vector);
+  }
 }
 
 void PciController::fail(const char* why) {
@@ -242,6 +258,7 @@ void PciController::forget_queues() {
   raiser_.reset();
   settings_.clear();
   parked_.clear();
+  held_back_ = 0;
 }
 
 }  // namespace cairn::vfio_user

@@ -82,7 +82,8 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   struct AdminLink final : nvme::QueueLink {
     explicit AdminLink(PciController& its) : self(its) {}
     void disconnect(const char* why) override { self.leave(why); }
-    bool abort(uint16_t cid) override;
+    // Admin commands are short, except for requests for events, and those the registry ends.
+    bool abort(uint16_t /*cid*/) override { return false; }
     bool take_traffic() override { return false; }
     PciController& self;
   };
@@ -136,6 +137,8 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   bool tell_waiting(CompletionQueue& queue);
   bool ask_to_ring();
   void look_soon();
+  void raise(uint16_t vector);
+  void raise_unmasked();
   void wake() {
     if (parts_.wake) parts_.wake();
   }
@@ -168,6 +171,7 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   std::optional<ControllerState> loaded_;
   size_t event_requests_ = 0;  // in flight
   uint64_t taken_ = 0;         // commands of queues that are gone
+  uint32_t held_back_ = 0;     // vectors that INTMS masks and that have something to say
   size_t notes_ = 0;           // errors on their way to the registry
   const char* failure_ = "";
   bool is_settling_ = false;

@@ -55,11 +55,6 @@ task::Task<Result<void>> PciController::attach() {
   co_return Result<void>{};
 }
 
-bool PciController::AdminLink::abort(uint16_t cid) {
-  SubmissionQueue* const queue = self.find_submission(0);
-  return queue != nullptr && queue->abort(cid);
-}
-
 task::Task<nvme::Cqe> PciController::ask_registry(nvme::Sqe sqe, MutableBytes data) {
   nvme::Cqe cqe = co_await env::call_on(parts_.env, options_.control, [&](env::Env&) {
     return options_.registry.admin(*control_.controller, sqe, data, control_.cancel->token());

@@ -207,6 +207,22 @@ Task<void> without_interrupts(Env& env, Registry& registry) {
 }
 TEST_P(PciControllers, QueueWithoutInterruptsRaisesNone) { run(without_interrupts); }
 
+Task<void> masks(Env& env, Registry& registry) {
+  Guest guest(env, {});
+  co_await guest.start(registry);
+  co_await guest.driver->write32(nvme::PciRegister::kInterruptMaskSet, 2);
+  const int before = guest.interrupts[1];
+  const StatusCode status = co_await guest.run(guest.io(IoOpcode::kRead, 0, 1, 0));
+  EXPECT_EQ(status, StatusCode::kSuccess);
+  EXPECT_EQ(guest.interrupts[1], before);
+  co_await guest.driver->write32(nvme::PciRegister::kInterruptMaskClear, 1);
+  EXPECT_EQ(guest.interrupts[1], before) << "another vector";
+  co_await guest.driver->write32(nvme::PciRegister::kInterruptMaskClear, 2);
+  EXPECT_EQ(guest.interrupts[1], before + 1) << "what was held back comes";
+  co_await guest.close();
+}
+TEST_P(PciControllers, MaskedInterruptsWait) { run(masks); }
+
 Task<void> full_ring(Env& env, Registry& registry, bool is_told) {
   Guest guest(env, {.is_told = is_told, .driver = {.entries = 8}});
   co_await guest.start(registry);
