@@ -82,7 +82,7 @@ class DriveServeCommand final : public Command {
                "an NVMe controller for a virtual machine, several allowed; ,mode=polling or "
                "interrupt (adaptive)",
                [this](const std::string& text) { return take_vfio(text); });
-    add_values(app, "--vhost-user [NAME=]SOCK[,wait=MODE]",
+    add_values(app, "--vhost-user [NAME=]SOCK[,mode=MODE]",
                "where a virtual machine finds the drive; MODE is interrupt, adaptive or polling "
                "(adaptive)",
                [this](const std::string& text) -> Attempt<void> {
@@ -119,13 +119,12 @@ class DriveServeCommand final : public Command {
               "the socket for 'cairn drive show' and 'edit', or off (one per process)",
               [this](const std::string& text) { return take_control(text); });
     add_settings(app, settings_);
-    set_examples(app,
-                 {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
-                  "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
-                  "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
-                  "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
-                  "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
-                  "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});
+    set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
+                       "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
+                       "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
+                       "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
+                       "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
+                       "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});
   }
 
   Attempt<int> run() override {

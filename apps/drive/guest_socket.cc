@@ -14,14 +14,16 @@ namespace cairn::apps {
 
 namespace {
 
-using door::vhost::Waiting;
+using door::Waiting;
+
+constexpr std::string_view kMode = ",mode=";
 
 Attempt<Waiting> parse_waiting(std::string_view text) {
   if (text == "interrupt") return Waiting::kInterrupt;
   if (text == "adaptive") return Waiting::kAdaptive;
   if (text == "polling") return Waiting::kPolling;
   return refuse(
-      fmt::format("wait={} is none of interrupt, adaptive and polling", std::string(text)));
+      fmt::format("{} is no mode: write polling, adaptive or interrupt", in_quotes(text)));
 }
 
 // A name for QEMU's options, which takes letters, digits and -._ alone.
@@ -44,33 +46,41 @@ std::string in_option(std::string_view value) {
 
 }  // namespace
 
-Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
-  GuestSocket socket;
-  constexpr std::string_view kWait = ",wait=";
-  if (const size_t at = text.rfind(kWait); at != text.npos) {
-    const Attempt<Waiting> waiting = parse_waiting(text.substr(at + kWait.size()));
+Attempt<GuestWords> parse_guest_words(std::string_view text) {
+  GuestWords words;
+  std::string_view rest = text;
+  if (const size_t at = rest.rfind(kMode); at != rest.npos) {
+    const Attempt<Waiting> waiting = parse_waiting(rest.substr(at + kMode.size()));
     if (!waiting) return std::unexpected(waiting.error());
-    socket.waiting = *waiting;
-    text = text.substr(0, at);
+    words.waiting = *waiting;
+    rest = rest.substr(0, at);
   }
-  const size_t equals = text.find('=');
-  if (equals != text.npos && text.substr(0, equals).find('/') == text.npos) {
-    socket.drive = text.substr(0, equals);
-    text = text.substr(equals + 1);
+  const size_t equals = rest.find('=');
+  if (equals != rest.npos && rest.substr(0, equals).find_first_of("/:") == rest.npos) {
+    words.drive = rest.substr(0, equals);
+    rest = rest.substr(equals + 1);
   }
-  if (text.starts_with("unix:")) text = text.substr(5);
+  if (rest.starts_with("unix:")) rest = rest.substr(5);
   std::error_code error;
-  const auto whole = std::filesystem::absolute(text, error).lexically_normal();
-  if (text.empty() || error) {
-    return refuse("takes [NAME=]SOCK, a path such as /run/cairn/d0.sock");
+  const auto whole = std::filesystem::absolute(rest, error).lexically_normal();
+  if (rest.empty() || error) {
+    return refuse(fmt::format("{} names no socket: write /run/cairn/vm.sock or NAME=/run/vm.sock",
+                              in_quotes(text)));
   }
-  Result<env::Address> address = env::Address::parse("unix:" + whole.string());
+  words.socket = whole.string();
+  return words;
+}
+
+Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
+  Attempt<GuestWords> words = parse_guest_words(text);
+  if (!words) return std::unexpected(words.error());
+  Result<env::Address> address = env::Address::parse("unix:" + words->socket);
   if (!address) {
     return refuse(fmt::format("{} cannot be a socket: {}; take a shorter path",
-                              in_quotes(whole.string()), address.error().what()));
+                              in_quotes(words->socket), address.error().what()));
   }
-  socket.at = std::move(*address);
-  return socket;
+  return GuestSocket{
+      .drive = std::move(words->drive), .at = std::move(*address), .waiting = words->waiting};
 }
 
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,

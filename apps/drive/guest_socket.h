@@ -8,18 +8,25 @@
 
 #include "apps/drive/open.h"
 #include "apps/problem.h"
-#include "door/vhost_user/options.h"
+#include "door/waiting.h"
 #include "env/address.h"
 
 namespace cairn::apps {
 
+// [NAME=]SOCKET[,mode=interrupt|adaptive|polling], as all doors for virtual machines have it.
+struct GuestWords {
+  std::string drive;   // empty: none was named
+  std::string socket;  // its whole path
+  door::Waiting waiting = door::Waiting::kAdaptive;
+};
+Attempt<GuestWords> parse_guest_words(std::string_view text);
+
 struct GuestSocket {
   std::string drive;  // empty: the only one
   env::Address at;
-  door::vhost::Waiting waiting = door::vhost::Waiting::kAdaptive;
+  door::Waiting waiting = door::Waiting::kAdaptive;
 };
 
-// [NAME=]SOCK[,wait=interrupt|adaptive|polling]
 Attempt<GuestSocket> parse_guest_socket(std::string_view text);
 
 // Gives each socket the name of its drive. The Problem: there is no such drive, or several and none

@@ -27,14 +27,14 @@ TEST(GuestSocket, IsAPathWithANameBeforeAndAModeBehind) {
   EXPECT_EQ(plain.drive, "");
   EXPECT_EQ(plain.at.path, "/run/a.sock");
   EXPECT_EQ(plain.waiting, Waiting::kAdaptive);
-  const GuestSocket full = parse_guest_socket("d0=unix:/run/a=b,wait=polling").value();
+  const GuestSocket full = parse_guest_socket("d0=unix:/run/a=b,mode=polling").value();
   EXPECT_EQ(full.drive, "d0");
   EXPECT_EQ(full.at.path, "/run/a=b");
   EXPECT_EQ(full.waiting, Waiting::kPolling);
   EXPECT_EQ(parse_guest_socket("/x/y=z").value().at.path, "/x/y=z");
   EXPECT_FALSE(parse_guest_socket("").has_value());
   EXPECT_FALSE(parse_guest_socket("d0=").has_value());
-  EXPECT_FALSE(parse_guest_socket("/a,wait=never").has_value());
+  EXPECT_FALSE(parse_guest_socket("/a,mode=never").has_value());
   EXPECT_FALSE(parse_guest_socket("/" + std::string(200, 'x')).has_value());
 }
 

@@ -151,8 +151,8 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
         nbd_.add({.name = drive.name,
                   .description = drive.text,
                   .read_only = options_.read_only,
-                  .has_other_writers = !options_.nvme.empty() || !options_.vfio.empty() ||
-                                       drive.vhost != nullptr,
+                  .has_other_writers =
+                      !options_.nvme.empty() || !options_.vfio.empty() || drive.vhost != nullptr,
                   .source = drive.source.get()});
     if (!added) co_return std::unexpected(cannot_export(drive, added.error()));
   }

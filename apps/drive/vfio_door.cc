@@ -10,6 +10,7 @@
 
 #include "apps/box/advice.h"
 #include "apps/box/patience.h"
+#include "apps/drive/guest_socket.h"
 #include "apps/words.h"
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/limits.h"
@@ -18,49 +19,20 @@ namespace cairn::apps {
 
 namespace {
 
-constexpr std::string_view kModeOption = ",mode=";
 // The name of a controller's socket in a folder, where SPDK's driver looks for it.
 constexpr std::string_view kSocketInFolder = "cntrl";
-
-Attempt<vfio_user::Pace> parse_mode(std::string_view text) {
-  if (text == "polling") return vfio_user::Pace::kPolling;
-  if (text == "adaptive") return vfio_user::Pace::kAdaptive;
-  if (text == "interrupt") return vfio_user::Pace::kInterrupt;
-  return refuse(
-      fmt::format("{} is no mode: write polling, adaptive or interrupt", in_quotes(text)));
-}
-
-std::string whole_path(const std::string& path) {
-  std::error_code error;
-  const auto whole = std::filesystem::absolute(path, error).lexically_normal();
-  if (error) return path;
-  if (std::filesystem::is_directory(whole, error)) return (whole / kSocketInFolder).string();
-  return whole.string();
-}
 
 }  // namespace
 
 Attempt<VfioWords> parse_vfio_words(std::string_view text) {
-  VfioWords words;
-  std::string_view rest = text;
-  if (const size_t mode = rest.rfind(kModeOption); mode != rest.npos) {
-    const Attempt<vfio_user::Pace> pace = parse_mode(rest.substr(mode + kModeOption.size()));
-    if (!pace) return std::unexpected(pace.error());
-    words.pace = *pace;
-    rest = rest.substr(0, mode);
-  }
-  const size_t equals = rest.find('=');
-  if (equals != rest.npos && rest.substr(0, equals).find_first_of("/:") == rest.npos) {
-    words.drive = rest.substr(0, equals);
-    rest = rest.substr(equals + 1);
-  }
-  if (rest.starts_with("unix:")) rest = rest.substr(5);
-  if (rest.empty()) {
-    return refuse(fmt::format("{} names no socket: write /run/cairn/vm.sock or NAME=/run/vm.sock",
-                              in_quotes(text)));
-  }
-  words.socket = whole_path(std::string(rest));
-  return words;
+  Attempt<GuestWords> words = parse_guest_words(text);
+  if (!words) return std::unexpected(words.error());
+  std::error_code ignored;
+  const std::filesystem::path path(words->socket);
+  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  return VfioWords{.drive = std::move(words->drive),
+                   .socket = is_folder ? (path / kSocketInFolder).string() : words->socket,
+                   .pace = words->waiting};
 }
 
 std::string vfio_qemu_device(const std::string& socket) {

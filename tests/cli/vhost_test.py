@@ -95,7 +95,7 @@ class Serves(VhostTest):
 class QemuArgs(VhostTest):
     def test_is_for_one_drive(self):
         self.serve("a=mem:size=1M", "b=mem:size=1M", "c=mem:size=1M", "--vhost-user",
-                   f"a={self.path('a')}", "--vhost-user", f"b={self.path('b')},wait=polling")
+                   f"a={self.path('a')}", "--vhost-user", f"b={self.path('b')},mode=polling")
         words = shlex.split(self.ask("qemu-args", "b", "--queues", "2", "--packed", "--boot",
                                      "--memory", "512M"))
         self.assertIn(f"socket,id=cairn-b,path={self.path('b')},reconnect=1", words)
@@ -114,7 +114,7 @@ class QemuArgs(VhostTest):
         result = self.run_cairn("drive", "serve", "a=mem:size=1M", "b=mem:size=1M",
                                 "--vhost-user", "/tmp/x")
         self.expect_sentence(result, 1, "say whose socket '/tmp/x' is")
-        self.expect_usage(["drive", "serve", "mem:size=1M", "--vhost-user", "/tmp/x,wait=often"],
+        self.expect_usage(["drive", "serve", "mem:size=1M", "--vhost-user", "/tmp/x,mode=often"],
                           "interrupt, adaptive and polling")
 
 

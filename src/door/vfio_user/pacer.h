@@ -13,13 +13,14 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "door/vfio_user/device.h"
+#include "door/waiting.h"
 #include "env/env.h"
 #include "env/sharing.h"
 #include "task/timer.h"
 
 namespace cairn::vfio_user {
 
-enum class Pace : uint8_t { kPolling, kAdaptive, kInterrupt };
+using Pace = door::Waiting;
 
 inline constexpr Duration kLinger = 50_us;
 inline constexpr Duration kPatience = 1_ms;

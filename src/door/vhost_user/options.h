@@ -8,15 +8,11 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "door/waiting.h"
 
 namespace cairn::door::vhost {
 
-// How a queue learns of new requests.
-enum class Waiting : uint8_t {
-  kInterrupt,  // sleeps until the guest kicks
-  kAdaptive,   // looks for a while after each request, then sleeps until the guest kicks
-  kPolling,    // never sleeps; the guest never kicks
-};
+using door::Waiting;
 
 struct VhostOptions {
   // How long an adaptive queue looks for more after it found something.
