@@ -12,6 +12,7 @@
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/words.h"
+#include "door/vhost_user/options.h"
 #include "drive/source.h"
 
 namespace cairn::apps {
