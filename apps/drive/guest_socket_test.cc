@@ -6,7 +6,7 @@
 namespace cairn::apps {
 namespace {
 
-using door::vhost::Waiting;
+using door::Waiting;
 
 std::vector<DriveWords> drives(std::initializer_list<const char*> names) {
   std::vector<DriveWords> out;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vfio-user client in plain Python, and a driver on it that knows what NVMe a test needs."""
+"""A vfio-user client in plain Python, and a driver that knows as much NVMe as a test needs."""
 
 import mmap
 import os
@@ -27,8 +27,8 @@ class VfioClient:
         self.socket.connect(str(path))
         self.next_id = 0
         if greet:
-            ours = struct.pack("<HH", 0, 0) + b'{"capabilities":{}}\0'
-            self.version = self.call(VERSION, ours)[0]
+            proposal = struct.pack("<HH", 0, 0) + b'{"capabilities":{}}\0'
+            self.version = self.call(VERSION, proposal)[0]
 
     def close(self):
         self.socket.close()

@@ -33,20 +33,11 @@ WORLD_TEST(VfioUserClients, ASecondClientIsToldThatTheDeviceIsInUse) {
   EXPECT_EQ(rig.log.size(), 3u);
 }
 
-// Until the server has seen that the last client is gone.
-Task<Guest> arrive_after(Rig& rig) {
-  while (true) {
-    Result<Guest> guest = co_await arrive(rig.env, rig.address);
-    if (guest) co_return std::move(*guest);
-    EXPECT_EQ(outcome(guest), "unreachable");
-  }
-}
-
 WORLD_TEST(VfioUserClients, TheNextClientFindsANewDevice) {
   Rig rig(env);
   rig.open(scene);
   for (int i = 0; i < 3; ++i) {
-    Guest guest = co_await arrive_after(rig);
+    Guest guest = co_await rig.guest();
     Client& client = *guest.client;
     Le64 value;
     co_await sure(client.read(kBar0, 0x40, mutable_bytes_of(value)));
