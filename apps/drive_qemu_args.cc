@@ -50,14 +50,18 @@ class QemuArgsCommand final : public Command {
     if (!answer) return std::unexpected(answer.error());
     std::vector<std::string> names;
     for (const Json& each : list_at(*answer, "drives")) {
-      const std::string socket = text_at(each, "vhost_user");
-      if (socket.empty()) continue;
+      const std::string disk = text_at(each, "vhost_user");
+      const std::string controller = text_at(each, "vfio_user");
+      if (disk.empty() && controller.empty()) continue;
       words_.drive = text_at(each, "name");
-      words_.socket = socket;
+      words_.vfio = disk.empty();
+      words_.socket = words_.vfio ? controller : disk;
       names.push_back(words_.drive);
     }
     if (names.empty()) {
-      return refuse("no such drive is served to virtual machines: serve it with --vhost-user SOCK");
+      return refuse(
+          "no such drive is served to virtual machines: serve it with --vhost-user SOCK "
+          "or --vfio-user SOCK");
     }
     if (names.size() > 1) {
       return refuse(fmt::format("{} drives are served to virtual machines: name one of {}",

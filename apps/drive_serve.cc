@@ -253,7 +253,8 @@ class DriveServeCommand final : public Command {
       sockets_.push_back(controller.socket);
       say(fmt::format("serving {} as an NVMe controller at {}\n", comma_list(controller.drives),
                       controller.socket));
-      say(fmt::format("  qemu-system-x86_64 ... {}\n", vfio_qemu_device(controller.socket)));
+      say(fmt::format("  qemu-system-x86_64 $(cairn drive qemu-args {}) ...\n",
+                      controller.drives.front()));
     }
     for (const GuestSocket& socket : options_.vhost) {
       sockets_.push_back(socket.at.path);

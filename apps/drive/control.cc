@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -69,15 +70,19 @@ Json source_json(const ServedDrive& drive) {
   return Json::array({std::move(layer)});
 }
 
-task::Task<Json> drive_json(env::Env& env, const ServedDrive& drive, bool with_layers) {
+task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool with_layers) {
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
   if (drive.vhost != nullptr) json["vhost_user"] = drive.vhost->at.path;
+  for (const VfioController& controller : server.vfio()) {
+    const auto& has = controller.drives;
+    if (std::ranges::find(has, drive.name) != has.end()) json["vfio_user"] = controller.socket;
+  }
   if (!with_layers) co_return json;
   if (drive.stack == nullptr) {
     json["layers"] = source_json(drive);
     co_return json;
   }
-  const LayerInfo top = co_await drive.stack->layers(env);
+  const LayerInfo top = co_await drive.stack->layers(server.env());
   json["layers"] = layers_json(top);
   co_return json;
 }
@@ -88,11 +93,11 @@ task::Task<Attempt<Json>> list(DriveServer& server, const ControlRequest& reques
   if (!request.drive.empty()) {
     const Attempt<ServedDrive*> drive = server.find(request.drive);
     if (!drive) co_return std::unexpected(drive.error());
-    Json json = co_await drive_json(server.env(), **drive, with_layers);
+    Json json = co_await drive_json(server, **drive, with_layers);
     drives.push_back(std::move(json));
   } else {
     for (const ServedDrive& drive : server.drives()) {
-      Json json = co_await drive_json(server.env(), drive, with_layers);
+      Json json = co_await drive_json(server, drive, with_layers);
       drives.push_back(std::move(json));
     }
   }

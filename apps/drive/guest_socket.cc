@@ -112,14 +112,25 @@ Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
   return {};
 }
 
+std::string vfio_qemu_device(const std::string& socket, bool boot) {
+  return fmt::format(
+      "{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}{}}}", socket,
+      boot ? ",\"bootindex\":0" : "");
+}
+
 std::string qemu_args(const QemuWords& words) {
+  const std::string memory = fmt::format(
+      "-object memory-backend-memfd,id=cairn-memory,size={0},share=on -m {0} "
+      "-machine memory-backend=cairn-memory ",
+      words.memory);
+  if (words.vfio) {
+    return fmt::format("{}-device {}\n", memory, vfio_qemu_device(words.socket, words.boot));
+  }
   const std::string id = id_of(words.drive);
   return fmt::format(
-      "-object memory-backend-memfd,id=cairn-memory,size={0},share=on -m {0} "
-      "-machine memory-backend=cairn-memory "
-      "-chardev socket,id={1},path={2},reconnect=1 "
-      "-device vhost-user-blk-pci,chardev={1},num-queues={3}{4}{5}\n",
-      words.memory, id, in_option(words.socket), words.queues, words.packed ? ",packed=on" : "",
+      "{}-chardev socket,id={},path={},reconnect=1 "
+      "-device vhost-user-blk-pci,chardev={},num-queues={}{}{}\n",
+      memory, id, in_option(words.socket), id, words.queues, words.packed ? ",packed=on" : "",
       words.boot ? ",bootindex=0" : "");
 }
 

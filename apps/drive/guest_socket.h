@@ -38,11 +38,15 @@ Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
 struct QemuWords {
   std::string drive;
   std::string socket;
+  bool vfio = false;  // it is that of an NVMe controller, else of a virtio disk
   std::string memory = "2G";
   int queues = 1;
   bool packed = false;
   bool boot = false;
 };
+// As words that a shell may split: no path with spaces.
 std::string qemu_args(const QemuWords& words);
+// The JSON behind -device for a QEMU that speaks vfio-user (10.1 and later).
+std::string vfio_qemu_device(const std::string& socket, bool boot = false);
 
 }  // namespace cairn::apps

@@ -57,6 +57,10 @@ TEST(QemuArgs, AreWhatQemuTakes) {
             "-machine memory-backend=cairn-memory "
             "-chardev socket,id=cairn-my_disk,path=/run/a,,b,reconnect=1 "
             "-device vhost-user-blk-pci,chardev=cairn-my_disk,num-queues=2,bootindex=0\n");
+  EXPECT_EQ(qemu_args({.drive = "d0", .socket = "/run/a", .vfio = true, .memory = "1G"}),
+            "-object memory-backend-memfd,id=cairn-memory,size=1G,share=on -m 1G "
+            "-machine memory-backend=cairn-memory -device "
+            "{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"/run/a\"}}\n");
 }
 
 }  // namespace

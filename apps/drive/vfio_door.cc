@@ -35,12 +35,6 @@ Attempt<VfioWords> parse_vfio_words(std::string_view text) {
                    .pace = words->waiting};
 }
 
-std::string vfio_qemu_device(const std::string& socket) {
-  return fmt::format(
-      "-device '{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}'",
-      socket);
-}
-
 Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioWords>& doors,
                                                       const std::vector<std::string>& drives,
                                                       const std::string& nqn) {

@@ -34,9 +34,6 @@ struct VfioController {
   vfio_user::Pace pace = vfio_user::Pace::kAdaptive;
 };
 
-// What gives a QEMU that speaks vfio-user this controller.
-std::string vfio_qemu_device(const std::string& socket);
-
 // The controllers of all doors. A controller with all drives has the subsystem `nqn`; one with a
 // drive of its own has one made of that and the drive's name. The Problem: there is no such drive,
 // or a socket comes twice.
