@@ -26,10 +26,11 @@ Problem cannot_export(const ServedDrive& drive, const Error& error) {
   return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
 }
 
-// Drives as namespaces. Hosts know them by name, in whatever order they come.
+// Drives as namespaces. Hosts know them by name, in whatever order they come; in each subsystem by
+// ids of its own.
 void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
                    const ServedDrive& drive) {
-  const nvme::NamespaceIds ids = nvme::make_named_ids(options.nqn, drive.name);
+  const nvme::NamespaceIds ids = nvme::make_named_ids(subsystem.options.nqn, drive.name);
   subsystem.namespaces.push_back({.source = drive.source.get(),
                                   .stack = drive.text,
                                   .nguid = ids.nguid,

@@ -98,7 +98,10 @@ class VfioUser(support.CliTest):
         running = self.serve("mem:size=1M", "--vfio-user", "vm.sock")
         client = VfioClient(self.folder / "vm.sock", greet=False)
         client.socket.sendall(b"\xff" * 64)
-        self.assertEqual(client.socket.recv(16), b"")
+        try:
+            self.assertEqual(client.socket.recv(16), b"")
+        except ConnectionResetError:
+            pass  # what it never read went with it
         client.close()
         with self.assertRaises(Refused):
             client = VfioClient(self.folder / "vm.sock", greet=False)
