@@ -253,8 +253,13 @@ class DriveServeCommand final : public Command {
       sockets_.push_back(controller.socket);
       say(fmt::format("serving {} as an NVMe controller at {}\n", comma_list(controller.drives),
                       controller.socket));
-      say(fmt::format("  qemu-system-x86_64 $(cairn drive qemu-args {}) ...\n",
-                      controller.drives.front()));
+      if (controller.drives.size() == 1) {
+        say(fmt::format("  qemu-system-x86_64 $(cairn drive qemu-args {}) ...\n",
+                        controller.drives.front()));
+      } else {
+        say(fmt::format("  qemu-system-x86_64 -device '{}' ... (with shared memory)\n",
+                        vfio_qemu_device(controller.socket)));
+      }
     }
     for (const GuestSocket& socket : options_.vhost) {
       sockets_.push_back(socket.at.path);

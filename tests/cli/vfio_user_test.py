@@ -81,8 +81,11 @@ class VfioUser(support.CliTest):
 
     def test_a_controller_for_each_drive(self):
         running = self.serve("a=mem:size=1M,block=512", "b=mem:size=2M,block=512",
-                             "--vfio-user", "%.sock", "--vfio-user", "all.sock")
+                             "--vfio-user", "%.sock", "--vfio-user", "all.sock",
+                             "--control", "ctl")
         self.assertIn("vfio-user-pci", running.said)
+        said = self.run_ok("drive", "qemu-args", "b", "--control", "ctl")
+        self.assertIn(f'"path":"{self.folder / "b.sock"}"', said)
         self.check_drive(self.connect("a.sock"), 2048)
         self.check_drive(self.connect("b.sock"), 4096)
         self.check_drive(self.connect("all.sock"), 4096, nsid=2)
