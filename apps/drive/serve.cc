@@ -22,6 +22,9 @@ namespace cairn::apps {
 
 namespace {
 
+// Of each queue at most: what drivers of guests usually take.
+constexpr uint16_t kGuestQueueEntries = 1024;
+
 Problem cannot_export(const ServedDrive& drive, const Error& error) {
   return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
 }
@@ -49,12 +52,14 @@ BoxOptions box_options(const DriveServeOptions& options, const std::vector<Serve
   for (const env::Address& at : options.nvme) box.listeners.push_back({.address = at});
   BoxSubsystem& all = box.subsystems.emplace_back();
   all.options.nqn = options.nqn;
+  if (!controllers.empty()) all.options.queue_entries_max = kGuestQueueEntries;
   for (const ServedDrive& drive : drives) add_namespace(all, options, drive);
   std::set<std::string_view> made = {options.nqn};
   for (const VfioController& controller : controllers) {
     if (!made.insert(controller.nqn).second) continue;
     BoxSubsystem& own = box.subsystems.emplace_back();
     own.options.nqn = controller.nqn;
+    own.options.queue_entries_max = kGuestQueueEntries;
     for (const ServedDrive& drive : drives) {
       if (has(controller, drive)) add_namespace(own, options, drive);
     }

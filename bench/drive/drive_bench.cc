@@ -6,6 +6,7 @@
 
 #include "bench/drive/nbd_contest.h"
 #include "bench/drive/service_cost.h"
+#include "bench/drive/vfio_contest.h"
 
 namespace cairn::bench {
 
@@ -15,9 +16,10 @@ struct Part {
   const char* name;
   Result<void> (*run)(const DriveBenchOptions& options, Report& report);
 };
-constexpr std::array<Part, 3> kParts = {{
+constexpr std::array<Part, 4> kParts = {{
     {"services", bench_services},
     {"nbd", bench_nbd},
+    {"vfio", bench_vfio},
     {"idle", bench_idle_drives},
 }};
 

@@ -28,7 +28,7 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd" and "idle".
+// "services", "nbd", "vfio" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
@@ -36,6 +36,10 @@ const std::vector<std::string>& drive_bench_parts();
 //   nbd_iops_per_cpu_vs_qsd   requests per CPU second of `cairn drive serve` over those of
 //                             qemu-storage-daemon, serving the same file to the same fio jobs: the
 //                             geometric mean of the jobs, each against qemu's better way of I/O
+//   vfio_read_iops_vs_bare, vfio_mixed_iops_vs_bare, vfio_p99_vs_bare, vfio_p999_vs_bare
+//                             4 KiB, 32 at once, from a file: what a guest's driver gets through
+//                             vfio-user, over the same load on the drive itself; with _memory,
+//                             from memory
 //   idle_cores_200_drives     of a process that serves so many and is asked nothing
 // What this machine lacks (qemu-storage-daemon, fio) is skipped, with what to install.
 Result<Report> bench_drive(const DriveBenchOptions& options);

@@ -56,6 +56,21 @@ class Drive(support.CliTest):
             self.assertGreater(report["ratios"][name], 0)
         self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
 
+    def test_a_guest_s_driver_beside_the_bare_drive(self):
+        report = self.bench("--only", "vfio", "--seconds", "0.05")
+        jobs = ("vfio_read4k_qd1_iops", "vfio_read4k_qd32_iops", "vfio_read4k_qd128_iops",
+                "vfio_mixed4k_qd32_iops")
+        self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
+                         {(job, medium + bare) for job in jobs for medium in ("memory", "file")
+                          for bare in ("", "_bare")})
+        for result in report["results"]:
+            self.assertGreater(result["value"], 0, result)
+            self.assertGreaterEqual(result["p99_us"], result["p50_us"], result)
+        for name in ("vfio_read_iops_vs_bare", "vfio_mixed_iops_vs_bare", "vfio_p99_vs_bare",
+                     "vfio_p999_vs_bare", "vfio_read_iops_vs_bare_memory"):
+            self.assertGreater(report["ratios"][name], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
     def test_a_machine_without_qemu(self):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")

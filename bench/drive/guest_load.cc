@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/drive/guest_load.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "bench/workload.h"
+#include "door/vfio_user/client.h"
+#include "door/vfio_user/client_access.h"
+#include "door/vfio_user/driver.h"
+#include "nvme/io_format.h"
+#include "task/deadline.h"
+
+namespace cairn::bench {
+
+namespace {
+
+using vfio_user::Client;
+using vfio_user::ClientAccess;
+using vfio_user::Driver;
+using vfio_user::DriverMemory;
+using vfio_user::DriverQueue;
+
+constexpr uint64_t kBase = 0x1'0000'0000;  // where the device knows our memory
+constexpr uint64_t kBlock = 4096;
+constexpr uint64_t kQueueRoom = 1_MiB;
+constexpr Duration kSilenceMax = 10_s;
+constexpr Duration kConnectMax = 10_s;
+
+// One slot per outstanding command; its number is the command's id and says where its data are.
+class Spinner {
+ public:
+  Spinner(Driver& driver, const GuestLoad& load)
+      : queue_(driver.queue(1)),
+        data_(driver.data()),
+        load_(load),
+        rng_(load.seed),
+        sent_at_(load.depth) {}
+
+  // Every block once, each unlike the others.
+  Result<void> fill() {
+    const auto write_next = [this](uint32_t slot, Time at) {
+      if (filled_ == load_.blocks) return;
+      store(data_.bytes.subspan(slot * kBlock, kBlock), nvme::Le64(filled_ + 1));
+      submit(slot, at, nvme::IoOpcode::kWrite, filled_++);
+    };
+    for (uint32_t slot = 0; slot < load_.depth; ++slot) write_next(slot, now());
+    return spin([&](uint32_t slot, Time at) { write_next(slot, at); });
+  }
+
+  Result<GuestResult> run() {
+    const Time start = now();
+    const Time measured_from = start + load_.warm_up;
+    const Time end = measured_from + load_.duration;
+    Time last = measured_from;
+    for (uint32_t slot = 0; slot < load_.depth; ++slot) submit_some(slot, start);
+    const Result<void> done = spin([&](uint32_t slot, Time at) {
+      if (at >= measured_from && at < end) {
+        result_.latency_ns.record(static_cast<uint64_t>((at - sent_at_[slot]).ns));
+        last = at;
+      }
+      if (at < end) submit_some(slot, at);
+    });
+    if (!done) return fail(done.error());
+    if (result_.latency_ns.count() == 0) return fail(Errc::kTimedOut, "the time was too short");
+    result_.per_second =
+        static_cast<double>(result_.latency_ns.count()) / (last - measured_from).seconds();
+    return std::move(result_);
+  }
+
+ private:
+  // Until nothing is in flight; `then(slot, at)` follows each command that has ended well.
+  Result<void> spin(auto then) {
+    queue_.ring();
+    Time last = now();
+    while (in_flight_ > 0) {
+      const Time at = now();
+      const size_t taken = queue_.poll([&](const nvme::Cqe& cqe) {
+        --in_flight_;
+        failed_ |= !cqe.get_status().ok();
+        if (!failed_) then(cqe.cid, at);
+      });
+      if (taken > 0) {
+        queue_.ring();
+        last = at;
+      } else if (at - last > kSilenceMax) {
+        return fail(Errc::kTimedOut, "the controller completes nothing");
+      }
+    }
+    if (failed_) return fail(Errc::kIo, "a command of the guest failed");
+    return {};
+  }
+  void submit_some(uint32_t slot, Time at) {
+    const bool reads = rng_.chance(load_.read_share);
+    submit(slot, at, reads ? nvme::IoOpcode::kRead : nvme::IoOpcode::kWrite,
+           rng_.below(load_.blocks));
+  }
+  void submit(uint32_t slot, Time at, nvme::IoOpcode opcode, uint64_t block) {
+    nvme::Sqe sqe;
+    sqe.opcode = static_cast<uint8_t>(opcode);
+    sqe.nsid = 1;
+    sqe.cid = static_cast<uint16_t>(slot);
+    nvme::BlockFields{.start = Lba(block), .blocks = 1}.encode(sqe);
+    Driver::point(sqe, data_.address + slot * kBlock, kBlock, {});
+    sent_at_[slot] = at;
+    queue_.submit(sqe);
+    ++in_flight_;
+  }
+
+  DriverQueue& queue_;
+  DriverMemory data_;
+  const GuestLoad& load_;
+  Rng rng_;
+  std::vector<Time> sent_at_;
+  uint64_t filled_ = 0;
+  uint32_t in_flight_ = 0;
+  bool failed_ = false;
+  GuestResult result_;
+};
+
+// Whoever was there before may not have been put away yet.
+task::Task<Result<std::unique_ptr<Client>>> connect(env::Env& env, env::Address at) {
+  const Time limit = env.now() + kConnectMax;
+  for (;;) {
+    Result<std::unique_ptr<Client>> client = co_await Client::connect(env, at);
+    if (client || env.now() > limit) co_return client;
+    const Result<void> waited = co_await task::sleep_for(env, 1_ms);
+    if (!waited) co_return fail(waited.error());
+  }
+}
+
+}  // namespace
+
+task::Task<Result<GuestResult>> run_guest_load(env::Env& env, GuestLoad load) {
+  const Result<std::unique_ptr<Client>> client = co_await connect(env, load.at);
+  if (!client) co_return fail(client.error());
+  env::Sharing& sharing = (*client)->sharing();
+  const uint64_t size = kQueueRoom + load.depth * kBlock;
+  const Result<env::Descriptor> descriptor = sharing.make_shared_memory(size);
+  if (!descriptor) co_return fail(descriptor.error());
+  const auto memory = sharing.map_shared(*descriptor, {.size = size});
+  if (!memory) co_return fail(memory.error());
+  Result<void> done = co_await (*client)->map(kBase, *descriptor, {.size = size});
+  if (!done) co_return fail(done.error());
+  ClientAccess access(**client);
+  Driver driver(env, access, {.bytes = (*memory)->bytes(), .address = kBase},
+                {.entries = 1024, .interrupts = false});
+  done = co_await driver.start();
+  if (!done) co_return fail(done.error());
+  Spinner spinner(driver, load);
+  const Result<void> filled = spinner.fill();
+  Result<GuestResult> result = filled ? spinner.run() : fail(filled.error());
+  done = co_await driver.stop();
+  if (!done && result) result = fail(done.error());
+  done = co_await access.close();
+  if (!done && result) result = fail(done.error());
+  co_return result;
+}
+
+}  // namespace cairn::bench
