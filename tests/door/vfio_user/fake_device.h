@@ -25,6 +25,8 @@ namespace cairn::vfio_user {
 
 inline constexpr uint64_t kEnableAt = 0x14;
 inline constexpr uint64_t kOrderAt = 0x28;
+// As long as a drive may take: pausing a device waits for what it does, also when its client left.
+inline constexpr Duration kDelayMax = 500_ms;
 
 struct Order {
   Le64 from;
@@ -120,8 +122,8 @@ class FakeDevice final : public Device {
     if (!from.is_valid() || !to.is_valid()) co_return;
     const Result<void> in_from = from.region->users().enter();
     const Result<void> in_to = to.region->users().enter();
-    const Result<void> waited = co_await task::sleep_for(
-        parts_.env, {static_cast<int64_t>(order.delay_ns)}, stop_->token());
+    const Duration delay{static_cast<int64_t>(std::min<uint64_t>(order.delay_ns, kDelayMax.ns))};
+    const Result<void> waited = co_await task::sleep_for(parts_.env, delay, stop_->token());
     if (waited) std::ranges::copy(from.bytes, to.bytes.begin());
     if (in_to) to.region->users().leave();
     if (in_from) from.region->users().leave();
