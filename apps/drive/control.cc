@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -75,9 +74,9 @@ task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool 
   if (drive.vhost != nullptr) json["vhost_user"] = drive.vhost->at.path;
   for (const VfioController& controller : server.vfio()) {
     // One of its own rather than one that it shares.
-    const auto& has = controller.drives;
-    if (std::ranges::find(has, drive.name) == has.end()) continue;
-    if (has.size() == 1 || !json.contains("vfio_user")) json["vfio_user"] = controller.socket;
+    if (!controller.has(drive.name)) continue;
+    if (controller.drives.size() == 1 || !json.contains("vfio_user"))
+      json["vfio_user"] = controller.socket;
   }
   if (!with_layers) co_return json;
   if (drive.stack == nullptr) {

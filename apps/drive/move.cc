@@ -76,9 +76,6 @@ task::Task<Attempt<void>> open_in_box(env::Env& env, BoxPlace& place, uint32_t n
   addition.uuid = place.uuid;
   const Attempt<Json> added = co_await ask_box(env, place.control, addition, kPatience);
   if (!added) {
-    // It may have been too slow, and open them later.
-    const Attempt<void> closed = co_await close_in_box(env, place);
-    if (!closed) co_return std::unexpected(closed.error());
     co_return refuse(fmt::format("the box at {} does not open {}: {}", in_quotes(place.control),
                                  place.layers, added.error().text));
   }
@@ -132,14 +129,13 @@ task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string contr
 task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveToBox::give(env::Env& env) {
   const Attempt<void> opened = co_await open_in_box(env, place_, 0);
   if (!opened) co_return std::unexpected(opened.error());
-  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(place_.uri.text());
-  if (!plan) co_await take_back(env);
-  co_return plan;
+  co_return StackPlan::prepare(place_.uri.text());
 }
 
-task::Task<void> MoveToBox::take_back(env::Env& env) {
+// Also when the box did not answer: it may have been too slow, and open them later.
+task::Task<bool> MoveToBox::take_back(env::Env& env) {
   const Attempt<void> closed = co_await close_in_box(env, place_);
-  (void)closed;  // else the process ends, and opens nothing
+  co_return closed.has_value();
 }
 
 task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveFromBox::give(env::Env& env) {
@@ -150,9 +146,11 @@ task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveFromBox::give(env::Env& env)
   co_return plan;
 }
 
-task::Task<void> MoveFromBox::take_back(env::Env& env) {
+// What is opened here again is the way to the box, whatever runs there.
+task::Task<bool> MoveFromBox::take_back(env::Env& env) {
   const Attempt<void> opened = co_await open_in_box(env, place_, place_.uri.nsid);
-  (void)opened;  // what stands for them here then says what is wrong
+  (void)opened;  // the way to the box then says what is wrong
+  co_return true;
 }
 
 }  // namespace cairn::apps

@@ -37,7 +37,7 @@ class MoveToBox final : public StackMover {
  public:
   explicit MoveToBox(BoxPlace& place) : place_(place) {}
   task::Task<Attempt<std::unique_ptr<StackPlan>>> give(env::Env& env) override;
-  task::Task<void> take_back(env::Env& env) override;
+  task::Task<bool> take_back(env::Env& env) override;
 
  private:
   BoxPlace& place_;
@@ -48,7 +48,7 @@ class MoveFromBox final : public StackMover {
  public:
   explicit MoveFromBox(BoxPlace& place) : place_(place) {}
   task::Task<Attempt<std::unique_ptr<StackPlan>>> give(env::Env& env) override;
-  task::Task<void> take_back(env::Env& env) override;
+  task::Task<bool> take_back(env::Env& env) override;
 
  private:
   BoxPlace& place_;

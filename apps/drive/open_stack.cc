@@ -207,7 +207,7 @@ class StackPlan::Handing final : public drive::Handover {
     plan_.learn(*given);
     co_return given->whole_stack();
   }
-  task::Task<void> take_back() override { co_await mover_.take_back(env_); }
+  task::Task<bool> take_back() override { return mover_.take_back(env_); }
 
   std::unique_ptr<StackPlan> given;
 

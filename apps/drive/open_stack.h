@@ -29,7 +29,7 @@ class StackPlan;
 class StackMover {
  public:
   virtual task::Task<Attempt<std::unique_ptr<StackPlan>>> give(env::Env& env) = 0;
-  virtual task::Task<void> take_back(env::Env& env) = 0;
+  virtual task::Task<bool> take_back(env::Env& env) = 0;
 
  protected:
   ~StackMover() = default;

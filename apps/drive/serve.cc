@@ -41,10 +41,6 @@ void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
                                   .read_only = options.read_only});
 }
 
-bool has(const VfioController& controller, const ServedDrive& drive) {
-  return std::ranges::find(controller.drives, drive.name) != controller.drives.end();
-}
-
 // One subsystem with all drives, and one for each drive that has a controller of its own.
 BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives,
                        const std::vector<VfioController>& controllers) {
@@ -61,7 +57,7 @@ BoxOptions box_options(const DriveServeOptions& options, const std::vector<Serve
     own.options.nqn = controller.nqn;
     own.options.queue_entries_max = kGuestQueueEntries;
     for (const ServedDrive& drive : drives) {
-      if (has(controller, drive)) add_namespace(own, options, drive);
+      if (controller.has(drive.name)) add_namespace(own, options, drive);
     }
   }
   box.drain_timeout = options.drain_timeout;
@@ -255,39 +251,6 @@ Attempt<ServedDrive*> DriveServer::find(std::string_view name) {
   }
   return refuse(fmt::format("no drive {} is served here{} (there are {})", in_quotes(name),
                             did_you_mean(name, names), comma_list(names)));
-}
-
-task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) {
-  const Attempt<ServedDrive*> drive = find(name);
-  if (!drive) co_return std::unexpected(drive.error());
-  const Result<uint64_t> before = nbd_.size((*drive)->name);
-  Result<void> resized = before ? Result<void>() : fail(before.error());
-  if (resized) resized = co_await nbd_.resize((*drive)->name, bytes);
-  if (!resized) {
-    co_return refuse(
-        fmt::format("drive {} keeps its size: {}", (*drive)->name, resized.error().text()));
-  }
-  if ((*drive)->vhost != nullptr) {
-    const Result<void> told = co_await vhost_.resize((*drive)->name, bytes);
-    if (!told) {
-      co_return refuse(fmt::format("drive {} has its new size, but not for its virtual machine: {}",
-                                   (*drive)->name, told.error().text()));
-    }
-  }
-  if (box_ == nullptr) co_return Attempt<void>();
-  const auto nsid = static_cast<uint32_t>(*drive - drives_.data()) + 1;
-  Attempt<void> told = co_await box_->resize_namespace(options_.nqn, nsid, bytes);
-  std::set<std::string_view> done = {options_.nqn};
-  for (const VfioController& controller : vfio_at_) {
-    if (!told || !has(controller, **drive)) continue;
-    if (!done.insert(controller.nqn).second) continue;
-    told = co_await box_->resize_namespace(controller.nqn, 1, bytes);
-  }
-  if (told) co_return told;
-  const Result<void> undone = co_await nbd_.resize((*drive)->name, *before);
-  if (undone) co_return refuse(fmt::format("drive {} keeps its size: {}", name, told.error().text));
-  co_return refuse(fmt::format("{}; and at the NBD door {} keeps the new size: {}. Serve it anew",
-                               told.error().text, name, undone.error().text()));
 }
 
 namespace {

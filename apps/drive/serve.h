@@ -93,6 +93,11 @@ class DriveServer {
   task::Task<Attempt<void>> open_vfio();
   task::Task<Attempt<void>> open_nbd();
   task::Task<Attempt<void>> open_vhost();
+  // What a change of a drive's size takes at each door that has it, in order.
+  using Resizing = std::function<task::Task<Attempt<void>>(uint64_t bytes)>;
+  std::vector<Resizing> resizings_of(const ServedDrive& drive);
+  task::Task<Attempt<void>> resize_at_nbd(std::string name, uint64_t bytes);
+  task::Task<Attempt<void>> resize_at_vhost(std::string name, uint64_t bytes);
   task::Task<void> close_nbd();
   task::Task<void> close_nvme();
   task::Task<void> close_vhost();

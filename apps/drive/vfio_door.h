@@ -3,6 +3,7 @@
 // drives those have.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ struct VfioController {
   std::vector<std::string> drives;
   std::string nqn;
   vfio_user::Pace pace = vfio_user::Pace::kAdaptive;
+
+  bool has(std::string_view drive) const {
+    return std::ranges::find(drives, drive) != drives.end();
+  }
 };
 
 // The controllers of all doors. A controller with all drives has the subsystem `nqn`; one with a

@@ -61,8 +61,9 @@ class Handover {
   // Nothing of the stack is open here. Has its layers opened elsewhere, or those there closed;
   // gives what stands for them here from now on, of the same blocks.
   virtual task::Task<std::expected<Stack, StackError>> give() = 0;
-  // What was given cannot be opened here: undoes it, so that the old stack can.
-  virtual task::Task<void> take_back() = 0;
+  // It failed, or what it gave cannot be opened here: undoes it, so that the old stack can be
+  // opened. False: the layers may still be open elsewhere, and nothing is opened here.
+  virtual task::Task<bool> take_back() = 0;
 
  protected:
   ~Handover() = default;
@@ -104,7 +105,8 @@ class LiveStack final : public Joint {
   // The same when all layers leave, or come: those that are here are closed, leaves too, before
   // `handover` is asked for the others. Of the new stack's geometry size, blocks, transfers and
   // atomicity count; durability and copies are those of the same layers, wherever they are. Gives
-  // how long requests had to wait. On failure the old stack goes on, as after an edit.
+  // how long requests had to wait. On failure the old stack goes on, as after an edit; unless the
+  // layers could not be taken back: then requests end with kClosed until an edit succeeds.
   using Moved = std::expected<Duration, StackError>;
   task::Task<Moved> move(Handover& handover, task::CancelToken token = {});
 

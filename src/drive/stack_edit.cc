@@ -186,8 +186,12 @@ task::Task<Edited> StackEdit::exchange() {
   if (outcome) outcome = co_await open_new();
   if (!outcome) {
     co_await take_new_apart();
-    if (is_given_) co_await take_back();
-    co_await open_old_again();
+    const bool is_free = !was_asked_ || co_await take_back();
+    if (is_free) {
+      co_await open_old_again();
+    } else {
+      give_up(changes_.front(), "its layers may still be open in another process");
+    }
   }
   for (Change& change : changes_) {
     *change.slot = std::move(change.opened);
@@ -200,18 +204,19 @@ task::Task<Edited> StackEdit::exchange() {
 task::Task<Edited> StackEdit::hand_over() {
   Change& change = changes_.front();
   co_await change.opener.close_rest(&live_.retired_);
+  was_asked_ = true;
   std::expected<Stack, StackError> given = co_await handover_->give();
   if (!given) co_return std::unexpected(std::move(given.error()));
-  is_given_ = true;
   wanted_ = std::move(*given);
   std::map<std::string, size_t> open_now;
   Edited opened = co_await change.opener.open_leaves(wanted_, open_now);
   co_return opened;
 }
 
-task::Task<void> StackEdit::take_back() {
+task::Task<bool> StackEdit::take_back() {
   co_await changes_.front().opener.close_rest(nullptr);
-  co_await handover_->take_back();
+  const bool is_free = co_await handover_->take_back();
+  co_return is_free;
 }
 
 // What it is and holds now, all of it durable, to be compared with what takes its place.
@@ -327,13 +332,17 @@ task::Task<void> StackEdit::open_old_again() {
       change.opened = std::move(*node);
       continue;
     }
-    change.opened = std::make_unique<StackNode>();
-    change.opened->text = change.before;
-    change.opened->problem = node.error().text;
-    change.opened->is_lost = true;
-    // What it stood on waits below it for another edit.
-    change.opened->below = std::exchange(change.opener.have, {});
+    give_up(change, node.error().text);
   }
+}
+
+void StackEdit::give_up(Change& change, std::string problem) {
+  change.opened = std::make_unique<StackNode>();
+  change.opened->text = change.before;
+  change.opened->problem = std::move(problem);
+  change.opened->is_lost = true;
+  // What it stood on waits below it for another edit.
+  change.opened->below = std::exchange(change.opener.have, {});
 }
 
 }  // namespace cairn::drive

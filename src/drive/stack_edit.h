@@ -50,7 +50,8 @@ class StackEdit {
   task::Task<LiveStack::Edited> open_new_leaves();
   // Closes the leaves too, and learns what is wanted.
   task::Task<LiveStack::Edited> hand_over();
-  task::Task<void> take_back();
+  // False: layers may still be open elsewhere.
+  task::Task<bool> take_back();
   task::Task<LiveStack::Edited> hold_all(task::CancelToken token);
   task::Task<LiveStack::Edited> exchange();
   task::Task<LiveStack::Edited> look_at(Change& change);
@@ -62,11 +63,12 @@ class StackEdit {
   task::Task<LiveStack::Edited> check_new(const Change& change, StackNode& opened);
   task::Task<void> take_new_apart();
   task::Task<void> open_old_again();
+  static void give_up(Change& change, std::string problem);
 
   LiveStack& live_;
   Handover* handover_ = nullptr;  // null: an edit
-  bool is_given_ = false;
-  Stack wanted_;  // of a handover: nothing until it has given
+  bool was_asked_ = false;        // `handover_`
+  Stack wanted_;                  // of a handover: nothing until it has given
   Duration waited_;
   std::vector<Change> changes_;
 };

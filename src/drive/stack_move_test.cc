@@ -65,7 +65,13 @@ class Going final : public Handover {
     if (!why.empty()) co_return std::unexpected(StackError{0, why});
     co_return parsed(kThere);
   }
-  task::Task<void> take_back() override { co_await place_.close_there(); }
+  task::Task<bool> take_back() override {
+    if (is_uncertain) co_return false;
+    if (place_.is_there()) co_await place_.close_there();
+    co_return true;
+  }
+
+  bool is_uncertain = false;
 
  private:
   Place& place_;
@@ -80,9 +86,10 @@ class Coming final : public Handover {
     co_await place_.close_there();
     co_return parsed(layers_);
   }
-  task::Task<void> take_back() override {
+  task::Task<bool> take_back() override {
     const std::string why = co_await place_.open_there(kLayers);
     EXPECT_EQ(why, "");
+    co_return true;
   }
 
  private:
@@ -194,6 +201,33 @@ task::Task<void> failures_leave_it_here(env::Env& env) {
 }
 
 TEST(StackMove, WhatDoesNotSucceedLeavesItWhereItIs) { run_in_sim(failures_leave_it_here); }
+
+task::Task<void> uncertainty_opens_nothing(env::Env& env) {
+  Place place(env);
+  LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
+  CO_ASSERT_TRUE(opened.has_value());
+  LiveStack& live = **opened;
+  place.is_out_of_reach = true;
+  Going going(place);
+  going.is_uncertain = true;
+  const std::string why = co_await why_not_moved(live, going);
+  EXPECT_NE(why.find("nobody answers"), std::string::npos) << why;
+  EXPECT_TRUE(place.is_there()) << "so that its files could not be opened here";
+  std::vector<std::byte> read(4096);
+  Result<void> done = co_await live.read(Lba(0), read);
+  EXPECT_FALSE(done);
+
+  co_await place.close_there();
+  const LiveStack::Edited edited = co_await live.edit(std::string(kLayers));
+  EXPECT_TRUE(edited) << edited.error().text;
+  done = co_await live.read(Lba(0), read);
+  EXPECT_TRUE(done);
+  co_await live.close();
+}
+
+TEST(StackMove, LayersThatMayBeOpenElsewhereAreNotOpenedHere) {
+  run_in_sim(uncertainty_opens_nothing);
+}
 
 }  // namespace
 }  // namespace cairn::drive
