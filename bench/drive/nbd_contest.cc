@@ -15,6 +15,7 @@
 
 #include "base/rng.h"
 #include "bench/drive/nbd_server.h"
+#include "bench/drive/server_process.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
 
@@ -130,8 +131,8 @@ class NbdContest {
                              .cpu = options_.server_cpu};
     if (const Result<void> clean = write_back(service.file); !clean) return fail(clean.error());
     std::filesystem::remove(service.socket);
-    const auto server = NbdServerProcess::start(nbd_command(each.server, service), service.socket,
-                                                options_.server_cpu);
+    const auto server = ServerProcess::start(nbd_command(each.server, service), service.socket,
+                                             options_.server_cpu);
     if (!server) return fail(server.error());
     const Duration before = (*server)->cpu_time();
     if (const Result<void> ran = run_fio(each.job, service.socket); !ran) return fail(ran.error());
@@ -233,7 +234,7 @@ Result<void> bench_idle_drives(const DriveBenchOptions& options, Report& report)
                                   fmt::format("{}", options.server_cpu)}) {
     command.push_back(word);
   }
-  const auto server = NbdServerProcess::start(command, socket, options.server_cpu);
+  const auto server = ServerProcess::start(command, socket, options.server_cpu);
   if (!server) return fail(server.error());
   Measurement idle{.name = "idle", .variant = "200 drives", .unit = "cores"};
   for (int round = 0; round < options.rounds; ++round) {

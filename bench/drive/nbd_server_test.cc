@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "bench/drive/server_process.h"
+
 namespace cairn::bench {
 namespace {
 
@@ -27,7 +29,7 @@ TEST(NbdServer, BothServeTheSameFileAtTheSameSocket) {
 }
 
 TEST(NbdServer, OneThatEndsBeforeItServesIsAnError) {
-  const auto started = NbdServerProcess::start({"false"}, "/nowhere/socket", -1);
+  const auto started = ServerProcess::start({"false"}, "/nowhere/socket", -1);
   ASSERT_FALSE(started.has_value());
   EXPECT_EQ(started.error(), Errc::kIo);
 }

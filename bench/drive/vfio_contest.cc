@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/drive/guest_load.h"
-#include "bench/drive/nbd_server.h"
+#include "bench/drive/server_process.h"
 #include "bench/drive_load.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
@@ -149,7 +149,7 @@ class VfioBench {
         "--vfio-user",    socket + ",mode=polling",
         "--control",      "off",
         "--cores",        fmt::format("{}", options_.server_cpu)};
-    const auto server = NbdServerProcess::start(command, socket, options_.server_cpu);
+    const auto server = ServerProcess::start(command, socket, options_.server_cpu);
     if (!server) return fail(server.error());
     Result<std::unique_ptr<env::World>> world = options_.world({.cpus = {options_.client_cpu}});
     if (!world) return fail(world.error());
