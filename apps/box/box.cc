@@ -65,7 +65,7 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       hooks_(std::move(hooks)),
       stacks_(env),
       registry_(env),
-      target_(env, registry_, options_.target) {
+      target_(env, registry_, with_log(options_.target)) {
   if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
   registry_.on_drive_failure([this](const nvme::DriveFailure& failure) { log_failure(failure); });
   registry_.on_authentication(
@@ -84,19 +84,29 @@ void Box::log_failure(const nvme::DriveFailure& failure) {
                   full ? "free some space where its file is" : "look after its file or disk"));
 }
 
-// A line a second, however many try; all are counted.
 void Box::log_stranger(const nvme::AuthenticationFailure& failure) {
-  if (env_.now() < strangers_quiet_until_) {
-    ++strangers_unsaid_;
-    return;
-  }
-  strangers_quiet_until_ = env_.now() + 1_s;
-  const uint64_t unsaid = std::exchange(strangers_unsaid_, 0);
+  const std::optional<std::string> more = strangers_.take(env_.now());
+  if (!more) return;
   const std::string who = failure.host_nqn.empty() ? "a host" : escaped(failure.host_nqn);
   const std::string where = failure.nqn.empty() ? "" : " for " + escaped(failure.nqn);
+  log(LogLevel::kWarn, fmt::format("{} at {} could not authenticate{}: {}{}", who,
+                                   failure.peer.text(), where, failure.why, *more));
+}
+
+void Box::log_fault(const fabric::HostFault& fault) {
+  const std::optional<std::string> more = faults_.take(env_.now());
+  if (!more) return;
   log(LogLevel::kWarn,
-      fmt::format("{} at {} could not authenticate{}: {}{}", who, failure.peer.text(), where,
-                  failure.why, unsaid > 0 ? fmt::format(" (and {} more before)", unsaid) : ""));
+      fmt::format(
+          "the host at {} broke the protocol on queue {}, which was closed: {}, in a PDU of "
+          "type {:02x}h{}",
+          fault.peer.text(), fault.queue_id, nvme::text(fault.fault, nvme::End::kController),
+          static_cast<uint8_t>(fault.type), *more));
+}
+
+fabric::TargetOptions Box::with_log(fabric::TargetOptions options) {
+  options.on_fault = [this](const fabric::HostFault& fault) { log_fault(fault); };
+  return options;
 }
 
 Attempt<void> Box::take_tls_keys(const BoxSubsystem& subsystem) {

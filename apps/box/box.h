@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/box/changes.h"
+#include "apps/box/once_per_second.h"
 #include "apps/box/options.h"
 #include "apps/box/reservation_files.h"
 #include "apps/box/stacks.h"
@@ -92,6 +93,8 @@ class Box {
   HostAccess access_of(std::string_view nqn) const;
   void log_failure(const nvme::DriveFailure& failure);
   void log_stranger(const nvme::AuthenticationFailure& failure);
+  void log_fault(const fabric::HostFault& fault);
+  fabric::TargetOptions with_log(fabric::TargetOptions options);
   void log(LogLevel level, std::string_view line) const {
     if (hooks_.log) hooks_.log(level, line);
   }
@@ -108,8 +111,8 @@ class Box {
   std::vector<env::Address> listening_;
   std::map<std::string, std::set<uint32_t>, std::less<>> configured_;  // nsids, by NQN
   std::map<std::pair<std::string, uint32_t>, Time> quiet_until_;       // of failures, by nsid
-  Time strangers_quiet_until_;
-  uint64_t strangers_unsaid_ = 0;
+  OncePerSecond strangers_;
+  OncePerSecond faults_;
   task::Semaphore changing_{1};
 };
 

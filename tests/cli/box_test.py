@@ -145,6 +145,16 @@ class Finding(BoxTest):
             result = self.run_cairn("drive", *words, "--control", "s")
             self.expect_sentence(result, 1, "no namespace" if words[0] == "show" else "box")
 
+    def test_a_host_that_breaks_the_protocol_is_in_the_log(self):
+        box = self.start_box("--drive", "mem:size=1M")
+        with socket.create_connection(("127.0.0.1", box.port)) as host:
+            host.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            address = "{}:{}".format(*host.getsockname())
+            while host.recv(4096):
+                pass
+        self.assertIn(f"the host at {address} broke the protocol on queue 0, which was closed: "
+                      "invalid PDU header field at byte 0, in a PDU of type 47h", box.log)
+
     def test_without_a_socket(self):
         self.start_box("--drive", "mem:size=1M", "--control", "off")
         self.assertFalse((self.folder / "cairn").exists())

@@ -115,6 +115,26 @@ WORLD_TEST(Data, PiecesOfAnR2tAddUp) {
   co_await pair.close();
 }
 
+// A host that is asked for more while it still counts what it has sent would send a wrong amount.
+WORLD_TEST(Data, OfTheLargestWriteIsAskedForOnce) {
+  Pair pair(env);
+  co_await pair.open(scene);
+  RawHost& host = pair.queue;
+  constexpr uint32_t kMost = nvme::kTransferBytesMax;
+  Sqe write;
+  const nvme::R2t r2t = co_await pair.begin_write(write, kMost / kBlock);
+  EXPECT_EQ(r2t.offset, 0u);
+  EXPECT_EQ(r2t.length, kMost);
+  const std::vector<std::byte> data = pattern(kMost, 6);
+  const DataPiece piece{.cid = write.cid, .ttag = r2t.ttag, .length = kMost};
+  co_await host.deliver(host.h2c_data(piece, data));
+  const nvme::Cqe cqe = co_await host.answer();
+  EXPECT_TRUE(cqe.get_status().ok());
+  const std::vector<std::byte> read = co_await host.read(1, 0, kMost / kBlock);
+  EXPECT_EQ(read, data);
+  co_await pair.close();
+}
+
 struct WrongPiece {
   const char* name;
   DataPiece piece;  // its ttag is added to the R2T's

@@ -119,7 +119,7 @@ std::vector<Case> cases() {
       {"DATAL that is not PLEN's", kConnected, with(data(4), 16, 8), kInvalidHeader, kPlen},
       {"DATAO no multiple of four", kConnected, with(data(4), 12, 2), kInvalidHeader,
        offsetof(DataPdu, offset)},
-      {"H2CData beyond MAXH2CDATA", kConnected, data(128 * 1024 + 4), kLimitExceeded},
+      {"H2CData beyond MAXH2CDATA", kConnected, data(nvme::kTransferBytesMax + 4), kLimitExceeded},
   };
 }
 
@@ -148,6 +148,26 @@ WORLD_TEST(Malformed, IsToldWhatAndWhereThenClosed) {
   co_await next.arrive(box.address);
   next.stream.reset();
   co_await box.close();
+}
+
+WORLD_TEST(Malformed, IsReportedToOurselvesWithTheAddress) {
+  std::vector<fabric::HostFault> faults;
+  BoxOptions options;
+  options.target.on_fault = [&](const fabric::HostFault& fault) { faults.push_back(fault); };
+  Box box(env, options);
+  co_await box.open(scene.any_port());
+  RawHost host(env);
+  co_await reach(host, box.address, Stage::kConnected);
+  co_await host.deliver(ic_req());
+  co_await expect_term_req(host, FatalError::kSequence, 0, "a second ICReq");
+  host.stream.reset();
+  co_await box.close();
+  EXPECT_EQ(faults.size(), 1u);
+  for (const fabric::HostFault& fault : faults) {
+    EXPECT_EQ(fault.fault.error, FatalError::kSequence);
+    EXPECT_EQ(fault.type, PduType::kIcReq);
+    EXPECT_NE(fault.peer.text(), box.address.text());
+  }
 }
 
 // The faulty header comes back with the TermReq.

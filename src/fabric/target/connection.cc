@@ -75,6 +75,7 @@ task::Task<void> TargetConnection::run() {
   task::Task<void> writer = write_loop();
   Result<void> read = co_await read_pdus();
   if (!read) core_.env.trace().record("target.ended", static_cast<uint64_t>(read.error().code()));
+  co_await note_fault();
   co_await close_down(std::move(writer));
 }
 

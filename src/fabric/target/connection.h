@@ -119,6 +119,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   // Notes the fault to be reported with the header that had it, and gives the error to end with.
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
   Step fail_with(std::unexpected<Error> error);
+  task::Task<void> note_fault();
 
   // Commands (connection.cc).
   task::Task<Result<void>> connect(TcpCommand& command);
@@ -178,6 +179,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   nvme::Pdu front_;                                 // being taken
   TcpCommand* begun_ = nullptr;                     // of front_, waits for a buffer
   std::optional<Error> failure_;                    // of reading
+  std::optional<nvme::PduFault> fault_;             // of the host
+  nvme::PduType faulty_type_{};                     // where it was
   bool spoke_tls_ = false;                          // the host did, to a listener that does not
   std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
   size_t slots_max_;

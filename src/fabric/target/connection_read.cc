@@ -29,6 +29,8 @@ task::Task<Result<void>> TargetConnection::read_pdus() {
 }
 
 std::unexpected<Error> TargetConnection::fault(nvme::PduFault fault, Bytes header) {
+  fault_ = fault;
+  faulty_type_ = load<nvme::CommonHeader>(header).type;
   if (fault.error != nvme::FatalError::kNone) {
     farewell_size_ = nvme::build_term_req(farewell_, nvme::End::kController, fault, header);
     out_ready_.set();
@@ -41,9 +43,21 @@ TargetConnection::Step TargetConnection::fail_with(std::unexpected<Error> error)
   return Step::kFailed;
 }
 
+// A ClientHello is no PDU, and not logged as one.
 task::Task<Result<void>> TargetConnection::failed() {
-  if (spoke_tls_) co_await note_client_hello();
+  if (spoke_tls_) {
+    fault_.reset();
+    co_await note_client_hello();
+  }
   co_return fail(*failure_);
+}
+
+task::Task<void> TargetConnection::note_fault() {
+  if (!fault_ || !core_.options.on_fault) co_return;
+  const HostFault fault{
+      .peer = peer_, .queue_id = queue_id_, .fault = *fault_, .type = faulty_type_};
+  co_await env::call_on(core_.env, core_.control,
+                        [&](env::Env&) { core_.options.on_fault(fault); });
 }
 
 // The host is told in our own language, a TermReq; why is for the log.

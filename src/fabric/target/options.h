@@ -3,17 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "base/units.h"
+#include "env/address.h"
 #include "fabric/doorbell.h"
+#include "nvme/limits.h"
+#include "nvme/pdu.h"
 
 namespace cairn::fabric {
 
 // In-capsule data of I/O commands; IOCCSZ of Identify Controller says the same.
 inline constexpr uint32_t kInCapsuleMax = 8192;
-// What one R2T asks for, and so what one H2CData may bring: hosts before Linux 5.17 send all of an
-// R2T in one PDU whatever MAXH2CDATA says.
-inline constexpr uint32_t kH2cDataMax = 128 * 1024;
+// What one H2CData may bring: all that a command has. A command is asked for its data by one R2T,
+// because Linux cannot take a second one safely: it still counts what it has sent for the first.
+// And hosts before Linux 5.17 send all of an R2T in one PDU, whatever MAXH2CDATA says.
+inline constexpr uint32_t kH2cDataMax = nvme::kTransferBytesMax;
 // Bytes received and not yet understood. Holds any PDU but H2CData, whose data goes elsewhere. An
 // I/O queue has room for many, so that one read brings them; an admin queue needs less.
 inline constexpr uint32_t kStagingSize = 64 * 1024;
@@ -33,6 +38,14 @@ inline constexpr uint32_t kLargeDataMax = 4 * 1024 * 1024;
 inline constexpr uint32_t kInCapsuleBuffers = 1024;      // of 4 KiB, the usual block
 inline constexpr uint32_t kInCapsuleBuffersLarge = 256;  // of kInCapsuleMax
 
+// A host that broke the protocol, for our own log: its connection has ended.
+struct HostFault {
+  env::Address peer;
+  uint16_t queue_id = 0;
+  nvme::PduFault fault;
+  nvme::PduType type{};  // of the PDU that had it
+};
+
 struct TargetOptions {
   Duration handshake_timeout = 10_s;  // from accept to the answer of Connect; TLS has it too
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
@@ -42,6 +55,7 @@ struct TargetOptions {
   bool header_digest = true;          // a host that asks for one gets it; else it is told no
   bool data_digest = true;
   DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
+  std::function<void(const HostFault&)> on_fault;  // on the control core
 };
 
 }  // namespace cairn::fabric

@@ -105,17 +105,14 @@ task::Task<Result<void>> TcpCommand::ask_for_all() {
   if (!buffer) co_return fail(buffer.error());
   data = std::move(*buffer);
   piece = data.bytes();
-  window = {};
+  window = {.end = pointer.length};
   state = State::kAsking;
-  while (window.end < pointer.length) {
-    window.begin = window.next = window.end;
-    window.end += std::min(pointer.length - window.end, kH2cDataMax);
-    arrived.reset();
-    connection->ask_for_data(*this);
-    const TargetCore& core = connection->core_;
-    task::Deadline deadline(core.env, core.env.now() + core.options.data_timeout, cancel->token());
-    Result<void> came = co_await arrived.wait(deadline.token());
-    if (came) continue;
+  arrived.reset();
+  connection->ask_for_data(*this);
+  const TargetCore& core = connection->core_;
+  task::Deadline deadline(core.env, core.env.now() + core.options.data_timeout, cancel->token());
+  Result<void> came = co_await arrived.wait(deadline.token());
+  if (!came) {
     connection->abandon_data(*this);
     if (deadline.expired()) connection->stop("the host does not send its data");
     co_return came;

@@ -83,7 +83,7 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   // Waits until the connection's large data leaves room for this much more.
   task::Task<Result<void>> take_share(size_t bytes);
   void end_loan();
-  // All of the data, by R2T after R2T.
+  // All of the data, by one R2T.
   task::Task<Result<void>> ask_for_all();
 };
 
