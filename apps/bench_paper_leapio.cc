@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench paper leapio`: Figure 11 of the paper with our services, as one page.
+// `cairn bench paper leapio`: figures of the paper with our runtime and services, as one page.
 #include <CLI/CLI.hpp>
 
 #include "apps/bench_options.h"

@@ -64,7 +64,7 @@ class CommandLine {
     add(paper, "i10", "figures of i10 as one page, next to the paper's", make_bench_paper_i10);
     add(paper, "snis", "tables and figures of SNIS as one page, next to the paper's",
         make_bench_paper_snis);
-    add(paper, "leapio", "Figure 11 of LeapIO as one page, next to the paper's",
+    add(paper, "leapio", "figures of LeapIO as one page, next to the paper's",
         make_bench_paper_leapio);
     CLI::App& sim = group(root_, "sim", "run Cairn in the simulated world");
     add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench paper leapio`: Figure 11 of "LeapIO: Efficient and Portable Virtual NVMe Storage on
-// ARM SoCs" (ASPLOS 2020), "Service features": latency distributions of a search engine's reads on
-// drives composed of services, drawn with Cairn's services on modelled drives.
+// `cairn bench paper leapio`: figures of "LeapIO: Efficient and Portable Virtual NVMe Storage on
+// ARM SoCs" (ASPLOS 2020), drawn with Cairn on modelled drives: 6 and 10, what the runtime costs
+// (runtime_figures.h), and 11, "Service features": latency distributions of a search engine's reads
+// on drives composed of services.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ struct Options {
   bool wants(std::string_view figure) const;
 };
 
-// "11a" to "11f".
+// "6", "10", and "11a" to "11f".
 std::vector<std::string> figures();
 
 // In virtual time: the same options give the same numbers.

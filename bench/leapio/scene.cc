@@ -10,14 +10,13 @@
 
 #include "base/rng.h"
 #include "bench/leapio/big_drive.h"
+#include "bench/leapio/one_box.h"
 #include "bench/leapio/search_load.h"
 #include "drive/mirror.h"
 #include "drive/source.h"
 #include "drive/stack.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "fabric/target/target.h"
-#include "nvme/registry.h"
 #include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/gate.h"
@@ -47,16 +46,6 @@ constexpr Duration kSettle = 20_s;
 // Of the time that is measured, before it: until search and batch have found their way.
 constexpr double kWarmUp = 0.25;
 constexpr Duration kPlayMax = 3600_s;
-
-// As much memory as a real core has: a lookup of 7 MiB goes through whole.
-sim::NodeOptions machine() {
-  return {.buffers = {.classes = {{4096, 8192},
-                                  {16384, 4096},
-                                  {65536, 4096},
-                                  {262144, 1024},
-                                  {1048576, 256},
-                                  {8 << 20, 32}}}};
-}
 
 Part part_of(const Scene& scene, const Stage& stage) {
   auto flash = std::make_shared<flash::Parameters>(*stage.drive);
@@ -105,23 +94,7 @@ task::Task<void> serve(env::Env& env, env::Address at, std::string nqn, Part par
     outcome = fail(source.error());
     co_return;
   }
-  nvme::Registry registry(env);
-  fabric::Target target(env, registry);
-  outcome = registry.add_subsystem({.nqn = nqn, .queue_entries_max = 1024});
-  if (outcome) {
-    const nvme::NamespaceOptions space{.source = source->get(), .stack = "flash"};
-    const Result<uint32_t> added = co_await registry.add_namespace(nqn, space);
-    if (!added) outcome = fail(added.error());
-  }
-  if (outcome) {
-    const Result<env::Address> listening = target.listen(at);
-    if (!listening) outcome = fail(listening.error());
-  }
-  task::Event never;
-  const Result<void> stopped = co_await never.wait(env.stop_token());
-  (void)stopped;
-  co_await target.close();
-  co_await registry.close();
+  co_await serve_one(env, {.at = std::move(at), .nqn = std::move(nqn)}, **source, outcome);
 }
 
 class Play {

@@ -75,6 +75,19 @@ class PaperLeapio(support.CliTest):
         self.assertEqual(page.count("<svg"), len(plots))
         self.assertIn("What is emulated", page)
 
+    def test_the_runtime_on_a_host_and_on_a_card(self):
+        report = json.loads(self.run_ok("bench", "paper", "leapio", "--seconds", "0.08", "--json",
+                                        "--figure", "10", "--svg", "plots"))
+        local = {threads: {each["variant"]: each["value"] for each in report["results"]
+                           if each["name"] == f"fig10a_read_{threads}"} for threads in (1, 256)}
+        # Virtual time: one read at a time pays for every queue it passes; many share that.
+        self.assertLess(local[1]["SoC"], 0.9 * local[1]["SoCVM"])
+        self.assertGreater(local[256]["SoC"], 0.9 * local[256]["SoCVM"])
+        ratios = report["ratios"]
+        self.assertLess(ratios["soc_local_vs_host"], ratios["soc_remote_vs_host"])
+        self.assertLess(ratios["soc_remote_vs_host"], 1)
+        self.assertEqual(len(list((self.folder / "plots").iterdir())), 4)
+
     def test_a_figure_that_is_none(self):
         result = self.run_cairn("bench", "paper", "leapio", "--figure", "12")
         self.assertNotEqual(result.returncode, 0)
