@@ -86,6 +86,12 @@ std::string comma_list(std::span<const std::string> words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string first_few(std::span<const std::string> names) {
+  constexpr size_t kMost = 10;
+  if (names.size() <= kMost) return comma_list(names);
+  return fmt::format("{} and {} more", comma_list(names.first(kMost)), names.size() - kMost);
+}
+
 std::string range_list(std::span<const int> numbers) {
   std::string out;
   for (size_t i = 0; i < numbers.size();) {

@@ -17,6 +17,8 @@ std::string escaped(std::string_view text);
 
 // "a, b, c".
 std::string comma_list(std::span<const std::string> words);
+// The same of names that there may be hundreds of: the first few, "and 190 more".
+std::string first_few(std::span<const std::string> names);
 
 // "0-3,8", of ascending numbers.
 std::string range_list(std::span<const int> numbers);

@@ -52,5 +52,13 @@ TEST(InQuotes, CutsLongText) {
   EXPECT_TRUE(text.ends_with("...'"));
 }
 
+TEST(Words, OfManyNamesTheFirstFewAreSaid) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 10; ++i) names.push_back(std::string(1, static_cast<char>('a' + i)));
+  EXPECT_EQ(first_few(names), "a, b, c, d, e, f, g, h, i, j");
+  names.push_back("k");
+  EXPECT_EQ(first_few(names), "a, b, c, d, e, f, g, h, i, j and 1 more");
+}
+
 }  // namespace
 }  // namespace cairn::apps

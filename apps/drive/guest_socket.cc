@@ -44,6 +44,34 @@ std::string in_option(std::string_view value) {
   return out;
 }
 
+Attempt<env::Address> address_of(const std::string& socket) {
+  Result<env::Address> address = env::Address::parse("unix:" + socket);
+  if (address) return std::move(*address);
+  return refuse(fmt::format("{} cannot be a socket: {}; take a shorter path", in_quotes(socket),
+                            address.error().what()));
+}
+
+// One for each drive of those whose path has a %.
+Attempt<void> spread(std::vector<GuestSocket>& sockets, const std::vector<std::string>& drives) {
+  std::vector<GuestSocket> all;
+  for (GuestSocket& socket : sockets) {
+    const size_t percent = socket.at.path.find('%');
+    if (percent == std::string::npos || !socket.drive.empty()) {
+      all.push_back(std::move(socket));
+      continue;
+    }
+    for (const std::string& drive : drives) {
+      std::string path = socket.at.path;
+      path.replace(percent, 1, drive);
+      Attempt<env::Address> at = address_of(path);
+      if (!at) return std::unexpected(at.error());
+      all.push_back({.drive = drive, .at = std::move(*at), .waiting = socket.waiting});
+    }
+  }
+  sockets = std::move(all);
+  return {};
+}
+
 }  // namespace
 
 Attempt<GuestWords> parse_guest_words(std::string_view text) {
@@ -74,11 +102,8 @@ Attempt<GuestWords> parse_guest_words(std::string_view text) {
 Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
   Attempt<GuestWords> words = parse_guest_words(text);
   if (!words) return std::unexpected(words.error());
-  Result<env::Address> address = env::Address::parse("unix:" + words->socket);
-  if (!address) {
-    return refuse(fmt::format("{} cannot be a socket: {}; take a shorter path",
-                              in_quotes(words->socket), address.error().what()));
-  }
+  Attempt<env::Address> address = address_of(words->socket);
+  if (!address) return std::unexpected(address.error());
   return GuestSocket{
       .drive = std::move(words->drive), .at = std::move(*address), .waiting = words->waiting};
 }
@@ -87,18 +112,20 @@ Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
                              const std::vector<DriveWords>& drives) {
   std::vector<std::string> names;
   for (const DriveWords& each : drives) names.push_back(each.name);
+  if (const Attempt<void> done = spread(sockets, names); !done) return done;
   std::set<std::string> taken;
   std::set<std::string> paths;
   for (GuestSocket& socket : sockets) {
     if (socket.drive.empty() && names.size() > 1) {
-      return refuse(fmt::format("{} drives are served: say whose socket {} is, as NAME={} ({})",
-                                names.size(), in_quotes(socket.at.path), socket.at.path,
-                                comma_list(names)));
+      return refuse(
+          fmt::format("{} drives are served: say whose socket {} is, as NAME={} ({}), "
+                      "or give each its own by a % in the path",
+                      names.size(), in_quotes(socket.at.path), socket.at.path, first_few(names)));
     }
     if (socket.drive.empty()) socket.drive = names.front();
     if (std::ranges::find(names, socket.drive) == names.end()) {
       return refuse(fmt::format("no drive {} is served{} (there are {})", in_quotes(socket.drive),
-                                did_you_mean(socket.drive, names), comma_list(names)));
+                                did_you_mean(socket.drive, names), first_few(names)));
     }
     if (!taken.insert(socket.drive).second) {
       return refuse(fmt::format("drive {} has a socket already: a virtual machine uses it alone",

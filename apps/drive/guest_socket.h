@@ -29,8 +29,9 @@ struct GuestSocket {
 
 Attempt<GuestSocket> parse_guest_socket(std::string_view text);
 
-// Gives each socket the name of its drive. The Problem: there is no such drive, or several and none
-// was named, or a drive or a socket comes twice.
+// Gives each socket the name of its drive; one without a name and with % in its path becomes one
+// for each drive, whose name takes the place of %. The Problem: there is no such drive, or several
+// and none was named, or a drive or a socket comes twice, or a path is too long.
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
                              const std::vector<DriveWords>& drives);
 

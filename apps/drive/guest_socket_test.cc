@@ -41,14 +41,28 @@ TEST(GuestSocket, IsAPathWithANameBeforeAndAModeBehind) {
 TEST(GuestSocket, BelongsToOneDrive) {
   EXPECT_EQ(assigned({"/a"}, {"d0"}), "d0");
   EXPECT_EQ(assigned({"d0=/a", "d1=/b"}, {"d0", "d1"}), "d1");
-  EXPECT_EQ(assigned({"/a"}, {"d0", "d1"}),
-            "2 drives are served: say whose socket '/a' is, as NAME=/a (d0, d1)");
+  EXPECT_EQ(
+      assigned({"/a"}, {"d0", "d1"}),
+      "2 drives are served: say whose socket '/a' is, as NAME=/a (d0, d1), or give each its own "
+      "by a % in the path");
   EXPECT_EQ(assigned({"d7=/a"}, {"d0"}),
             "no drive 'd7' is served; did you mean 'd0'? (there are d0)");
   EXPECT_EQ(assigned({"d0=/a", "d0=/b"}, {"d0"}),
             "drive 'd0' has a socket already: a virtual machine uses it alone");
   EXPECT_EQ(assigned({"d0=/a", "d1=/a"}, {"d0", "d1"}),
             "two drives have the socket '/a': give each its own");
+}
+
+TEST(GuestSocket, WithAPercentIsOneForEachDrive) {
+  std::vector<GuestSocket> sockets = {parse_guest_socket("/run/%.sock,mode=polling").value()};
+  ASSERT_TRUE(assign_sockets(sockets, drives({"d0", "d1"})).has_value());
+  ASSERT_EQ(sockets.size(), 2u);
+  EXPECT_EQ(sockets[1].drive, "d1");
+  EXPECT_EQ(sockets[1].at.path, "/run/d1.sock");
+  EXPECT_EQ(sockets[1].waiting, Waiting::kPolling);
+  EXPECT_EQ(assigned({"/run/%", "d1=/b"}, {"d0", "d1"}),
+            "drive 'd1' has a socket already: a virtual machine uses it alone");
+  EXPECT_EQ(assigned({"d0=/run/%"}, {"d0"}), "d0");
 }
 
 TEST(QemuArgs, AreWhatQemuTakes) {

@@ -246,11 +246,11 @@ Attempt<ServedDrive*> DriveServer::find(std::string_view name) {
     names.push_back(drive.name);
   }
   if (name.empty()) {
-    return refuse(fmt::format("{} drives are served here: name one of {}", drives_.size(),
-                              comma_list(names)));
+    return refuse(
+        fmt::format("{} drives are served here: name one of {}", drives_.size(), first_few(names)));
   }
   return refuse(fmt::format("no drive {} is served here{} (there are {})", in_quotes(name),
-                            did_you_mean(name, names), comma_list(names)));
+                            did_you_mean(name, names), first_few(names)));
 }
 
 namespace {

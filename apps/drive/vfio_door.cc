@@ -51,7 +51,7 @@ Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioWord
   for (const VfioWords& door : doors) {
     if (!door.drive.empty() && std::ranges::find(drives, door.drive) == drives.end()) {
       return refuse(fmt::format("no drive {} is served{} (there are {})", in_quotes(door.drive),
-                                did_you_mean(door.drive, drives), comma_list(drives)));
+                                did_you_mean(door.drive, drives), first_few(drives)));
     }
     const size_t percent = door.socket.find('%');
     const bool is_for_each = percent != door.socket.npos;
