@@ -2,9 +2,9 @@
 #include "base/rng.h"
 
 #include <bit>
-#include <cmath>
 
 #include "base/check.h"
+#include "base/portable_math.h"
 
 namespace cairn {
 
@@ -47,7 +47,7 @@ uint64_t Rng::below(uint64_t bound) {
   return static_cast<uint64_t>(product >> 64);
 }
 
-double Rng::exponential(double mean) { return -mean * std::log1p(-uniform()); }
+double Rng::exponential(double mean) { return -mean * natural_log(1 - uniform()); }
 
 void Rng::fill(MutableBytes bytes) {
   while (bytes.size() >= 8) {

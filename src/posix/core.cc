@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "posix/pages.h"
 #include "task/frame.h"
 
 namespace cairn::posix {
@@ -66,19 +67,21 @@ class MappedMemory final : public env::Memory {
   ~MappedMemory() override { ::munmap(bytes_.data(), bytes_.size()); }
 
   void discard(uint64_t offset, uint64_t length) override {
-    constexpr uint64_t kPage = 4096;
     const uint64_t end = offset + length;
-    const uint64_t first_page = align_up(offset, kPage);
-    const uint64_t last_page = align_down(end, kPage);
-    if (first_page >= last_page) return clear(offset, end);
-    clear(offset, first_page);
-    clear(last_page, end);
-    std::byte* pages = bytes_.data() + first_page;
-    if (::madvise(pages, last_page - first_page, MADV_DONTNEED) != 0) clear(first_page, last_page);
+    const PageRange pages = whole_pages(offset, end, page_size_);
+    if (pages.begin >= pages.end) return clear(offset, end);
+    clear(offset, pages.begin);
+    clear(pages.end, end);
+    const uint64_t size = pages.end - pages.begin;
+    if (::madvise(bytes_.data() + pages.begin, size, MADV_DONTNEED) != 0) {
+      clear(pages.begin, pages.end);
+    }
   }
 
  private:
   void clear(uint64_t from, uint64_t to) { std::memset(bytes_.data() + from, 0, to - from); }
+
+  const uint64_t page_size_ = page_size();
 };
 
 }  // namespace

@@ -150,6 +150,19 @@ Result<void> zero_by_writing(const DiskFile& file, uint64_t offset, uint64_t len
 
 namespace {
 
+// Where the kernel has no durable writes, because it is old or emulated, a flush is due after all
+// of them.
+ssize_t write_pieces(int fd, std::span<const iovec> pieces, off_t at, bool durable,
+                     bool& is_flush_due) {
+  const int count = static_cast<int>(pieces.size());
+  if (durable && !is_flush_due) {
+    const ssize_t wrote = ::pwritev2(fd, pieces.data(), count, at, RWF_DSYNC);
+    if (wrote >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) return wrote;
+    is_flush_due = true;
+  }
+  return ::pwritev(fd, pieces.data(), count, at);
+}
+
 // Moves all bytes of a read or write, however the kernel cuts it.
 Result<void> transfer(const DiskFile& file, const env::DiskOp& op) {
   const env::DiskOp::Request& request = op.request();
@@ -158,6 +171,7 @@ Result<void> transfer(const DiskFile& file, const env::DiskOp& op) {
   size_t piece = 0;   // whole pieces moved,
   size_t within = 0;  // and bytes of the next one
   uint64_t offset = request.offset;
+  bool is_flush_due = false;
   while (piece < pieces.size()) {
     std::array<iovec, kIovecsPerCall> rest;
     const size_t count = std::min(pieces.size() - piece, rest.size());
@@ -168,8 +182,8 @@ Result<void> transfer(const DiskFile& file, const env::DiskOp& op) {
     const auto at = static_cast<off_t>(offset);
     const ssize_t moved = reading
                               ? ::preadv(file.fd.get(), rest.data(), static_cast<int>(count), at)
-                              : ::pwritev2(file.fd.get(), rest.data(), static_cast<int>(count), at,
-                                           request.durable ? RWF_DSYNC : 0);
+                              : write_pieces(file.fd.get(), std::span(rest).first(count), at,
+                                             request.durable, is_flush_due);
     if (moved < 0 && errno == EINTR) continue;
     if (moved < 0) return fail(Error::from_errno(errno, reading ? "read" : "write"));
     if (moved == 0) return fail(Errc::kIo, "the file is shorter than it was");
@@ -179,6 +193,9 @@ Result<void> transfer(const DiskFile& file, const env::DiskOp& op) {
       within -= pieces[piece].size();
       ++piece;
     }
+  }
+  if (is_flush_due && ::fdatasync(file.fd.get()) != 0) {
+    return fail(Error::from_errno(errno, "flush"));
   }
   return {};
 }

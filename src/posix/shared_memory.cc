@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "posix/pages.h"
 #include "posix/tear_guard.h"
 
 namespace cairn::posix {
@@ -60,7 +61,7 @@ Result<size_t> page_size_of(int fd, const struct stat& status) {
     return fail(Errc::kInvalid, "a file to map is not on a local file system",
                 static_cast<int32_t>(type));
   }
-  return static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return page_size();
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+
+#include "base/portable_math.h"
 
 namespace cairn::trace {
 
@@ -21,11 +22,11 @@ constexpr double kTailFrom = 256 * 1024;
 uint32_t Search::draw_bytes() {
   double bytes = 0;
   if (rng_.uniform() < kTailShare) {
-    bytes = kTailFrom * std::pow(kSearchBytesMax / kTailFrom, rng_.uniform());
+    bytes = kTailFrom * natural_exp(natural_log(kSearchBytesMax / kTailFrom) * rng_.uniform());
   } else {
-    const double radius = std::sqrt(-2 * std::log(1 - rng_.uniform()));
-    const double normal = radius * std::cos(2 * std::numbers::pi * rng_.uniform());
-    bytes = kMedian * std::exp(kSigma * normal);
+    const double radius = std::sqrt(-2 * natural_log(1 - rng_.uniform()));
+    const double normal = radius * cosine_of_turns(rng_.uniform());
+    bytes = kMedian * natural_exp(kSigma * normal);
   }
   const double rounded = std::round(bytes / kSearchBytesMin) * kSearchBytesMin;
   return static_cast<uint32_t>(std::clamp<double>(rounded, kSearchBytesMin, kSearchBytesMax));

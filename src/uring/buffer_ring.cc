@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "posix/pages.h"
 
 namespace cairn::uring {
 
@@ -11,10 +12,11 @@ void BufferRing::Free::operator()(std::byte* memory) const { std::free(memory); 
 
 Result<std::unique_ptr<BufferRing>> BufferRing::make(io_uring& ring) {
   std::unique_ptr<BufferRing> made(new BufferRing(ring));
-  constexpr size_t kPage = 4096;
-  const size_t shared_size = align_up(kCount * sizeof(io_uring_buf), kPage);
-  made->shared_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, shared_size)));
-  made->memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, size_t{kCount} * kSize)));
+  const size_t page = posix::page_size();
+  const size_t shared_size = align_up(kCount * sizeof(io_uring_buf), page);
+  const size_t size = align_up(size_t{kCount} * kSize, page);
+  made->shared_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, shared_size)));
+  made->memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, size)));
   CHECK(made->shared_memory_ != nullptr && made->memory_ != nullptr);
   std::memset(made->shared_memory_.get(), 0, shared_size);
   io_uring_buf_reg registration{};

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a box keeps over a restart, how it ends, and what it says about trouble with files."""
 
+import json
 import signal
 import socket
 
@@ -138,6 +139,19 @@ class Files(BoxTest):
         (self.folder / "d").unlink()
         self.assertEqual(box.stop(), 0)
         self.assertIn(f"namespace 1 of {NQN} fails: the file was deleted", box.log)
+
+
+class OldKernel(BoxTest):
+    """One that has neither io_uring nor writes that are durable by themselves."""
+
+    def test_writes_are_made_durable_by_a_flush(self):
+        box = self.start_box("--drive", "mirror(file:l,size=4M, file:r,size=4M)",
+                             denied=("ENOSYS", "io_uring_setup,pwritev2"))
+        report = json.loads(self.run_ok(
+            "nvme", "verify", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=1", "--fua", "--seconds",
+            "0.2", "--size", "1M", "--json"))
+        self.assertTrue(report["ok"], report)
+        self.assertEqual(box.stop(), 0, box.log)
 
 
 if __name__ == "__main__":

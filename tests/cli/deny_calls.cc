@@ -22,6 +22,7 @@ namespace {
 constexpr std::pair<const char*, unsigned> kCalls[] = {
     {"io_uring_setup", __NR_io_uring_setup},
     {"epoll_create1", __NR_epoll_create1},
+    {"pwritev2", __NR_pwritev2},
     {"unshare", __NR_unshare},
 };
 constexpr std::pair<const char*, unsigned> kErrors[] = {

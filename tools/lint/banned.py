@@ -84,6 +84,10 @@ RULES = (
          calls="printf fprintf vprintf vfprintf puts fputs putchar perror",
          names=r"\bstd::(?:cout|cerr|clog)\b \b(?:fmt|std)::print(?:ln)?\b",
          headers=r"iostream print"),
+    Rule("libm", "use base/portable_math.h: a seed gives the same run on every machine",
+         ("src/report/", "apps/", "bench/"), tests_may=True,
+         names=r"\bstd::(?:log(?:2|10|1p)?|exp(?:2|m1)?|pow|cbrt|hypot|lgamma|tgamma|erfc?)\b"
+               r" \bstd::a?(?:sin|cos|tan)h?\b"),
     Rule("abort", "CHECK it, or return a Result",
          ("src/base/check.", *WORLDS, "apps/", "bench/"), tests_may=True,
          calls="abort exit _exit _Exit quick_exit terminate",

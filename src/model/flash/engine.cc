@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/portable_math.h"
 
 namespace cairn::flash {
 
@@ -14,7 +15,7 @@ namespace {
 // Bytes of a mapping entry: the flash page, the written sectors, and in DRAM the logical page too.
 uint32_t entry_bytes(const Parameters& p, uint32_t page_numbers) {
   const double bits =
-      page_numbers * std::log2(static_cast<double>(p.physical_pages())) + p.sectors_per_page();
+      page_numbers * binary_log(static_cast<double>(p.physical_pages())) + p.sectors_per_page();
   return static_cast<uint32_t>(std::ceil(bits / 8));
 }
 
@@ -78,7 +79,7 @@ Engine::Engine(const Parameters& p)
     gc_start_blocks_ = std::max(stop_blocks_ + 1, std::min(gc_start_blocks_, half));
     gc_hard_blocks_ = std::clamp(gc_hard_blocks_, stop_blocks_ + 1, gc_start_blocks_);
   }
-  rga_choices_ = std::max(1, static_cast<int>(std::log2(p.blocks_per_plane)));
+  rga_choices_ = std::max(1, static_cast<int>(std::bit_width(p.blocks_per_plane)) - 1);
   write_back_sectors_max_ =
       static_cast<uint32_t>(p.planes()) * p.write_back_pages * p.sectors_per_page();
   store_mapping_table();

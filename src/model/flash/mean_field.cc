@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/portable_math.h"
 
 namespace cairn::flash {
 
@@ -24,7 +25,7 @@ double balance(double above, double rate, uint32_t choices) {
   double high = 1;
   double x = (low + high) / 2;
   for (int step = 0; step < 200 && high - low > 1e-15; ++step) {
-    const double power = std::pow(x, choices - 1.0);
+    const double power = whole_power(x, choices - 1);
     const double gap = 1 - power * x - rate * (x - above);
     (gap > 0 ? low : high) = x;
     const double next = x + gap / (choices * power + rate);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/portable_math.h"
 #include "base/rng.h"
 #include "model/flash/mean_field.h"
 
@@ -26,7 +27,7 @@ std::vector<double> best_of(uint32_t pages, double load, uint32_t choices) {
   tail[0] = 1;
   double sum = 0;
   for (uint32_t i = pages; i >= 1; --i) {
-    sum += binomial(pages, i) * std::pow(load, i) * std::pow(1 - load, pages - i);
+    sum += binomial(pages, i) * whole_power(load, i) * whole_power(1 - load, pages - i);
     tail[i] = sum;
   }
   constexpr double kStep = 0.001;
@@ -38,7 +39,7 @@ std::vector<double> best_of(uint32_t pages, double load, uint32_t choices) {
   for (int step = 0; step < kSteps; ++step) {
     double moved = 0;
     for (uint32_t i = 1; i <= pages; ++i) {
-      power[i] = std::pow(tail[i], choices);
+      power[i] = whole_power(tail[i], choices);
       moved += power[i];
     }
     double change = 0;
@@ -59,7 +60,7 @@ std::vector<double> best_of(uint32_t pages, double load, uint32_t choices) {
 std::vector<double> random_choice(uint32_t pages, double load) {
   std::vector<double> probability(pages + 1);
   for (uint32_t i = 0; i <= pages; ++i) {
-    double part = load / (load + std::pow(1 - load, i));
+    double part = load / (load + whole_power(1 - load, i));
     for (uint32_t j = i + 1; j <= pages; ++j) part *= (1 - load) * j / (load + (1 - load) * j);
     probability[i] = part;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/flash/workload.h"
 
-#include <cmath>
+#include "base/portable_math.h"
 
 namespace cairn::flash {
 
@@ -101,7 +101,7 @@ void run_synthetic(FlashModel& model, const Synthetic& synthetic,
   while (!source.exhausted()) {
     model.advance(arrival - 1, sink);
     model.submit(source.next(), arrival);
-    arrival += static_cast<Nanos>(-synthetic.mean_gap_ns * std::log(gaps.next()));
+    arrival += static_cast<Nanos>(-synthetic.mean_gap_ns * natural_log(gaps.next()));
   }
   model.advance(kNever, sink);
 }

@@ -2,7 +2,8 @@
 #include "model/net/dcqcn.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/portable_math.h"
 
 namespace cairn::net {
 
@@ -45,7 +46,7 @@ void Dcqcn::run_timers(Picos now, Picos since, const DcqcnParameters& p) {
       alpha_at_ += p.alpha_interval;
       const Picos idle = (std::min(now, rate_at) - alpha_at_) / p.alpha_interval;
       if (idle > kStepsOneByOne) {
-        alpha_ *= std::pow(1 - p.gain, static_cast<double>(idle));
+        alpha_ *= whole_power(1 - p.gain, static_cast<uint64_t>(idle));
         alpha_at_ += idle * p.alpha_interval;
       }
     } else if (increase_at_ < decrease_at_ || (increase_at_ == decrease_at_ && increase_first)) {

@@ -2,7 +2,8 @@
 #include "model/net/tcp_window.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/portable_math.h"
 
 namespace cairn::net {
 
@@ -54,12 +55,12 @@ void TcpWindow::grow_cubic(const TcpAck& ack, const Parameters& p) {
   if (epoch_ < 0) {
     epoch_ = ack.now;
     plateau_ = std::max(plateau_, window);
-    plateau_after_s_ = std::cbrt((plateau_ - window) / p.tcp.cubic_c);
+    plateau_after_s_ = cube_root((plateau_ - window) / p.tcp.cubic_c);
     friendly_ = window;
   }
   const auto cubic = [&](Picos at) {
     const double t = static_cast<double>(at - epoch_) / static_cast<double>(kSecond);
-    return p.tcp.cubic_c * std::pow(t - plateau_after_s_, 3) + plateau_;
+    return p.tcp.cubic_c * whole_power(t - plateau_after_s_, 3) + plateau_;
   };
   const double segments = static_cast<double>(ack.newly) / segment;
   friendly_ += 3 * (1 - beta) / (1 + beta) * segments / window;
