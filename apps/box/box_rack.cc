@@ -81,7 +81,15 @@ Attempt<void> BoxRack::sweep() const {
   }
   for (const RackShelf& shelf : options_.shelves) {
     if (shelf.folder.empty() || !hooks_.sweep) continue;
-    if (Attempt<void> swept = hooks_.sweep(shelf.folder, needed); !swept) return swept;
+    const Attempt<std::vector<std::string>> left = hooks_.sweep(shelf.folder, needed);
+    if (!left) return std::unexpected(left.error());
+    for (const std::string& path : *left) {
+      if (hooks_.log) {
+        hooks_.log(LogLevel::kWarn, fmt::format("{} belongs to no contract of this box and is left "
+                                                "alone: remove it if nobody needs what is in it",
+                                                path));
+      }
+    }
   }
   return {};
 }

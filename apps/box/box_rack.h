@@ -23,10 +23,13 @@ namespace cairn::apps {
 struct RackHooks {
   std::function<task::Task<Attempt<std::unique_ptr<meta::Store>>>(env::Env&, StoreUri)> open_store;
   std::function<void(LogLevel, std::string_view)> log;
-  // Files of shelves: one that nobody needs any more, and at the start all but those named, which a
-  // crash may have left. May be left out where no shelf has a folder.
+  // Files of shelves: removes one that nobody needs any more; and at the start those that a crash
+  // left blank, giving the paths of others that nobody knows. May be left out where no shelf has a
+  // folder.
   std::function<void(const std::string& path)> remove_file;
-  std::function<Attempt<void>(const std::string& folder, const std::set<std::string>& but)> sweep;
+  std::function<Attempt<std::vector<std::string>>(const std::string& folder,
+                                                  const std::set<std::string>& needed)>
+      sweep;
 };
 
 // On the control core. Opened after the box and closed before it.

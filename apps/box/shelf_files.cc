@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/box/shelf_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <system_error>
 
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
+#include "posix/fd.h"
 
 namespace cairn::apps {
 
@@ -18,6 +22,14 @@ bool is_uuid(const std::string& name) {
   return id && fabric::uuid_text(*id) == name;
 }
 
+// A file that was made for somebody who was never told.
+bool is_blank_and_free(const std::string& path) {
+  const posix::Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info = {};
+  return file.get() >= 0 && ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+         info.st_blocks == 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
 }  // namespace
 
 void remove_shelf_file(const std::string& path) {
@@ -25,7 +37,8 @@ void remove_shelf_file(const std::string& path) {
   std::filesystem::remove(path, error);
 }
 
-Attempt<void> sweep_shelf(const std::string& folder, const std::set<std::string>& needed) {
+Attempt<std::vector<std::string>> sweep_shelf(const std::string& folder,
+                                              const std::set<std::string>& needed) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   std::filesystem::directory_iterator all;
@@ -36,13 +49,18 @@ Attempt<void> sweep_shelf(const std::string& folder, const std::set<std::string>
                     "may write to",
                     in_quotes(folder), error.message()));
   }
+  std::vector<std::string> left;
   for (const auto& entry : all) {
     const std::string name = entry.path().filename().string();
-    if (is_uuid(name) && !needed.contains(name) && entry.is_regular_file(error)) {
-      remove_shelf_file(entry.path().string());
+    if (!is_uuid(name) || needed.contains(name)) continue;
+    const std::string path = entry.path().string();
+    if (is_blank_and_free(path)) {
+      remove_shelf_file(path);
+    } else {
+      left.push_back(path);
     }
   }
-  return {};
+  return left;
 }
 
 }  // namespace cairn::apps

@@ -183,6 +183,27 @@ class Space(RackTest):
         self.assertIn("drive d is made", self.run_ok(*words, "--hostnqn", host))
         self.run_ok("drive", "release", "d", "--rack", meta)
 
+    def test_a_box_that_demands_keys_demands_them_of_who_asks_for_space(self):
+        meta = self.serve_metadata()
+        host = "nqn.2026-11.io.cairn:friend"
+        key = self.folder / "host.key"
+        self.run_ok("nvme", "gen-key", "--output", str(key))
+        self.start_boxes(meta, "a", more=f"""
+[[subsystem.host]]
+nqn = "{host}"
+key = "{key}"
+""")
+        words = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
+                 "8M", "--hostnqn", host]
+        self.assertEqual(self.run_cairn(*words).returncode, 1)
+        self.assertEqual(self.run_cairn(*words[:-2], "--connect",
+                                        f"dhchap_key={key}").returncode, 1)
+        self.assertEqual(self.offers(meta), {"a": 64 * MIB}, "strangers got nothing")
+        self.run_ok(*words, "--connect", f"dhchap_key={key}")
+        self.assertIn("&dhchap_key=%2F", self.run_ok("rack", "stack", "d", "--rack", meta))
+        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.wait_for(lambda: self.offers(meta) == {"a": 64 * MIB})
+
     def test_what_is_wrong_is_said(self):
         self.expect_usage(["drive", "create", "d", "--raid", "1"], "--size")
         self.expect_usage(["drive", "create", "d", "--raid", "5", "--size", "1M"], "0 (stripes)")
