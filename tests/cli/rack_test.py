@@ -34,7 +34,7 @@ class RackTest(DriveTest, BoxTest):
         self.write(f"{name}.toml", f"""
 [box]
 state = "{self.folder}/{name}.state"
-control = "off"
+control = "{self.folder}/{name}.sock"
 [[listener]]
 address = "127.0.0.1:{port}"
 [[subsystem]]
@@ -172,6 +172,23 @@ class Space(RackTest):
         self.run_ok("drive", "release", "d", "--rack", meta)
         self.wait_for(lambda: self.offers(meta)["a"] == 64 * MIB)
         self.assertEqual(self.shelf_files("a"), [])
+
+    def test_a_box_shows_whom_it_gave_space_to_and_keeps_it(self):
+        meta = self.serve_metadata()
+        self.start_boxes(meta, "a")
+        self.create("d", meta, "--raid", "0", "--legs", "1", "--size", "8M", "--iops", "500")
+        control = ("--control", f"{self.folder}/a.sock")
+        space = self.ask("ns", "list", *control)["namespaces"][0]
+        self.assertEqual(space["contract"]["drive"], "d")
+        self.assertEqual(space["contract"]["shelf"], "d0")
+        self.assertRegex(space["drive"], r"^limit\(file:\S+,size=8388608,block=4096, iops=500\)$")
+        self.assertIn("(given to drive d of nqn.", self.run_ok("box", "ns", "list", *control))
+        self.refused(["ns", "remove", "--nsid", "1", *control], "'cairn drive release d'")
+        self.refused(["ns", "resize", "--nsid", "1", "--size", "16M", *control], "by contract")
+        self.wait_for(
+            lambda: self.ask("ns", "list", *control)["namespaces"][0]["contract"]["confirmed"])
+        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.assertEqual(self.ask("ns", "list", *control)["namespaces"], [])
 
     def test_only_whom_a_shelf_is_for_gets_space(self):
         meta = self.serve_metadata()
