@@ -53,6 +53,9 @@ struct BoxWords {
   std::string state;
   std::string control;
   std::optional<Duration> drain_timeout;
+  std::optional<StoreUri> rack;
+  std::string rack_name;
+  std::vector<RackShelf> shelves;
 };
 
 // The subsystem that --drive and --host are about: the one named, or the only one; made if the file
@@ -103,6 +106,32 @@ void add_host(const BoxHost& host, BoxSubsystem& subsystem) {
   subsystem.options.allow_any_host = false;
 }
 
+// Space is only given away where what was promised is kept.
+Attempt<void> merge_rack(const BoxWords& words, BoxConfig& config) {
+  RackOptions& rack = config.rack;
+  if (words.rack) rack.store = *words.rack;
+  if (!words.rack_name.empty()) rack.name = words.rack_name;
+  if (!words.shelves.empty()) rack.shelves = words.shelves;
+  for (RackShelf& shelf : rack.shelves) {
+    if (shelf.subsystem.empty()) shelf.subsystem = words.nqn;
+  }
+  const bool has_store = !rack.store.servers.empty() || !rack.store.folder.empty();
+  if (rack.shelves.empty() && has_store) {
+    return refuse("a box in a rack needs a shelf to offer: --shelf d0=file:FOLDER,size=100G");
+  }
+  if (!rack.shelves.empty() && !has_store) {
+    return refuse(
+        fmt::format("a shelf is offered in a rack: say where its metadata is with --rack "
+                    "{}, or with store in [rack]",
+                    kDefaultStore));
+  }
+  if (!rack.shelves.empty() && config.state.empty()) {
+    return refuse(
+        "a box that gives space away must remember to whom: name a folder with --state DIR");
+  }
+  return {};
+}
+
 Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
   if (Attempt<void> merged = merge_listeners(words, config.box); !merged) return merged;
   const bool has_words = !words.drives.empty() || !words.hosts.empty() || !words.nqn.empty() ||
@@ -121,6 +150,7 @@ Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
   if (!words.state.empty()) config.state = words.state;
   if (!words.control.empty()) config.control = words.control;
   if (words.drain_timeout) config.box.drain_timeout = *words.drain_timeout;
+  if (Attempt<void> merged = merge_rack(words, config); !merged) return merged;
   const bool has_drives = std::ranges::any_of(
       config.box.subsystems, [](const BoxSubsystem& each) { return !each.namespaces.empty(); });
   if (!has_drives && config.state.empty()) {
@@ -171,6 +201,38 @@ class BoxCommand final : public Command {
                 words_.drain_timeout = *time;
                 return {};
               });
+    add_value(app, "--rack META",
+              "offer shelves in the rack whose metadata is at meta://ADDR:PORT, etcd://ADDR:PORT "
+              "or rocks:FOLDER",
+              [this](const std::string& text) -> Attempt<void> {
+                Attempt<StoreUri> uri = StoreUri::parse(text);
+                if (!uri) return std::unexpected(uri.error());
+                words_.rack = std::move(*uri);
+                return {};
+              });
+    add_value(app, "--rack-name NAME", "what the rack calls this box (where it is reached)",
+              [this](const std::string& text) -> Attempt<void> {
+                if (const Result<void> named = rack::check_box_name(text); !named) {
+                  return refuse(named.error().what());
+                }
+                words_.rack_name = text;
+                return {};
+              });
+    add_values(app, "--shelf NAME=SPACE",
+               "space to give away: mem:size=8G or file:FOLDER,size=100G; iops=N and "
+               "bandwidth=SIZE may follow; several allowed",
+               [this](const std::string& text) -> Attempt<void> {
+                 Attempt<RackShelf> shelf = parse_shelf(text);
+                 if (!shelf) return std::unexpected(shelf.error());
+                 const auto same = [&shelf](const RackShelf& each) {
+                   return each.name == shelf->name;
+                 };
+                 if (std::ranges::any_of(words_.shelves, same)) {
+                   return refuse(fmt::format("shelf {} is there twice", shelf->name));
+                 }
+                 words_.shelves.push_back(std::move(*shelf));
+                 return {};
+               });
     add_settings(app, settings_);
     set_examples(app, {"cairn box --drive mem:size=1G",
                        "cairn box --listen 0.0.0.0:4420 --drive file:/srv/d0,size=8G --cores 0,1",

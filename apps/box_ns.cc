@@ -117,6 +117,14 @@ class NsResize final : public NsCommand {
   }
 };
 
+// With whom it was given to, if it was.
+std::string drive_text(const Json& space) {
+  const auto contract = space.find("contract");
+  if (contract == space.end() || !contract->is_object()) return text_at(space, "drive");
+  return fmt::format("{} (given to drive {} of {})", text_at(space, "drive"),
+                     text_at(*contract, "drive"), text_at(*contract, "owner"));
+}
+
 std::string text_of(const Json& answer) {
   std::vector<std::vector<std::string>> rows = {
       {"NQN", "NSID", "SIZE", "BLOCK", "ANA", "UUID", "DRIVE"}};
@@ -125,7 +133,7 @@ std::string text_of(const Json& answer) {
                     text_bytes(number_at(each, "size")),
                     fmt::format("{}", number_at(each, "block_size")),
                     fmt::format("{} {}", number_at(each, "ana_group"), text_at(each, "ana_state")),
-                    text_at(each, "uuid"), text_at(each, "drive")});
+                    text_at(each, "uuid"), drive_text(each)});
   }
   return table_text(rows);
 }

@@ -6,17 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "apps/box/control_place.h"
 #include "apps/box/serve.h"
+#include "apps/box/shelf_files.h"
 #include "apps/box/state_folder.h"
 #include "apps/doctor/facts.h"
 #include "apps/key_file.h"
 #include "apps/log.h"
 #include "apps/output.h"
+#include "apps/rack/store.h"
 #include "apps/world.h"
 
 namespace cairn::apps {
@@ -46,6 +49,14 @@ Attempt<int> run_box(const Settings& settings, const BoxConfig& config,
   options.hooks.log = log_to_stderr(settings.log_level);
   options.hooks.read_key = read_key_file;
   options.hooks.read_tls_key = read_tls_key_file;
+  options.rack = config.rack;
+  for (RackShelf& shelf : options.rack.shelves) {
+    if (!shelf.folder.empty()) shelf.folder = std::filesystem::absolute(shelf.folder).string();
+  }
+  options.rack_hooks = {.open_store = open_store,
+                        .log = options.hooks.log,
+                        .remove_file = remove_shelf_file,
+                        .sweep = sweep_shelf};
   if (!config.state.empty()) {
     Attempt<StateFolder> opened = StateFolder::open(config.state);
     if (!opened) return std::unexpected(opened.error());

@@ -17,6 +17,7 @@
 #include "apps/help.h"
 #include "apps/nvme/commands.h"
 #include "apps/output.h"
+#include "apps/rack_commands.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -38,6 +39,8 @@ class CommandLine {
     CLI::App& drive = group(root_, "drive", "use drives with any tool");
     add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
     add(drive, "list", "the drives that are served", make_drive_list);
+    add(drive, "create", "make one of space that boxes of a rack spare", make_drive_create);
+    add(drive, "release", "give a rack's space back", make_drive_release);
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
     add(drive, "move", "run its layers in a box, and back, while it is used", make_drive_move);
@@ -49,6 +52,11 @@ class CommandLine {
     add(drive, "services", "what stacks can be made of", make_drive_services);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");
     add(key, "new", "make one", make_drive_key_new);
+    CLI::App& rack = group(root_, "rack", "space that boxes offer each other");
+    add(rack, "offers", "who has how much to spare", make_rack_offers);
+    add(rack, "drives", "what was made of it", make_rack_drives);
+    add(rack, "stack", "such a drive as 'cairn drive serve' takes it", make_rack_stack);
+    add(rack, "serve", "serve the metadata of a rack on one machine", make_rack_serve);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");

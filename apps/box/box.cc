@@ -382,25 +382,33 @@ Attempt<void> Box::keep(std::string_view what) {
   return {};
 }
 
-task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options) {
-  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
-  if (!turn) co_return std::unexpected(turn.error());
+task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
+                                               nvme::NamespaceOptions options) {
   Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
   if (!stack) co_return std::unexpected(stack.error());
-  const Result<uint32_t> nsid = co_await registry_.add_namespace(turn->nqn, options);
+  const Result<uint32_t> nsid = co_await registry_.add_namespace(nqn, options);
   if (!nsid) {
     co_await stacks_.drop(std::move(*stack));
     co_return std::unexpected(cannot_serve(options, nsid.error()));
   }
-  stacks_.keep(turn->nqn, *nsid, std::move(*stack));
-  for (const nvme::NamespaceInfo& each : registry_.namespaces(turn->nqn)) {
+  stacks_.keep(nqn, *nsid, std::move(*stack));
+  for (const nvme::NamespaceInfo& each : registry_.namespaces(nqn)) {
     if (each.options.nsid != *nsid) continue;
-    nvme::NamespaceOptions& added = changes_[turn->nqn].added[*nsid];
+    nvme::NamespaceOptions& added = changes_[nqn].added[*nsid];
     added = each.options;
     added.source = nullptr;
   }
+  co_return *nsid;
+}
+
+task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options) {
+  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
+  if (!turn) co_return std::unexpected(turn.error());
+  const std::string drive = options.drive_text();
+  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options));
+  if (!nsid) co_return nsid;
   const Attempt<void> kept =
-      keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, options.drive_text()));
+      keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, drive));
   if (!kept) co_return std::unexpected(kept.error());
   co_return *nsid;
 }
@@ -414,20 +422,25 @@ task::Task<std::optional<drive::LayerInfo>> Box::layers(std::string nqn, uint32_
   co_return top;
 }
 
+task::Task<Result<void>> Box::stop_serving(const std::string& nqn, uint32_t nsid) {
+  const Result<void> removed = co_await registry_.remove_namespace(nqn, nsid);
+  if (!removed) co_return removed;
+  co_await stacks_.close(nqn, nsid);
+  if (!reservations_) co_return removed;
+  const Result<void> forgotten = co_await reservations_->forget(nqn, nsid);
+  if (!forgotten) {
+    log(LogLevel::kWarn, fmt::format("reservations stay in {}: {}", reservations_->path(nqn, nsid),
+                                     forgotten.error().text()));
+  }
+  co_return removed;
+}
+
 task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));
   if (!turn) co_return std::unexpected(turn.error());
-  Result<void> removed = co_await registry_.remove_namespace(turn->nqn, nsid);
+  if (Attempt<void> free = check_free(turn->nqn, nsid); !free) co_return free;
+  const Result<void> removed = co_await stop_serving(turn->nqn, nsid);
   if (!removed) co_return std::unexpected(no_such_namespace(turn->nqn, nsid));
-  co_await stacks_.close(turn->nqn, nsid);
-  if (reservations_) {
-    Result<void> forgotten = co_await reservations_->forget(turn->nqn, nsid);
-    if (!forgotten) {
-      log(LogLevel::kWarn,
-          fmt::format("reservations stay in {}: {}", reservations_->path(turn->nqn, nsid),
-                      forgotten.error().text()));
-    }
-  }
   SubsystemChanges& changes = changes_[turn->nqn];
   const bool was_added = changes.added.erase(nsid) > 0;
   changes.resized.erase(nsid);
@@ -438,6 +451,7 @@ task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) 
 task::Task<Attempt<void>> Box::resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));
   if (!turn) co_return std::unexpected(turn.error());
+  if (Attempt<void> free = check_free(turn->nqn, nsid); !free) co_return free;
   Result<void> resized = co_await registry_.resize_namespace(turn->nqn, nsid, bytes);
   if (!resized && resized.error() == Errc::kNotFound) {
     co_return std::unexpected(no_such_namespace(turn->nqn, nsid));

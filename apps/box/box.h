@@ -64,6 +64,16 @@ class Box {
   task::Task<Attempt<void>> allow_host(std::string nqn, std::string host);
   task::Task<Attempt<void>> deny_host(std::string nqn, std::string host);
 
+  // Space that is given away (box_contracts.cc): a namespace of the contract's id, which nobody
+  // removes or resizes before the contract ends. All or nothing: what cannot be kept is not done.
+  task::Task<Result<uint32_t>> add_contract(rack::Contract contract,
+                                            nvme::NamespaceOptions options);
+  task::Task<Result<void>> confirm_contract(rack::Contract contract);
+  task::Task<Result<void>> remove_contract(rack::Contract contract);
+  std::vector<rack::Contract> contracts() const;
+  // Where hosts reach the subsystem, as others can be told; none: only this machine would know.
+  std::optional<rack::Place> place_of(const std::string& nqn) const;
+
   // The layers of a namespace's stack as they are now. None: it is a single drive, or gone.
   task::Task<std::optional<drive::LayerInfo>> layers(std::string nqn, uint32_t nsid);
 
@@ -89,6 +99,12 @@ class Box {
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> listen();
   Attempt<void> keep(std::string_view what);
+  // Serves another namespace, and puts it among those added.
+  task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options);
+  // Stops serving one, which is there, and forgets its reservations.
+  task::Task<Result<void>> stop_serving(const std::string& nqn, uint32_t nsid);
+  // Refused while the namespace is under contract.
+  Attempt<void> check_free(const std::string& nqn, uint32_t nsid) const;
   Attempt<void> set_access(const std::string& nqn, HostAccess access);
   HostAccess access_of(std::string_view nqn) const;
   void log_failure(const nvme::DriveFailure& failure);

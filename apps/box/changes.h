@@ -12,6 +12,7 @@
 
 #include "nvme/ana_format.h"
 #include "nvme/registry.h"
+#include "rack/types.h"
 
 namespace cairn::apps {
 
@@ -26,9 +27,12 @@ struct SubsystemChanges {
   std::map<uint32_t, uint64_t> resized;              // bytes, of the configuration's namespaces
   std::optional<HostAccess> access;
   std::map<uint32_t, nvme::AnaState> ana;  // by group
+  // Space that was given away; the namespace of each is among those added.
+  std::map<rack::ContractId, rack::Contract> contracts;
 
   bool empty() const {
-    return removed.empty() && added.empty() && resized.empty() && !access && ana.empty();
+    return removed.empty() && added.empty() && resized.empty() && !access && ana.empty() &&
+           contracts.empty();
   }
 };
 

@@ -11,9 +11,11 @@
 #include "apps/box/control_format.h"
 #include "apps/box/keys.h"
 #include "apps/config.h"
+#include "apps/words.h"
 #include "base/crc32c.h"
 #include "fabric/host/uuid.h"
 #include "nvme/limits.h"
+#include "nvme/nqn.h"
 
 namespace cairn::apps {
 
@@ -57,6 +59,15 @@ std::string namespace_text(const nvme::NamespaceOptions& options) {
          fmt::format("ana_group = {}\nread_only = {}\n", options.ana_group, options.read_only);
 }
 
+std::string contract_text(const rack::Contract& contract) {
+  return fmt::format(
+      "[[subsystem.contract]]\nid = \"{}\"\nowner = {}\ndrive = {}\nshelf = {}\nsize = {}\niops = "
+      "{}\nbandwidth = {}\nnsid = {}\nconfirmed = {}\n",
+      fabric::uuid_text(contract.id), toml_text(contract.owner), toml_text(contract.drive),
+      toml_text(contract.shelf), contract.amount.bytes, contract.amount.iops,
+      contract.amount.bandwidth, contract.nsid, contract.is_confirmed);
+}
+
 std::string subsystem_text(const std::string& nqn, const SubsystemChanges& changes) {
   std::string text = fmt::format("\n[[subsystem]]\nnqn = {}\n", toml_text(nqn));
   if (!changes.removed.empty()) {
@@ -70,6 +81,7 @@ std::string subsystem_text(const std::string& nqn, const SubsystemChanges& chang
   for (const auto& [nsid, size] : changes.resized) {
     text += fmt::format("[[subsystem.resized]]\nnsid = {}\nsize = {}\n", nsid, size);
   }
+  for (const auto& [id, contract] : changes.contracts) text += contract_text(contract);
   for (const auto& [group, state] : changes.ana) {
     text += fmt::format("[[subsystem.ana]]\ngroup = {}\nstate = \"{}\"\n", group, ana_word(state));
   }
@@ -122,6 +134,44 @@ Section changed_ana_keys(SubsystemChanges& changes) {
   }));
 }
 
+// A name that rack/types.h would not take is no contract of ours.
+Attempt<void> take_contract(const rack::Contract& contract, SubsystemChanges& changes) {
+  for (const Result<void>& sound :
+       {rack::check_drive_name(contract.drive), rack::check_shelf_name(contract.shelf),
+        rack::check_amount(contract.amount)}) {
+    if (!sound) return refuse(sound.error().what());
+  }
+  if (contract.owner.empty() || contract.owner.size() > nvme::kNqnMax) {
+    return refuse(fmt::format("{} is not the NQN of a host", in_quotes(contract.owner)));
+  }
+  if (changes.contracts.emplace(contract.id, contract).second) return {};
+  return refuse("a contract with this id is there twice");
+}
+
+Section contract_keys(SubsystemChanges& changes) {
+  const auto contract = std::make_shared<rack::Contract>();
+  constexpr IntegerRange kAmounts = {.min = 0, .max = int64_t{rack::kBytesMax}};
+  Section keys;
+  keys.taken("id",
+             [contract](const std::string& text) -> Attempt<void> {
+               const auto id = fabric::parse_uuid(text);
+               if (!id) return refuse(fmt::format("{} is not a UUID", in_quotes(text)));
+               contract->id = *id;
+               return {};
+             })
+      .required();
+  keys.text("owner", contract->owner).required();
+  keys.text("drive", contract->drive).required();
+  keys.text("shelf", contract->shelf).required();
+  keys.integer("size", contract->amount.bytes, kAmounts).required();
+  keys.integer("iops", contract->amount.iops, kAmounts).required();
+  keys.integer("bandwidth", contract->amount.bandwidth, kAmounts).required();
+  keys.integer("nsid", contract->nsid, {.min = 1, .max = nvme::kNamespacesMax}).required();
+  keys.boolean("confirmed", contract->is_confirmed).required();
+  keys.whole([&changes, contract] { return take_contract(*contract, changes); });
+  return keys;
+}
+
 Section subsystem_keys(BoxChanges& all) {
   struct Read {
     std::string nqn;
@@ -145,7 +195,14 @@ Section subsystem_keys(BoxChanges& all) {
   keys.tables("namespace", nvme::kNamespacesMax, [read] { return added_keys(read->changes); });
   keys.tables("resized", nvme::kNamespacesMax, [read] { return resized_keys(read->changes); });
   keys.tables("ana", nvme::kAnaGroupsMax, [read] { return changed_ana_keys(read->changes); });
+  keys.tables("contract", rack::kContractsMax, [read] { return contract_keys(read->changes); });
   keys.whole([&all, read]() -> Attempt<void> {
+    for (auto& [id, contract] : read->changes.contracts) {
+      contract.nqn = read->nqn;
+      if (!read->changes.added.contains(contract.nsid)) {
+        return refuse(fmt::format("contract {} has no namespace", fabric::uuid_text(id)));
+      }
+    }
     read->changes.removed.insert(read->removed.begin(), read->removed.end());
     if (read->has_access) read->changes.access = read->access;
     if (all.emplace(read->nqn, read->changes).second) return {};

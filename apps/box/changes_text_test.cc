@@ -20,6 +20,15 @@ BoxChanges some_changes() {
   added.uuid = {1, 2};
   added.nguid = {3, 4};
   first.added = {{5, added}};
+  rack::Contract contract{.id = {7, 8},
+                          .nqn = "nqn.2026-11.io.cairn:a",
+                          .owner = "nqn.\"h\"",
+                          .drive = "vm",
+                          .shelf = "d0",
+                          .amount = {.bytes = 4 * rack::kUnit, .iops = 10, .bandwidth = 20},
+                          .nsid = 5,
+                          .is_confirmed = true};
+  first.contracts = {{contract.id, contract}};
   all["nqn.2026-11.io.cairn:b"].access = HostAccess{.any = true, .hosts = {}};
   return all;
 }
@@ -38,6 +47,21 @@ TEST(ChangesText, ReadsWhatItWrites) {
   EXPECT_EQ(first.added.at(5).uuid[1], 2);
   EXPECT_EQ(first.ana.at(3), nvme::AnaState::kInaccessible);
   EXPECT_TRUE(read->at("nqn.2026-11.io.cairn:b").access->any);
+}
+
+TEST(ChangesText, ContractsComeBackAsTheyWere) {
+  const Attempt<BoxChanges> read = parse_changes(changes_text(some_changes()), "f");
+  ASSERT_TRUE(read) << read.error().text;
+  const std::string nqn = "nqn.2026-11.io.cairn:a";
+  EXPECT_EQ(read->at(nqn).contracts, some_changes().at(nqn).contracts);
+}
+
+TEST(ChangesText, AContractWithoutItsNamespaceIsDamage) {
+  BoxChanges changes = some_changes();
+  changes.at("nqn.2026-11.io.cairn:a").added.clear();
+  const Attempt<BoxChanges> read = parse_changes(changes_text(changes), "f");
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().text.find("has no namespace"), std::string::npos) << read.error().text;
 }
 
 TEST(ChangesText, NothingIsAText) {

@@ -56,6 +56,21 @@ Json json_of(const std::string& nqn, const NamespaceInfo& info) {
           {"read_only", info.options.read_only}};
 }
 
+// Whom the space of a namespace was given to, under the namespace's own words.
+void add_contracts(const std::vector<rack::Contract>& contracts, std::vector<Json>& namespaces) {
+  for (Json& each : namespaces) {
+    for (const rack::Contract& contract : contracts) {
+      if (each["nqn"] != contract.nqn || each["nsid"] != contract.nsid) continue;
+      each["contract"] = {{"drive", contract.drive},
+                          {"owner", contract.owner},
+                          {"shelf", contract.shelf},
+                          {"iops", contract.amount.iops},
+                          {"bandwidth", contract.amount.bandwidth},
+                          {"confirmed", contract.is_confirmed}};
+    }
+  }
+}
+
 Json json_of(const nvme::ControllerInfo& controller) {
   return {{"id", controller.id},
           {"host", controller.host_nqn},
@@ -102,6 +117,7 @@ Attempt<Json> list_namespaces(Box& box, const ControlRequest& request) {
       all.push_back(json_of(subsystem.nqn, each));
     }
   }
+  add_contracts(box.contracts(), all);
   return listed("namespaces", std::move(all));
 }
 

@@ -295,6 +295,7 @@ void add_box_keys(Section& root, BoxConfig& config) {
   root.table("box", std::move(keys));
   root.tables("listener", kListenersMax, [&box] { return listener_keys(box); });
   root.tables("subsystem", kSubsystemsMax, [&box] { return subsystem_keys(box); });
+  add_rack_keys(root, config.rack);
 }
 
 }  // namespace cairn::apps

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a configuration file that are about a box: [box], [[listener]] and [[subsystem]].
-// docs/box.md explains each.
+// The keys of a configuration file that are about a box: [box], [[listener]], [[subsystem]] and
+// [rack]. docs/box.md explains each.
 #pragma once
 
 #include <string>
 
 #include "apps/box/options.h"
+#include "apps/box/rack_options.h"
 #include "apps/config.h"
 
 namespace cairn::apps {
 
 struct BoxConfig {
   BoxOptions box;
+  RackOptions rack;
   std::string state;    // folder; empty: changes are not kept
   std::string control;  // socket, or "off"; empty: made from the first port
 };

@@ -26,9 +26,11 @@ task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer
 
 task::Task<Attempt<void>> serve_box(env::Env& env, const ServeOptions& options) {
   Box box(env, options.box, options.changes, options.hooks);
+  BoxRack rack(env, box, options.rack, options.rack_hooks);
   ControlServer control(
       env, [&box](ControlRequest request) { return execute(box, std::move(request)); });
   Attempt<void> outcome = co_await box.open();
+  if (outcome && !options.rack.shelves.empty()) outcome = co_await rack.open();
   if (outcome) {
     const Attempt<std::string> path = co_await listen_for_control(env, control, box, options);
     if (path) {
@@ -41,6 +43,7 @@ task::Task<Attempt<void>> serve_box(env::Env& env, const ServeOptions& options) 
     }
   }
   co_await control.close();
+  co_await rack.close();
   co_await box.close();
   co_return outcome;
 }

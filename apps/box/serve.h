@@ -6,6 +6,7 @@
 #include <string>
 
 #include "apps/box/box.h"
+#include "apps/box/box_rack.h"
 #include "apps/problem.h"
 #include "env/env.h"
 #include "task/task.h"
@@ -16,6 +17,8 @@ struct ServeOptions {
   BoxOptions box;
   BoxChanges changes;
   BoxHooks hooks;
+  RackOptions rack;  // without shelves: it is in none
+  RackHooks rack_hooks;
   // The path of the control socket, given the port of the first listener. Left out: there is none.
   std::function<Attempt<std::string>(uint16_t port)> control_path;
   // Hosts can connect and, unless `control` is empty, the box can be asked there.

@@ -32,6 +32,8 @@ bool is_served(AdminOpcode opcode, ControllerKind kind) {
       return true;
     case AdminOpcode::kKeepAlive:
       return !pci;
+    case AdminOpcode::kVendorSend:
+      return kind == ControllerKind::kIo;
     case AdminOpcode::kCreateCompletionQueue:
     case AdminOpcode::kCreateSubmissionQueue:
     case AdminOpcode::kDeleteCompletionQueue:
@@ -79,6 +81,8 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
     case AdminOpcode::kKeepAlive:
       controller.restart_keep_alive();
       co_return answered();
+    case AdminOpcode::kVendorSend:
+      co_return co_await execute_vendor(controller, data);
     default:
       co_return co_await execute_queues(controller, sqe);
   }
@@ -232,7 +236,7 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
     case LogPage::kChangedNamespaces:
       co_return changed_namespaces_page(controller.changed_namespaces);
     case LogPage::kCommandEffects:
-      co_return command_effects(controller.kind());
+      co_return command_effects(controller.kind(), static_cast<bool>(vendor_hook));
     case LogPage::kAna:
       co_return ana_page(controller.subsystem(), (fields.specific & kAnaGroupsOnly) != 0);
     case LogPage::kFeatureEffects:
@@ -269,6 +273,15 @@ task::Task<Answer> Registry::State::abort(Controller& controller, const Sqe& sqe
   const bool aborted = co_await controller.abort(fields.sqid, fields.cid);
   --controller.aborts_in_flight;
   co_return answered(aborted ? 0 : kNotAborted);
+}
+
+task::Task<Answer> Registry::State::execute_vendor(Controller& controller, Bytes data) {
+  if (!vendor_hook) co_return refused(StatusCode::kInvalidOpcode);
+  if (data.size() > kVendorDataMax) co_return refused(StatusCode::kInvalidField);
+  const VendorHook hook = vendor_hook;  // it may be set anew meanwhile
+  co_return co_await hook({.nqn = controller.subsystem().options().nqn,
+                           .host_nqn = controller.host_nqn(),
+                           .data = {data.begin(), data.end()}});
 }
 
 task::Task<Answer> Registry::State::wait_for_event(Controller& controller, uint16_t cid,

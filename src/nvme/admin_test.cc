@@ -101,6 +101,35 @@ Task<void> unknown_opcodes(Env&, Registry& registry) {
 }
 TEST_P(Admin, UnknownOpcodesAreInvalid) { run(unknown_opcodes); }
 
+Task<Answer> repeat_size(VendorCommand command) {
+  EXPECT_EQ(command.nqn, kTestNqn);
+  EXPECT_EQ(command.host_nqn, "nqn.2014-08.org.nvmexpress:uuid:1");
+  co_return answered(command.data.size());
+}
+
+Task<void> vendor_command(Env&, Registry& registry) {
+  co_await serve(registry);
+  TestHost host(registry);
+  co_await host.arrive();
+  std::vector<std::byte> data(kVendorDataMax + 4);
+  const Sqe sqe = Sqe::make(AdminOpcode::kVendorSend);
+  Cqe cqe = co_await host.admin(sqe, data);
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidOpcode) << "nobody executes it";
+  registry.on_vendor_command(repeat_size);
+  cqe = co_await host.admin(sqe, MutableBytes(data).first(12));
+  EXPECT_TRUE(cqe.get_status().ok());
+  EXPECT_EQ(cqe.dw0.value(), 12u);
+  cqe = co_await host.admin(sqe, data);
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidField) << "too long";
+  const auto effects = co_await host.log_as<CommandEffectsPage>(LogPage::kCommandEffects);
+  EXPECT_EQ(effects.admin[0xc1], Effect::kSupported | Effect::kNamespaceInventory);
+  registry.on_vendor_command({});
+  cqe = co_await host.admin(sqe, MutableBytes(data).first(12));
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidOpcode);
+  co_await host.leave_all();
+}
+TEST_P(Admin, VendorCommandIsThereWhileSomebodyExecutesIt) { run(vendor_command); }
+
 Task<void> error_log(Env&, Registry& registry) {
   co_await serve(registry);
   TestHost host(registry);

@@ -14,6 +14,7 @@ inline constexpr uint32_t kInCapsuleDataMax = 8192;
 inline constexpr uint8_t kTransferPagesShift = 8;
 inline constexpr uint32_t kTransferBytesMax = 4096u << kTransferPagesShift;
 
+inline constexpr uint32_t kVendorDataMax = 4096;       // of a vendor-specific command
 inline constexpr uint32_t kNamespacesMax = 1024;       // NN and MNAN: nsids are 1 to this
 inline constexpr uint32_t kAnaGroupsMax = 128;         // ANAGRPMAX and NANAGRPID
 inline constexpr uint8_t kEventRequestsMax = 4;        // AERL + 1

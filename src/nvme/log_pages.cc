@@ -89,8 +89,12 @@ LogBytes feature_effects(ControllerKind kind) {
   return to_log(features);
 }
 
-LogBytes command_effects(ControllerKind kind) {
+LogBytes command_effects(ControllerKind kind, bool has_vendor_command) {
   CommandEffectsPage page;
+  if (has_vendor_command && kind == ControllerKind::kIo) {
+    page.admin[static_cast<uint8_t>(AdminOpcode::kVendorSend)] =
+        Effect::kSupported | Effect::kNamespaceInventory;
+  }
   for (const AdminOpcode opcode :
        {AdminOpcode::kGetLogPage, AdminOpcode::kIdentify, AdminOpcode::kAbort,
         AdminOpcode::kSetFeatures, AdminOpcode::kGetFeatures,

@@ -33,7 +33,7 @@ LogBytes supported_pages(ControllerKind kind);
 bool has_log_page(LogPage page, ControllerKind kind);
 // LID 12h: which features, 256 dwords.
 LogBytes feature_effects(ControllerKind kind);
-LogBytes command_effects(ControllerKind kind);
+LogBytes command_effects(ControllerKind kind, bool has_vendor_command);
 LogBytes firmware_page();
 LogBytes changed_namespaces_page(const std::set<uint32_t>& nsids);
 

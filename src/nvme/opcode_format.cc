@@ -67,6 +67,8 @@ std::string_view name(AdminOpcode opcode) {
       return "sanitize";
     case AdminOpcode::kGetLbaStatus:
       return "get LBA status";
+    case AdminOpcode::kVendorSend:
+      return "vendor send";
   }
   return "unknown";
 }

@@ -40,6 +40,7 @@ enum class AdminOpcode : uint8_t {
   kSecurityReceive = 0x82,
   kSanitize = 0x84,
   kGetLbaStatus = 0x86,
+  kVendorSend = 0xc1,  // ours: it brings data to the controller
 };
 
 // NVMe Base 2.0, 7, and NVM Command Set 1.0, 3.2. Valid on I/O queues.

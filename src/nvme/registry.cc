@@ -202,6 +202,7 @@ std::vector<NamespaceInfo> Registry::namespaces(std::string_view nqn) const {
   return all;
 }
 
+void Registry::on_vendor_command(VendorHook hook) { state_->vendor_hook = std::move(hook); }
 void Registry::on_drive_failure(DriveFailureHook hook) { state_->failure_hook = std::move(hook); }
 
 task::Task<std::vector<DriveFailure>> Registry::flush(task::CancelToken token) {

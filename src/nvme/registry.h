@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "drive/source.h"
 #include "env/env.h"
+#include "nvme/answer.h"
 #include "nvme/auth_policy.h"
 #include "nvme/command_format.h"
 #include "nvme/core_namespace.h"
@@ -181,6 +182,15 @@ struct AuthenticationFailure {
 };
 using AuthenticationHook = std::function<void(const AuthenticationFailure&)>;
 
+// An admin command whose meaning is ours alone (NVMe Base 2.0, figure 87: C0h and above). It brings
+// data with it, and its answer is a status and dwords 0 and 1.
+struct VendorCommand {
+  std::string nqn;       // of the subsystem
+  std::string host_nqn;  // as it was let in
+  std::vector<std::byte> data;
+};
+using VendorHook = std::function<task::Task<Answer>(VendorCommand)>;
+
 // Transactions of a subsystem's queues, by how they ended.
 struct AuthTotals {
   uint64_t succeeded = 0;
@@ -239,6 +249,9 @@ class Registry {
   // `hook` is called here when the medium of a namespace fails, not for each request when many do.
   // Set it before subsystems are added.
   void on_drive_failure(DriveFailureHook hook);
+  // `hook` executes C1h, the one vendor-specific command, for hosts that came over a fabric;
+  // without one there is no such command. Null ends that; what is being executed goes on.
+  void on_vendor_command(VendorHook hook);
   // Everything that was written so far is durable afterwards, except where it says otherwise.
   task::Task<std::vector<DriveFailure>> flush(task::CancelToken token);
 

@@ -60,6 +60,7 @@ class Registry::State {
   bool loading = false;
   DriveFailureHook failure_hook;
   AuthenticationHook authentication_hook;
+  VendorHook vendor_hook;
   AuthLimiter limiter;
   AuthTotals tls_totals;
   task::Semaphore changes{1};  // changes of the configuration are made one at a time
@@ -85,6 +86,7 @@ class Registry::State {
   Answer get_features(Controller& controller, const Sqe& sqe, MutableBytes data);
   task::Task<Answer> set_features(Controller& controller, const Sqe& sqe, Bytes data);
   task::Task<Answer> abort(Controller& controller, const Sqe& sqe);
+  task::Task<Answer> execute_vendor(Controller& controller, Bytes data);
   // admin_queues.cc: commands that only a controller has that is attached.
   task::Task<Answer> execute_queues(Controller& controller, const Sqe& sqe);
   task::Task<Answer> create_completion_queue(Controller& controller, const Sqe& sqe);

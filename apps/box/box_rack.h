@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// BoxRack: a box in its rack. Offers what its shelves have to spare, and gives it to hosts that ask
+// for it over NVMe/TCP (rack/landlord.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/box/box.h"
+#include "apps/box/rack_options.h"
+#include "apps/problem.h"
+#include "env/env.h"
+#include "meta/store.h"
+#include "rack/landlord.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// What it needs of its surroundings.
+struct RackHooks {
+  std::function<task::Task<Attempt<std::unique_ptr<meta::Store>>>(env::Env&, StoreUri)> open_store;
+  std::function<void(LogLevel, std::string_view)> log;
+  // Files of shelves: removes one that nobody needs any more; and at the start those that a crash
+  // left blank, giving the paths of others that nobody knows. May be left out where no shelf has a
+  // folder.
+  std::function<void(const std::string& path)> remove_file;
+  std::function<Attempt<std::vector<std::string>>(const std::string& folder,
+                                                  const std::set<std::string>& needed)>
+      sweep;
+};
+
+// On the control core. Opened after the box and closed before it.
+class BoxRack final : private rack::House {
+ public:
+  BoxRack(env::Env& env, Box& box, RackOptions options, RackHooks hooks);
+
+  // The Problem says what is wrong with a shelf or the store. close() follows in any case.
+  task::Task<Attempt<void>> open();
+  task::Task<void> close();
+
+  // Null before open() and after close().
+  const rack::Landlord* landlord() const { return landlord_.get(); }
+
+ private:
+  task::Task<Result<uint32_t>> add(rack::Contract contract) override;
+  task::Task<Result<void>> confirm(rack::Contract contract) override;
+  task::Task<Result<void>> remove(rack::Contract contract) override;
+
+  task::Task<nvme::Answer> answer(nvme::VendorCommand command);
+  Attempt<std::vector<rack::Shelf>> shelves() const;
+  Attempt<void> sweep() const;
+  std::string file_of(const rack::Contract& contract) const;
+  std::string drive_of(const rack::Contract& contract) const;
+
+  env::Env& env_;
+  Box& box_;
+  RackOptions options_;
+  RackHooks hooks_;
+  std::unique_ptr<meta::Store> store_;
+  std::unique_ptr<rack::Landlord> landlord_;
+};
+
+}  // namespace cairn::apps

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/box/rack_options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace cairn::apps {
+namespace {
+
+TEST(RackOptions, AShelfIsReadFromALine) {
+  const Attempt<RackShelf> shelf = parse_shelf("d0=file:/srv/r,size=2G,iops=500,bandwidth=1M");
+  ASSERT_TRUE(shelf) << shelf.error().text;
+  EXPECT_EQ(shelf->name, "d0");
+  EXPECT_EQ(shelf->folder, "/srv/r");
+  EXPECT_EQ(shelf->room, (rack::Amount{.bytes = 2_GiB, .iops = 500, .bandwidth = 1_MiB}));
+  EXPECT_EQ(parse_shelf("m=mem:size=1M")->folder, "");
+}
+
+TEST(RackOptions, LinesThatAreNoShelfSayWhy) {
+  const auto why = [](const char* text) {
+    const Attempt<RackShelf> shelf = parse_shelf(text);
+    return shelf ? std::string("taken") : shelf.error().text;
+  };
+  EXPECT_NE(why("mem:size=1M").find("is no shelf"), std::string::npos);
+  EXPECT_NE(why("a=file:,size=1M").find("needs a folder"), std::string::npos);
+  EXPECT_NE(why("a=mem:").find("multiples of 1 MiB"), std::string::npos);
+  EXPECT_NE(why("a=mem:size=1M,iops=-3").find("no number of requests"), std::string::npos);
+  EXPECT_NE(why("a=mem:size=x").find("no number of bytes"), std::string::npos);
+  EXPECT_NE(why("a b=mem:size=1M").find("a shelf's name"), std::string::npos);
+  EXPECT_NE(why("a=file:/x(y),size=1M").find("a bracket"), std::string::npos);
+}
+
+TEST(RackOptions, AFileNamesStoreAndShelves) {
+  RackOptions options;
+  Section root;
+  add_rack_keys(root, options);
+  const Attempt<void> checked = check_config(R"([rack]
+store = "etcd://10.0.0.1:2379,10.0.0.2:2379"
+name = "box7"
+expiry = "9s"
+[[rack.shelf]]
+name = "d0"
+size = "1G"
+hosts = ["nqn.h"]
+)",
+                                             "f", root);
+  ASSERT_TRUE(checked) << checked.error().text;
+  EXPECT_EQ(options.store.kind, StoreUri::Kind::kEtcd);
+  EXPECT_EQ(options.store.servers.size(), 2u);
+  EXPECT_EQ(options.expiry, 9_s);
+  ASSERT_EQ(options.shelves.size(), 1u);
+  EXPECT_EQ(options.shelves[0].hosts, std::vector<std::string>{"nqn.h"});
+}
+
+TEST(RackOptions, AShelfThatIsThereTwiceIsAMistake) {
+  RackOptions options;
+  Section root;
+  add_rack_keys(root, options);
+  const std::string shelf = "[[rack.shelf]]\nname = \"d0\"\nsize = \"1G\"\n";
+  const Attempt<void> checked = check_config("[rack]\n" + shelf + shelf, "f", root);
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().text.find("twice"), std::string::npos) << checked.error().text;
+}
+
+TEST(StoreUri, EachKindIsReadAndOthersAreRefused) {
+  EXPECT_EQ(StoreUri::parse("meta://[::1]:4430")->kind, StoreUri::Kind::kServed);
+  EXPECT_EQ(StoreUri::parse("rocks:/a b")->folder, "/a b");
+  EXPECT_EQ(StoreUri::parse(kDefaultStore)->servers[0], env::Address::loopback(kMetaPort));
+  for (const char* text : {"", "rocks:", "meta://", "meta://a:1", "etcd://1.2.3.4:5,", "http://x",
+                           "meta://1.2.3.4:0", "etcd://unix:/x"}) {
+    EXPECT_FALSE(StoreUri::parse(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace cairn::apps

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn drive create|release`: a drive of a rack's spare space, and giving it back.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "apps/json_text.h"
+#include "apps/key_file.h"
+#include "apps/output.h"
+#include "apps/rack/client.h"
+#include "apps/rack/words.h"
+#include "apps/rack_commands.h"
+#include "apps/words.h"
+#include "fabric/host/controller.h"
+#include "fabric/host/uri.h"
+#include "nvme/nqn.h"
+#include "rack/pledge.h"
+#include "rack/space_command.h"
+#include "rack/tenant.h"
+
+namespace cairn::apps {
+
+namespace {
+
+// How a drive's boxes are asked: as whom, and with which keys.
+Attempt<fabric::HostOptions> host_of(const std::string& owner, const std::string& connect) {
+  std::string text = "nvme-tcp://127.0.0.1/nqn.2026-11.io.cairn:box?nsid=1";
+  if (!connect.empty()) text += "&" + connect;
+  const std::expected<fabric::Uri, std::string> uri = fabric::Uri::parse(text);
+  if (!uri) return refuse(fmt::format("--connect: {}", uri.error()));
+  fabric::HostOptions host = uri->options;
+  host.host_nqn = owner;
+  if (const Attempt<void> loaded = load_credentials(host); !loaded) {
+    return std::unexpected(loaded.error());
+  }
+  return host;
+}
+
+Attempt<void> take_raid(const std::string& text, rack::Raid& into) {
+  if (text != "0" && text != "1") {
+    return refuse(fmt::format("takes 0 (stripes) or 1 (copies), not {}", in_quotes(text)));
+  }
+  into = text == "1" ? rack::Raid::kMirror : rack::Raid::kStripe;
+  return {};
+}
+
+// A host's name of its own, so that a box knows this drive's owner again.
+std::string draw_owner(env::Env& env) {
+  fabric::HostOptions named;
+  fabric::name_host(env, named);
+  return named.host_nqn;
+}
+
+std::string draw_name(env::Env& env) {
+  std::array<uint8_t, 4> drawn{};
+  env.fill_secret(std::as_writable_bytes(std::span(drawn)));
+  return fmt::format("drive-{:02x}", fmt::join(drawn, ""));
+}
+
+struct CreateErrand {
+  rack::DriveWish wish;
+  fabric::HostOptions host;
+};
+
+task::Task<Attempt<rack::DriveRecord>> create(env::Env& env, meta::Store& store,
+                                              CreateErrand errand, task::CancelToken token) {
+  if (errand.wish.name.empty()) errand.wish.name = draw_name(env);
+  if (errand.wish.owner.empty()) errand.wish.owner = draw_owner(env);
+  errand.host.host_nqn = errand.wish.owner;
+  rack::NvmePeers peers(env, errand.host);
+  rack::Outcome<rack::DriveRecord> made =
+      co_await rack::create_drive(env, store, peers, errand.wish, token);
+  if (!made) {
+    co_return refuse(fmt::format("no drive {}: {}", errand.wish.name, made.error()));
+  }
+  co_return std::move(*made);
+}
+
+class CreateCommand final : public Command {
+ public:
+  explicit CreateCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "what it is called (a new name)",
+              [this](const std::string& text) -> Attempt<void> {
+                if (const Result<void> named = rack::check_drive_name(text); !named) {
+                  return refuse(named.error().what());
+                }
+                wish_.name = text;
+                return {};
+              });
+    add_value(app, "--raid LEVEL", "0: spread over boxes, 1: a copy on each of several boxes",
+              [this](const std::string& text) { return take_raid(text, wish_.wish.raid); })
+        ->required();
+    add_size(app, "--size SIZE", wish_.wish.amount.bytes, "of the whole drive")->required();
+    add_integer(app, "--legs N", legs_, {.min = 1, .max = rack::kLegsMax},
+                "boxes it is made of (2, or as many stripes as it takes)");
+    add_integer(app, "--iops N", iops_, {.min = 0, .max = 1 << 30},
+                "requests per second that boxes promise, and limit it to");
+    add_size(app, "--bandwidth SIZE", wish_.wish.amount.bandwidth,
+             "bytes per second, in the same way");
+    add_value(app, "--hostnqn NQN", "who owns it, for boxes that know their hosts (a new name)",
+              [this](const std::string& text) -> Attempt<void> {
+                if (text.empty() || text.size() > nvme::kNqnMax) {
+                  return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
+                }
+                wish_.owner = text;
+                return {};
+              });
+    add_value(app, "--connect OPTIONS",
+              "options of nvme-tcp URIs for its legs, such as dhchap_key=FILE&queues=4",
+              [this](const std::string& text) -> Attempt<void> {
+                wish_.connect = text;
+                return {};
+              });
+    set_examples(app, {"cairn drive create vm1 --rack --raid 1 --size 10G",
+                       "cairn drive create fast --rack etcd://10.0.0.1:2379 --raid 0 --size 1T "
+                       "--iops 200000"});
+  }
+
+  Attempt<int> run() override {
+    wish_.wish.legs = static_cast<size_t>(legs_);
+    wish_.wish.amount.iops = static_cast<uint64_t>(iops_);
+    Attempt<fabric::HostOptions> host = host_of(wish_.owner, wish_.connect);
+    if (!host) return std::unexpected(host.error());
+    const CreateErrand errand{.wish = wish_, .host = std::move(*host)};
+    const Attempt<rack::DriveRecord> made = client_.run<rack::DriveRecord>(
+        [&errand](env::Env& env, meta::Store& store, task::CancelToken token) {
+          return create(env, store, errand, token);
+        });
+    if (!made) return std::unexpected(made.error());
+    if (client_.json()) {
+      say(json_text({{"schema_version", 1}, {"drive", drive_json(*made)}}));
+      return kExitOk;
+    }
+    for (const rack::Leg& leg : made->legs) {
+      say(fmt::format("{} of {}/{} at {}\n", text_bytes(leg.amount.bytes), leg.box, leg.shelf,
+                      leg.place.address));
+    }
+    say(fmt::format("drive {} is made; to use it:\n  cairn drive serve '{}={}'\n", made->name,
+                    made->name, rack::stack_of(*made).value_or("")));
+    return kExitOk;
+  }
+
+ private:
+  RackClient client_;
+  rack::DriveWish wish_;
+  int legs_ = 0;
+  int iops_ = 0;
+};
+
+task::Task<Attempt<bool>> release(env::Env& env, meta::Store& store, std::string name,
+                                  task::CancelToken token) {
+  const Result<std::optional<rack::KnownDrive>> known =
+      co_await rack::get_drive(store, name, token);
+  if (!known) {
+    co_return refuse(fmt::format("drive {} cannot be looked up: {}", name, known.error().text()));
+  }
+  if (!*known) {
+    co_return refuse(
+        fmt::format("there is no drive {}: 'cairn rack drives' names those there are", name));
+  }
+  const Attempt<fabric::HostOptions> host = host_of((*known)->drive.owner, (*known)->drive.connect);
+  if (!host) co_return std::unexpected(host.error());
+  rack::NvmePeers peers(env, *host);
+  const rack::Outcome<void> released = co_await rack::release_drive(store, peers, name, token);
+  if (!released) co_return refuse(released.error());
+  co_return true;
+}
+
+class ReleaseCommand final : public Command {
+ public:
+  explicit ReleaseCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "a drive, as 'cairn rack drives' names it; its data is lost",
+              [this](const std::string& text) -> Attempt<void> {
+                if (const Result<void> named = rack::check_drive_name(text); !named) {
+                  return refuse(named.error().what());
+                }
+                name_ = text;
+                return {};
+              })
+        ->required();
+    set_examples(app, {"cairn drive release vm1 --rack"});
+  }
+  Attempt<int> run() override {
+    const Attempt<bool> released =
+        client_.run<bool>([this](env::Env& env, meta::Store& store, task::CancelToken token) {
+          return release(env, store, name_, token);
+        });
+    if (!released) return std::unexpected(released.error());
+    say(client_.json() ? json_text({{"schema_version", 1}, {"released", name_}})
+                       : fmt::format("drive {} is released\n", name_));
+    return kExitOk;
+  }
+
+ private:
+  RackClient client_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_drive_create(CLI::App& app) {
+  return std::make_unique<CreateCommand>(app);
+}
+std::unique_ptr<Command> make_drive_release(CLI::App& app) {
+  return std::make_unique<ReleaseCommand>(app);
+}
+
+}  // namespace cairn::apps

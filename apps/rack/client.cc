@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/rack/client.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/command.h"
+
+namespace cairn::apps {
+
+RackClient::RackClient(CLI::App& app) {
+  CLI::Option* rack = add_value(
+      app, "--rack [META]",
+      fmt::format("where its metadata is: meta://ADDR:PORT, etcd://ADDR:PORT or rocks:FOLDER ({})",
+                  kDefaultStore),
+      [this](const std::string& text) -> Attempt<void> {
+        if (text.empty() || text == "true") return {};  // without a value: the default
+        const Attempt<StoreUri> uri = StoreUri::parse(text);
+        if (!uri) return std::unexpected(uri.error());
+        store_ = text;
+        return {};
+      });
+  rack->expected(0, 1);
+  add_number(app, "--timeout SECONDS", timeout_s_, 0.1, 86400, "how long to try (30)");
+  add_switch(app, "--json", json_, "for programs");
+}
+
+}  // namespace cairn::apps

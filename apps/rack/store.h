@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metadata store that a user named, opened.
+#pragma once
+
+#include <memory>
+
+#include "apps/problem.h"
+#include "apps/rack/store_uri.h"
+#include "env/env.h"
+#include "meta/store.h"
+#include "task/task.h"
+
+namespace cairn::apps {
+
+// Servers need not answer yet. The Problem says why a folder cannot be opened, and what to do. The
+// store is closed before it is destroyed.
+task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(env::Env& env, StoreUri uri);
+
+}  // namespace cairn::apps

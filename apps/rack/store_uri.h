@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where metadata is, as users write it.
+//
+//   meta://127.0.0.1:4430             what `cairn rack serve` serves; several with commas between
+//   etcd://10.0.0.1:2379,10.0.0.2:2379   members of an etcd cluster
+//   rocks:/var/lib/cairn/meta         a folder, for one process at a time
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/problem.h"
+#include "env/address.h"
+
+namespace cairn::apps {
+
+inline constexpr uint16_t kMetaPort = 4430;
+inline constexpr std::string_view kDefaultStore = "meta://127.0.0.1:4430";
+
+struct StoreUri {
+  enum class Kind : uint8_t { kServed, kEtcd, kFolder };
+  Kind kind = Kind::kServed;
+  std::vector<env::Address> servers;  // at least one, unless it is a folder
+  std::string folder;
+
+  // The Problem says what is wrong and what could be written.
+  static Attempt<StoreUri> parse(std::string_view text);
+};
+
+}  // namespace cairn::apps

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Landlord: gives a box's spare space to those who ask for it, and takes it back.
+//
+// A reservation is made at once, or refused; it is durable when it is answered, and asking again
+// with the same id gives the same answer. At the end of its term, which begins anew when the box
+// does, the metadata store is asked what became of it (rack/pledge.h): confirmed contracts stay
+// until their owner releases them, others are given back. Nothing but the store's word or the
+// owner's ends a contract.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "env/env.h"
+#include "meta/store.h"
+#include "rack/billboard.h"
+#include "rack/ledger.h"
+#include "rack/types.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::rack {
+
+// Where the space is. One call at a time; each is durable when it is done, and has changed nothing
+// when it fails.
+class House {
+ public:
+  // Makes the contract's space and serves it: the nsid.
+  virtual task::Task<Result<uint32_t>> add(Contract contract) = 0;
+  // Keeps that it is confirmed.
+  virtual task::Task<Result<void>> confirm(Contract contract) = 0;
+  // Ends it, and its data. Hosts that use it find it gone.
+  virtual task::Task<Result<void>> remove(Contract contract) = 0;
+
+ protected:
+  ~House() = default;
+};
+
+struct LandlordOptions {
+  std::string box;
+  std::vector<Shelf> shelves;
+  Duration term = 60_s;
+  Duration expiry = 15_s;  // of offers
+  // What people should know, as a sentence; may be left out.
+  std::function<void(std::string)> log;
+};
+
+// On one core, which is the store's; store and house outlive it. Closed before it is destroyed.
+class Landlord {
+ public:
+  // `contracts`: what the house has kept.
+  Landlord(env::Env& env, meta::Store& store, House& house, LandlordOptions options,
+           std::vector<Contract> contracts);
+
+  // Publishes offers and settles terms from now on.
+  void start();
+  // The nsid of a reservation; of a release nothing, also when there is no such contract. Errors as
+  // Ledger::drafted and may_release, and those of the house. kClosed: the box is about to end.
+  task::Task<Result<uint32_t>> ask(Asker asker, SpaceRequest request);
+  const Ledger& ledger() const { return ledger_; }
+  // Takes the offers away and stops. Once.
+  task::Task<void> close();
+
+ private:
+  std::vector<Offer> offers() const;
+  task::Task<Result<uint32_t>> answer_in_turn(Asker asker, SpaceRequest request);
+  task::Task<Result<uint32_t>> reserve(Asker asker, SpaceRequest request);
+  task::Task<Result<uint32_t>> release(Asker asker, ContractId id);
+  task::Task<Result<void>> give_back(ContractId id);
+  task::Task<void> watch_terms();
+  // False: ask again later.
+  task::Task<bool> settle_one(Contract contract);
+  void log(std::string line) const {
+    if (options_.log) options_.log(std::move(line));
+  }
+
+  env::Env& env_;
+  meta::Store& store_;
+  House& house_;
+  LandlordOptions options_;
+  Ledger ledger_;
+  std::map<ContractId, Time> terms_;  // ends of those not confirmed
+  Publisher publisher_;
+  task::Semaphore turn_{1};
+  task::Event terms_moved_;
+  task::CancelSource stop_;
+  task::Gate gate_;
+};
+
+}  // namespace cairn::rack

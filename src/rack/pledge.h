@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a contract becomes binding: one commit of the metadata store decides for all its boxes.
+//
+// A box reserves space for whoever asks, for a term. The drive is there when its record is in the
+// store, under drive/NAME, with the ids of its contracts. At the end of the term the box looks: a
+// contract that the record names is confirmed. For another one it puts void/ID, provided that the
+// record has not changed meanwhile, and gives the space back. The record in turn is put provided
+// that none of its contracts is void. So either all boxes keep their part or the drive never was,
+// whoever dies in between; a box that cannot reach the store keeps what it reserved and asks again.
+//
+// Voids go after a day. Nobody commits a record that late.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "meta/store.h"
+#include "rack/types.h"
+#include "task/cancel.h"
+#include "task/task.h"
+
+namespace cairn::rack {
+
+std::string drive_key(std::string_view name);
+
+// What the store says of a contract.
+enum class Verdict : uint8_t { kConfirmed, kVoid };
+
+// The box's side, at the end of a term. After kVoid no record will ever name the contract. Errors
+// as meta::Store; ask again later.
+task::Task<Result<Verdict>> settle(meta::Store& store, Contract contract, task::CancelToken token);
+
+// The side of who makes the drive. On success it is there. kExists: another drive has the name;
+// kMismatch: a contract is void by now; nothing was done. Any other error: it is not known whether
+// the drive is there, and the boxes will find out.
+task::Task<Result<void>> put_drive(meta::Store& store, DriveRecord drive, task::CancelToken token);
+
+// A record and its place in the order of commits.
+struct KnownDrive {
+  DriveRecord drive;
+  meta::Revision modified;
+};
+// None: there is no such drive. kCorrupt, kUnsupported: there is something else.
+task::Task<Result<std::optional<KnownDrive>>> get_drive(meta::Store& store, std::string name,
+                                                        task::CancelToken token);
+// All of them, by name. Records that cannot be read are counted.
+struct Drives {
+  std::vector<DriveRecord> drives;
+  size_t unreadable = 0;
+};
+task::Task<Result<Drives>> list_drives(meta::Store& store, task::CancelToken token);
+
+// Replaces a record, or removes it when no leg is left. False: somebody else changed it first.
+task::Task<Result<bool>> replace_drive(meta::Store& store, KnownDrive known, DriveRecord by,
+                                       task::CancelToken token);
+
+}  // namespace cairn::rack

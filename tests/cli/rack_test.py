@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Drives of a rack's spare space: boxes that offer it, `cairn drive create` that finds and takes
+it, and `cairn drive release` that gives it back; with the embedded store and with etcd."""
+
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+import support
+from box_support import BoxTest
+from nbd_support import DriveTest
+
+MIB = 1 << 20
+ETCD = "/usr/bin/etcd"
+TOOLS = ("nbdinfo", "nbdcopy", "fio")
+MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+class RackTest(DriveTest, BoxTest):
+    def serve_metadata(self):
+        """The embedded store, served to all processes of this machine."""
+        self.store = self.start_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0",
+                                      until="Ctrl-C", env=self.env)
+        return self.store.said.split("--rack ")[1].split()[0]
+
+    def start_box_in_rack(self, name, meta, size="64M", more="", port=0):
+        """A box with a shelf of files; it lasts what is in its folder."""
+        self.write(f"{name}.toml", f"""
+[box]
+state = "{self.folder}/{name}.state"
+control = "{self.folder}/{name}.sock"
+[[listener]]
+address = "127.0.0.1:{port}"
+[[subsystem]]
+nqn = "nqn.2026-11.io.cairn:{name}"
+[rack]
+store = "{meta}"
+name = "{name}"
+expiry = "3s"
+term = "2s"
+[[rack.shelf]]
+name = "d0"
+folder = "{self.folder}/{name}.shelf"
+size = "{size}"
+iops = 100000
+bandwidth = "1G"
+{more}""")
+        return self.start(["box", "--config", f"{name}.toml"])
+
+    def start_boxes(self, meta, *names, **options):
+        boxes = {name: self.start_box_in_rack(name, meta, **options) for name in names}
+        self.wait_for(lambda: set(self.offers(meta)) == set(names))
+        return boxes
+
+    def offers(self, meta):
+        """Spare bytes by box, of offers that count."""
+        read = json.loads(self.run_ok("rack", "offers", "--rack", meta, "--json"))
+        return {each["box"]: each["size"] for each in read["offers"] if not each["stale"]}
+
+    def wait_for(self, holds):
+        """Asks again and again; what never holds is a failure."""
+        end = time.monotonic() + support.HANGS_S
+        while not holds():
+            self.assertLess(time.monotonic(), end, "it never held")
+
+    def create(self, name, meta, *words):
+        said = self.run_ok("drive", "create", name, "--rack", meta, *words, "--json")
+        return json.loads(said)["drive"]
+
+    def drives(self, meta):
+        return json.loads(self.run_ok("rack", "drives", "--rack", meta, "--json"))["drives"]
+
+    def shelf_files(self, name):
+        folder = pathlib.Path(f"{self.folder}/{name}.shelf")
+        return sorted(each.name for each in folder.iterdir())
+
+    def run_tool(self, *words):
+        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        return result.stdout
+
+    def fio(self, name, *words):
+        return self.run_tool("fio", "--name=j", "--ioengine=nbd", f"--uri={self.uri(name)}",
+                             "--size=8M", "--bs=4k", "--iodepth=8", "--verify=crc32c", *words)
+
+
+class Space(RackTest):
+    def make_and_release(self, meta):
+        boxes = self.start_boxes(meta, "a", "b", "c")
+        self.assertEqual(self.offers(meta), dict.fromkeys("abc", 64 * MIB))
+        mirror = self.create("safe", meta, "--raid", "1", "--size", "16M")
+        stripe = self.create("fast", meta, "--raid", "0", "--size", "32M", "--iops", "2000")
+        self.assertEqual(mirror["size"], 16 * MIB)
+        self.assertEqual({leg["size"] for leg in stripe["legs"]}, {16 * MIB})
+        self.assertEqual({leg["iops"] for leg in stripe["legs"]}, {1000})
+        for drive in (mirror, stripe):
+            self.assertEqual(len({leg["box"] for leg in drive["legs"]}), 2)
+        taken = dict.fromkeys("abc", 0)
+        for leg in mirror["legs"] + stripe["legs"]:
+            taken[leg["box"]] += leg["size"]
+        self.wait_for(lambda: self.offers(meta) == {box: 64 * MIB - taken[box] for box in "abc"})
+        self.assertEqual([each["name"] for each in self.drives(meta)], ["fast", "safe"])
+        stack = self.run_ok("rack", "stack", "safe", "--rack", meta)
+        self.assertEqual(stack, f"safe={mirror['stack']}\n")
+        self.expect_sentence(
+            self.run_cairn("drive", "create", "safe", "--rack", meta, "--raid", "1", "--size",
+                           "1M"), 1, "there is a drive safe already")
+        for name in ("safe", "fast"):
+            self.assertEqual(self.run_ok("drive", "release", name, "--rack", meta),
+                             f"drive {name} is released\n")
+        self.wait_for(lambda: self.offers(meta) == dict.fromkeys("abc", 64 * MIB))
+        self.assertEqual(self.drives(meta), [])
+        for name in "abc":
+            self.assertEqual(self.shelf_files(name), [])
+        for box in boxes.values():
+            self.assertEqual(box.stop(), 0)
+        self.assertEqual(self.offers(meta), {}, "a box that ends takes its offer away")
+
+    def test_with_the_embedded_store(self):
+        self.make_and_release(self.serve_metadata())
+
+    @unittest.skipIf(not pathlib.Path(ETCD).exists(), "etcd is not installed")
+    def test_with_etcd(self):
+        self.make_and_release(self.start_etcd())
+
+    def start_etcd(self):
+        held = [socket.socket() for _ in range(2)]
+        for each in held:
+            each.bind(("127.0.0.1", 0))
+        at, peer = (each.getsockname()[1] for each in held)
+        for each in held:
+            each.close()
+        urls = {"listen-client-urls": at, "advertise-client-urls": at, "listen-peer-urls": peer,
+                "initial-advertise-peer-urls": peer}
+        words = [f"--{key}=http://127.0.0.1:{port}" for key, port in urls.items()]
+        with open(self.folder / "etcd.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                [ETCD, f"--data-dir={self.folder}/etcd", *words,
+                 f"--initial-cluster=default=http://127.0.0.1:{peer}", "--heartbeat-interval=20",
+                 "--election-timeout=200"], stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        meta = f"etcd://127.0.0.1:{at}"
+        self.wait_for(lambda: self.run_cairn("rack", "offers", "--rack", meta).returncode == 0)
+        return meta
+
+    def test_a_box_that_died_is_passed_over_and_its_space_is_there_when_it_returns(self):
+        meta = self.serve_metadata()
+        boxes = self.start_boxes(meta, "a", "b", "c")
+        self.create("d", meta, "--raid", "1", "--size", "8M", "--legs", "3")
+        boxes["a"].kill()
+        self.wait_for(lambda: set(self.offers(meta)) == {"b", "c"})
+        made = self.create("e", meta, "--raid", "1", "--size", "8M")
+        self.assertEqual({leg["box"] for leg in made["legs"]}, {"b", "c"})
+        self.expect_sentence(
+            self.run_cairn("drive", "create", "f", "--rack", meta, "--raid", "1", "--size", "8M",
+                           "--legs", "3"), 1, "2 of 2 shelves", "each of 3 legs")
+        self.expect_sentence(self.run_cairn("drive", "release", "d", "--rack", meta), 1,
+                             "1 of 3 legs are not given back yet (a/d0", "again")
+        self.assertTrue([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
+        self.start_box_in_rack("a", meta, port=boxes["a"].port)
+        self.assertEqual(len(self.shelf_files("a")), 1, "a contract outlives its box's process")
+        self.wait_for(lambda: "a" in self.offers(meta))
+        self.assertEqual(self.offers(meta)["a"], 55 * MIB)
+        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.wait_for(lambda: self.offers(meta)["a"] == 64 * MIB)
+        self.assertEqual(self.shelf_files("a"), [])
+
+    def test_a_box_shows_whom_it_gave_space_to_and_keeps_it(self):
+        meta = self.serve_metadata()
+        self.start_boxes(meta, "a")
+        self.create("d", meta, "--raid", "0", "--legs", "1", "--size", "8M", "--iops", "500")
+        control = ("--control", f"{self.folder}/a.sock")
+        space = self.ask("ns", "list", *control)["namespaces"][0]
+        self.assertEqual(space["contract"]["drive"], "d")
+        self.assertEqual(space["contract"]["shelf"], "d0")
+        self.assertRegex(space["drive"], r"^limit\(file:\S+,size=8388608,block=4096, iops=500\)$")
+        self.assertIn("(given to drive d of nqn.", self.run_ok("box", "ns", "list", *control))
+        self.refused(["ns", "remove", "--nsid", "1", *control], "'cairn drive release d'")
+        self.refused(["ns", "resize", "--nsid", "1", "--size", "16M", *control], "by contract")
+        self.wait_for(
+            lambda: self.ask("ns", "list", *control)["namespaces"][0]["contract"]["confirmed"])
+        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.assertEqual(self.ask("ns", "list", *control)["namespaces"], [])
+
+    def test_only_whom_a_shelf_is_for_gets_space(self):
+        meta = self.serve_metadata()
+        host = "nqn.2026-11.io.cairn:friend"
+        self.start_boxes(meta, "a", more=f'hosts = ["{host}"]')
+        words = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
+                 "8M"]
+        self.expect_sentence(self.run_cairn(*words), 1, "does not do this for this host")
+        self.assertIn("drive d is made", self.run_ok(*words, "--hostnqn", host))
+        self.run_ok("drive", "release", "d", "--rack", meta)
+
+    def test_a_box_that_demands_keys_demands_them_of_who_asks_for_space(self):
+        meta = self.serve_metadata()
+        host = "nqn.2026-11.io.cairn:friend"
+        key = self.folder / "host.key"
+        self.run_ok("nvme", "gen-key", "--output", str(key))
+        self.start_boxes(meta, "a", more=f"""
+[[subsystem.host]]
+nqn = "{host}"
+key = "{key}"
+""")
+        words = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
+                 "8M", "--hostnqn", host]
+        self.assertEqual(self.run_cairn(*words).returncode, 1)
+        self.assertEqual(self.run_cairn(*words[:-2], "--connect",
+                                        f"dhchap_key={key}").returncode, 1)
+        self.assertEqual(self.offers(meta), {"a": 64 * MIB}, "strangers got nothing")
+        self.run_ok(*words, "--connect", f"dhchap_key={key}")
+        self.assertIn("&dhchap_key=%2F", self.run_ok("rack", "stack", "d", "--rack", meta))
+        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.wait_for(lambda: self.offers(meta) == {"a": 64 * MIB})
+
+    def test_what_is_wrong_is_said(self):
+        self.expect_usage(["drive", "create", "d", "--raid", "1"], "--size")
+        self.expect_usage(["drive", "create", "d", "--raid", "5", "--size", "1M"], "0 (stripes)")
+        self.expect_usage(["rack", "offers", "--rack", "nowhere"], "is no metadata store")
+        self.expect_usage(["box", "--shelf", "d0=tape:size=1G"], "is no shelf")
+        self.expect_usage(["box", "--shelf", "d0=mem:size=1G,heads=4"], "no option 'heads'")
+        shelf = ["--shelf", "d0=mem:size=1G"]
+        self.refused(shelf, "--rack meta://127.0.0.1:4430")
+        self.refused([*shelf, "--rack", "meta://127.0.0.1:1"], "--state DIR")
+        meta = self.serve_metadata()
+        self.expect_sentence(
+            self.run_cairn("drive", "create", "--rack", meta, "--raid", "1", "--size", "1M"), 1,
+            "no box offers any space")
+        self.expect_sentence(self.run_cairn("drive", "release", "d", "--rack", meta), 1,
+                             "there is no drive d")
+        self.expect_sentence(self.run_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0"),
+                             1, "another process has it open")
+        self.assertEqual(self.store.stop(), 0)
+        self.expect_sentence(
+            self.run_cairn("rack", "offers", "--rack", meta, "--timeout", "1"), 1,
+            "the metadata store does not answer")
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Data(RackTest):
+    def test_a_mirror_goes_on_without_a_box(self):
+        meta = self.serve_metadata()
+        boxes = self.start_boxes(meta, "a", "b")
+        made = self.create("safe", meta, "--raid", "1", "--size", "16M")
+        self.serve(f"safe={made['stack']}")
+        self.assertGreaterEqual(int(self.run_tool("nbdinfo", "--size", self.uri("safe"))),
+                                16 * MIB)
+        self.fio("safe", "--rw=randwrite", "--do_verify=1")
+        boxes["a"].send(signal.SIGKILL)
+        self.fio("safe", "--rw=randrw", "--do_verify=1", "--randseed=7")
+
+    def test_stripes_keep_what_is_written(self):
+        meta = self.serve_metadata()
+        self.start_boxes(meta, "a", "b", "c")
+        made = self.create("fast", meta, "--raid", "0", "--size", "30M", "--legs", "3")
+        running = self.serve(f"fast={made['stack']}")
+        self.assertEqual(int(self.run_tool("nbdinfo", "--size", self.uri("fast"))), 30 * MIB)
+        data = self.write("in", bytes((i * i >> 3) & 0xff for i in range(4096)) * (30 * 256))
+        self.run_tool("nbdcopy", data, self.uri("fast"))
+        self.run_tool("nbdcopy", self.uri("fast"), "out")
+        self.assertEqual((self.folder / "out").read_bytes(), data.read_bytes())
+        self.assertEqual(running.stop(), 0)
+        self.run_ok("drive", "release", "fast", "--rack", meta)
+
+
+if __name__ == "__main__":
+    support.main()
