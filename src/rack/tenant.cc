@@ -152,7 +152,10 @@ std::string stale_text(const Board& board) {
 }
 
 std::string store_text(const Error& error) {
-  return fmt::format("the metadata store does not answer: {}", error.text());
+  return fmt::format(
+      "the metadata store does not answer: {}: start it ('cairn rack serve', or etcd), or name "
+      "another with --rack",
+      error.text());
 }
 
 }  // namespace
@@ -188,9 +191,10 @@ task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store,
     co_return std::unexpected(fmt::format("{}: nothing was made, try again", put.error().text()));
   }
   co_return std::unexpected(
-      fmt::format("{}: whether drive {} was made is not known; 'cairn rack drives' will tell "
-                  "when the store answers, and boxes give back what was not used",
-                  store_text(put.error()), wish.name));
+      fmt::format("the metadata store did not answer: {}: whether drive {} was made is not known; "
+                  "'cairn rack drives' tells when the store is back, and boxes give back what was "
+                  "not used",
+                  put.error().text(), wish.name));
 }
 
 task::Task<Outcome<void>> release_drive(meta::Store& store, Peers& peers, std::string name,

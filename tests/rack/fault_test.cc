@@ -104,7 +104,7 @@ TEST(RackScenario, NoSpaceIsLostAndNoneGivenTwice) {
   scenario.faults.duration_max = 4_s;
   scenario.fault_phase = 20_s;
   scenario.progress_healed = 5;
-  scenario.seeds = 40;
+  scenario.seeds = 30;
   EXPECT_EQ(run_scenario(scenario), "");
 }
 
