@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole vfio-user server in the simulator against any bytes: a client made of steps that are
-// messages with fields of the fuzzer's choice, memory and doorbells that change at any time, or
-// plain bytes. Whatever comes, the server serves the next client and closes in good order.
+// A whole vfio-user server in the simulator against any bytes, with a fake device or an NVMe
+// controller: a client made of steps that are messages with fields of the fuzzer's choice, memory
+// (so queues too) and doorbells that change at any time, or plain bytes. Whatever comes, the server
+// serves the next client and closes in good order.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,9 +14,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "door/vfio_user/client.h"
+#include "door/vfio_user/controller.h"
 #include "door/vfio_user/fake_device.h"
 #include "door/vfio_user/server.h"
+#include "drive/source.h"
 #include "input.h"
+#include "nvme/registry.h"
 #include "sim/cluster.h"
 #include "task/deadline.h"
 
@@ -197,32 +201,78 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
   }
 }
 
-// The guest's memory at 0, a device that is told where its orders are, and then anything.
+Task<void> set_register(Peer& peer, uint64_t at, uint64_t value) {
+  const Le64 word(value);
+  const Result<void> written = co_await peer.client().write(kBar0, at, bytes_of(word));
+  CHECK(written.has_value());
+}
+
+// The guest's memory is at 0, and the device is enabled: a fake one with its orders there, a
+// controller with an admin queue of 32 entries there and its completions in the next page.
 Task<void> begin(Peer& peer) {
   const Result<void> mapped =
       co_await peer.client().map(0, *peer.memory_descriptor(), {.size = kGuestSize});
   CHECK(mapped.has_value());
-  const Le32 on(1u);
-  const Result<void> enabled = co_await peer.client().write(kBar0, kEnableAt, bytes_of(on));
+  co_await set_register(peer, 0x28, 0);
+  co_await set_register(peer, 0x30, 4096);
+  constexpr uint64_t kSizes = 31 << 16 | 31;
+  const Le32 sizes(uint32_t{kSizes});
+  const Result<void> sized = co_await peer.client().write(kBar0, 0x24, bytes_of(sizes));
+  CHECK(sized.has_value());
+  const Le32 enable(uint32_t{0x0046'0001});
+  const Result<void> enabled = co_await peer.client().write(kBar0, kEnableAt, bytes_of(enable));
   CHECK(enabled.has_value());
+  Le32 status;
+  for (int i = 0; i < 100 && (status & 1) == 0; ++i) {
+    const Result<void> read = co_await peer.client().read(kBar0, 0x1c, mutable_bytes_of(status));
+    CHECK(read.has_value());
+  }
+}
+
+Task<void> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker) {
+  VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
+  CHECK(server.add("a", socket(), std::move(maker)).has_value());
+  Peer peer(env);
+  co_await peer.dial();
+  co_await begin(peer);
+  for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) co_await run_step(env, input, peer);
+  // It still serves others.
+  co_await peer.dial();
+  Le32 ids;
+  const Result<void> read = co_await peer.client().read(kConfig, 0, mutable_bytes_of(ids));
+  CHECK(read.has_value() && ids == 0x0010'1b36u);
+  co_await server.drain(env.now() + 1_s);
+  peer.leave();
+  co_await server.close();
+}
+
+const char* const kNqn = "nqn.2026-11.io.cairn:fuzz";
+
+Task<void> attack_controller(env::Env& env, Input& input) {
+  nvme::Registry registry(env);
+  nvme::SubsystemOptions subsystem;
+  subsystem.nqn = kNqn;
+  CHECK(registry.add_subsystem(subsystem).has_value());
+  nvme::NamespaceOptions space;
+  space.drive = *drive::Spec::parse("mem:size=64K,block=512");
+  const Result<uint32_t> added = co_await registry.add_namespace(kNqn, space);
+  CHECK(added.has_value());
+  const auto make = [&registry](DeviceParts parts) {
+    return PciController::make(std::move(parts), {.registry = registry,
+                                                  .control = CoreId(0),
+                                                  .nqn = kNqn,
+                                                  .vectors = kVectors,
+                                                  .on_leave = {}});
+  };
+  co_await serve_and_attack(env, input, make);
+  co_await registry.close();
 }
 
 Task<void> run(env::Env& env, Input input, bool& done) {
-  {
-    VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
-    CHECK(server.add("a", socket(), make_fake).has_value());
-    Peer peer(env);
-    co_await peer.dial();
-    co_await begin(peer);
-    for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) co_await run_step(env, input, peer);
-    // It still serves others.
-    co_await peer.dial();
-    Le32 ids;
-    const Result<void> read = co_await peer.client().read(kConfig, 0, mutable_bytes_of(ids));
-    CHECK(read.has_value() && ids == 0x0010'1b36u);
-    co_await server.drain(env.now() + 1_s);
-    peer.leave();
-    co_await server.close();
+  if (input.value<uint8_t>() % 2 == 0) {
+    co_await serve_and_attack(env, input, make_fake);
+  } else {
+    co_await attack_controller(env, input);
   }
   done = true;
 }
