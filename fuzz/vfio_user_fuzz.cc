@@ -21,6 +21,7 @@
 #include "input.h"
 #include "nvme/registry.h"
 #include "sim/cluster.h"
+#include "tally.h"
 #include "task/deadline.h"
 
 namespace cairn::vfio_user {
@@ -80,6 +81,7 @@ class Peer {
   // Any answer will do, also none.
   Task<void> say(Command command, std::vector<std::byte> payload,
                  std::vector<const env::Descriptor*> descriptors = {}) {
+    ++messages_;
     task::Deadline deadline(env_, env_.now() + 1_s);
     const Result<std::vector<std::byte>> answer = co_await client_->call(
         command, std::move(payload), std::move(descriptors), nullptr, deadline.token());
@@ -87,6 +89,7 @@ class Peer {
   }
   const env::Descriptor* memory_descriptor() const { return &memory_descriptor_; }
   const env::Descriptor* signal() const { return &signal_; }
+  uint64_t messages() const { return messages_; }
 
  private:
   env::Env& env_;
@@ -95,6 +98,7 @@ class Peer {
   std::unique_ptr<env::SharedMemory> memory_;
   env::Descriptor signal_;
   std::unique_ptr<Client> client_;
+  uint64_t messages_ = 0;
 };
 
 std::vector<std::byte> content(Input& input, size_t count) {
@@ -229,7 +233,7 @@ Task<void> begin(Peer& peer) {
   }
 }
 
-Task<void> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker) {
+Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker) {
   VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
   CHECK(server.add("a", socket(), std::move(maker)).has_value());
   Peer peer(env);
@@ -244,11 +248,12 @@ Task<void> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker) {
   co_await server.drain(env.now() + 1_s);
   peer.leave();
   co_await server.close();
+  co_return peer.messages();
 }
 
 const char* const kNqn = "nqn.2026-11.io.cairn:fuzz";
 
-Task<void> attack_controller(env::Env& env, Input& input) {
+Task<uint64_t> attack_controller(env::Env& env, Input& input) {
   nvme::Registry registry(env);
   nvme::SubsystemOptions subsystem;
   subsystem.nqn = kNqn;
@@ -264,15 +269,16 @@ Task<void> attack_controller(env::Env& env, Input& input) {
                                                   .vectors = kVectors,
                                                   .on_leave = {}});
   };
-  co_await serve_and_attack(env, input, make);
+  const uint64_t messages = co_await serve_and_attack(env, input, make);
   co_await registry.close();
+  co_return messages;
 }
 
-Task<void> run(env::Env& env, Input input, bool& done) {
+Task<void> run(env::Env& env, Input input, uint64_t& messages, bool& done) {
   if (input.value<uint8_t>() % 2 == 0) {
-    co_await serve_and_attack(env, input, make_fake);
+    messages = co_await serve_and_attack(env, input, make_fake);
   } else {
-    co_await attack_controller(env, input);
+    messages = co_await attack_controller(env, input);
   }
   done = true;
 }
@@ -284,12 +290,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
   if (cairn::vfio_user::parse_version(all)) (void)cairn::vfio_user::answer_version(all);
+  static cairn::fuzz::Tally tally("messages of a vfio-user client");
+  uint64_t messages = 0;
   bool done = false;
   cairn::sim::Cluster cluster;
-  cairn::sim::Node& node = cluster.node("door", {.cores = 1, .clock = {}, .buffers = {}});
+  cairn::sim::Node& node =
+      cluster.node("door", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 16}}}});
   node.start([&](cairn::env::Env& env) {
-    return cairn::vfio_user::run(env, cairn::fuzz::Input(all), done);
+    return cairn::vfio_user::run(env, cairn::fuzz::Input(all), messages, done);
   });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
+  tally.add(messages);
   return 0;
 }
