@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import random
 import struct
 import unittest
 
@@ -78,6 +79,35 @@ class VfioUser(support.CliTest):
         running.stop()
         self.assertEqual((self.folder / "d").read_bytes()[4096:8192], pattern)
         self.assertFalse((self.folder / "vm.sock").exists())
+
+    def test_a_killed_server_loses_nothing_that_it_acknowledged(self):
+        draw = random.Random(8)
+        blocks = 64
+        may_hold = [{bytes(4096)} for _ in range(blocks)]
+        for _ in range(6):
+            running = self.serve("file:d,size=1M,block=4096", "--vfio-user", "vm.sock")
+            client = self.connect()
+            driver = NvmeDriver(client)
+            driver.make_queues()
+            here = driver.ADDRESS + DATA
+            for lba in range(blocks):
+                driver.must(1, 0x02, nsid=1, prp=here, cdw10=lba)
+                found = driver.memory[DATA:DATA + 4096]
+                self.assertIn(found, may_hold[lba])
+                may_hold[lba] = {found}
+            for _ in range(draw.randrange(10, 40)):
+                lba = draw.randrange(blocks)
+                driver.memory[DATA:DATA + 4096] = data = draw.randbytes(4096)
+                driver.must(1, 0x01, nsid=1, prp=here, cdw10=lba)
+                may_hold[lba] = {data}
+            # Some more, whose end nobody lives to see.
+            for slot, lba in enumerate(draw.sample(range(blocks), 8)):
+                data = draw.randbytes(4096)
+                driver.memory[DATA + 4096 * slot:DATA + 4096 * (slot + 1)] = data
+                may_hold[lba].add(data)
+                driver.submit(1, 0x01, nsid=1, prp=here + 4096 * slot, cdw10=lba)
+            running.kill()
+            client.close()
 
     def test_a_controller_for_each_drive(self):
         running = self.serve("a=mem:size=1M,block=512", "b=mem:size=2M,block=512",
