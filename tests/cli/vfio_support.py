@@ -11,7 +11,7 @@ HEADER = struct.Struct("<HHIII")
 VERSION, DMA_MAP, GET_INFO, GET_REGION_INFO, SET_IRQS = 1, 2, 4, 5, 8
 REGION_READ, REGION_WRITE, RESET = 9, 10, 13
 BAR0, CONFIG = 0, 7
-MSIX = 2
+MSIX, REQ = 2, 4
 
 
 class Refused(Exception):
