@@ -66,6 +66,8 @@ std::unique_ptr<Command> make_drive_serve(CLI::App& app);
 std::unique_ptr<Command> make_drive_services(CLI::App& app);
 std::unique_ptr<Command> make_drive_show(CLI::App& app);
 std::unique_ptr<Command> make_drive_tell(CLI::App& app);
+std::unique_ptr<Command> make_drive_door_add(CLI::App& app);
+std::unique_ptr<Command> make_drive_door_remove(CLI::App& app);
 std::unique_ptr<Command> make_sim_check(CLI::App& app);
 std::unique_ptr<Command> make_sim_echo(CLI::App& app);
 std::unique_ptr<Command> make_sim_fit(CLI::App& app);

@@ -50,6 +50,9 @@ class CommandLine {
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "check", "what a stack would be, or what is wrong with it", make_drive_check);
     add(drive, "services", "what stacks can be made of", make_drive_services);
+    CLI::App& door = group(drive, "door", "doors for virtual machines, while drives are served");
+    add(door, "add", "one more", make_drive_door_add);
+    add(door, "remove", "ask the guest for its device, and close the door", make_drive_door_remove);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");
     add(key, "new", "make one", make_drive_key_new);
     CLI::App& rack = group(root_, "rack", "space that boxes offer each other");

@@ -169,6 +169,11 @@ class DriveServeCommand final : public Command {
     }
     if (Attempt<void> taken = take_certificate(); !taken) return taken;
     options_.log = log_to_stderr(settings.log_level);
+    options_.door_changed = [this](const std::string& socket, bool is_there) {
+      std::erase(sockets_, socket);
+      if (!is_there) ::unlink(socket.c_str());
+      if (is_there) sockets_.push_back(socket);
+    };
     options_.ready = [this](const DriveServer& server, const std::string& control) {
       if (!control.empty()) {
         sockets_.push_back(control);

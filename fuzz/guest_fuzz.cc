@@ -1,136 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guest that does anything: writes to registers, doorbells and its whole memory, commands with
-// any bits, memory that goes away, resets and moves. The controller answers or fails, can always be
-// reset, and closes in good order; a neighbour reads its own data all the while.
+// A guest that does anything: writes to registers, doorbells and its whole memory, thousands of
+// commands of any kind, memory that goes away under them, resets, moves, vanishing. The controller
+// answers or fails, can always be reset, and closes in good order; a neighbour reads its own data
+// all the while.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/check.h"
-#include "door/vfio_user/controller.h"
-#include "door/vfio_user/driver.h"
-#include "env/call.h"
+#include "base/rng.h"
+#include "guest_commands.h"
+#include "guest_machine.h"
 #include "input.h"
 #include "nvme/io_format.h"
 #include "sim/cluster.h"
+#include "tally.h"
 #include "task/deadline.h"
 
-namespace cairn::vfio_user {
+namespace cairn::fuzz {
 namespace {
 
-constexpr uint64_t kAddress = 0x4000'0000;
-constexpr uint64_t kMemory = 256 << 10;
+using task::Task;
+using vfio_user::Doorbell;
+using vfio_user::DriverQueue;
+
 constexpr auto kNqn = "nqn.2026-11.io.cairn:fuzz";
 constexpr auto kOtherNqn = "nqn.2026-11.io.cairn:other";
+constexpr size_t kStepsMax = 60;
+constexpr uint64_t kCommandsMax = 4000;  // of an input
+constexpr uint64_t kMarked = 3;          // the neighbour's block
+constexpr std::byte kMark{0x6e};
 
-class HeapMemory final : public env::SharedMemory {
- public:
-  explicit HeapMemory(size_t size) : room_(size + 4096) {
-    const auto begin = reinterpret_cast<uintptr_t>(room_.data());
-    bytes_ = MutableBytes(room_).subspan(align_up(begin, 4096) - begin, size);
-  }
-
- private:
-  std::vector<std::byte> room_;
+// What the next bytes of the input are.
+enum class Step : uint8_t {
+  kRegister,  // offset, size, and bytes to write there
+  kDoorbell,  // which, and its value
+  kEntries,   // a queue, and entries of any bytes at the front of its ring
+  kBurst,     // a seed and a shape: many commands
+  kRival,     // likewise, of another guest with the same drives
+  kAdmin,     // likewise, of the admin queue
+  kHonest,    // a seed: many commands that leave queues alone, and are all answered
+  kPoke,      // bytes that appear in the guest's memory
+  kUnlist,    // a region of memory goes, and comes back
+  kMove,      // the state is saved, perhaps damaged, and loaded
+  kReset,
+  kVanish,  // and another guest in the same memory
+  kStepsCount,
 };
 
-class Guest final : public DriverAccess {
- public:
-  explicit Guest(env::Env& env)
-      : env_(env), page_(4096), memory_of_it_(std::make_unique<HeapMemory>(kMemory)) {
-    bytes = memory_of_it_->bytes();
-    list_memory();
-    driver = std::make_unique<Driver>(env, *this, DriverMemory{.bytes = bytes, .address = kAddress},
-                                      DriverOptions{.entries = 16, .patience = 1_s});
-  }
+struct Scene {
+  env::Env& env;
+  nvme::Registry& registry;
+  GuestMachine& guest;
+  GuestMachine& rival;
+  Input input;
+};
 
-  void list_memory() {
-    if (memory_of_it_ == nullptr) memory_of_it_ = std::make_unique<HeapMemory>(kMemory);
-    bytes = memory_of_it_->bytes();
-    CHECK(memory.add(kAddress, std::move(memory_of_it_)).has_value());
-  }
-  task::Task<void> plug_in(nvme::Registry& registry, const char* nqn) {
-    Result<std::unique_ptr<Device>> made = co_await PciController::make(
-        {.env = env_,
-         .memory = memory,
-         .doorbells = page_.bytes(),
-         .is_told = false,
-         .raise = [](uint16_t vector) { CHECK(vector < 4); },
-         .wake = {}},
-        {.registry = registry, .control = CoreId(0), .nqn = nqn, .vectors = 4, .on_leave = {}});
-    CHECK(made.has_value());
-    device = std::move(*made);
-  }
-  task::Task<void> pass(Duration duration) {
-    const Time until = env_.now() + duration;
-    while (env_.now() < until) {
-      device->poll();
-      const Result<void> slept = co_await task::sleep_for(env_, 1_us);
-      CHECK(slept.has_value());
+bool is_usable(GuestMachine& guest) {
+  std::array<std::byte, 4> status{};
+  guest.device->read(0x1c, status);
+  return guest.device->is_enabled() && (load<uint32_t>(status) & 3) == 1;
+}
+
+// The part of memory that the driver's rings are not in, and all of it.
+CommandMaker make_commands(GuestMachine& guest, uint32_t seed, bool is_honest) {
+  const vfio_user::DriverMemory data = guest.driver->data();
+  return CommandMaker(Rng(seed), {.bytes = data.bytes,
+                                  .address = data.address,
+                                  .first = GuestMachine::kAddress,
+                                  .end = GuestMachine::kEnd,
+                                  .is_honest = is_honest});
+}
+
+// Rings full of commands, one after the other, and answers taken out. What is in flight at the end
+// stays there.
+Task<void> run_burst(GuestMachine& guest, Input& input, uint16_t number) {
+  const auto seed = input.value<uint32_t>();
+  const auto shape = input.value<uint8_t>();
+  CommandMaker maker = make_commands(guest, seed, false);
+  DriverQueue* queue = &guest.driver->queue(number);
+  uint16_t cid = 0;
+  for (int round = 0; round < 1 + shape % 8; ++round) {
+    if (queue->is_full() || !is_usable(guest)) {
+      co_await guest.start();
+      queue = &guest.driver->queue(number);
     }
-  }
-  task::Task<void> close() {
-    co_await device->close();
-    device.reset();
-    co_await memory.clear();
-  }
-
-  task::Task<Result<void>> read(uint64_t offset, MutableBytes into) override {
-    device->poll();
-    device->read(offset, into);
-    co_return Result<void>{};
-  }
-  task::Task<Result<void>> write(uint64_t offset, Bytes from) override {
-    device->write(offset, from);
-    co_return Result<void>{};
-  }
-  MutableBytes doorbells() override { return page_.bytes(); }
-  void ring(Doorbell /*doorbell*/, uint32_t /*value*/) override {}
-
-  MutableBytes bytes;
-  door::GuestMemory memory;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Driver> driver;
-
- private:
-  env::Env& env_;
-  HeapMemory page_;
-  std::unique_ptr<HeapMemory> memory_of_it_;
-};
-
-task::Task<void> poll_while(env::Env& env, Guest& guest, const bool& going) {
-  while (going) {
-    if (guest.device != nullptr) guest.device->poll();
-    const Result<void> slept = co_await task::sleep_for(env, 1_us);
-    CHECK(slept.has_value());
+    while (!queue->is_full()) {
+      // Ids come again now and then while they are in use.
+      if ((shape & 8) == 0 || cid % 16 != 15) ++cid;
+      queue->submit(number == 0 ? maker.admin(cid) : maker.io(cid));
+    }
+    queue->ring();
+    guest.device->poll();
+    if ((shape & 16) == 0) co_await guest.pass(2_us);
+    queue->poll([](const nvme::Cqe&) {}, queue->place().entries);
   }
 }
 
-// Commands whose fields are close to what makes sense, in the ring of one of the queues.
-void put_commands(Guest& guest, fuzz::Input& input) {
-  const auto queue = input.value<uint8_t>() % 2;
-  const uint32_t count = input.value<uint8_t>() % 16 + 1;
-  const uint64_t at = queue == 0 ? 3 * 4096 : 3 * 4096 + 2 * 4096;
+// Every command is answered once.
+Task<void> run_honest(Scene& scene) {
+  GuestMachine& guest = scene.guest;
+  co_await guest.start();
+  CommandMaker maker = make_commands(guest, scene.input.value<uint32_t>(), true);
+  DriverQueue& queue = guest.driver->queue(1);
+  for (int round = 0; round < 4; ++round) {
+    uint64_t open = 0;
+    for (uint16_t cid = 0; cid < 63; ++cid) {
+      nvme::Sqe sqe = maker.io(cid);
+      // The first half of a pair waits for the second.
+      if (cid == 62 && sqe.fuse() == nvme::Fuse::kFirst) sqe.set_fuse(nvme::Fuse::kNone);
+      queue.submit(sqe);
+      open |= uint64_t{1} << cid;
+    }
+    queue.ring();
+    for (int looks = 0; open != 0; ++looks) {
+      CHECK(looks < 10000, "every command is answered");
+      co_await guest.pass(2_us);
+      queue.poll([&](const nvme::Cqe& cqe) {
+        CHECK(cqe.cid < 63 && (open >> cqe.cid & 1) != 0, "a command is answered once");
+        open &= ~(uint64_t{1} << cqe.cid);
+      });
+    }
+  }
+}
+
+// Entries of any bytes, as they stand in the input.
+void put_entries(Scene& scene) {
+  const auto number = static_cast<uint16_t>(scene.input.value<uint8_t>() % 2);
+  const uint32_t count = scene.input.value<uint8_t>() % 16 + 1;
+  const MutableBytes ring = scene.guest.driver->queue(number).place().submission.bytes;
   for (uint32_t i = 0; i < count; ++i) {
-    auto sqe = input.value<nvme::Sqe>();
-    const auto shape = input.value<uint8_t>();
-    if ((shape & 1) != 0) sqe.nsid = 1;
-    if ((shape & 2) != 0) sqe.flags = static_cast<uint8_t>(sqe.flags & 0x40);
-    if ((shape & 4) != 0) {
-      sqe.sgl1.address = kAddress + (sqe.sgl1.address % (kMemory + 8192) & ~uint64_t{3});
-    }
-    if ((shape & 8) != 0) sqe.set_cdw10_11(sqe.cdw10_11() % 300);
-    if ((shape & 16) != 0) sqe.cdw12 = sqe.cdw12 & 0xff;
-    store(guest.bytes.subspan(at + i * sizeof sqe), sqe);
+    store(ring.subspan(i * sizeof(nvme::Sqe)), scene.input.value<nvme::Sqe>());
   }
-  store(guest.doorbells().subspan(Doorbell::tail_of(static_cast<uint16_t>(queue)).offset()),
-        input.value<uint8_t>() % 20u);
+  store(scene.guest.doorbells().subspan(Doorbell::tail_of(number).offset()),
+        scene.input.value<uint8_t>() % 72u);
 }
 
-task::Task<void> do_step(Guest& guest, fuzz::Input& input) {
-  switch (input.value<uint8_t>() % 10) {
-    case 0: {
+Task<void> move(Scene& scene) {
+  vfio_user::Device& device = *scene.guest.device;
+  co_await device.pause();
+  Result<std::vector<std::byte>> state = device.save();
+  CHECK(state.has_value());
+  const size_t at = scene.input.value<uint16_t>();
+  if (at < state->size()) (*state)[at] ^= std::byte{scene.input.value<uint8_t>()};
+  const Result<void> loaded = device.load(*state);
+  CHECK(loaded.has_value() || loaded.error() == Errc::kCorrupt ||
+        loaded.error() == Errc::kUnsupported);
+  device.resume();
+}
+
+Task<void> do_step(Scene& scene) {
+  GuestMachine& guest = scene.guest;
+  Input& input = scene.input;
+  switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
+    case Step::kRegister: {
       const uint32_t offset = input.value<uint16_t>() % 0x1010u;
       const size_t size = input.value<uint8_t>() % 9u;
       std::vector<std::byte> word(size);
@@ -139,82 +163,108 @@ task::Task<void> do_step(Guest& guest, fuzz::Input& input) {
       guest.device->read(offset, word);
       break;
     }
-    case 1:
+    case Step::kDoorbell:
       store(guest.doorbells().subspan(input.value<uint16_t>() % 1024u * 4),
-            input.value<uint32_t>() % 40);
+            input.value<uint32_t>() % 80);
       break;
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-      put_commands(guest, input);
+    case Step::kEntries:
+      put_entries(scene);
       break;
-    case 6: {
-      const uint64_t at = input.value<uint32_t>() % (kMemory - 64);
-      std::ranges::copy(input.take(64), guest.bytes.subspan(at).begin());
+    case Step::kBurst:
+      co_await run_burst(guest, input, 1);
       break;
-    }
-    case 7: {
-      guest.device->abandon(kAddress, kMemory);
-      const Result<void> removed = co_await guest.memory.remove(kAddress, kMemory);
-      CHECK(removed.has_value());
-      co_await guest.pass(5_us);
-      guest.list_memory();
+    case Step::kRival:
+      if (scene.rival.device == nullptr) {
+        co_await scene.rival.plug_in(scene.registry, kNqn);
+        co_await scene.rival.start();
+      }
+      co_await run_burst(scene.rival, input, 1);
       break;
-    }
-    case 8: {
-      co_await guest.device->pause();
-      Result<std::vector<std::byte>> state = guest.device->save();
-      CHECK(state.has_value());
-      const size_t at = input.value<uint16_t>();
-      if (at < state->size()) (*state)[at] ^= std::byte{input.value<uint8_t>()};
-      const Result<void> loaded = guest.device->load(*state);
-      CHECK(loaded.has_value() || loaded.error() == Errc::kCorrupt ||
-            loaded.error() == Errc::kUnsupported);
-      guest.device->resume();
+    case Step::kAdmin:
+      co_await run_burst(guest, input, 0);
+      break;
+    case Step::kHonest:
+      co_await run_honest(scene);
+      break;
+    case Step::kPoke: {
+      const uint64_t at = input.value<uint16_t>() % (guest.bytes().size() - 64);
+      std::ranges::copy(input.take(64), guest.bytes().subspan(at).begin());
       break;
     }
-    default:
-      co_await guest.device->reset();
+    case Step::kUnlist: {
+      const size_t region = input.value<uint8_t>() % GuestMachine::kRegions;
+      co_await guest.unlist(region);
+      co_await guest.pass(4_us);
+      guest.list(region);
+      break;
+    }
+    case Step::kMove:
+      co_await move(scene);
+      break;
+    case Step::kReset:
+      co_await guest.start();
+      break;
+    case Step::kVanish:
+      co_await guest.vanish();
+      co_await guest.plug_in(scene.registry, kNqn);
+      co_await guest.start();
+      break;
+    case Step::kStepsCount:
       break;
   }
   co_await guest.pass(Duration{input.value<uint8_t>() * 100});
 }
 
-task::Task<void> check_neighbour(Guest& neighbour) {
+// The neighbour's block, with its mark.
+Task<void> visit_neighbour(GuestMachine& neighbour, nvme::IoOpcode opcode) {
   nvme::Sqe sqe;
-  sqe.opcode = static_cast<uint8_t>(nvme::IoOpcode::kRead);
+  sqe.opcode = static_cast<uint8_t>(opcode);
   sqe.nsid = 1;
-  nvme::BlockFields{.start = Lba(3), .blocks = 1}.encode(sqe);
-  const DriverMemory data = neighbour.driver->data();
-  Driver::point(sqe, data.address, 4096, {});
-  const Result<nvme::Cqe> cqe = co_await neighbour.driver->execute(neighbour.driver->queue(1), sqe);
-  CHECK(cqe.has_value() && cqe->get_status().ok());
+  sqe.cid = 1;
+  nvme::BlockFields{.start = Lba(kMarked), .blocks = 1}.encode(sqe);
+  const vfio_user::DriverMemory data = neighbour.driver->data();
+  std::ranges::fill(data.bytes.first(4096),
+                    opcode == nvme::IoOpcode::kWrite ? kMark : std::byte{0});
+  vfio_user::Driver::point(sqe, data.address, 4096, {});
+  DriverQueue& queue = neighbour.driver->queue(1);
+  queue.submit(sqe);
+  queue.ring();
+  bool done = false;
+  while (!done) {
+    co_await neighbour.pass(2_us);
+    queue.poll([&](const nvme::Cqe& cqe) { done = cqe.get_status().ok(); });
+  }
+  CHECK(std::ranges::count(data.bytes.first(4096), kMark) == 4096);
 }
 
-task::Task<void> run_guests(env::Env& env, nvme::Registry& registry, fuzz::Input input) {
-  Guest guest(env);
-  Guest neighbour(env);
+Task<uint64_t> run_guests(env::Env& env, nvme::Registry& registry, Input input) {
+  static GuestMachine::Memory memory;
+  static GuestMachine::Memory memory_of_rival;
+  static GuestMachine::Memory memory_of_other;
+  const auto shape = input.value<uint8_t>();
+  GuestMachine guest(env, memory, {.is_told = (shape & 1) != 0, .shadow = (shape & 2) != 0});
+  GuestMachine rival(env, memory_of_rival, {});
+  GuestMachine neighbour(env, memory_of_other, {});
   co_await guest.plug_in(registry, kNqn);
   co_await neighbour.plug_in(registry, kOtherNqn);
-  bool going = true;
-  task::Gate polls;
-  polls.spawn(poll_while(env, neighbour, going));
-  const Result<void> other = co_await neighbour.driver->start();
-  CHECK(other.has_value());
-  polls.spawn(poll_while(env, guest, going));
-  const Result<void> started = co_await guest.driver->start();
-  CHECK(started.has_value());
-  for (int steps = 0; steps < 60 && !input.is_over(); ++steps) co_await do_step(guest, input);
-  co_await check_neighbour(neighbour);
-  co_await guest.device->reset();
-  going = false;
-  co_await polls.close();
+  co_await neighbour.start();
+  co_await visit_neighbour(neighbour, nvme::IoOpcode::kWrite);
+  co_await guest.start();
+  Scene scene{.env = env, .registry = registry, .guest = guest, .rival = rival, .input = input};
+  for (size_t steps = 0; steps < kStepsMax && !scene.input.is_over(); ++steps) {
+    co_await do_step(scene);
+    if (guest.taken() + rival.taken() > kCommandsMax) break;
+  }
+  co_await visit_neighbour(neighbour, nvme::IoOpcode::kRead);
+  co_await guest.start();
+  const uint64_t taken = guest.taken() + rival.taken();
   co_await guest.close();
+  co_await rival.close();
   co_await neighbour.close();
+  co_return taken;
 }
 
-task::Task<void> add(nvme::Registry& registry, const char* nqn, std::vector<const char*> drives) {
+Task<void> add(nvme::Registry& registry, const char* nqn, std::vector<const char*> drives) {
   nvme::SubsystemOptions options;
   options.nqn = nqn;
   CHECK(registry.add_subsystem(options).has_value());
@@ -226,27 +276,30 @@ task::Task<void> add(nvme::Registry& registry, const char* nqn, std::vector<cons
   }
 }
 
-task::Task<void> serve(env::Env& env, fuzz::Input input, bool& done) {
+Task<void> serve(env::Env& env, Input input, uint64_t& taken, bool& done) {
   {
     nvme::Registry registry(env);
-    co_await add(registry, kNqn, {"mem:size=1M,block=4096", "file:/d,size=1M,block=4096"});
-    co_await add(registry, kOtherNqn, {"file:/other,size=1M,block=4096"});
-    co_await run_guests(env, registry, input);
+    co_await add(registry, kNqn, {"mem:size=64K,block=512", "file:/d,size=256K,block=4096"});
+    co_await add(registry, kOtherNqn, {"mem:size=32K,block=4096"});
+    taken = co_await run_guests(env, registry, input);
     co_await registry.close();
   }
   done = true;
 }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
+  static cairn::fuzz::Tally tally("NVMe commands of a guest");
   const cairn::fuzz::Input input(std::as_bytes(std::span(bytes, size)));
+  uint64_t taken = 0;
   bool done = false;
   cairn::sim::Cluster cluster;
-  cluster.node("box", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 64}}}})
-      .start([&](cairn::env::Env& env) { return cairn::vfio_user::serve(env, input, done); });
+  cluster.node("box", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 16}}}})
+      .start([&](cairn::env::Env& env) { return cairn::fuzz::serve(env, input, taken, done); });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
+  tally.add(taken);
   return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole vfio-user server in the simulator against any bytes: a client made of steps that are
-// messages with fields of the fuzzer's choice, memory and doorbells that change at any time, or
-// plain bytes. Whatever comes, the server serves the next client and closes in good order.
+// A whole vfio-user server in the simulator against any bytes, with a fake device or an NVMe
+// controller: a client made of steps that are messages with fields of the fuzzer's choice, memory
+// (so queues too) and doorbells that change at any time, or plain bytes. Whatever comes, the server
+// serves the next client and closes in good order.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,10 +14,14 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "door/vfio_user/client.h"
+#include "door/vfio_user/controller.h"
 #include "door/vfio_user/fake_device.h"
 #include "door/vfio_user/server.h"
+#include "drive/source.h"
 #include "input.h"
+#include "nvme/registry.h"
 #include "sim/cluster.h"
+#include "tally.h"
 #include "task/deadline.h"
 
 namespace cairn::vfio_user {
@@ -76,6 +81,7 @@ class Peer {
   // Any answer will do, also none.
   Task<void> say(Command command, std::vector<std::byte> payload,
                  std::vector<const env::Descriptor*> descriptors = {}) {
+    ++messages_;
     task::Deadline deadline(env_, env_.now() + 1_s);
     const Result<std::vector<std::byte>> answer = co_await client_->call(
         command, std::move(payload), std::move(descriptors), nullptr, deadline.token());
@@ -83,6 +89,7 @@ class Peer {
   }
   const env::Descriptor* memory_descriptor() const { return &memory_descriptor_; }
   const env::Descriptor* signal() const { return &signal_; }
+  uint64_t messages() const { return messages_; }
 
  private:
   env::Env& env_;
@@ -91,6 +98,7 @@ class Peer {
   std::unique_ptr<env::SharedMemory> memory_;
   env::Descriptor signal_;
   std::unique_ptr<Client> client_;
+  uint64_t messages_ = 0;
 };
 
 std::vector<std::byte> content(Input& input, size_t count) {
@@ -197,32 +205,80 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
   }
 }
 
-// The guest's memory at 0, a device that is told where its orders are, and then anything.
+Task<void> set_register(Peer& peer, uint64_t at, uint64_t value) {
+  const Le64 word(value);
+  const Result<void> written = co_await peer.client().write(kBar0, at, bytes_of(word));
+  CHECK(written.has_value());
+}
+
+// The guest's memory is at 0, and the device is enabled: a fake one with its orders there, a
+// controller with an admin queue of 32 entries there and its completions in the next page.
 Task<void> begin(Peer& peer) {
   const Result<void> mapped =
       co_await peer.client().map(0, *peer.memory_descriptor(), {.size = kGuestSize});
   CHECK(mapped.has_value());
-  const Le32 on(1u);
-  const Result<void> enabled = co_await peer.client().write(kBar0, kEnableAt, bytes_of(on));
+  co_await set_register(peer, 0x28, 0);
+  co_await set_register(peer, 0x30, 4096);
+  constexpr uint64_t kSizes = 31 << 16 | 31;
+  const Le32 sizes(uint32_t{kSizes});
+  const Result<void> sized = co_await peer.client().write(kBar0, 0x24, bytes_of(sizes));
+  CHECK(sized.has_value());
+  const Le32 enable(uint32_t{0x0046'0001});
+  const Result<void> enabled = co_await peer.client().write(kBar0, kEnableAt, bytes_of(enable));
   CHECK(enabled.has_value());
+  Le32 status;
+  for (int i = 0; i < 100 && (status & 1) == 0; ++i) {
+    const Result<void> read = co_await peer.client().read(kBar0, 0x1c, mutable_bytes_of(status));
+    CHECK(read.has_value());
+  }
 }
 
-Task<void> run(env::Env& env, Input input, bool& done) {
-  {
-    VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
-    CHECK(server.add("a", socket(), make_fake).has_value());
-    Peer peer(env);
-    co_await peer.dial();
-    co_await begin(peer);
-    for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) co_await run_step(env, input, peer);
-    // It still serves others.
-    co_await peer.dial();
-    Le32 ids;
-    const Result<void> read = co_await peer.client().read(kConfig, 0, mutable_bytes_of(ids));
-    CHECK(read.has_value() && ids == 0x0010'1b36u);
-    co_await server.drain(env.now() + 1_s);
-    peer.leave();
-    co_await server.close();
+Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker) {
+  VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
+  CHECK(server.add("a", socket(), std::move(maker)).has_value());
+  Peer peer(env);
+  co_await peer.dial();
+  co_await begin(peer);
+  for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) co_await run_step(env, input, peer);
+  // It still serves others.
+  co_await peer.dial();
+  Le32 ids;
+  const Result<void> read = co_await peer.client().read(kConfig, 0, mutable_bytes_of(ids));
+  CHECK(read.has_value() && ids == 0x0010'1b36u);
+  co_await server.drain(env.now() + 1_s);
+  peer.leave();
+  co_await server.close();
+  co_return peer.messages();
+}
+
+const char* const kNqn = "nqn.2026-11.io.cairn:fuzz";
+
+Task<uint64_t> attack_controller(env::Env& env, Input& input) {
+  nvme::Registry registry(env);
+  nvme::SubsystemOptions subsystem;
+  subsystem.nqn = kNqn;
+  CHECK(registry.add_subsystem(subsystem).has_value());
+  nvme::NamespaceOptions space;
+  space.drive = *drive::Spec::parse("mem:size=64K,block=512");
+  const Result<uint32_t> added = co_await registry.add_namespace(kNqn, space);
+  CHECK(added.has_value());
+  const auto make = [&registry](DeviceParts parts) {
+    return PciController::make(std::move(parts), {.registry = registry,
+                                                  .control = CoreId(0),
+                                                  .nqn = kNqn,
+                                                  .vectors = kVectors,
+                                                  .on_leave = {}});
+  };
+  const uint64_t messages = co_await serve_and_attack(env, input, make);
+  co_await registry.close();
+  co_return messages;
+}
+
+Task<void> run(env::Env& env, Input input, uint64_t& messages, bool& done) {
+  if (input.value<uint8_t>() % 2 == 0) {
+    messages = co_await serve_and_attack(env, input, make_fake);
+  } else {
+    messages = co_await attack_controller(env, input);
   }
   done = true;
 }
@@ -234,12 +290,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
   if (cairn::vfio_user::parse_version(all)) (void)cairn::vfio_user::answer_version(all);
+  static cairn::fuzz::Tally tally("messages of a vfio-user client");
+  uint64_t messages = 0;
   bool done = false;
   cairn::sim::Cluster cluster;
-  cairn::sim::Node& node = cluster.node("door", {.cores = 1, .clock = {}, .buffers = {}});
+  cairn::sim::Node& node =
+      cluster.node("door", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 16}}}});
   node.start([&](cairn::env::Env& env) {
-    return cairn::vfio_user::run(env, cairn::fuzz::Input(all), done);
+    return cairn::vfio_user::run(env, cairn::fuzz::Input(all), messages, done);
   });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
+  tally.add(messages);
   return 0;
 }

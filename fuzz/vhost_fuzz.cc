@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole vhost-user server in the simulator against a front end and a guest that do anything:
-// messages with fields of the fuzzer's choice, rings and memory that change under the device, and
-// vanishing at any moment. Whatever comes, the server serves the next one and closes in good order.
+// messages with fields of the fuzzer's choice, hundreds of requests of any form, rings and memory
+// that change under the device, and vanishing at any moment. Whatever comes, the server serves the
+// next one and closes in good order.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,13 +13,16 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/rng.h"
 #include "door/vhost_user/driver.h"
 #include "door/vhost_user/server.h"
 #include "drive/source.h"
 #include "env/sharing.h"
 #include "input.h"
 #include "sim/cluster.h"
+#include "tally.h"
 #include "task/deadline.h"
+#include "vhost_chains.h"
 
 namespace cairn::door::vhost {
 namespace {
@@ -33,9 +37,12 @@ enum class Step : uint8_t {
   kMessage,  // a request, a value and bytes of payload, perhaps with a descriptor
   kPoke,     // bytes for a place in guest memory
   kKick,
-  kWrite,  // a request as it should be
-  kWait,   // some microseconds
-  kAgain,  // another connection
+  kWrite,      // a request as it should be
+  kBurst,      // a seed and a shape: many requests that are not
+  kBurstMore,  // likewise
+  kWait,       // some microseconds
+  kAgain,      // another connection
+  kVanish,     // and another guest
   kStepsCount,
 };
 
@@ -65,10 +72,69 @@ Task<void> write(env::Env& env, Input& input, Driver& driver) {
   (void)status;
 }
 
-Task<void> run_step(env::Env& env, Input& input, Driver& driver, bool& is_connected) {
+// A guest and whatever stands between it and the server.
+struct Guest {
+  Guest(env::Env& its_env, uint8_t its_shape) : env(its_env), shape(its_shape) { make(); }
+  void make() {
+    driver = std::make_unique<Driver>(env, *env::sharing(env),
+                                      DriverOptions{.is_packed = (shape & 1) != 0,
+                                                    .has_event_index = (shape & 2) != 0,
+                                                    .queue_size = 64,
+                                                    .depth = 1,
+                                                    .request_max = 16384});
+    CHECK(driver->prepare().has_value());
+  }
+  Task<void> connect(Duration patience) {
+    task::Deadline deadline(env, env.now() + patience);
+    const Result<void> connected = co_await driver->connect(socket(), deadline.token());
+    is_connected = connected.has_value();
+  }
+  // Without a word, with what is in flight.
+  Task<void> start_anew() {
+    co_await driver->close();
+    make();
+    co_await connect(1_s);
+    CHECK(is_connected, "the server serves the next guest");
+  }
+
+  env::Env& env;
+  uint8_t shape;
+  std::unique_ptr<Driver> driver;
+  bool is_connected = false;
+};
+
+// Rings full of requests, one after the other. What is in flight at the end stays there.
+Task<void> run_burst(env::Env& env, Input& input, Guest& guest) {
+  const auto seed = input.value<uint32_t>();
+  const auto shape = input.value<uint8_t>();
+  for (int round = 0; round < 1 + shape % 8; ++round) {
+    const bool is_stuck = guest.driver->ring(0).outstanding() > 0 || !guest.is_connected;
+    if (is_stuck) co_await guest.start_anew();
+    const MutableBytes memory = guest.driver->memory();
+    const uint64_t rings = align_up(DriverRing::room(64, (guest.shape & 1) != 0), 4096);
+    const MutableBytes data = memory.subspan(rings);
+    fuzz::ChainMaker maker(Rng(seed + static_cast<uint32_t>(round)),
+                           {.data = data, .address = 4ull << 30, .rings = rings});
+    DriverRing& ring = guest.driver->ring(0);
+    const DriverRing::Table table{.bytes = data.first(1024), .address = 4ull << 30};
+    for (int i = 0; i < 64; ++i) {
+      const bool in_table = (shape & 8) != 0 && i % 4 == 0;
+      if (!ring.add(maker.chain(), 0, in_table ? &table : nullptr)) break;
+    }
+    guest.driver->kick(0);
+    if ((shape & 16) != 0) continue;
+    for (int looks = 0; looks < 50 && ring.outstanding() > 0; ++looks) {
+      const Result<void> slept = co_await task::sleep_for(env, 2_us);
+      CHECK(slept.has_value());
+    }
+  }
+}
+
+Task<void> run_step(env::Env& env, Input& input, Guest& guest) {
+  Driver& driver = *guest.driver;
   switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
     case Step::kMessage:
-      if (is_connected) co_await send_message(env, input, driver);
+      if (guest.is_connected) co_await send_message(env, input, driver);
       break;
     case Step::kPoke: {
       const MutableBytes memory = driver.memory();
@@ -84,24 +150,28 @@ Task<void> run_step(env::Env& env, Input& input, Driver& driver, bool& is_connec
     case Step::kWrite:
       if (driver.ring(0).outstanding() == 0) co_await write(env, input, driver);
       break;
+    case Step::kBurst:
+    case Step::kBurstMore:
+      co_await run_burst(env, input, guest);
+      break;
     case Step::kWait: {
       const Result<void> slept =
           co_await task::sleep_for(env, Duration{input.value<uint8_t>() * 1000});
       CHECK(slept.has_value());
       break;
     }
-    case Step::kAgain: {
-      task::Deadline deadline(env, env.now() + 100_ms);
-      const Result<void> connected = co_await driver.connect(socket(), deadline.token());
-      is_connected = connected.has_value();
+    case Step::kAgain:
+      co_await guest.connect(100_ms);
       break;
-    }
+    case Step::kVanish:
+      co_await guest.start_anew();
+      break;
     case Step::kStepsCount:
       break;
   }
 }
 
-Task<void> run(env::Env& env, Input input, bool& done) {
+Task<void> run(env::Env& env, Input input, uint64_t& requests, bool& done) {
   {
     Result<std::unique_ptr<drive::Source>> source =
         drive::Source::make(env, *drive::Spec::parse("mem:size=64K"));
@@ -115,20 +185,13 @@ Task<void> run(env::Env& env, Input input, bool& done) {
          .waiting = (shape & 4) != 0 ? Waiting::kInterrupt : Waiting::kAdaptive});
     CHECK(served.has_value());
     {
-      Driver driver(env, *env::sharing(env),
-                    {.is_packed = (shape & 1) != 0,
-                     .has_event_index = (shape & 2) != 0,
-                     .queue_size = 16,
-                     .depth = 1,
-                     .request_max = 8192});
-      CHECK(driver.prepare().has_value());
-      const Result<void> connected = co_await driver.connect(socket(), {});
-      CHECK(connected.has_value());
-      bool is_connected = true;
+      Guest guest(env, shape);
+      co_await guest.connect(1_s);
+      CHECK(guest.is_connected);
       for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) {
-        co_await run_step(env, input, driver, is_connected);
+        co_await run_step(env, input, guest);
       }
-      co_await driver.close();
+      co_await guest.driver->close();
     }
     // It still serves others.
     Driver next(env, *env::sharing(env), {.queue_size = 16, .depth = 1, .request_max = 4096});
@@ -139,6 +202,9 @@ Task<void> run(env::Env& env, Input input, bool& done) {
     const Result<BlkStatus> read = co_await next.read(0, data, {});
     CHECK(read.has_value() && *read == BlkStatus::kOk);
     co_await next.close();
+    const Result<VhostFigures> figures = co_await server.figures("a");
+    CHECK(figures.has_value());
+    requests = figures->requests;
     co_await server.close();
   }
   done = true;
@@ -150,12 +216,16 @@ Task<void> run(env::Env& env, Input input, bool& done) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
+  static cairn::fuzz::Tally tally("requests of a virtio disk");
+  uint64_t requests = 0;
   bool done = false;
   cairn::sim::Cluster cluster;
-  cairn::sim::Node& node = cluster.node("door", {.cores = 1, .clock = {}, .buffers = {}});
+  cairn::sim::Node& node = cluster.node(
+      "door", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 64}, {65536, 8}}}});
   node.start([&](cairn::env::Env& env) {
-    return cairn::door::vhost::run(env, cairn::fuzz::Input(all), done);
+    return cairn::door::vhost::run(env, cairn::fuzz::Input(all), requests, done);
   });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
+  tally.add(requests);
   return 0;
 }

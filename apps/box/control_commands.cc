@@ -285,6 +285,8 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
     case Command::kDriveTell:
     case Command::kDriveResize:
     case Command::kDriveMove:
+    case Command::kDoorAdd:
+    case Command::kDoorRemove:
       co_return refuse(
           "this is a box, which shows its stacks and does not change them: use 'cairn box ns', or "
           "serve the stack with 'cairn drive serve --nvme-tcp'");

@@ -19,7 +19,7 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 16> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 18> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
     {"metrics", Command::kMetrics},
@@ -36,6 +36,8 @@ constexpr std::array<std::pair<std::string_view, Command>, 16> kCommands = {{
     {"drive.tell", Command::kDriveTell},
     {"drive.resize", Command::kDriveResize},
     {"drive.move", Command::kDriveMove},
+    {"door.add", Command::kDoorAdd},
+    {"door.remove", Command::kDoorRemove},
 }};
 
 constexpr std::array<nvme::AnaState, 5> kAnaStates = {
@@ -192,6 +194,9 @@ std::string encode_request(const ControlRequest& request) {
   if (request.words != plain.words) json["words"] = request.words;
   if (request.box != plain.box) json["box"] = request.box;
   if (request.via != plain.via) json["via"] = request.via;
+  if (request.door != plain.door) json["door"] = request.door;
+  if (request.socket != plain.socket) json["socket"] = request.socket;
+  if (request.patience_ms != plain.patience_ms) json["patience_ms"] = request.patience_ms;
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -221,6 +226,9 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   fields.texts("words", request.words, kWordsMax, kDriveTextMax);
   fields.text("box", request.box, kDriveTextMax);
   fields.text("via", request.via, kDriveTextMax);
+  fields.text("door", request.door, 32);
+  fields.text("socket", request.socket, kDriveTextMax);
+  fields.number("patience_ms", request.patience_ms, 86'400'000);
   if (std::optional<std::string> wrong = fields.finish()) return refuse(std::move(*wrong));
   return request;
 }

@@ -45,6 +45,8 @@ struct ControlRequest {
     kDriveTell,
     kDriveResize,
     kDriveMove,
+    kDoorAdd,
+    kDoorRemove,
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed
@@ -61,6 +63,9 @@ struct ControlRequest {
   std::vector<std::string> words;  // drive.tell
   std::string box;                 // drive.move: a box's control socket; empty: back from there
   std::string via;                 // drive.move: the box's subsystem; empty: as it says itself
+  std::string door;                // door.*: vfio-user or vhost-user
+  std::string socket;              // door.*: its whole path; door.add: and perhaps ,mode=MODE
+  uint32_t patience_ms = 10000;    // door.remove: for the guest to give it back
 };
 
 // The words for ANA states: optimized, non-optimized, inaccessible, persistent-loss, change.

@@ -23,7 +23,10 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
                          .layer = "0.1",
                          .words = {"take", "a b"},
                          .box = "/run/box.sock",
-                         .via = "nvme-tcp://a/b"};
+                         .via = "nvme-tcp://a/b",
+                         .door = "vfio-user",
+                         .socket = "/run/vm.sock,mode=polling",
+                         .patience_ms = 7};
   const std::string line = encode_request(request);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Attempt<ControlRequest> read = decode_request(line);
@@ -37,10 +40,13 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
   EXPECT_EQ(read->words, request.words);
   EXPECT_EQ(read->box, request.box);
   EXPECT_EQ(read->via, request.via);
+  EXPECT_EQ(read->door, request.door);
+  EXPECT_EQ(read->socket, request.socket);
+  EXPECT_EQ(read->patience_ms, request.patience_ms);
 }
 
 TEST(ControlFormat, EveryCommandHasItsWord) {
-  for (int i = 0; i <= static_cast<int>(ControlRequest::Command::kDriveResize); ++i) {
+  for (int i = 0; i <= static_cast<int>(ControlRequest::Command::kDoorRemove); ++i) {
     const auto command = static_cast<ControlRequest::Command>(i);
     const Attempt<ControlRequest> read = decode_request(encode_request({.command = command}));
     ASSERT_TRUE(read);

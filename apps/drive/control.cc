@@ -8,6 +8,7 @@
 
 #include "apps/drive/open_stack.h"
 #include "apps/drive/stack_source.h"
+#include "apps/words.h"
 
 namespace cairn::apps {
 
@@ -71,7 +72,7 @@ Json source_json(const ServedDrive& drive) {
 
 task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool with_layers) {
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
-  if (drive.vhost != nullptr) json["vhost_user"] = drive.vhost->at.path;
+  if (drive.vhost) json["vhost_user"] = drive.vhost->at.path;
   for (const VfioController& controller : server.vfio()) {
     // One of its own rather than one that it shares.
     if (!controller.has(drive.name)) continue;
@@ -217,6 +218,33 @@ task::Task<Attempt<Json>> move(DriveServer& server, ControlRequest request) {
   co_return moved;
 }
 
+Attempt<DriveServer::DoorKind> door_kind(const std::string& word) {
+  if (word == "vfio-user") return DriveServer::DoorKind::kVfioUser;
+  if (word == "vhost-user") return DriveServer::DoorKind::kVhostUser;
+  return refuse(fmt::format("{} is no door: write vfio-user or vhost-user", in_quotes(word)));
+}
+
+task::Task<Attempt<Json>> change_doors(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = server.find(request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  const std::string name = (*drive)->name;
+  const Attempt<DriveServer::DoorKind> kind = door_kind(request.door);
+  if (!kind) co_return std::unexpected(kind.error());
+  Attempt<GuestWords> words = parse_guest_words(request.socket);
+  if (!words) co_return std::unexpected(words.error());
+  words->drive = name;
+  const std::string socket = words->socket;
+  Attempt<void> changed;
+  if (request.command == Command::kDoorAdd) {
+    changed = co_await server.add_door(*kind, std::move(*words));
+  } else {
+    const Time until = server.env().now() + 1_ms * request.patience_ms;
+    changed = co_await server.remove_door(*kind, std::move(*words), until);
+  }
+  if (!changed) co_return std::unexpected(changed.error());
+  co_return Json{{"name", name}, {"door", request.door}, {"socket", socket}};
+}
+
 }  // namespace
 
 Json layers_json(const LayerInfo& top) {
@@ -245,6 +273,10 @@ task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request) {
   if (request.command == Command::kDriveMove) {
     Attempt<Json> moved = co_await move(server, std::move(request));
     co_return moved;
+  }
+  if (request.command == Command::kDoorAdd || request.command == Command::kDoorRemove) {
+    Attempt<Json> changed = co_await change_doors(server, std::move(request));
+    co_return changed;
   }
   co_return refuse("drives are served here: ask a box, or use 'cairn drive list'");
 }

@@ -29,16 +29,21 @@ Problem cannot_export(const ServedDrive& drive, const Error& error) {
   return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
 }
 
-// Drives as namespaces. Hosts know them by name, in whatever order they come; in each subsystem by
+// A drive as a namespace. Hosts know it by name, in whatever order they come; in each subsystem by
 // ids of its own.
+nvme::NamespaceOptions namespace_of(const ServedDrive& drive, const std::string& nqn,
+                                    bool read_only) {
+  const nvme::NamespaceIds ids = nvme::make_named_ids(nqn, drive.name);
+  return {.source = drive.source.get(),
+          .stack = drive.text,
+          .nguid = ids.nguid,
+          .uuid = ids.uuid,
+          .read_only = read_only};
+}
+
 void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
                    const ServedDrive& drive) {
-  const nvme::NamespaceIds ids = nvme::make_named_ids(subsystem.options.nqn, drive.name);
-  subsystem.namespaces.push_back({.source = drive.source.get(),
-                                  .stack = drive.text,
-                                  .nguid = ids.nguid,
-                                  .uuid = ids.uuid,
-                                  .read_only = options.read_only});
+  subsystem.namespaces.push_back(namespace_of(drive, subsystem.options.nqn, options.read_only));
 }
 
 // One subsystem with all drives, and one for each drive that has a controller of its own.
@@ -147,15 +152,14 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
     if (is_stack) drive.stack = static_cast<StackSource*>(drive.source.get());
     drive.home = home;
     for (const GuestSocket& socket : options_.vhost) {
-      if (socket.drive == drive.name) drive.vhost = &socket;
+      if (socket.drive == drive.name) drive.vhost = socket;
     }
-    const Result<void> added =
-        nbd_.add({.name = drive.name,
-                  .description = drive.text,
-                  .read_only = options_.read_only,
-                  .has_other_writers =
-                      !options_.nvme.empty() || !options_.vfio.empty() || drive.vhost != nullptr,
-                  .source = drive.source.get()});
+    const Result<void> added = nbd_.add(
+        {.name = drive.name,
+         .description = drive.text,
+         .read_only = options_.read_only,
+         .has_other_writers = !options_.nvme.empty() || !options_.vfio.empty() || drive.vhost,
+         .source = drive.source.get()});
     if (!added) co_return std::unexpected(cannot_export(drive, added.error()));
   }
   co_return Attempt<void>();
@@ -166,11 +170,36 @@ task::Task<Attempt<void>> DriveServer::open_nvme() {
       plan_controllers(options_.vfio, names_of(drives_), options_.nqn);
   if (!controllers) co_return std::unexpected(controllers.error());
   vfio_at_ = std::move(*controllers);
+  Attempt<void> opened = co_await open_box();
+  co_return opened;
+}
+
+task::Task<Attempt<void>> DriveServer::open_box() {
   box_ = std::make_unique<Box>(env_, box_options(options_, drives_, vfio_at_), BoxChanges{},
                                BoxHooks{.log = options_.log});
   const Attempt<void> opened = co_await box_->open();
   nvme_at_ = box_->listening();
   co_return opened;
+}
+
+task::Task<Attempt<void>> DriveServer::add_subsystem_of(const VfioController& controller) {
+  nvme::Registry& registry = box_->registry();
+  nvme::SubsystemOptions options;
+  options.nqn = controller.nqn;
+  options.queue_entries_max = kGuestQueueEntries;
+  const Result<void> added = registry.add_subsystem(options);
+  if (!added && added.error() == Errc::kExists) co_return Attempt<void>();
+  if (!added) co_return refuse(added.error().text());
+  for (const ServedDrive& drive : drives_) {
+    if (!controller.has(drive.name)) continue;
+    const Result<uint32_t> served = co_await registry.add_namespace(
+        controller.nqn, namespace_of(drive, controller.nqn, options_.read_only));
+    if (served) continue;
+    const Result<void> undone = co_await registry.remove_subsystem(controller.nqn);
+    (void)undone;
+    co_return std::unexpected(cannot_export(drive, served.error()));
+  }
+  co_return Attempt<void>();
 }
 
 task::Task<Attempt<void>> DriveServer::open_vfio() {
@@ -195,21 +224,27 @@ task::Task<Attempt<void>> DriveServer::open_nbd() {
 
 // A single source is served on one core after the other, a stack on its own.
 task::Task<Attempt<void>> DriveServer::open_vhost() {
-  uint32_t sources = 0;
   for (const ServedDrive& drive : drives_) {
-    if (drive.vhost == nullptr) continue;
-    const CoreId core = drive.stack != nullptr ? drive.home : CoreId(sources++ % env_.core_count());
-    const Result<void> served = co_await vhost_.serve(
-        {.drive = {.name = drive.name,
-                   .description = drive.text,
-                   .read_only = options_.read_only,
-                   .has_other_writers = !options_.nvme.empty() || !options_.nbd.empty(),
-                   .source = drive.source.get()},
-         .at = drive.vhost->at,
-         .core = core,
-         .waiting = drive.vhost->waiting});
-    if (!served) co_return std::unexpected(cannot_listen(drive.vhost->at, served.error()));
+    if (!drive.vhost) continue;
+    const Attempt<void> served = co_await serve_vhost(drive, *drive.vhost);
+    if (!served) co_return served;
   }
+  co_return Attempt<void>();
+}
+
+task::Task<Attempt<void>> DriveServer::serve_vhost(const ServedDrive& drive, GuestSocket socket) {
+  const CoreId core =
+      drive.stack != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
+  const bool has_others = !options_.nvme.empty() || !options_.nbd.empty() || !vfio_at_.empty();
+  const Result<void> served = co_await vhost_.serve({.drive = {.name = drive.name,
+                                                               .description = drive.text,
+                                                               .read_only = options_.read_only,
+                                                               .has_other_writers = has_others,
+                                                               .source = drive.source.get()},
+                                                     .at = socket.at,
+                                                     .core = core,
+                                                     .waiting = socket.waiting});
+  if (!served) co_return std::unexpected(cannot_listen(socket.at, served.error()));
   co_return Attempt<void>();
 }
 

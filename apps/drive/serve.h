@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "drive/source.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::apps {
@@ -46,6 +48,8 @@ struct DriveServeOptions {
   std::function<void(LogLevel, std::string_view)> log;
   // Where to listen for those who look at the drives and change them; none: nobody can.
   std::function<Attempt<std::string>()> control_path;
+  // A door came at this socket, or the one there is gone; null: nobody is told.
+  std::function<void(const std::string& socket, bool is_there)> door_changed;
   // Clients can connect. With the path of the control socket.
   std::function<void(const DriveServer&, const std::string& control)> ready;
 };
@@ -58,10 +62,10 @@ struct ServedDrive {
   std::string name;
   std::string text;
   std::unique_ptr<drive::Source> source;
-  StackSource* stack = nullptr;        // what `source` is; null: a source of its own
-  CoreId home{};                       // of a stack
-  std::unique_ptr<BoxPlace> moved;     // where its layers are; null: here
-  const GuestSocket* vhost = nullptr;  // where a virtual machine finds it; null: nowhere
+  StackSource* stack = nullptr;      // what `source` is; null: a source of its own
+  CoreId home{};                     // of a stack
+  std::unique_ptr<BoxPlace> moved;   // where its layers are; null: here
+  std::optional<GuestSocket> vhost;  // where a virtual machine finds it; none: nowhere
 };
 
 // Lives on the control core of any world; knows neither the command line nor files.
@@ -87,12 +91,31 @@ class DriveServer {
   // the NBD door learn it when they connect again.
   task::Task<Attempt<void>> resize(std::string name, uint64_t bytes);
 
+  // A door for virtual machines, of a drive that is served, comes or goes. The Problem says why it
+  // does not, and what to do; nothing has changed then.
+  enum class DoorKind : uint8_t { kVfioUser, kVhostUser };
+  task::Task<Attempt<void>> add_door(DoorKind kind, GuestWords words);
+  // The guest of a vfio-user door is asked to give the device back, one of a vhost-user door cannot
+  // be asked; what is in flight is done, and at `until` at the latest the door is gone.
+  task::Task<Attempt<void>> remove_door(DoorKind kind, GuestWords words, Time until);
+
  private:
   task::Task<Attempt<void>> open_drives();
   task::Task<Attempt<void>> open_nvme();
+  task::Task<Attempt<void>> open_box();
   task::Task<Attempt<void>> open_vfio();
   task::Task<Attempt<void>> open_nbd();
   task::Task<Attempt<void>> open_vhost();
+  task::Task<Attempt<void>> serve_vhost(const ServedDrive& drive, GuestSocket socket);
+  task::Task<Attempt<void>> add_vfio(std::string drive, GuestWords words);
+  task::Task<Attempt<void>> add_vhost(ServedDrive& drive, GuestWords words);
+  task::Task<Attempt<void>> remove_vfio(std::string socket, Time until);
+  task::Task<Attempt<void>> remove_vhost(ServedDrive& drive, std::string socket, Time until);
+  // Those who write to the drive learn that others will.
+  task::Task<void> expect_other_writers(const ServedDrive& drive);
+  // One with its drives, unless there is one.
+  task::Task<Attempt<void>> add_subsystem_of(const VfioController& controller);
+  task::Task<Attempt<void>> resize_in_turn(std::string name, uint64_t bytes);
   // What a change of a drive's size takes at each door that has it, in order.
   using Resizing = std::function<task::Task<Attempt<void>>(uint64_t bytes)>;
   std::vector<Resizing> resizings_of(const ServedDrive& drive);
@@ -114,6 +137,8 @@ class DriveServer {
   std::vector<env::Address> nbd_at_;
   std::vector<env::Address> nvme_at_;
   std::vector<VfioController> vfio_at_;
+  uint32_t vhost_sources_ = 0;   // single drives that were given a core
+  task::Semaphore changing_{1};  // doors and sizes, one change at a time
 };
 
 // Serves until the world is asked to stop. `options` outlives the task.

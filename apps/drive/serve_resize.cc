@@ -29,7 +29,7 @@ std::vector<DriveServer::Resizing> DriveServer::resizings_of(const ServedDrive& 
   // Every drive is an export, listened for or not.
   all.emplace_back(
       [this, name = drive.name](uint64_t bytes) { return resize_at_nbd(name, bytes); });
-  if (drive.vhost != nullptr) {
+  if (drive.vhost) {
     all.emplace_back(
         [this, name = drive.name](uint64_t bytes) { return resize_at_vhost(name, bytes); });
   }
@@ -50,6 +50,14 @@ std::vector<DriveServer::Resizing> DriveServer::resizings_of(const ServedDrive& 
 }
 
 task::Task<Attempt<void>> DriveServer::resize(std::string name, uint64_t bytes) {
+  const Result<void> mine = co_await changing_.acquire(1, env_.stop_token());
+  if (!mine) co_return refuse("drives are not served any more");
+  const task::Units held(changing_, 1);
+  Attempt<void> resized = co_await resize_in_turn(std::move(name), bytes);
+  co_return resized;
+}
+
+task::Task<Attempt<void>> DriveServer::resize_in_turn(std::string name, uint64_t bytes) {
   const Attempt<ServedDrive*> drive = find(name);
   if (!drive) co_return std::unexpected(drive.error());
   name = (*drive)->name;

@@ -11,7 +11,7 @@ HEADER = struct.Struct("<HHIII")
 VERSION, DMA_MAP, GET_INFO, GET_REGION_INFO, SET_IRQS = 1, 2, 4, 5, 8
 REGION_READ, REGION_WRITE, RESET = 9, 10, 13
 BAR0, CONFIG = 0, 7
-MSIX = 2
+MSIX, REQ = 2, 4
 
 
 class Refused(Exception):
@@ -118,18 +118,28 @@ class NvmeDriver:
         status = self.execute(queue, opcode, **fields)
         assert status == 0, f"status {status:x}"
 
-    def execute(self, queue, opcode, nsid=0, prp=0, cdw10=0, cdw11=0, cdw12=0, wake=None):
+    def execute(self, queue, opcode, wake=None, **fields):
+        self.submit(queue, opcode, **fields)
+        if wake is not None:
+            assert select.select([wake], [], [], 30)[0], "no interrupt came"
+            os.eventfd_read(wake)
+        return self.take(queue)
+
+    def submit(self, queue, opcode, nsid=0, prp=0, cdw10=0, cdw11=0, cdw12=0):
+        """Rings for a command, and does not wait for it."""
         tail, head, phase = self.queues[queue]
         submission = 0 if queue == 0 else 12288
-        completion = 4096 if queue == 0 else 8192
         entry = struct.pack("<BBHIQQQQIIIIII", opcode, 0, tail, nsid, 0, 0, prp, 0, cdw10, cdw11,
                             cdw12, 0, 0, 0)
         self.memory[submission + 64 * tail:submission + 64 * (tail + 1)] = entry
         tail = (tail + 1) % self.ENTRIES
+        self.queues[queue] = [tail, head, phase]
         self.ring(2 * queue, tail)
-        if wake is not None:
-            assert select.select([wake], [], [], 30)[0], "no interrupt came"
-            os.eventfd_read(wake)
+
+    def take(self, queue):
+        """The status of the next command that ends."""
+        tail, head, phase = self.queues[queue]
+        completion = 4096 if queue == 0 else 8192
         while True:
             *_, status = struct.unpack_from("<IIHHHH", self.memory, completion + 16 * head)
             if status & 1 == phase:
@@ -137,6 +147,6 @@ class NvmeDriver:
         head += 1
         if head == self.ENTRIES:
             head, phase = 0, 1 - phase
-        self.ring(2 * queue + 1, head)
         self.queues[queue] = [tail, head, phase]
+        self.ring(2 * queue + 1, head)
         return status >> 1

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vfio-user door with a client that shares no code with it."""
 
+import errno
 import os
 import pathlib
+import random
 import struct
+import threading
 import unittest
 
 import support
-from vfio_support import BAR0, CONFIG, GET_INFO, NvmeDriver, Refused, RESET, VERSION, VfioClient
+from vfio_support import (BAR0, CONFIG, GET_INFO, NvmeDriver, Refused, REQ, RESET, SET_IRQS,
+                          VERSION, VfioClient)
 
 BLOCK = 512
 DATA = 65536
@@ -79,6 +83,35 @@ class VfioUser(support.CliTest):
         self.assertEqual((self.folder / "d").read_bytes()[4096:8192], pattern)
         self.assertFalse((self.folder / "vm.sock").exists())
 
+    def test_a_killed_server_loses_nothing_that_it_acknowledged(self):
+        draw = random.Random(8)
+        blocks = 64
+        may_hold = [{bytes(4096)} for _ in range(blocks)]
+        for _ in range(6):
+            running = self.serve("file:d,size=1M,block=4096", "--vfio-user", "vm.sock")
+            client = self.connect()
+            driver = NvmeDriver(client)
+            driver.make_queues()
+            here = driver.ADDRESS + DATA
+            for lba in range(blocks):
+                driver.must(1, 0x02, nsid=1, prp=here, cdw10=lba)
+                found = driver.memory[DATA:DATA + 4096]
+                self.assertIn(found, may_hold[lba])
+                may_hold[lba] = {found}
+            for _ in range(draw.randrange(10, 40)):
+                lba = draw.randrange(blocks)
+                driver.memory[DATA:DATA + 4096] = data = draw.randbytes(4096)
+                driver.must(1, 0x01, nsid=1, prp=here, cdw10=lba)
+                may_hold[lba] = {data}
+            # Some more, whose end nobody lives to see.
+            for slot, lba in enumerate(draw.sample(range(blocks), 8)):
+                data = draw.randbytes(4096)
+                driver.memory[DATA + 4096 * slot:DATA + 4096 * (slot + 1)] = data
+                may_hold[lba].add(data)
+                driver.submit(1, 0x01, nsid=1, prp=here + 4096 * slot, cdw10=lba)
+            running.kill()
+            client.close()
+
     def test_a_controller_for_each_drive(self):
         running = self.serve("a=mem:size=1M,block=512", "b=mem:size=2M,block=512",
                              "--vfio-user", "%.sock", "--vfio-user", "all.sock",
@@ -89,6 +122,60 @@ class VfioUser(support.CliTest):
         self.check_drive(self.connect("a.sock"), 2048)
         self.check_drive(self.connect("b.sock"), 4096)
         self.check_drive(self.connect("all.sock"), 4096, nsid=2)
+
+    def test_doors_come_and_go(self):
+        self.serve("a=mem:size=1M,block=512", "b=mem:size=2M,block=512", "--nbd", "unix:nbd",
+                   "--control", "ctl")
+        door = ["drive", "door"]
+        said = self.run_ok(*door, "add", "b", "--vfio-user", "vm.sock", "--control", "ctl")
+        self.assertIn(str(self.folder / "vm.sock"), said)
+        client = self.connect()
+        self.check_drive(client, 4096)
+        # A guest that listens is asked, and leaves.
+        asked = os.eventfd(0)
+        self.addCleanup(os.close, asked)
+        client.call(SET_IRQS, struct.pack("<IIIII", 20, 4 | 32, REQ, 0, 1), [asked])
+        leaving = threading.Thread(target=lambda: (os.eventfd_read(asked), client.close()))
+        leaving.start()
+        self.run_ok(*door, "remove", "b", "--vfio-user", "vm.sock", "--patience", "1h",
+                    "--control", "ctl")
+        leaving.join()
+        self.assertFalse((self.folder / "vm.sock").exists())
+        # One that does not is left; and one that listens and stays too.
+        for listens in (False, True):
+            self.run_ok(*door, "add", "b", "--vfio-user", "vm.sock,mode=interrupt", "--control",
+                        "ctl")
+            client = self.connect()
+            if listens:
+                client.call(SET_IRQS, struct.pack("<IIIII", 20, 4 | 32, REQ, 0, 1), [asked])
+            self.run_ok(*door, "remove", "b", "--vfio-user", "vm.sock", "--patience", "1ms",
+                        "--control", "ctl")
+            with self.assertRaises((EOFError, ConnectionError)):
+                client.read(CONFIG, 0, 4)
+        # Two at once, one of them beside a resize.
+        for socket in ("a1", "a2"):
+            self.run_ok(*door, "add", "a", "--vfio-user", socket, "--control", "ctl")
+        self.run_ok("drive", "resize", "a", "4M", "--control", "ctl")
+        self.run_ok(*door, "remove", "a", "--vfio-user", "a1", "--control", "ctl")
+        self.check_drive(self.connect("a2"), 8192)
+
+    def test_mistakes_with_doors_are_told(self):
+        self.serve("a=mem:size=1M,block=512", "--vfio-user", "vm.sock", "--control", "ctl")
+        door = ["drive", "door"]
+        self.expect_usage([*door, "add", "a", "--vfio-user", "s,mode=fast", "--control", "ctl"],
+                          "polling, adaptive or interrupt")
+        self.expect_usage([*door, "add", "a", "--vfio-user", "a=s", "--control", "ctl"], "NAME=")
+        for words, told in (
+                (["add", "a", "--vfio-user", "vm.sock"], "a door already"),
+                (["add", "a", "--vfio-user", "none/s"], "none/s"),
+                (["add", "x", "--vfio-user", "s"], "no drive 'x'"),
+                (["add", "a"], "which door"),
+                (["remove", "a", "--vfio-user", "vm.sok"], "did you mean"),
+                (["remove", "a", "--vhost-user", "vm.sock"], "no vhost-user door")):
+            with self.subTest(words):
+                result = self.run_cairn(*door, *words, "--control", "ctl")
+                self.expect_sentence(result, 1, told)
+        self.check_drive(self.connect(), 2048)
 
     def test_a_folder_has_the_socket_where_spdk_looks(self):
         pathlib.Path(self.folder / "vfu").mkdir()
@@ -106,13 +193,19 @@ class VfioUser(support.CliTest):
         except ConnectionResetError:
             pass  # what it never read went with it
         client.close()
-        with self.assertRaises(Refused):
+        refusal = errno.EBUSY  # as long as the last client is being put away
+        while refusal == errno.EBUSY:
             client = VfioClient(self.folder / "vm.sock", greet=False)
             self.addCleanup(client.close)
-            client.call(VERSION, struct.pack("<HH", 9, 9) + b"{}\0")
+            with self.assertRaises(Refused) as refused:
+                client.call(VERSION, struct.pack("<HH", 9, 9) + b"{}\0")
+            refusal = refused.exception.args[0]
+            client.close()
         client = self.connect_after()
         self.assertEqual(client.read(CONFIG, 0, 2), bytes.fromhex("361b"))
-        self.assertEqual(running.log.count("was turned away"), 2)
+        # Whoever came too early was told that the device is in use.
+        early = running.log.count("was turned away: the device has a client")
+        self.assertEqual(running.log.count("was turned away") - early, 2)
 
     def test_mistakes_are_told(self):
         self.expect_usage(["drive", "serve", "mem:size=1M", "--vfio-user", "s,mode=fast"],

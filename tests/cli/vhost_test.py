@@ -73,6 +73,22 @@ class Serves(VhostTest):
         self.assertEqual(running.stop(), 0)
         self.assertIn("vm was left", running.log)
 
+    def test_doors_come_and_go(self):
+        self.serve("vm=mem:size=1M", "--nbd", f"unix:{self.folder / 'nbd'}")
+        for _ in range(2):
+            said = self.ask("door", "add", "vm", "--vhost-user", self.path())
+            self.assertIn("cairn drive qemu-args vm", said)
+            self.assertIn(self.path(), self.ask("qemu-args", "vm"))
+            client = self.dial()
+            self.assertEqual(self.capacity(client), 1 << 20)
+            self.ask("door", "remove", "vm", "--vhost-user", self.path())
+            self.assertEqual(client.recv(1), b"")
+            self.assertFalse(os.path.exists(self.path()))
+        self.ask("door", "add", "vm", "--vhost-user", self.path())
+        result = self.run_cairn("drive", "door", "add", "vm", "--vhost-user", self.path("other"),
+                                "--control", self.control)
+        self.expect_sentence(result, 1, "one vhost-user door", "cairn drive door remove")
+
     def test_a_resize_is_in_the_configuration(self):
         running = self.serve("vm=mem:size=1M", "--vhost-user", self.path())
         client = self.dial()

@@ -30,10 +30,11 @@ Task<void> write_part(NbdClient& client, uint8_t value) {
   EXPECT_EQ(must(done).error, 0u);
 }
 
-WORLD_TEST(NbdOtherWriters, APartOfABlockBringsNothingBack) {
+// `is_known`: from the beginning, else the other door comes later.
+Task<void> write_among_others(env::Env& env, Scene& scene, bool is_known) {
   Door door(env);
   const env::DiskOptions disk = scene.disk("nbd", 1 << 20);
-  door.add({.name = "disk", .description = "", .has_other_writers = true},
+  door.add({.name = "disk", .description = "", .has_other_writers = is_known},
            {.kind = drive::Spec::Kind::kFile,
             .path = disk.path,
             .size = 1 << 20,
@@ -41,6 +42,12 @@ WORLD_TEST(NbdOtherWriters, APartOfABlockBringsNothingBack) {
   door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "disk", true));
+  if (!is_known) {
+    const Result<void> told = co_await door.server().expect_other_writers("disk");
+    must(told);
+    const Result<void> none = co_await door.server().expect_other_writers("other");
+    EXPECT_EQ(none.error(), Errc::kNotFound);
+  }
   std::unique_ptr<drive::Drive> drive = must(door.source(0).open(env));
   for (uint8_t round = 1; round < 100; ++round) {
     std::vector<Task<void>> both;
@@ -63,6 +70,14 @@ WORLD_TEST(NbdOtherWriters, APartOfABlockBringsNothingBack) {
   client.hang_up();
   co_await drive->close();
   co_await door.close();
+}
+
+WORLD_TEST(NbdOtherWriters, APartOfABlockBringsNothingBack) {
+  co_await write_among_others(env, scene, true);
+}
+
+WORLD_TEST(NbdOtherWriters, TheOtherDoorMayComeLater) {
+  co_await write_among_others(env, scene, false);
 }
 
 }  // namespace

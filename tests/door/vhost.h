@@ -55,8 +55,10 @@ class VhostDoor {
   }
   Task<void> close() {
     co_await server_.close();
-    co_await source_->close(env_);
+    co_await put_away();
   }
+  // The drive, which nobody serves any more.
+  Task<void> put_away() { return source_->close(env_); }
   VhostServer& server() { return server_; }
 
  private:

@@ -278,6 +278,29 @@ WORLD_TEST(Vhost, AFrontEndThatVanishesMakesRoomForTheNext) {
   co_await door.close();
 }
 
+WORLD_TEST(Vhost, ADriveThatIsRemovedFinishesItsRequestsAndComesBack) {
+  VhostDoor door(env, scene);
+  const Content data = pattern(4096, 7);
+  Driver driver(env, *env::sharing(env), kLayouts[0]);
+  must(driver.prepare());
+  for (int i = 0; i < 3; ++i) {
+    co_await door.open("mem:size=1M");
+    const Result<void> connected = co_await driver.connect(door.address, {});
+    must(connected);
+    co_await expect_ok(driver.write(8, data, {}));
+    const Result<void> removed = co_await door.server().remove("disk", env.now() + 10_s);
+    must(removed);
+    co_await driver.until_gone({});
+    const Result<void> again = co_await driver.connect(door.address, {});
+    EXPECT_FALSE(again.has_value());
+    const Result<void> twice = co_await door.server().remove("disk", env.now());
+    EXPECT_EQ(twice.error(), Errc::kNotFound);
+    co_await door.put_away();
+  }
+  co_await driver.close();
+  co_await door.server().close();
+}
+
 WORLD_TEST(Vhost, AnotherServerGoesOnWithTheSameQueues) {
   const env::DiskOptions disk = scene.disk("vhost", 1 << 20);
   const std::string spec = "file:" + disk.path + ",size=1M,direct=" + (disk.direct ? "on" : "off");

@@ -5,6 +5,16 @@
 
 namespace cairn::door {
 
+// Whoever writes a part of a block holds it alone while it looks at the option: that is nobody,
+// on any core, while the whole drive is held alone.
+task::Task<void> SharedExport::expect_other_writers(env::Env& env) {
+  constexpr uint64_t kEverything = uint64_t{1} << 62;
+  drive::SharedRanges::Alone alone(ranges, 0, kEverything);
+  co_await alone.enter(env);
+  options.has_other_writers = true;
+  co_await alone.leave(env);
+}
+
 SharedExport* find_export(const SharedExports& exports, std::string_view name) {
   if (name.empty() && !exports.empty()) return exports.front().get();
   for (const auto& each : exports) {

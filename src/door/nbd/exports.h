@@ -19,6 +19,10 @@ namespace cairn::door {
 // An export as all cores share it.
 struct SharedExport {
   SharedExport(ExportOptions its, uint32_t cores) : options(std::move(its)), ranges(cores) {}
+  // The drive is about to be served at another door: done when nobody writes a part of a block any
+  // more who does not know. From any core.
+  task::Task<void> expect_other_writers(env::Env& env);
+
   ExportOptions options;
   drive::SharedRanges ranges;
 };
@@ -27,7 +31,7 @@ using SharedExports = std::vector<std::unique_ptr<SharedExport>>;
 // The exports as one core serves them: a drive is opened there when the first client asks for it.
 class CoreExports {
  public:
-  // `shared` outlives this and no longer changes.
+  // `shared` outlives this and no longer changes, but for expect_other_writers().
   CoreExports(env::Env& env, const SharedExports& shared) : env_(env), shared_(shared) {}
 
   const SharedExports& all() const { return shared_; }

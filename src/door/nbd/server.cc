@@ -176,6 +176,13 @@ task::Task<Result<void>> NbdServer::resize_on(CoreId core, std::string_view name
   co_return done;
 }
 
+task::Task<Result<void>> NbdServer::expect_other_writers(std::string_view name) {
+  SharedExport* const shared = find_export(exports_, name);
+  if (shared == nullptr) co_return fail(Errc::kNotFound, "no export of that name");
+  co_await shared->expect_other_writers(env_);
+  co_return Result<void>{};
+}
+
 Result<uint64_t> NbdServer::size(std::string_view name) {
   const Result<Export*> here = on(env_).exports().find(name);
   if (!here) return fail(here.error());

@@ -40,6 +40,8 @@ class NbdServer {
   task::Task<Result<void>> resize(std::string_view name, uint64_t bytes);
   // What an export has now, in bytes. kNotFound; or errors as Source::open.
   Result<uint64_t> size(std::string_view name);
+  // The drive of an export is about to be served at another door too. kNotFound.
+  task::Task<Result<void>> expect_other_writers(std::string_view name);
   // Stops accepting and takes no more requests; those in flight are answered, then connections end
   // in good order. Done when they are gone or `until` has passed; close() follows.
   task::Task<void> drain(Time until);

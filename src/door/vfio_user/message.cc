@@ -31,11 +31,15 @@ task::Task<Result<size_t>> fill(env::LocalStream& stream, Message& message, Muta
 
 }  // namespace
 
+void Message::clear() {
+  for (env::Descriptor& descriptor : descriptors()) descriptor = {};
+  held_count = 0;
+  payload.clear();
+}
+
 task::Task<Result<void>> read_message(env::LocalStream& stream, Message& into,
                                       task::CancelToken token) {
-  for (env::Descriptor& held : into.descriptors()) held = {};
-  into.held_count = 0;
-  into.payload.clear();
+  into.clear();
   const Result<size_t> header = co_await fill(stream, into, mutable_bytes_of(into.header), token);
   if (!header) co_return fail(header.error());
   if (*header == 0) co_return fail(Errc::kClosed, "the peer has finished");

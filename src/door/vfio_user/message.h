@@ -25,6 +25,8 @@ struct Message {
 
   std::span<env::Descriptor> descriptors() { return std::span(held).first(held_count); }
   bool is_reply() const { return (header.flags & kTypeMask) == kTypeReply; }
+  // Keeps the payload's room.
+  void clear();
 
   std::array<env::Descriptor, kDescriptorsMax> held;
   size_t held_count = 0;

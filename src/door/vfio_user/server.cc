@@ -160,7 +160,9 @@ task::Task<void> VfioUserServer::tell(Endpoint& endpoint, void (*visit)(Session&
 }
 
 task::Task<void> VfioUserServer::await_departure(const Endpoint* endpoint, Time until) {
-  task::Deadline deadline(env_, until);
+  // Whoever ends the process does not wait for one guest to give its device back.
+  task::Deadline deadline(env_, until,
+                          endpoint != nullptr ? env_.stop_token() : task::CancelToken());
   while (endpoint != nullptr ? endpoint->is_used : clients_ > 0) {
     left_.reset();
     const Result<void> changed = co_await left_.wait(deadline.token());

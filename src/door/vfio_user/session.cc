@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "task/deadline.h"
+#include "task/gate.h"
 
 namespace cairn::vfio_user {
 
@@ -103,28 +104,46 @@ task::Task<Result<void>> Session::greet(env::LocalStream& stream, MessageWriter&
   co_return outcome ? written : outcome;
 }
 
-// Never without an error: kClosed, when the client has left in order.
 task::Task<Result<void>> Session::serve(env::LocalStream& stream, MessageWriter& writer) {
-  Message message;
+  task::CancelSource enough(stop_.token());
+  Inbox inbox(stream, [this] {
+    if (!stop_.requested()) give_up();
+  });
+  task::Gate reading;
+  reading.spawn(inbox.fill(enough.token()));
+  const Result<void> outcome = co_await obey_all(inbox, writer);
+  enough.request();
+  co_await reading.close();
+  co_return outcome;
+}
+
+// Never without an error: kClosed, when the client has left in order.
+task::Task<Result<void>> Session::obey_all(Inbox& inbox, MessageWriter& writer) {
   while (true) {
-    const Result<void> read = co_await read_message(stream, message, stop_.token());
-    if (!read) co_return read;
+    const Result<Message*> next = co_await inbox.next();
+    if (!next) co_return fail(next.error());
+    Message& message = **next;
     if (message.is_reply()) co_return fail(Errc::kCorrupt, "a reply that nobody has asked for");
     reply_ = {};
     const Result<void> outcome = co_await obey(message);
-    if ((message.header.flags & kNoReply) != 0) continue;
-    OutgoingMessage answer = reply_to(message.header, outcome, std::exchange(reply_, {}));
+    const Header header = message.header;
+    inbox.drop();
+    if ((header.flags & kNoReply) != 0) continue;
+    OutgoingMessage answer = reply_to(header, outcome, std::exchange(reply_, {}));
     const Result<void> written = co_await writer.write(std::move(answer), stop_.token());
     if (!written) co_return written;
   }
 }
+
+// Nothing that the device does for a client takes long from here on.
+void Session::give_up() { device_->abandon(0, std::numeric_limits<uint64_t>::max()); }
 
 task::Task<void> Session::put_away() {
   is_over_ = true;
   if (pacer_ != nullptr) pacer_->rest();
   if (device_ != nullptr) {
     if (stop_.requested() && !is_aborted_) co_await device_->pause();
-    device_->abandon(0, std::numeric_limits<uint64_t>::max());
+    give_up();
     co_await device_->close();
     co_await dma_.unmap_all(*device_);
   }
@@ -138,7 +157,7 @@ task::Task<void> Session::put_away() {
 void Session::abort() {
   is_aborted_ = true;
   stop_.request();
-  if (device_ != nullptr) device_->abandon(0, std::numeric_limits<uint64_t>::max());
+  if (device_ != nullptr) give_up();
 }
 
 void Session::wake() {

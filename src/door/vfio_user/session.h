@@ -3,7 +3,9 @@
 //
 // Commands are done one after the other, in the order they came. What makes no sense is refused
 // with an errno, and the session goes on; what is no message ends it. The client's memory, signals
-// and device live as long as the session: who comes next finds a new device.
+// and device live as long as the session: who comes next finds a new device. A client that leaves
+// is noticed also while a command waits for the device, and what the device does for it is given
+// up.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@
 #include "door/vfio_user/device.h"
 #include "door/vfio_user/dirty_log.h"
 #include "door/vfio_user/dma_table.h"
+#include "door/vfio_user/inbox.h"
 #include "door/vfio_user/interrupts.h"
 #include "door/vfio_user/message.h"
 #include "door/vfio_user/migration.h"
@@ -67,6 +70,8 @@ class Session {
   task::Task<Result<void>> greet(env::LocalStream& stream, MessageWriter& writer,
                                  const DeviceMaker& maker);
   task::Task<Result<void>> serve(env::LocalStream& stream, MessageWriter& writer);
+  task::Task<Result<void>> obey_all(Inbox& inbox, MessageWriter& writer);
+  void give_up();
   task::Task<Result<void>> obey(Message& message);
   Result<void> obey_at_once(Message& message);
   task::Task<Result<void>> make_device(const DeviceMaker& maker);

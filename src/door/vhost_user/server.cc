@@ -28,6 +28,7 @@ class VhostServer::Place {
 
   const std::string& name() const { return shared_.options.name; }
   CoreId core() const { return core_; }
+  bool is_leaving = false;  // the server's
 
   task::Task<Result<void>> open(env::Env& env) {
     env_ = &env;
@@ -54,6 +55,8 @@ class VhostServer::Place {
     if (done && session_ != nullptr) session_->config_changed();
     co_return done;
   }
+
+  task::Task<void> expect_other_writers() { return shared_.expect_other_writers(*env_); }
 
   VhostFigures figures() const {
     const BlkDisk::Figures& disk = disk_->figures();
@@ -140,14 +143,14 @@ task::Task<Result<void>> VhostServer::serve(VhostDrive drive) {
       env_, place.core(), [&place](env::Env& there) { return place.open(there); });
   if (!opened) {
     co_await env::call_on(env_, place.core(), [&place](env::Env&) { return place.close(); });
-    places_.pop_back();
+    std::erase_if(places_, [&place](const auto& each) { return each.get() == &place; });
   }
   co_return opened;
 }
 
 VhostServer::Place* VhostServer::find(std::string_view name) {
   for (const auto& each : places_) {
-    if (each->name() == name) return each.get();
+    if (each->name() == name && !each->is_leaving) return each.get();
   }
   return nullptr;
 }
@@ -166,6 +169,25 @@ task::Task<Result<VhostFigures>> VhostServer::figures(std::string_view name) {
   const VhostFigures figures =
       co_await env::call_on(env_, place->core(), [place](env::Env&) { return place->figures(); });
   co_return figures;
+}
+
+task::Task<Result<void>> VhostServer::expect_other_writers(std::string_view name) {
+  Place* place = find(name);
+  if (place == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
+  co_await env::call_on(env_, place->core(),
+                        [place](env::Env&) { return place->expect_other_writers(); });
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> VhostServer::remove(std::string_view name, Time until) {
+  Place* place = find(name);
+  if (place == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
+  place->is_leaving = true;
+  co_await env::call_on(env_, place->core(),
+                        [place, until](env::Env&) { return place->drain(until); });
+  co_await env::call_on(env_, place->core(), [place](env::Env&) { return place->close(); });
+  std::erase_if(places_, [place](const auto& each) { return each.get() == place; });
+  co_return Result<void>{};
 }
 
 task::Task<void> VhostServer::drain(Time until) {

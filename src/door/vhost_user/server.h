@@ -47,6 +47,13 @@ class VhostServer {
   // Changes the size of a drive, and tells its guest. Errors as NbdServer::resize.
   task::Task<Result<void>> resize(std::string_view name, uint64_t bytes);
   task::Task<Result<VhostFigures>> figures(std::string_view name);
+  // The drive is about to be served at another door too. kNotFound.
+  task::Task<Result<void>> expect_other_writers(std::string_view name);
+  // Takes a drive away, with its socket: requests in flight are done first, until `until`; the
+  // front end sees the end of its connection. kNotFound: there is none, or it is going already.
+  task::Task<Result<void>> remove(std::string_view name, Time until);
+  // No remove() is under way from here on.
+  //
   // Takes no more requests; done when those in flight are, or `until` has passed. What is still in
   // flight then stays so, and whoever serves the guest next does it again. close() follows.
   task::Task<void> drain(Time until);

@@ -25,8 +25,7 @@ namespace cairn::vfio_user {
 
 inline constexpr uint64_t kEnableAt = 0x14;
 inline constexpr uint64_t kOrderAt = 0x28;
-// As long as a drive may take: pausing a device waits for what it does, also when its client left.
-inline constexpr Duration kDelayMax = 500_ms;
+inline constexpr Duration kDelayMax = 86400_s;
 
 struct Order {
   Le64 from;

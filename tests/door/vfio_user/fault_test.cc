@@ -45,6 +45,19 @@ Task<bool> await_copy(env::Env& env, Client& client, env::Signal& signal) {
   co_return false;
 }
 
+// In the middle of a copy that takes as long as it likes, and perhaps longer than we live.
+Task<bool> stop_and_go_on(env::Env& env, Guest& guest) {
+  const Duration delay{static_cast<int64_t>(env.rng().below(4'000'000))};
+  const Result<void> ordered = co_await guest.copy(4096, 8192, 4096, 1, delay);
+  if (!ordered) co_return false;
+  const Result<void> stopped =
+      co_await guest.client->change_state(DeviceState::kStop, env.stop_token());
+  if (!stopped) co_return false;
+  const Result<void> goes_on =
+      co_await guest.client->change_state(DeviceState::kRunning, env.stop_token());
+  co_return goes_on.has_value();
+}
+
 Task<void> copy_until_the_end(env::Env& env, Guest& guest, Story& story) {
   const Result<std::unique_ptr<env::Signal>> signal =
       co_await guest.client->listen(kMsix, 0, env.stop_token());
@@ -62,8 +75,13 @@ Task<void> copy_until_the_end(env::Env& env, Guest& guest, Story& story) {
     if (!done) co_return;
     ++story.copies;
     if (!std::ranges::equal(guest.at(from, length), guest.at(to, length))) ++story.wrong;
-    // Memory goes and comes back now and then.
-    if (env.rng().below(8) != 0) continue;
+    // Memory goes and comes back now and then, or the device is stopped while it copies.
+    const uint64_t draw = env.rng().below(16);
+    if (draw == 0) {
+      const bool went_on = co_await stop_and_go_on(env, guest);
+      if (!went_on) co_return;
+    }
+    if (draw > 2) continue;
     const Result<void> unmapped =
         co_await guest.client->unmap(kGuestBase, kGuestSize, env.stop_token());
     if (!unmapped) co_return;
@@ -109,6 +127,60 @@ void run_story(uint64_t seed) {
   guest.stop();
   server.stop();
   EXPECT_TRUE(cluster.run_until_idle(10_s));
+}
+
+// Asks for a stop under a copy that takes a day, beside as many messages as given, and waits.
+Task<void> stop_forever(env::Env& env, int others) {
+  Result<Guest> guest = co_await arrive(env, socket());
+  EXPECT_TRUE(guest.has_value());
+  if (!guest) co_return;
+  const Result<void> ordered = co_await guest->copy(4096, 8192, 4096, 0, 86400_s);
+  EXPECT_TRUE(ordered.has_value());
+  const Result<void> slept = co_await task::sleep_for(env, 10_ms);
+  EXPECT_TRUE(slept.has_value());
+  const Feature request{.argsz = 16u,
+                        .flags = kFeatureSet | static_cast<uint32_t>(FeatureId::kMigrationState)};
+  const FeatureState state{.state = static_cast<uint32_t>(DeviceState::kStop), .data_fd = {}};
+  std::vector<std::byte> bytes = payload_of(
+      Header{.command = static_cast<uint16_t>(Command::kFeature), .size = 32u}, request, state);
+  for (int i = 0; i < others; ++i) {
+    const std::vector<std::byte> reset =
+        payload_of(Header{.command = static_cast<uint16_t>(Command::kReset), .size = 16u});
+    bytes.insert(bytes.end(), reset.begin(), reset.end());
+  }
+  const Result<void> sent = co_await guest->client->stream().write(bytes, {}, env.stop_token());
+  EXPECT_TRUE(sent.has_value());
+  Message answer;
+  const Result<void> read =
+      co_await read_message(guest->client->stream(), answer, env.stop_token());
+  EXPECT_FALSE(read.has_value());
+}
+
+Task<void> count_arrival(env::Env& env, Story& story) {
+  const Result<Guest> guest = co_await arrive(env, socket());
+  if (guest) ++story.arrivals;
+}
+
+TEST(VfioUserFaults, AClientKilledWhileItsDeviceIsBeingStoppedLeavesTheDeviceToTheNext) {
+  for (const int others : {0, 1, 5}) {
+    SCOPED_TRACE(others);
+    Story story;
+    sim::Cluster cluster;
+    sim::Node& server = cluster.node("server");
+    server.start([&](env::Env& env) { return serve(env, Pace::kAdaptive); });
+    cluster.run_for(1_us);
+    sim::Node& guest = cluster.node("guest", {.beside = "server"});
+    guest.start([&](env::Env& env) { return stop_forever(env, others); });
+    cluster.run_for(1_s);
+    guest.kill();
+    cluster.run_for(1_ms);
+    sim::Node& next = cluster.node("next", {.beside = "server"});
+    next.start([&](env::Env& env) { return count_arrival(env, story); });
+    cluster.run_for(10_ms);
+    EXPECT_EQ(story.arrivals, 1u);
+    server.stop();
+    EXPECT_TRUE(cluster.run_until_idle(10_s));
+  }
 }
 
 TEST(VfioUserFaults, WhoeverIsKilledTheOtherGoesOn) {
