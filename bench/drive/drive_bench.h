@@ -28,7 +28,7 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd", "vfio" and "idle".
+// "services", "nbd", "vfio", "move" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
@@ -40,6 +40,8 @@ const std::vector<std::string>& drive_bench_parts();
 //                             4 KiB, 32 at once, from a file: what a guest's driver gets through
 //                             vfio-user, over the same load on the drive itself; with _memory,
 //                             from memory
+//   move_blackout_ms          the longest time without an answer while `cairn drive move` takes
+//                             the layers of a drive to a box or back: the median of the moves
 //   idle_cores_200_drives     of a process that serves so many and is asked nothing
 // What this machine lacks (qemu-storage-daemon, fio) is skipped, with what to install.
 Result<Report> bench_drive(const DriveBenchOptions& options);

@@ -5,6 +5,7 @@
 import json
 import pathlib
 import shutil
+import statistics
 
 import support
 
@@ -13,7 +14,8 @@ class Drive(support.CliTest):
     def bench(self, *words):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
-        return json.loads(self.run_ok("bench", "drive", "--rounds", "1", "--requests", "200",
+        rounds = () if "--rounds" in words else ("--rounds", "1")
+        return json.loads(self.run_ok("bench", "drive", *rounds, "--requests", "200",
                                       "--cores", support.two_cpus(), "--folder", self.folder,
                                       "--json", *words))
 
@@ -69,6 +71,21 @@ class Drive(support.CliTest):
         for name in ("vfio_read_iops_vs_bare", "vfio_mixed_iops_vs_bare", "vfio_p99_vs_bare",
                      "vfio_p999_vs_bare", "vfio_read_iops_vs_bare_memory"):
             self.assertGreater(report["ratios"][name], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
+    def test_a_drive_that_moves_under_load(self):
+        report = self.bench("--only", "move", "--rounds", "2", "--seconds", "0.02")
+        lines = {result["variant"]: result for result in report["results"]}
+        self.assertEqual(set(lines), {"to_box", "back", "between_moves"})
+        for line in lines.values():
+            self.assertEqual((line["name"], line["unit"]), ("move_blackout", "ms"))
+            self.assertEqual(len(line["samples"]), 2)
+            self.assertGreater(line["value"], 0, line)
+            self.assertEqual(line["worst_ms"], max(line["samples"]))
+        for variant in ("to_box", "back"):
+            self.assertGreater(lines[variant]["said_ms"], 0)
+        moves = lines["to_box"]["samples"] + lines["back"]["samples"]
+        self.assertAlmostEqual(report["ratios"]["move_blackout_ms"], statistics.median(moves), 3)
         self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
 
     def test_a_machine_without_qemu(self):
