@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/drive/copies.h"
 #include "bench/drive/move_blackout.h"
 #include "bench/drive/nbd_contest.h"
 #include "bench/drive/service_cost.h"
@@ -17,10 +18,11 @@ struct Part {
   const char* name;
   Result<void> (*run)(const DriveBenchOptions& options, Report& report);
 };
-constexpr std::array<Part, 5> kParts = {{
+constexpr std::array<Part, 6> kParts = {{
     {"services", bench_services},
     {"nbd", bench_nbd},
     {"vfio", bench_vfio},
+    {"copies", bench_copies},
     {"move", bench_move},
     {"idle", bench_idle_drives},
 }};

@@ -28,7 +28,7 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd", "vfio", "move" and "idle".
+// "services", "nbd", "vfio", "copies", "move" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
@@ -40,6 +40,10 @@ const std::vector<std::string>& drive_bench_parts();
 //                             4 KiB, 32 at once, from a file: what a guest's driver gets through
 //                             vfio-user, over the same load on the drive itself; with _memory,
 //                             from memory
+//   copies_per_io             bytes that the server copies per byte that a guest's driver reads
+//   from
+//                             or writes to a file, by vfio-user or vhost-user, small requests or
+//                             large ones: the most of all; with _nvme_tcp and _memory, likewise
 //   move_blackout_ms          the longest time without an answer while `cairn drive move` takes
 //                             the layers of a drive to a box or back: the median of the moves
 //   idle_cores_200_drives     of a process that serves so many and is asked nothing

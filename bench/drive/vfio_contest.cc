@@ -23,7 +23,6 @@ namespace cairn::bench {
 namespace {
 
 constexpr uint64_t kDriveSize = 256_MiB;
-constexpr uint64_t kBlock = 4_KiB;
 constexpr uint64_t kFillSize = 64_KiB;
 constexpr double kMixedReads = 0.7;
 constexpr uint32_t kUsualDepth = 32;
@@ -151,22 +150,12 @@ class VfioBench {
         "--cores",        fmt::format("{}", options_.server_cpu)};
     const auto server = ServerProcess::start(command, socket, options_.server_cpu);
     if (!server) return fail(server.error());
-    Result<std::unique_ptr<env::World>> world = options_.world({.cpus = {options_.client_cpu}});
-    if (!world) return fail(world.error());
     const GuestLoad load{.at = {.family = env::Address::Family::kLocal, .path = socket},
                          .read_share = contest.job->read_share,
                          .depth = contest.job->depth,
-                         .blocks = kDriveSize / kBlock,
+                         .size = kDriveSize,
                          .duration = length()};
-    Result<GuestResult> result = fail(Errc::kIo, "the guest did nothing");
-    struct Run {
-      static task::Task<void> once(env::Env& env, GuestLoad load, Result<GuestResult>& into) {
-        into = co_await run_guest_load(env, load);
-      }
-    };
-    const Result<void> ran =
-        (*world)->run([&](env::Env& env) { return Run::once(env, load, result); });
-    if (!ran) return ran;
+    const Result<GuestResult> result = run_guest_load_on(options_.world, options_.client_cpu, load);
     if (!result) return fail(result.error());
     contest.guest.add(result->per_second, result->latency_ns);
     return {};

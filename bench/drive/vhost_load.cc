@@ -95,10 +95,12 @@ task::Task<Result<VhostLoadResult>> run_vhost_load(env::Env& env, VhostLoad load
     co_await driver.close();
     co_return fail(connected.error());
   }
+  if (load.watch.begins) load.watch.begins();
   VhostUser user(driver, load);
   task::Gate gate;
   for (uint32_t i = 0; i < load.depth; ++i) gate.spawn(user.ask_again_and_again());
   co_await gate.close();
+  if (load.watch.ended) load.watch.ended();
   const Result<void> left = co_await driver.leave({});
   co_await driver.close();
   if (!left) co_return fail(left.error());

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/units.h"
+#include "bench/drive_load.h"
 #include "bench/world_load.h"
 #include "env/address.h"
 #include "env/env.h"
@@ -29,6 +30,8 @@ struct VhostLoad {
   uint64_t seed = 1;
   // Told when each request was answered; false ends the load before its time. May be empty.
   std::function<bool(Time at)> on_answer;
+  // Called when connected and at the end, with nothing in flight. Either may be empty.
+  LoadWatch watch;
 };
 
 struct VhostLoadResult {

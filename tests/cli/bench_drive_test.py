@@ -73,6 +73,25 @@ class Drive(support.CliTest):
             self.assertGreater(report["ratios"][name], 0)
         self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
 
+    def test_copies_between_guests_and_drives_are_counted(self):
+        report = self.bench("--only", "copies", "--seconds", "0.02")
+        if self.is_emulated or "copies" in report["skipped"]:
+            self.assertIn("cairn_copy_count", report["skipped"]["copies"])
+            self.skipTest("needs the library that counts")
+        copies = {(result["name"], result["variant"]): result["value"]
+                  for result in report["results"]}
+        self.assertEqual(len(copies), 2 * (4 + 4 + 2))
+        for (name, variant), value in copies.items():
+            with self.subTest(name=name, variant=variant):
+                if variant.endswith("_memory"):
+                    self.assertEqual(value, 1, "reading memory is a copy")
+                elif variant.endswith("_file") or "write" in name:
+                    self.assertEqual(value, 0, "the guest's own memory goes to the kernel")
+                else:
+                    self.assertLessEqual(value, 1, "what arrives is copied once at most")
+        self.assertEqual(report["ratios"]["copies_per_io"], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
     def test_a_drive_that_moves_under_load(self):
         report = self.bench("--only", "move", "--rounds", "2", "--seconds", "0.02")
         lines = {result["variant"]: result for result in report["results"]}
