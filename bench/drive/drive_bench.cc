@@ -9,6 +9,7 @@
 #include "bench/drive/nbd_contest.h"
 #include "bench/drive/service_cost.h"
 #include "bench/drive/vfio_contest.h"
+#include "bench/drive/vhost_contest.h"
 
 namespace cairn::bench {
 
@@ -18,10 +19,11 @@ struct Part {
   const char* name;
   Result<void> (*run)(const DriveBenchOptions& options, Report& report);
 };
-constexpr std::array<Part, 6> kParts = {{
+constexpr std::array<Part, 7> kParts = {{
     {"services", bench_services},
     {"nbd", bench_nbd},
     {"vfio", bench_vfio},
+    {"vhost", bench_vhost},
     {"copies", bench_copies},
     {"move", bench_move},
     {"idle", bench_idle_drives},

@@ -28,7 +28,7 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd", "vfio", "copies", "move" and "idle".
+// "services", "nbd", "vfio", "vhost", "copies", "move" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
@@ -40,6 +40,9 @@ const std::vector<std::string>& drive_bench_parts();
 //                             4 KiB, 32 at once, from a file: what a guest's driver gets through
 //                             vfio-user, over the same load on the drive itself; with _memory,
 //                             from memory
+//   vhost_driver_iops_per_cpu_vs_qsd
+//                             as nbd_iops_per_cpu_vs_qsd, over vhost-user, under the same load of a
+//                             driver without a guest
 //   copies_per_io             bytes that the server copies per byte that a guest's driver reads
 //   from
 //                             or writes to a file, by vfio-user or vhost-user, small requests or

@@ -85,7 +85,9 @@ task::Task<void> run_into(env::Env& env, const VhostLoad& load, Result<VhostLoad
 task::Task<Result<VhostLoadResult>> run_vhost_load(env::Env& env, VhostLoad load) {
   env::Sharing* sharing = env::sharing(env);
   if (sharing == nullptr) co_return fail(Errc::kUnsupported, "this world shares no memory");
-  Driver driver(env, *sharing, {.depth = load.depth, .request_max = load.request_size});
+  // What others than ours do not have, all do without.
+  Driver driver(env, *sharing,
+                {.has_inflight = false, .depth = load.depth, .request_max = load.request_size});
   if (const Result<void> ready = driver.prepare(); !ready) {
     co_await driver.close();
     co_return fail(ready.error());

@@ -73,6 +73,24 @@ class Drive(support.CliTest):
             self.assertGreater(report["ratios"][name], 0)
         self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
 
+    def test_the_vhost_user_door_beside_qemu_s(self):
+        report = self.bench("--only", "vhost", "--seconds", "0.02")
+        if shutil.which("qemu-storage-daemon") is None:
+            self.assertIn("qemu-storage-daemon", report["skipped"]["vhost"])
+            self.skipTest("needs qemu-storage-daemon")
+        jobs = [f"vhost_{job}" for job in ("randread4k_qd1", "randread4k_qd32", "randwrite4k_qd32",
+                                           "mixed4k_qd32", "read128k_qd8")]
+        self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
+                         {(job, server) for job in jobs
+                          for server in ("cairn", "qsd_io_uring", "qsd_threads")})
+        for result in report["results"]:
+            self.assertGreater(result["value"], 0, result)
+            self.assertGreater(result["io_per_cpu_second"], 0, result)
+        for name in [f"{job}_per_cpu_vs_qsd" for job in jobs]:
+            self.assertGreater(report["ratios"][name], 0)
+        self.assertGreater(report["ratios"]["vhost_driver_iops_per_cpu_vs_qsd"], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
     def test_copies_between_guests_and_drives_are_counted(self):
         report = self.bench("--only", "copies", "--seconds", "0.02")
         if self.is_emulated or "copies" in report["skipped"]:
