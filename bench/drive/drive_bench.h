@@ -28,7 +28,7 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd", "vfio", "vhost", "copies", "move" and "idle".
+// "services", "nbd", "vfio", "vhost", "guest", "copies", "move" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
@@ -43,6 +43,7 @@ const std::vector<std::string>& drive_bench_parts();
 //   vhost_driver_iops_per_cpu_vs_qsd
 //                             as nbd_iops_per_cpu_vs_qsd, over vhost-user, under the same load of a
 //                             driver without a guest
+//   vhost_iops_per_cpu_vs_qsd the same with fio in a Linux guest
 //   copies_per_io             bytes that the server copies per byte that a guest's driver reads
 //   from
 //                             or writes to a file, by vfio-user or vhost-user, small requests or
@@ -50,7 +51,7 @@ const std::vector<std::string>& drive_bench_parts();
 //   move_blackout_ms          the longest time without an answer while `cairn drive move` takes
 //                             the layers of a drive to a box or back: the median of the moves
 //   idle_cores_200_drives     of a process that serves so many and is asked nothing
-// What this machine lacks (qemu-storage-daemon, fio) is skipped, with what to install.
+// What this machine lacks (qemu-storage-daemon, fio, a guest) is skipped, with what to install.
 Result<Report> bench_drive(const DriveBenchOptions& options);
 
 }  // namespace cairn::bench

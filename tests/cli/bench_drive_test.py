@@ -6,6 +6,7 @@ import json
 import pathlib
 import shutil
 import statistics
+import sys
 
 import support
 
@@ -132,6 +133,18 @@ class Drive(support.CliTest):
                                         support.two_cpus(), "--json",
                                         env={"PATH": str(self.folder)}))
         self.assertIn("install fio and qemu-storage-daemon", report["skipped"]["nbd"])
+
+    def test_a_machine_without_guests(self):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "python3").symlink_to(sys.executable)
+        words = ("bench", "drive", "--only", "guest", "--cores", support.two_cpus(), "--json")
+        report = json.loads(self.run_ok(*words, env={"PATH": str(self.folder / "bin")}))
+        self.assertIn("apt-get install qemu-system-common qemu-system-x86",
+                      report["skipped"]["guest"])
+        report = json.loads(self.run_ok(*words, env={"PATH": str(self.folder)}))
+        self.assertIn("python3", report["skipped"]["guest"])
 
     def test_idle_drives_and_several_parts(self):
         report = self.bench("--only", "idle", "--only", "services", "--seconds", "0.02")
