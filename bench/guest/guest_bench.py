@@ -24,6 +24,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -40,7 +41,7 @@ FIRST_PLACE = 16  # of vhost-user disks on the guest's PCI bus
 SERIAL = "emulated"
 NQN = "nqn.2026-11.io.cairn:guest-bench"
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "qemu-storage-daemon": "qemu-system-common",
-          "taskset": "util-linux"}
+          "setpriv": "util-linux", "taskset": "util-linux"}
 START_LIMIT_S = 60
 JOB_LIMIT_S = 300  # a guest in software, on a machine that does other things too
 
@@ -73,14 +74,14 @@ class Way:
 
 
 class Server:
-    """A process that serves at a local socket until it is stopped."""
+    """A process that serves at a local socket until it is stopped, or we are gone."""
 
     def __init__(self, words, socket_path, cpu, log):
         self._log = log
         with open(log, "w") as output:
             self._process = subprocess.Popen(
-                ["taskset", "-c", str(cpu), *map(str, words)], stdin=subprocess.DEVNULL,
-                stdout=output, stderr=output)
+                ["setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(cpu), *map(str, words)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
             wait_until(lambda: self._accepts(socket_path), START_LIMIT_S, f"{words[0]} serves")
         except GuestError as error:
@@ -238,7 +239,7 @@ class Bench:
     def measure(self, guest, job, way, row):
         command = (f"fio --name=j --filename=/dev/{way.disk} --direct=1 --ioengine=libaio"
                    f" {job.words} --time_based --runtime={int(self.options.seconds * 1000)}ms"
-                   " --randrepeat=1 --norandommap --percentile_list=50:99"
+                   " --randrepeat=1 --norandommap --percentile_list=50:99 --eta=never"
                    " --output-format=json --output=/tmp/fio")
         before = way.server.cpu_seconds()
         guest.check(command, JOB_LIMIT_S)
@@ -267,6 +268,7 @@ def main():
     parser.add_argument("--server-cpu", type=int, default=0)
     parser.add_argument("--client-cpu", type=int, default=1)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and whoever was started ends too
     try:
         check_machine()
         with contextlib.ExitStack() as stack:
