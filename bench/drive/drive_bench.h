@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench drive`: what each service costs, the NBD door beside qemu's, and many idle drives.
+// `cairn bench drive`: what each service costs, doors beside qemu's, what a guest gets, drives that
+// move, and many idle ones.
 #pragma once
 
 #include <functional>
@@ -39,7 +40,7 @@ const std::vector<std::string>& drive_bench_parts();
 //   vfio_read_iops_vs_bare, vfio_mixed_iops_vs_bare, vfio_p99_vs_bare, vfio_p999_vs_bare
 //                             4 KiB, 32 at once, from a file: what a guest's driver gets through
 //                             vfio-user, over the same load on the drive itself; with _memory,
-//                             from memory
+//                             from memory; with _vs_crowded, over the drive beside a busy CPU
 //   vhost_driver_iops_per_cpu_vs_qsd
 //                             as nbd_iops_per_cpu_vs_qsd, over vhost-user, under the same load of a
 //                             driver without a guest

@@ -65,12 +65,13 @@ class Drive(support.CliTest):
                 "vfio_mixed4k_qd32_iops")
         self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
                          {(job, medium + bare) for job in jobs for medium in ("memory", "file")
-                          for bare in ("", "_bare")})
+                          for bare in ("", "_bare", "_bare_crowded")})
         for result in report["results"]:
             self.assertGreater(result["value"], 0, result)
             self.assertGreaterEqual(result["p99_us"], result["p50_us"], result)
         for name in ("vfio_read_iops_vs_bare", "vfio_mixed_iops_vs_bare", "vfio_p99_vs_bare",
-                     "vfio_p999_vs_bare", "vfio_read_iops_vs_bare_memory"):
+                     "vfio_p999_vs_bare", "vfio_read_iops_vs_bare_memory",
+                     "vfio_mixed_iops_vs_crowded", "vfio_p999_vs_crowded"):
             self.assertGreater(report["ratios"][name], 0)
         self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
 
