@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench drive`: what services, the NBD door and idle drives cost.
+// `cairn bench drive`: what services, doors and idle drives cost, and what a guest gets of them.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
@@ -31,7 +31,8 @@ class BenchDriveCommand final : public Command {
     add_only(app, options_.only, bench::drive_bench_parts());
     add_host_and_box(app, where_);
     set_examples(app, {"cairn bench drive", "cairn bench drive --only services --rounds 9 --json",
-                       "cairn bench drive --only nbd --folder /var/tmp"});
+                       "cairn bench drive --only nbd --folder /var/tmp",
+                       "cairn bench drive --only guest --rounds 3 --seconds 2"});
   }
 
   Attempt<int> run() override {

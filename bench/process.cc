@@ -72,12 +72,16 @@ Result<Process> Process::start(const std::function<Result<void>()>& body) {
   ::_exit(result ? 0 : 1);
 }
 
-Result<Process> Process::start_program(const std::vector<std::string>& words, int cpu) {
+Result<Process> Process::start_program(const std::vector<std::string>& words, int cpu,
+                                       const std::string& output) {
   return start([&]() -> Result<void> {
     if (const Result<void> pinned = pin_to(cpu); !pinned) return pinned;
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nowhere < 0) return fail(Error::from_errno(errno, "open /dev/null"));
-    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
+    const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (out < 0) return fail(Error::from_errno(errno, "open a file for what a program prints"));
+    for (const int fd : {STDIN_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
+    ::dup2(out, STDOUT_FILENO);
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);

@@ -42,8 +42,10 @@ class Process {
  public:
   // `body` runs in the child, which then exits; what it returns reaches wait().
   static Result<Process> start(const std::function<Result<void>()>& body);
-  // Another program, pinned, whose output nobody reads; `words` begins with its path or its name.
-  static Result<Process> start_program(const std::vector<std::string>& words, int cpu);
+  // Another program, pinned; `words` begins with its path or its name. What it prints goes to the
+  // file `output`, made new, or to nobody; its complaints go to nobody.
+  static Result<Process> start_program(const std::vector<std::string>& words, int cpu,
+                                       const std::string& output = "/dev/null");
   Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Process& operator=(Process&&) = delete;
   ~Process();

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/drive/copies.h"
+#include "bench/drive/guest_contest.h"
+#include "bench/drive/move_blackout.h"
 #include "bench/drive/nbd_contest.h"
 #include "bench/drive/service_cost.h"
 #include "bench/drive/vfio_contest.h"
+#include "bench/drive/vhost_contest.h"
 
 namespace cairn::bench {
 
@@ -16,10 +20,14 @@ struct Part {
   const char* name;
   Result<void> (*run)(const DriveBenchOptions& options, Report& report);
 };
-constexpr std::array<Part, 4> kParts = {{
+constexpr std::array<Part, 8> kParts = {{
     {"services", bench_services},
     {"nbd", bench_nbd},
     {"vfio", bench_vfio},
+    {"vhost", bench_vhost},
+    {"guest", bench_guest},
+    {"copies", bench_copies},
+    {"move", bench_move},
     {"idle", bench_idle_drives},
 }};
 

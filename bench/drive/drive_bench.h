@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench drive`: what each service costs, the NBD door beside qemu's, and many idle drives.
+// `cairn bench drive`: what each service costs, doors beside qemu's, what a guest gets, drives that
+// move, and many idle ones.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,7 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd", "vfio" and "idle".
+// "services", "nbd", "vfio", "vhost", "guest", "copies", "move" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
@@ -39,9 +40,19 @@ const std::vector<std::string>& drive_bench_parts();
 //   vfio_read_iops_vs_bare, vfio_mixed_iops_vs_bare, vfio_p99_vs_bare, vfio_p999_vs_bare
 //                             4 KiB, 32 at once, from a file: what a guest's driver gets through
 //                             vfio-user, over the same load on the drive itself; with _memory,
-//                             from memory
+//                             from memory; with _vs_crowded, over the drive beside a busy CPU
+//   vhost_driver_iops_per_cpu_vs_qsd
+//                             as nbd_iops_per_cpu_vs_qsd, over vhost-user, under the same load of a
+//                             driver without a guest
+//   vhost_iops_per_cpu_vs_qsd the same with fio in a Linux guest
+//   copies_per_io             bytes that the server copies per byte that a guest's driver reads
+//   from
+//                             or writes to a file, by vfio-user or vhost-user, small requests or
+//                             large ones: the most of all; with _nvme_tcp and _memory, likewise
+//   move_blackout_ms          the longest time without an answer while `cairn drive move` takes
+//                             the layers of a drive to a box or back: the median of the moves
 //   idle_cores_200_drives     of a process that serves so many and is asked nothing
-// What this machine lacks (qemu-storage-daemon, fio) is skipped, with what to install.
+// What this machine lacks (qemu-storage-daemon, fio, a guest) is skipped, with what to install.
 Result<Report> bench_drive(const DriveBenchOptions& options);
 
 }  // namespace cairn::bench

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/drive/nbd_contest.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +11,9 @@
 #include <sstream>
 #include <utility>
 
-#include "base/rng.h"
 #include "bench/drive/nbd_server.h"
 #include "bench/drive/server_process.h"
+#include "bench/served_file.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
 
@@ -28,32 +26,6 @@ constexpr NbdServerKind kServers[] = {NbdServerKind::kCairn, NbdServerKind::kQem
 constexpr std::string_view kMissing =
     "install fio and qemu-storage-daemon (Debian: fio, qemu-system-common)";
 constexpr uint32_t kIdleDrives = 200;
-
-// What no server can tell from data: nothing in it is zero or alike.
-Result<void> fill(const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
-  Rng rng(1);
-  std::vector<uint64_t> chunk(1_MiB / sizeof(uint64_t));
-  for (uint64_t at = 0; at < kNbdFileSize && file; at += 1_MiB) {
-    for (uint64_t& word : chunk) word = rng.next();
-    file.write(reinterpret_cast<const char*>(chunk.data()), 1_MiB);
-  }
-  file.close();
-  if (!file) return fail(Errc::kIo, "write the file that is served");
-  return {};
-}
-
-// Direct reads write back the pages that somebody else left dirty, and pay for it: no contestant
-// finds any.
-Result<void> write_back(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail(Error::from_errno(errno, "open the file that is served"));
-  const int synced = ::fsync(file);
-  const int problem = errno;
-  ::close(file);
-  if (synced != 0) return fail(Error::from_errno(problem, "write back the file that is served"));
-  return {};
-}
 
 struct Job {
   bool writes = false;
@@ -103,7 +75,9 @@ class NbdContest {
       : options_(options), folder_(folder) {}
 
   Result<void> run(Report& report) {
-    if (const Result<void> filled = fill(folder_.file("drive")); !filled) return filled;
+    if (const Result<void> made = make_served_file(folder_.file("drive"), kNbdFileSize); !made) {
+      return made;
+    }
     for (const Job& job : all_jobs()) {
       for (const NbdServerKind server : kServers) contestants_.push_back({job, server});
     }

@@ -14,6 +14,7 @@
 #include "bench/drive/guest_load.h"
 #include "bench/drive/server_process.h"
 #include "bench/drive_load.h"
+#include "bench/process.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
 #include "drive/stack.h"
@@ -23,10 +24,10 @@ namespace cairn::bench {
 namespace {
 
 constexpr uint64_t kDriveSize = 256_MiB;
-constexpr uint64_t kBlock = 4_KiB;
 constexpr uint64_t kFillSize = 64_KiB;
 constexpr double kMixedReads = 0.7;
 constexpr uint32_t kUsualDepth = 32;
+constexpr Duration kSpinMax = 3600_s;
 
 struct Job {
   const char* name;
@@ -64,7 +65,19 @@ struct Contest {
   const Job* job;
   Way guest;
   Way bare;
+  Way crowded;  // the bare drive, with the other CPU as busy as a guest's driver keeps it
 };
+
+// Keeps a CPU busy while it exists.
+Result<Process> start_spinning(int cpu) {
+  return Process::start([cpu]() -> Result<void> {
+    if (const Result<void> pinned = pin_to(cpu); !pinned) return pinned;
+    const Time end = now() + kSpinMax;
+    while (now() < end) {
+    }
+    return {};
+  });
+}
 
 double ratio_of(const std::vector<double>& one, const std::vector<double>& other) {
   return paired_ratio({.samples = one}, {.samples = other});
@@ -81,7 +94,8 @@ class VfioBench {
   Result<void> run(Report& report) {
     for (const Medium& medium : media_) {
       for (const Job& job : kJobs) {
-        contests_.push_back({.medium = &medium, .job = &job, .guest = {}, .bare = {}});
+        contests_.push_back(
+            {.medium = &medium, .job = &job, .guest = {}, .bare = {}, .crowded = {}});
       }
     }
     for (int round = 0; round < options_.rounds; ++round) {
@@ -91,7 +105,8 @@ class VfioBench {
                                         options_.rounds, contest.medium->name, contest.job->name,
                                         contest.job->depth));
         }
-        if (const Result<void> done = measure_bare(contest); !done) return done;
+        if (const Result<void> done = measure_bare(contest, contest.bare); !done) return done;
+        if (const Result<void> done = measure_crowded(contest); !done) return done;
         if (const Result<void> done = measure_guest(contest); !done) return done;
       }
     }
@@ -103,16 +118,22 @@ class VfioBench {
   Duration length() const { return Duration::from_seconds(options_.seconds); }
 
   // The drive itself, on the core that serves it otherwise.
-  Result<void> measure_bare(Contest& contest) {
+  Result<void> measure_bare(const Contest& contest, Way& way) {
     Result<std::unique_ptr<env::World>> world =
         options_.world({.cpus = {options_.server_cpu}, .poll = true});
     if (!world) return fail(world.error());
     Result<void> outcome;
     const Result<void> ran =
-        (*world)->run([&](env::Env& env) { return load_drive(env, contest, outcome); });
+        (*world)->run([&](env::Env& env) { return load_drive(env, contest, way, outcome); });
     return ran ? outcome : ran;
   }
-  task::Task<void> load_drive(env::Env& env, Contest& contest, Result<void>& outcome) {
+  Result<void> measure_crowded(Contest& contest) {
+    const Result<Process> spinning = start_spinning(options_.client_cpu);
+    if (!spinning) return fail(spinning.error());
+    return measure_bare(contest, contest.crowded);
+  }
+  task::Task<void> load_drive(env::Env& env, const Contest& contest, Way& way,
+                              Result<void>& outcome) {
     drive::SourceLeaves leaves;
     drive::Opened drive = co_await drive::open_stack(env, contest.medium->leaf, leaves);
     if (!drive) {
@@ -136,7 +157,7 @@ class VfioBench {
       outcome = fail(Errc::kIo, "a request to a drive of the benchmark failed");
       co_return;
     }
-    contest.bare.add(done->per_second, done->latency_ns());
+    way.add(done->per_second, done->latency_ns());
   }
 
   // The same drive in a process of its own, and a guest's driver here.
@@ -151,22 +172,12 @@ class VfioBench {
         "--cores",        fmt::format("{}", options_.server_cpu)};
     const auto server = ServerProcess::start(command, socket, options_.server_cpu);
     if (!server) return fail(server.error());
-    Result<std::unique_ptr<env::World>> world = options_.world({.cpus = {options_.client_cpu}});
-    if (!world) return fail(world.error());
     const GuestLoad load{.at = {.family = env::Address::Family::kLocal, .path = socket},
                          .read_share = contest.job->read_share,
                          .depth = contest.job->depth,
-                         .blocks = kDriveSize / kBlock,
+                         .size = kDriveSize,
                          .duration = length()};
-    Result<GuestResult> result = fail(Errc::kIo, "the guest did nothing");
-    struct Run {
-      static task::Task<void> once(env::Env& env, GuestLoad load, Result<GuestResult>& into) {
-        into = co_await run_guest_load(env, load);
-      }
-    };
-    const Result<void> ran =
-        (*world)->run([&](env::Env& env) { return Run::once(env, load, result); });
-    if (!ran) return ran;
+    const Result<GuestResult> result = run_guest_load_on(options_.world, options_.client_cpu, load);
     if (!result) return fail(result.error());
     contest.guest.add(result->per_second, result->latency_ns);
     return {};
@@ -177,10 +188,12 @@ class VfioBench {
       const std::string name =
           fmt::format("vfio_{}4k_qd{}_iops", contest.job->name, contest.job->depth);
       const std::string& medium = contest.medium->name;
-      for (auto* way : {&contest.guest, &contest.bare}) {
+      for (const auto& [way, suffix] : {std::pair(&contest.guest, ""),
+                                        {&contest.bare, "_bare"},
+                                        {&contest.crowded, "_bare_crowded"}}) {
         Measurement line = way->iops;
         line.name = name;
-        line.variant = way == &contest.guest ? medium : medium + "_bare";
+        line.variant = medium + suffix;
         line.unit = "IO/s";
         report.add(std::move(line));
       }
@@ -192,12 +205,16 @@ class VfioBench {
     const bool reads = contest.job->read_share == 1;
     const std::string suffix = contest.medium->name == "file" ? "" : "_" + contest.medium->name;
     const Way& guest = contest.guest;
-    const Way& bare = contest.bare;
-    report.add_ratio(fmt::format("vfio_{}_iops_vs_bare{}", contest.job->name, suffix),
-                     paired_ratio(guest.iops, bare.iops));
-    if (!reads) return;
-    report.add_ratio("vfio_p99_vs_bare" + suffix, ratio_of(guest.p99_us, bare.p99_us));
-    report.add_ratio("vfio_p999_vs_bare" + suffix, ratio_of(guest.p999_us, bare.p999_us));
+    for (const auto& [bare, base] :
+         {std::pair(&contest.bare, "bare"), {&contest.crowded, "crowded"}}) {
+      report.add_ratio(fmt::format("vfio_{}_iops_vs_{}{}", contest.job->name, base, suffix),
+                       paired_ratio(guest.iops, bare->iops));
+      if (!reads) continue;
+      report.add_ratio(fmt::format("vfio_p99_vs_{}{}", base, suffix),
+                       ratio_of(guest.p99_us, bare->p99_us));
+      report.add_ratio(fmt::format("vfio_p999_vs_{}{}", base, suffix),
+                       ratio_of(guest.p999_us, bare->p999_us));
+    }
   }
 
   const DriveBenchOptions& options_;

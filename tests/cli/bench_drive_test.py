@@ -5,6 +5,8 @@
 import json
 import pathlib
 import shutil
+import statistics
+import sys
 
 import support
 
@@ -13,7 +15,8 @@ class Drive(support.CliTest):
     def bench(self, *words):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
-        return json.loads(self.run_ok("bench", "drive", "--rounds", "1", "--requests", "200",
+        rounds = () if "--rounds" in words else ("--rounds", "1")
+        return json.loads(self.run_ok("bench", "drive", *rounds, "--requests", "200",
                                       "--cores", support.two_cpus(), "--folder", self.folder,
                                       "--json", *words))
 
@@ -62,13 +65,66 @@ class Drive(support.CliTest):
                 "vfio_mixed4k_qd32_iops")
         self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
                          {(job, medium + bare) for job in jobs for medium in ("memory", "file")
-                          for bare in ("", "_bare")})
+                          for bare in ("", "_bare", "_bare_crowded")})
         for result in report["results"]:
             self.assertGreater(result["value"], 0, result)
             self.assertGreaterEqual(result["p99_us"], result["p50_us"], result)
         for name in ("vfio_read_iops_vs_bare", "vfio_mixed_iops_vs_bare", "vfio_p99_vs_bare",
-                     "vfio_p999_vs_bare", "vfio_read_iops_vs_bare_memory"):
+                     "vfio_p999_vs_bare", "vfio_read_iops_vs_bare_memory",
+                     "vfio_mixed_iops_vs_crowded", "vfio_p999_vs_crowded"):
             self.assertGreater(report["ratios"][name], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
+    def test_the_vhost_user_door_beside_qemu_s(self):
+        report = self.bench("--only", "vhost", "--seconds", "0.02")
+        if shutil.which("qemu-storage-daemon") is None:
+            self.assertIn("qemu-storage-daemon", report["skipped"]["vhost"])
+            self.skipTest("needs qemu-storage-daemon")
+        jobs = [f"vhost_{job}" for job in ("randread4k_qd1", "randread4k_qd32", "randwrite4k_qd32",
+                                           "mixed4k_qd32", "read128k_qd8")]
+        self.assertEqual({(result["name"], result["variant"]) for result in report["results"]},
+                         {(job, server) for job in jobs
+                          for server in ("cairn", "qsd_io_uring", "qsd_threads")})
+        for result in report["results"]:
+            self.assertGreater(result["value"], 0, result)
+            self.assertGreater(result["io_per_cpu_second"], 0, result)
+        for name in [f"{job}_per_cpu_vs_qsd" for job in jobs]:
+            self.assertGreater(report["ratios"][name], 0)
+        self.assertGreater(report["ratios"]["vhost_driver_iops_per_cpu_vs_qsd"], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
+    def test_copies_between_guests_and_drives_are_counted(self):
+        report = self.bench("--only", "copies", "--seconds", "0.02")
+        if self.is_emulated or "copies" in report["skipped"]:
+            self.assertIn("cairn_copy_count", report["skipped"]["copies"])
+            self.skipTest("needs the library that counts")
+        copies = {(result["name"], result["variant"]): result["value"]
+                  for result in report["results"]}
+        self.assertEqual(len(copies), 2 * (4 + 4 + 2))
+        for (name, variant), value in copies.items():
+            with self.subTest(name=name, variant=variant):
+                if variant.endswith("_memory"):
+                    self.assertEqual(value, 1, "reading memory is a copy")
+                elif variant.endswith("_file") or "write" in name:
+                    self.assertEqual(value, 0, "the guest's own memory goes to the kernel")
+                else:
+                    self.assertLessEqual(value, 1, "what arrives is copied once at most")
+        self.assertEqual(report["ratios"]["copies_per_io"], 0)
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
+    def test_a_drive_that_moves_under_load(self):
+        report = self.bench("--only", "move", "--rounds", "2", "--seconds", "0.02")
+        lines = {result["variant"]: result for result in report["results"]}
+        self.assertEqual(set(lines), {"to_box", "back", "between_moves"})
+        for line in lines.values():
+            self.assertEqual((line["name"], line["unit"]), ("move_blackout", "ms"))
+            self.assertEqual(len(line["samples"]), 2)
+            self.assertGreater(line["value"], 0, line)
+            self.assertEqual(line["worst_ms"], max(line["samples"]))
+        for variant in ("to_box", "back"):
+            self.assertGreater(lines[variant]["said_ms"], 0)
+        moves = lines["to_box"]["samples"] + lines["back"]["samples"]
+        self.assertAlmostEqual(report["ratios"]["move_blackout_ms"], statistics.median(moves), 3)
         self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
 
     def test_a_machine_without_qemu(self):
@@ -78,6 +134,18 @@ class Drive(support.CliTest):
                                         support.two_cpus(), "--json",
                                         env={"PATH": str(self.folder)}))
         self.assertIn("install fio and qemu-storage-daemon", report["skipped"]["nbd"])
+
+    def test_a_machine_without_guests(self):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "python3").symlink_to(sys.executable)
+        words = ("bench", "drive", "--only", "guest", "--cores", support.two_cpus(), "--json")
+        report = json.loads(self.run_ok(*words, env={"PATH": str(self.folder / "bin")}))
+        self.assertIn("apt-get install qemu-system-common qemu-system-x86",
+                      report["skipped"]["guest"])
+        report = json.loads(self.run_ok(*words, env={"PATH": str(self.folder)}))
+        self.assertIn("python3", report["skipped"]["guest"])
 
     def test_idle_drives_and_several_parts(self):
         report = self.bench("--only", "idle", "--only", "services", "--seconds", "0.02")

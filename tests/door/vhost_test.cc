@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "door/vhost.h"
 #include "door/vhost_user/dirty_log.h"
+#include "task/deadline.h"
 #include "task/when_all.h"
 
 namespace cairn::door_tests {
@@ -221,6 +222,37 @@ WORLD_TEST(Vhost, ManyQueuesAndRequestsAtOnceInEveryMode) {
     }
     co_await door.close();
   }
+}
+
+// Some reads, each so long after the last; whether the queue still looks a moment after them.
+Task<bool> looks_after_reads(env::Env& env, Driver& driver, Duration apart) {
+  Content data(4096);
+  for (int i = 0; i < 12; ++i) {
+    const Result<void> waited = co_await task::sleep_for(env, apart);
+    must(waited);
+    co_await expect_ok(driver.read(0, data, {}));
+  }
+  const Result<void> waited = co_await task::sleep_for(env, 3_us);
+  must(waited);
+  co_return !driver.ring(0).wants_kick();
+}
+
+WORLD_TEST(Vhost, AnAdaptiveQueueLooksWhileItsGuestIsQuick) {
+  if (!scene.is_simulated()) co_return scene.skip("times are exact in a simulation only");
+  VhostDoor door(env, scene, {.adaptive_window = 1_ms});
+  co_await door.open("mem:size=1M");
+  Driver driver(env, *env::sharing(env), {.has_event_index = false});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const bool at_first = co_await looks_after_reads(env, driver, 10_us);
+  EXPECT_TRUE(at_first);
+  const bool while_slow = co_await looks_after_reads(env, driver, 20_ms);
+  EXPECT_FALSE(while_slow) << "looking found nothing, so it sleeps at once";
+  const bool again = co_await looks_after_reads(env, driver, 10_us);
+  EXPECT_TRUE(again) << "kicks came sooner than looking would have ended";
+  co_await driver.close();
+  co_await door.close();
 }
 
 WORLD_TEST(Vhost, WritesAreDurableWhenTheCacheIsOff) {

@@ -253,11 +253,11 @@ task::Task<Result<void>> Driver::negotiate(task::CancelToken token) {
   if (!offered) co_return fail(offered.error());
   const Result<uint64_t> protocol = co_await ask(Request::kGetProtocolFeatures, token);
   if (!protocol) co_return fail(protocol.error());
-  const uint64_t wanted = kProtocolMultiQueue | kProtocolReplyAck | kProtocolConfig |
-                          kProtocolResetDevice | kProtocolMemorySlots | kProtocolBackendReq |
+  const uint64_t needed = kProtocolMultiQueue | kProtocolReplyAck | kProtocolConfig |
                           (options_.has_inflight ? kProtocolInflight : 0);
-  if ((*protocol & wanted) != wanted) co_return fail(Errc::kInvalid, "the server lacks features");
-  const uint64_t chosen = wanted;
+  if ((*protocol & needed) != needed) co_return fail(Errc::kInvalid, "the server lacks features");
+  const uint64_t chosen =
+      needed | (*protocol & (kProtocolResetDevice | kProtocolMemorySlots | kProtocolBackendReq));
   const Result<void> sent =
       co_await write_message(Request::kSetProtocolFeatures, 0, bytes_of_value(chosen), {}, token);
   if (!sent) co_return fail(sent.error());

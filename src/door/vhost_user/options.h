@@ -15,7 +15,8 @@ namespace cairn::door::vhost {
 using door::Waiting;
 
 struct VhostOptions {
-  // How long an adaptive queue looks for more after it found something.
+  // How long an adaptive queue looks for more after it found something, at most: one whose guest
+  // takes longer looks for less, down to nothing.
   Duration adaptive_window = 50_us;
   // How long a front end may take to send the rest of a message, or to take an answer.
   Duration stall_timeout = 30_s;

@@ -12,12 +12,20 @@ namespace {
 
 // Chains that are taken in one go, before others of the core get their turn.
 constexpr size_t kGoMax = 64;
+// An adaptive window below this part of the longest is not worth beginning.
+constexpr int64_t kWindowSteps = 8;
 
 }  // namespace
 
 Queue::Queue(const QueueParts& parts, std::unique_ptr<Ring> ring, QueueSignals& signals,
              const bool& durable)
-    : parts_(parts), ring_(std::move(ring)), signals_(signals), durable_(durable), work_(*this) {}
+    : parts_(parts),
+      ring_(std::move(ring)),
+      signals_(signals),
+      durable_(durable),
+      window_(parts.options.waiting == Waiting::kAdaptive ? parts.options.door.adaptive_window
+                                                          : Duration{0}),
+      work_(*this) {}
 
 void Queue::start() {
   tell();
@@ -37,6 +45,7 @@ task::Task<void> Queue::listen() {
   while (!is_stopping_) {
     const Result<void> kicked = co_await signals_.kick->wait(stopping_.token());
     if (!kicked) co_return;
+    learn();
     wake();
   }
 }
@@ -53,15 +62,25 @@ void Queue::wake() {
   settle();
 }
 
+// A kick has come to a queue that slept. Had it looked for as long as it may, would it have found
+// the request? Looking costs a core while a guest takes its time, and pays when it does not.
+void Queue::learn() {
+  if (is_polling_ || parts_.options.waiting != Waiting::kAdaptive) return;
+  const Duration longest = parts_.options.door.adaptive_window;
+  if (parts_.env.now() - last_found_ <= longest) {
+    window_ = std::min(longest, window_ * 2 + longest / kWindowSteps);
+  } else {
+    window_ = window_ / 2;
+    if (window_ < longest / kWindowSteps) window_ = Duration{0};
+  }
+}
+
 // After a go: looks again, waits for the next kick, or goes on when the rest of the core had its
 // turn.
 void Queue::settle() {
   if (is_stopping_ || is_broken_) return;
-  if (must_poll() || parts_.options.waiting == Waiting::kAdaptive) {
-    last_found_ = parts_.env.now();
-    start_polling();
-    return;
-  }
+  last_found_ = parts_.env.now();
+  if (must_poll() || window_ > Duration{0}) return start_polling();
   // With all slots out, whoever is done first goes on.
   if (!is_full_ && ring_->resume_kicks()) {
     ring_->pause_kicks();
@@ -80,7 +99,7 @@ bool Queue::poll() {
     return false;
   }
   if (must_poll() || is_full_) return false;
-  if (parts_.env.now() - last_found_ < parts_.options.door.adaptive_window) return false;
+  if (parts_.env.now() - last_found_ < window_) return false;
   if (ring_->resume_kicks()) {
     ring_->pause_kicks();
     last_found_ = parts_.env.now();

@@ -85,6 +85,7 @@ class Queue final : private env::Poller {
   bool must_poll() const;
   void start_polling();
   void stop_polling();
+  void learn();
 
   QueueParts parts_;
   std::unique_ptr<Ring> ring_;
@@ -99,6 +100,7 @@ class Queue final : private env::Poller {
   bool has_more_ = false;  // chains wait for the next turn
   bool is_posted_ = false;
   Time last_found_;
+  Duration window_;  // how long an adaptive queue looks before it sleeps; see learn()
   WorkMessage work_;
   task::CancelSource stopping_;
   task::CancelSource abandoned_;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/drive/move_blackout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/drive/server_process.h"
+#include "bench/drive/vhost_load.h"
+#include "bench/process.h"
+#include "bench/temporary_folder.h"
+#include "bench/workload.h"
+
+namespace cairn::bench {
+
+namespace {
+
+constexpr uint64_t kLegSize = 64_MiB;
+constexpr uint64_t kUsedSize = 32_MiB;
+constexpr uint32_t kDepth = 8;
+constexpr Duration kLook = 1_ms;
+constexpr Duration kPatience = 40_s;  // longer than a move may take
+constexpr Duration kLoadMax = 3600_s;
+
+// What the load in its process and the moves here tell each other. All of the machine's processes
+// have one clock.
+struct Watch {
+  std::atomic<bool> ends = false;
+  std::atomic<uint64_t> answers = 0;
+  std::atomic<int64_t> last_ns = 0;     // of the last answer
+  std::atomic<int64_t> longest_ns = 0;  // between two answers, since it was set to 0
+
+  bool see(Time at) {
+    const int64_t before = last_ns.exchange(at.ns);
+    if (before != 0) longest_ns = std::max(longest_ns.load(), at.ns - before);
+    ++answers;
+    return !ends;
+  }
+};
+
+// A kind of time: between moves, or during those in one direction.
+struct Phase {
+  explicit Phase(std::string variant) {
+    longest.name = "move_blackout";
+    longest.variant = std::move(variant);
+    longest.unit = "ms";
+  }
+  Measurement longest;
+  std::vector<double> said_ms;
+};
+
+class MoveBench {
+ public:
+  MoveBench(const DriveBenchOptions& options, const TemporaryFolder& folder, Watch& watch)
+      : options_(options), folder_(folder), watch_(watch) {}
+
+  Result<void> run(Report& report) {
+    const auto box = ServerProcess::start(box_command(), box_control(), options_.client_cpu);
+    if (!box) return fail(box.error());
+    const auto server = ServerProcess::start(serve_command(), socket(), options_.server_cpu);
+    if (!server) return fail(server.error());
+    Result<Process> load = Process::start([this] { return carry_load(); });
+    if (!load) return fail(load.error());
+    for (int round = 0; round < options_.rounds; ++round) {
+      if (options_.progress) {
+        options_.progress(fmt::format("move: round {} of {}", round + 1, options_.rounds));
+      }
+      if (const Result<void> done = take_round(*load); !done) return done;
+    }
+    watch_.ends = true;
+    if (const Result<Duration> ended = load->wait(); !ended) return fail(ended.error());
+    put_results(report);
+    return {};
+  }
+
+ private:
+  std::string socket() const { return folder_.file("vhost.sock"); }
+  std::string control() const { return folder_.file("control"); }
+  std::string box_control() const { return folder_.file("box"); }
+
+  std::vector<std::string> box_command() const {
+    return {options_.program, "box",
+            "--listen",       "127.0.0.1:0",
+            "--control",      box_control(),
+            "--drive",        "mem:size=1M",
+            "--cores",        fmt::format("{}", options_.client_cpu)};
+  }
+  std::vector<std::string> serve_command() const {
+    const auto leg = [this](const char* name) {
+      return fmt::format("file:{},size={}", folder_.file(name), kLegSize);
+    };
+    return {options_.program, "drive",
+            "serve",          fmt::format("d0=mirror({}, {})", leg("left"), leg("right")),
+            "--vhost-user",   socket(),
+            "--control",      control(),
+            "--cores",        fmt::format("{}", options_.server_cpu)};
+  }
+
+  Result<void> carry_load() {
+    const VhostLoad load{.at = {.family = env::Address::Family::kLocal, .path = socket()},
+                         .read_share = 0.7,
+                         .depth = kDepth,
+                         .size = kUsedSize,
+                         .duration = kLoadMax,
+                         .on_answer = [this](Time at) { return watch_.see(at); }};
+    const Result<VhostLoadResult> done =
+        run_vhost_load_on(options_.world, options_.client_cpu, load);
+    if (!done) return fail(done.error());
+    return {};
+  }
+
+  Result<void> take_round(const Process& load) {
+    Result<void> done = await_answers(load);
+    if (!done) return done;
+    watch_.longest_ns = 0;
+    pass_time(Duration::from_seconds(options_.seconds));
+    done = note(load, quiet_);
+    if (!done) return done;
+    done = move({"--to", box_control()}, there_);
+    if (!done) return done;
+    done = note(load, there_);
+    if (!done) return done;
+    done = move({"--back"}, back_);
+    if (!done) return done;
+    return note(load, back_);
+  }
+
+  // So many that those sent before the last of them are among them.
+  Result<void> await_answers(const Process& load) {
+    const uint64_t enough = watch_.answers + 2 * kDepth;
+    const Time limit = now() + kPatience;
+    while (watch_.answers < enough) {
+      if (!load.is_running()) return fail(Errc::kIo, "the load on a drive that moves failed");
+      if (now() > limit) return fail(Errc::kTimedOut, "a drive that was moved answers no more");
+      pass_time(kLook);
+    }
+    return {};
+  }
+  // A silence that goes on belongs to what came before.
+  Result<void> note(const Process& load, Phase& phase) {
+    if (const Result<void> answered = await_answers(load); !answered) return answered;
+    phase.longest.samples.push_back(Duration{watch_.longest_ns.exchange(0)}.us() * 1e-3);
+    return {};
+  }
+
+  Result<void> move(const std::vector<std::string>& how, Phase& phase) {
+    std::vector<std::string> words = {options_.program, "drive",   "move",  "d0",
+                                      "--control",      control(), "--json"};
+    words.insert(words.end(), how.begin(), how.end());
+    const std::string output = folder_.file("move.json");
+    Result<Process> mover = Process::start_program(words, options_.client_cpu, output);
+    if (!mover) return fail(mover.error());
+    if (const Result<Duration> moved = mover->wait(); !moved) {
+      return fail(Errc::kIo, "cairn drive move failed");
+    }
+    std::ifstream file(output);
+    const auto answer = nlohmann::json::parse(file, nullptr, false);
+    if (!answer.is_object() || !answer.contains("waited_ms")) {
+      return fail(Errc::kIo, "cairn drive move does not say how long requests waited");
+    }
+    phase.said_ms.push_back(answer.value("waited_ms", 0.0));
+    return {};
+  }
+
+  void put_results(Report& report) {
+    Measurement all = there_.longest;
+    all.samples.insert(all.samples.end(), back_.longest.samples.begin(),
+                       back_.longest.samples.end());
+    report.add_ratio("move_blackout_ms", all.value());
+    for (Phase* phase : {&there_, &back_, &quiet_}) {
+      Measurement& line = phase->longest;
+      line.extras.emplace_back("worst_ms", *std::ranges::max_element(line.samples));
+      if (!phase->said_ms.empty()) line.extras.emplace_back("said_ms", median(phase->said_ms));
+      report.add(std::move(line));
+    }
+  }
+
+  const DriveBenchOptions& options_;
+  const TemporaryFolder& folder_;
+  Watch& watch_;
+  Phase there_{"to_box"};
+  Phase back_{"back"};
+  Phase quiet_{"between_moves"};
+};
+
+}  // namespace
+
+Result<void> bench_move(const DriveBenchOptions& options, Report& report) {
+  const Result<TemporaryFolder> folder = TemporaryFolder::make(options.folder);
+  if (!folder) return fail(folder.error());
+  const Result<SharedMemory> shared = SharedMemory::make(sizeof(Watch));
+  if (!shared) return fail(shared.error());
+  Watch* watch = new (shared->data()) Watch;
+  return MoveBench(options, *folder, *watch).run(report);
+}
+
+}  // namespace cairn::bench
