@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "bench/build_info.h"
 #include "bench/leapio/channels.h"
+#include "bench/leapio/guest_figures.h"
 #include "bench/leapio/scene.h"
 #include "report/chart.h"
 #include "report/page.h"
@@ -158,6 +159,9 @@ class Presentation {
     }
     if (options_.wants("11f")) {
       if (const Result<void> shown = show_channels(); !shown) return fail(shown.error());
+    }
+    if (const Result<void> shown = show_guest_figures(options_, page_, paper_); !shown) {
+      return fail(shown.error());
     }
     paper_.html = page_.html();
     return std::move(paper_);
@@ -406,7 +410,9 @@ class Presentation {
 
 }  // namespace
 
-std::vector<std::string> figures() { return {"11a", "11b", "11c", "11d", "11e", "11f"}; }
+std::vector<std::string> figures() {
+  return {"7", "8", "9", "11a", "11b", "11c", "11d", "11e", "11f"};
+}
 
 bool Options::wants(std::string_view figure) const {
   return figures.empty() || std::ranges::find(figures, figure) != figures.end();
