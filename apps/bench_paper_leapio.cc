@@ -29,7 +29,8 @@ class BenchPaperLeapioCommand final : public Command {
                 "records in the guest of figures 7 to 9 (20000)");
     add_number(app, "--guest-seconds S", options_.guest_seconds, 0.01, 600,
                "that each load runs there (3)");
-    add_value(app, "--folder DIR", "for 1 GiB of files of that guest (that of temporary files)",
+    add_value(app, "--folder DIR",
+              "for 1 to 2 GiB of files of that guest (that of temporary files)",
               [this](const std::string& text) -> Attempt<void> {
                 options_.folder = text;
                 return {};

@@ -43,6 +43,7 @@ MIB = 1 << 20
 WAYS = ("fv", "vh", "cairn", "remote_kernel", "remote_cairn")
 LOADS_FIRST = ("cairn", "vh", "fv", "remote_cairn", "remote_kernel")  # the first there is, loads
 FIRST_PLACE = 16  # of vhost-user disks on the guest's PCI bus
+SIZE_MIB_MIN = 256  # of each file: four times its records, for ext4 and compactions
 PROGRAMS = "programs"  # serial number of the disk with our program
 EMULATED = "emulated"
 NQN = "nqn.2026-11.io.cairn:ycsb-guest"
@@ -234,7 +235,8 @@ class Bench:
                            "read-only=on", "-device",
                            f"virtio-blk-pci,drive=programs0,serial={PROGRAMS}"]
         setup = Setup(kernel=self.options.kernel, shared_memory=True, cpus=1,
-                      limit_s=self.options.limit_s, qemu_args=tuple(self.qemu_args))
+                      limit_s=self.options.limit_s, ends_with_us=True,
+                      qemu_args=tuple(self.qemu_args))
         guest = Guest.start(self.options.cache, self.folder / "guest", setup)
         self.stack.callback(guest.kill)
         guest.wait_ready()
@@ -329,7 +331,7 @@ class Bench:
 def parse():
     parser = argparse.ArgumentParser(description="RocksDB in a Linux guest, on drives of cairn")
     parser.add_argument("--cairn", required=True, help="the program")
-    parser.add_argument("--folder", required=True, help="an empty folder with room for 1 GiB")
+    parser.add_argument("--folder", required=True, help="an empty folder with room for 1 to 2 GiB")
     parser.add_argument("--output", required=True, help="the file to write")
     parser.add_argument("--cache", default=default_cache(), help="where guests are kept")
     parser.add_argument("--kernel", default="6.12")
@@ -337,7 +339,6 @@ def parse():
     parser.add_argument("--workload", action="append", choices=("a", "b", "c"), default=[])
     parser.add_argument("--threads", action="append", type=int, default=[])
     parser.add_argument("--keys", type=int, default=20000)
-    parser.add_argument("--size-mib", type=int, default=256, help="of each file")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3, help="of one run")
     parser.add_argument("--limit-s", type=int, default=3600, help="when QEMU is ended at last")
@@ -345,6 +346,7 @@ def parse():
     options.way = options.way or list(WAYS)
     options.workload = options.workload or ["c", "a"]
     options.threads = options.threads or [1, 4, 16]
+    options.size_mib = max(SIZE_MIB_MIN, 4 * options.keys * 1000 // MIB)
     return options
 
 

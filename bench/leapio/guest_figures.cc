@@ -131,8 +131,9 @@ class GuestPages {
         "software (TCG), some 20 to 50 times slower than hardware. RocksDB and the guest's kernel "
         "are so most of each operation, and doorbells and interrupts cost other than with "
         "hardware: what differs from way to way is what the path to the device costs, and not what "
-        "a guest on hardware would see. Drives are files of 256 MiB, read and written past the "
-        "page cache; each way begins with the same bytes in its file. All share the processors of "
+        "a guest on hardware would see. Drives are files of 256 MiB or more, read and written "
+        "past the page cache; each way begins with the same bytes in its file. All share the "
+        "processors of "
         "this machine. CPU is that of the serving processes for each operation, the opening of the "
         "database included: FV has none that could be told from the guest's own, and the kernel's "
         "host runs in the guest, so only the box is counted there.");

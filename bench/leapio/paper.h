@@ -24,7 +24,7 @@ struct Options {
   std::function<void(std::string_view)> progress;  // may be empty
   // Of figures 7 to 9, which are live.
   std::string program;       // cairn
-  std::string folder;        // for files of 1 GiB in all
+  std::string folder;        // for some files, of 1 to 2 GiB in all
   int guest_keys = 20'000;   // records of the database in the guest
   double guest_seconds = 3;  // that each load is measured
 
