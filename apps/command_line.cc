@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/bench_ycsb.h"
 #include "apps/command.h"
 #include "apps/drive_qemu_args.h"
 #include "apps/help.h"
@@ -71,6 +72,7 @@ class CommandLine {
     add(bench, "sim", "how fast the models are, and how true", make_bench_sim);
     add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
         make_bench_rocksdb);
+    add(bench, "ycsb", "RocksDB with a YCSB-like load in a folder", make_bench_ycsb);
     CLI::App& paper = group(bench, "paper", "run a paper's evaluation with Cairn");
     add(paper, "i10", "figures of i10 as one page, next to the paper's", make_bench_paper_i10);
     add(paper, "snis", "tables and figures of SNIS as one page, next to the paper's",

@@ -23,14 +23,20 @@ struct Options {
   uint64_t seed = 1;
   std::vector<std::string> figures;                // of figures(); empty: all
   std::function<void(std::string_view)> progress;  // may be empty
+  // Of figures 7 to 9, which are live.
+  std::string program;       // cairn
+  std::string folder;        // for some files, of 1 to 2 GiB in all
+  int guest_keys = 20'000;   // records of the database in the guest
+  double guest_seconds = 3;  // that each load is measured
 
   bool wants(std::string_view figure) const;
 };
 
-// "6", "10", and "11a" to "11f".
+// "6" to "10", and "11a" to "11f".
 std::vector<std::string> figures();
 
-// In virtual time: the same options give the same numbers.
+// In virtual time: the same options give the same numbers; not so figures 7 to 9 and their ratios
+// (guest_figures.h).
 //   priority_p99_vs_solo  search beside batch under `priority`, over search alone, at P99
 //   batch_floor           what batch moves beside search under `priority`, over batch alone
 //     both at 40,000 lookups a second; _5k and _20k: at fewer; _aged: on a drive that collects

@@ -7,7 +7,6 @@
 #include <rocksdb/table.h>
 
 #include <atomic>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <thread>
@@ -16,6 +15,7 @@
 
 #include "base/rng.h"
 #include "bench/rocksdb/file_system.h"
+#include "bench/rocksdb/words.h"
 
 namespace cairn::bench {
 
@@ -23,19 +23,6 @@ namespace {
 
 constexpr const char* kPath = "/db";
 constexpr size_t kTogether = 16;
-
-// What RocksDB logs would be files among the measured ones.
-class Silence final : public rocksdb::Logger {
- public:
-  using Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
-
-Result<void> result_of(const rocksdb::Status& status) {
-  if (status.ok()) return {};
-  fmt::print(stderr, "cairn: RocksDB: {}\n", status.ToString());
-  return fail(Errc::kIo, "RocksDB failed");
-}
 
 std::string key_of(uint64_t number) { return fmt::format("{:016}", number); }
 
@@ -49,7 +36,7 @@ rocksdb::Options options_for(rocksdb::Env* env) {
   rocksdb::Options options;
   options.env = env;
   options.create_if_missing = true;
-  options.info_log = std::make_shared<Silence>();
+  options.info_log = silent_log();
   options.compression = rocksdb::kNoCompression;
   options.write_buffer_size = 16 << 20;
   options.target_file_size_base = 16 << 20;

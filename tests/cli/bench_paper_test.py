@@ -3,6 +3,8 @@
 """`cairn bench paper`: runs too short to mean anything, and pages that are complete."""
 
 import json
+import os
+import sys
 
 import support
 
@@ -87,6 +89,27 @@ class PaperLeapio(support.CliTest):
         self.assertLess(ratios["soc_local_vs_host"], ratios["soc_remote_vs_host"])
         self.assertLess(ratios["soc_remote_vs_host"], 1)
         self.assertEqual(len(list((self.folder / "plots").iterdir())), 4)
+
+    def without_qemu(self, *programs):
+        """Figure 8 and one that needs no guest, where only these programs can be found."""
+        (self.folder / "bin").mkdir()
+        for name, path in programs:
+            (self.folder / "bin" / name).symlink_to(path)
+        words = ("--figure", "8", "--figure", "11f", "--seconds", "0.01")
+        report = json.loads(self.run_ok("bench", "paper", "leapio", "--json", "--out", "p.html",
+                                        *words, env=os.environ | {"PATH": f"{self.folder}/bin"}))
+        page = (self.folder / "p.html").read_text(encoding="utf-8")
+        self.assertEqual({result["name"] for result in report["results"]}, {"fig11f"})
+        self.assertIn("RocksDB in a guest was not measured", page)
+        return report["skipped"]["fig8"]
+
+    def test_without_qemu_the_page_goes_on(self):
+        why = self.without_qemu(("python3", sys.executable))
+        self.assertIn("qemu-system-x86_64", why)
+        self.assertIn("apt-get install", why)
+
+    def test_without_python_the_page_goes_on(self):
+        self.assertIn("python3", self.without_qemu())
 
     def test_a_figure_that_is_none(self):
         result = self.run_cairn("bench", "paper", "leapio", "--figure", "12")

@@ -61,6 +61,7 @@ class Setup:
     shared_memory: bool = False          # as vhost-user devices need
     kernel_options: tuple = ()           # also for parts that are modules in another kernel
     limit_s: int = 1800                  # QEMU is ended after that, whatever becomes of us
+    ends_with_us: bool = False           # QEMU is ended when we are, even by a signal
     qemu_args: tuple = ()
 
 
@@ -194,6 +195,8 @@ class Guest:
         (folder / "out").touch()
         # `timeout` outlives us: no guest stays behind for good when we are killed.
         command = ["timeout", "-k", "5", str(setup.limit_s), *qemu_command(cache, folder, setup)]
+        if setup.ends_with_us:
+            command = ["setpriv", "--pdeathsig", "TERM", *command]  # which `timeout` passes on
         with open(folder / "qemu", "w") as log, open(folder / "out", "a") as out, \
                 open(folder / "in", "r+b", buffering=0) as pipe:
             print(shlex.join(command), file=log, flush=True)

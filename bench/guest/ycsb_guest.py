@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn bench ycsb` in a Linux guest, on ext4, on drives that reach it in several ways.
+
+    ycsb_guest.py --cairn PROGRAM --folder DIR --output FILE [--way NAME]... [--keys 20000]
+
+    fv             QEMU's own emulated NVMe controller on a file
+    vh             vhost-user-blk, served by qemu-storage-daemon from that file
+    cairn          vhost-user-blk, served by `cairn drive serve` from that file
+    remote_kernel  the guest's own NVMe/TCP host and `cairn box`, with a file of its own
+    remote_cairn   vhost-user-blk, served by `cairn drive serve` from that box
+
+One guest has a disk for each. The database is loaded once; before each way has its turn, its file
+gets the bytes that were there after loading. Writes one JSON object:
+
+    {"accelerator": "tcg", "keys": 20000, "rows": [{"way": "cairn", "workload": "c", "threads": 4,
+     "per_second": [..], "read_p50_us": [..], "read_p99_us": [..], "server_cpu_us": [..]}, ...]}
+
+with a number for each round. The processor time is that of the serving processes for each
+operation, the opening of the database included; fv has none, because there QEMU itself serves. Or,
+with status 1, {"problem": "what is wrong, and what to do"}.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests" / "interop"))
+from linux_guest import (HOST_SEEN_FROM_GUEST, Guest, GuestError, Setup,  # noqa: E402
+                         default_cache, wait_until)
+
+MIB = 1 << 20
+WAYS = ("fv", "vh", "cairn", "remote_kernel", "remote_cairn")
+LOADS_FIRST = ("cairn", "vh", "fv", "remote_cairn", "remote_kernel")  # the first there is, loads
+FIRST_PLACE = 16  # of vhost-user disks on the guest's PCI bus
+SIZE_MIB_MIN = 256  # of each file: four times its records, for ext4 and compactions
+PROGRAMS = "programs"  # serial number of the disk with our program
+EMULATED = "emulated"
+NQN = "nqn.2026-11.io.cairn:ycsb-guest"
+NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "qemu-storage-daemon": "qemu-system-common",
+          "mke2fs": "e2fsprogs", "strip": "binutils", "ldd": "libc-bin",
+          "setpriv": "util-linux"}
+START_LIMIT_S = 120
+RUN_LIMIT_S = 900  # a guest in software, on a machine that does other things too
+PERCENTILES = ("p50", "p99", "p999")
+
+
+class Problem(Exception):
+    """What is wrong, as a sentence for the user."""
+
+
+class Server:
+    """A process that serves until it is stopped; `accepts` says when it does."""
+
+    def __init__(self, words, log, accepts):
+        self._log = log
+        with open(log, "w") as output:
+            # No server stays behind when we are killed.
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", *map(str, words)], stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output)
+        try:
+            wait_until(lambda: self._lives() and accepts(), START_LIMIT_S, f"{words[0]} serves")
+        except (GuestError, Problem) as error:
+            self.stop()
+            raise Problem(str(error)) from error
+
+    def _lives(self):
+        if self._process.poll() is None:
+            return True
+        said = pathlib.Path(self._log).read_text(errors="replace").strip().splitlines()
+        raise Problem(f"a server ended with {self._process.returncode}: "
+                      f"{said[-1] if said else 'it said nothing'}")
+
+    def cpu_seconds(self):
+        """Of all its threads, those that have ended too; as clock_getcpuclockid(3) has it."""
+        return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait()
+
+
+@dataclasses.dataclass
+class Way:
+    """How a drive reaches the guest: its bytes, who serves them, and the disk the guest has."""
+    name: str
+    file: pathlib.Path
+    servers: list
+    found_at: str  # folder in the guest that names the disk
+    disk: str = ""
+
+
+def answers_at(path):
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+def answers_on(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def check_machine():
+    missing = [program for program in NEEDED
+               if shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin") is None]
+    if missing:
+        packages = " ".join(sorted({NEEDED[program] for program in missing}))
+        raise Problem(f"a guest is needed, and {', '.join(missing)} cannot be found: apt-get"
+                      f" install {packages}, or all of [interop] in packages.txt")
+
+
+def make_programs_disk(program, folder):
+    """A small file system with the program and its libraries; returns its path."""
+    content = folder / "content"
+    content.mkdir()
+    subprocess.run(["strip", "-o", content / "cairn", program], check=True)
+    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    for library in re.findall(r"=> (/\S+)", listed):
+        shutil.copy(library, content)
+    size = sum(file.stat().st_size for file in content.iterdir())
+    disk = folder / "programs"
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", content, disk,
+                    f"{size * 5 // 4 // MIB + 8}M"], check=True,
+                   env=os.environ | {"PATH": os.environ["PATH"] + ":/usr/sbin"})
+    shutil.rmtree(content)
+    return disk
+
+
+def copy_over(source, target):
+    """The bytes of a file into another that is open elsewhere, on the drive and not only cached."""
+    with open(source, "rb") as old, open(target, "r+b") as new:
+        shutil.copyfileobj(old, new, MIB)
+        new.flush()
+        os.fsync(new.fileno())
+
+
+class Bench:
+    def __init__(self, options, stack):
+        self.options = options
+        self.folder = pathlib.Path(options.folder).resolve()
+        self.stack = stack
+        self.ways = []
+        self.qemu_args = []
+        self.port = free_port()
+        self.chardevs = 0
+
+    # --- servers
+
+    def wants(self, *names):
+        return any(name in self.options.way for name in names)
+
+    def make_file(self, name):
+        path = self.folder / name
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, self.options.size_mib * MIB)
+        return path
+
+    def serve(self, name, words, accepts):
+        server = Server(words, self.folder / f"{name}.log", accepts)
+        self.stack.callback(server.stop)
+        return server
+
+    def add_vhost(self, name, file, words, more_servers=()):
+        path = self.folder / f"{name}.sock"
+        server = self.serve(name, [str(word).replace("SOCKET", str(path)) for word in words],
+                            lambda: answers_at(path))
+        place = FIRST_PLACE + self.chardevs
+        self.qemu_args += ["-chardev", f"socket,id=chardev{place},path={path}", "-device",
+                           f"vhost-user-blk-pci,chardev=chardev{place},num-queues=1,"
+                           f"addr={place:x}"]
+        self.chardevs += 1
+        where = f"/sys/bus/pci/devices/0000:00:{place:02x}.0/virtio*/block"
+        self.ways.append(Way(name, file, [server, *more_servers], where))
+
+    def start_servers(self):
+        serve = [self.options.cairn, "drive", "serve"]
+        if self.wants("fv", "vh", "cairn"):
+            self.start_local(serve, self.make_file("local"))
+        if self.wants("remote_kernel", "remote_cairn"):
+            self.start_remote(serve, self.make_file("remote"))
+
+    def start_local(self, serve, file):
+        by_qemu = f"driver=file,filename={file},aio=io_uring,cache.direct=on,locking=off"
+        if self.wants("fv"):
+            self.qemu_args += ["-blockdev", f"{by_qemu},node-name=emulated0", "-device",
+                               f"nvme,drive=emulated0,serial={EMULATED}"]
+            self.ways.append(Way("fv", file, [], self.controller(EMULATED + "\\ *", "serial")))
+        if self.wants("vh"):
+            self.add_vhost("vh", file, [
+                "qemu-storage-daemon", "--blockdev", f"{by_qemu},node-name=file0", "--export",
+                "type=vhost-user-blk,id=export0,node-name=file0,writable=on,addr.type=unix,"
+                "addr.path=SOCKET"])
+        if self.wants("cairn"):
+            self.add_vhost("cairn", file, [*serve, f"d0=file:{file}", "--vhost-user", "SOCKET",
+                                           "--control", "off"])
+
+    def start_remote(self, serve, file):
+        box = self.serve("box", [
+            self.options.cairn, "box", "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN,
+            "--drive", f"file:{file}", "--control", "off"], lambda: answers_on(self.port))
+        if self.wants("remote_kernel"):
+            self.ways.append(Way("remote_kernel", file, [box], self.controller(NQN, "subsysnqn")))
+        if self.wants("remote_cairn"):
+            self.add_vhost("remote_cairn", file, [
+                *serve, f"d0=nvme-tcp://127.0.0.1:{self.port}/{NQN}", "--vhost-user", "SOCKET",
+                "--control", "off"], [box])
+
+    @staticmethod
+    def controller(line, attribute):
+        return f"/sys/class/nvme/$(basename $(dirname $(grep -lx '{line}'" \
+               f" /sys/class/nvme/nvme*/{attribute})))"
+
+    # --- the guest
+
+    def boot(self):
+        disk = make_programs_disk(self.options.cairn, self.folder)
+        self.qemu_args += ["-blockdev", f"driver=file,node-name=programs0,filename={disk},"
+                           "read-only=on", "-device",
+                           f"virtio-blk-pci,drive=programs0,serial={PROGRAMS}"]
+        setup = Setup(kernel=self.options.kernel, shared_memory=True, cpus=1,
+                      limit_s=self.options.limit_s, ends_with_us=True,
+                      qemu_args=tuple(self.qemu_args))
+        guest = Guest.start(self.options.cache, self.folder / "guest", setup)
+        self.stack.callback(guest.kill)
+        guest.wait_ready()
+        guest.check("modprobe -a nvme nvme-tcp ext4", START_LIMIT_S)
+        guest.check("mkdir -p /programs; mount -o ro /dev/$(basename $(dirname"
+                    f" $(grep -lx {PROGRAMS} /sys/block/vd*/serial))) /programs", START_LIMIT_S)
+        for way in self.ways:
+            if way.name == "remote_kernel":
+                guest.check(f"nvme connect -t tcp -a {HOST_SEEN_FROM_GUEST} -s {self.port}"
+                            f" -n {NQN} >/dev/null", START_LIMIT_S)
+            way.disk = self.wait_for_disk(guest, way.found_at)
+        return guest
+
+    @staticmethod
+    def wait_for_disk(guest, where):
+        """With multipath the folder of a controller has nvme0c1n1 for what is used as nvme0n1."""
+        def disk():
+            found = guest.run(f"ls {where} | grep -E '^(vd[a-z]|nvme[0-9]+(c[0-9]+)?n1)$'")[1]
+            return re.sub(r"c\d+n", "n", found.strip())
+        return wait_until(disk, START_LIMIT_S, f"a disk at {where}")
+
+    def ycsb(self, guest, words):
+        """Runs our program on what is mounted; returns its results."""
+        guest.check("LD_LIBRARY_PATH=/programs /programs/cairn bench ycsb --folder /mnt --json"
+                    f" {words} >/tmp/report", RUN_LIMIT_S)
+        return json.loads(guest.check("cat /tmp/report"))["results"]
+
+    def mounted(self, guest, way, action):
+        guest.check(f"mount -t ext4 -o noatime /dev/{way.disk} /mnt", START_LIMIT_S)
+        result = action()
+        guest.check(f"umount /mnt; blockdev --flushbufs /dev/{way.disk}", START_LIMIT_S)
+        return result
+
+    def load(self, guest):
+        """Makes the database by one way, and keeps a copy of all its bytes."""
+        way = next(way for name in LOADS_FIRST for way in self.ways if way.name == name)
+        self.tell(f"loading {self.options.keys} records by {way.name}")
+        guest.check(f"mkfs.ext4 -q -F -b 4096 /dev/{way.disk}", START_LIMIT_S)
+        self.mounted(guest, way, lambda: self.ycsb(
+            guest, f"--keys {self.options.keys} --workload c --threads 1 --operations 1"))
+        loaded = self.folder / "loaded"
+        shutil.copyfile(way.file, loaded)
+        return loaded
+
+    # --- measurements
+
+    def run(self):
+        self.start_servers()
+        guest = self.boot()
+        loaded = self.load(guest)
+        rows = {}
+        for number in range(self.options.rounds):
+            for way in self.ways:
+                copy_over(loaded, way.file)
+                guest.check(f"blockdev --flushbufs /dev/{way.disk}")
+                self.mounted(guest, way, lambda: self.turn(guest, way, number, rows))
+        return {"accelerator": "tcg", "keys": self.options.keys, "seconds": self.options.seconds,
+                "rows": list(rows.values())}
+
+    def turn(self, guest, way, number, rows):
+        for workload in self.options.workload:
+            for threads in self.options.threads:
+                self.tell(f"round {number + 1} of {self.options.rounds}: {way.name}, workload"
+                          f" {workload}, {threads} threads")
+                before = self.cpu_seconds(way)
+                line = self.ycsb(guest, f"--keep --workload {workload} --threads {threads}"
+                                        f" --seconds {self.options.seconds} --cache 1M")[0]
+                spent = self.cpu_seconds(way) - before
+                row = rows.setdefault((way.name, workload, threads), {
+                    "way": way.name, "workload": workload, "threads": threads})
+                self.add(row, "per_second", line["value"])
+                for side in ("read", "update"):
+                    for percentile in PERCENTILES:
+                        if (name := f"{side}_{percentile}_us") in line:
+                            self.add(row, name, line[name])
+                if way.servers:
+                    self.add(row, "server_cpu_us", spent * 1e6 / max(line["operations"], 1))
+
+    @staticmethod
+    def cpu_seconds(way):
+        return sum(server.cpu_seconds() for server in way.servers)
+
+    @staticmethod
+    def add(row, name, value):
+        row.setdefault(name, []).append(value)
+
+    @staticmethod
+    def tell(what):
+        print(f"guest: {what}", file=sys.stderr, flush=True)
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="RocksDB in a Linux guest, on drives of cairn")
+    parser.add_argument("--cairn", required=True, help="the program")
+    parser.add_argument("--folder", required=True, help="an empty folder with room for 1 to 2 GiB")
+    parser.add_argument("--output", required=True, help="the file to write")
+    parser.add_argument("--cache", default=default_cache(), help="where guests are kept")
+    parser.add_argument("--kernel", default="6.12")
+    parser.add_argument("--way", action="append", choices=WAYS, default=[])
+    parser.add_argument("--workload", action="append", choices=("a", "b", "c"), default=[])
+    parser.add_argument("--threads", action="append", type=int, default=[])
+    parser.add_argument("--keys", type=int, default=20000)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3, help="of one run")
+    parser.add_argument("--limit-s", type=int, default=3600, help="when QEMU is ended at last")
+    options = parser.parse_args()
+    options.way = options.way or list(WAYS)
+    options.workload = options.workload or ["c", "a"]
+    options.threads = options.threads or [1, 4, 16]
+    options.size_mib = max(SIZE_MIB_MIN, 4 * options.keys * 1000 // MIB)
+    return options
+
+
+def main():
+    options = parse()
+    status = 0
+    try:
+        check_machine()
+        with contextlib.ExitStack() as stack:
+            result = Bench(options, stack).run()
+    except (Problem, GuestError, OSError, subprocess.CalledProcessError, ValueError) as error:
+        result, status = {"problem": str(error)}, 1
+    pathlib.Path(options.output).write_text(json.dumps(result) + "\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/rocksdb/words.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace cairn::bench {
+
+namespace {
+
+class Silence final : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+}  // namespace
+
+Result<void> result_of(const rocksdb::Status& status) {
+  if (status.ok()) return {};
+  fmt::print(stderr, "cairn: RocksDB: {}\n", status.ToString());
+  return fail(Errc::kIo, "RocksDB failed");
+}
+
+std::shared_ptr<rocksdb::Logger> silent_log() { return std::make_shared<Silence>(); }
+
+}  // namespace cairn::bench

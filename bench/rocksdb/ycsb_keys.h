@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// YcsbKeys: which record an operation of a YCSB-like load is about.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rng.h"
+
+namespace cairn::bench {
+
+enum class YcsbDistribution : uint8_t {
+  kUniform,
+  kZipfian,  // few records are popular, as YCSB has them: exponent 0.99, scattered over all keys
+};
+
+// Any thread may draw, with a generator of its own.
+class YcsbKeys {
+ public:
+  // At least three records. Zipfian: takes time in proportion to them.
+  YcsbKeys(YcsbDistribution distribution, uint64_t records);
+
+  // From 0 to `records` - 1.
+  uint64_t draw(Rng& rng) const;
+
+ private:
+  uint64_t draw_rank(Rng& rng) const;
+
+  YcsbDistribution distribution_;
+  uint64_t records_;
+  // Of the method of Gray et al., "Quickly Generating Billion-Record Synthetic Databases", 3.2.
+  double zeta_ = 0;
+  double zeta_of_two_ = 0;
+  double eta_ = 0;
+};
+
+}  // namespace cairn::bench
