@@ -143,8 +143,7 @@ class Presentation {
               "Figures of \"LeapIO: Efficient and Portable Virtual NVMe Storage on ARM SoCs\" "
               "with Cairn: what its runtime costs on a host and on a co-processor (6 and 10), "
               "RocksDB in a guest (7 to 9), and how long a search engine's reads take on drives "
-              "that are composed of services "
-              "(11).") {}
+              "that are composed of services (11).") {}
 
   Result<Paper> show() {
     page_.paragraph(fmt::format(
