@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn bench paper leapio`: figures of "LeapIO: Efficient and Portable Virtual NVMe Storage on
 // ARM SoCs" (ASPLOS 2020), drawn with Cairn: 6 and 10, what the runtime costs (runtime_figures.h);
-// 7 to 9, RocksDB in a guest (guest_figures.h); and 11, "Service features": latency distributions of
-// a search engine's reads on modelled drives composed of services.
+// 7 to 9, RocksDB in a guest (guest_figures.h); and 11, "Service features": latency distributions
+// of a search engine's reads on modelled drives composed of services.
 #pragma once
 
 #include <functional>
