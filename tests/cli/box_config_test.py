@@ -131,7 +131,7 @@ class Mistakes(BoxTest):
 
     def test_keys(self):
         self.expect("[bok]\n", "c.toml:1:2: unknown key 'bok' in this file; did you mean 'box'? "
-                    "(allowed: runtime, log, box, listener, subsystem)")
+                    "(allowed: runtime, log, box, listener, subsystem, rack)")
         self.expect("[[listener]]\nadress = 1\n",
                     "c.toml:2:1: unknown key 'adress' in [listener[0]]; did you mean 'address'? "
                     "(allowed: address, advertise, tls, subsystems)",
