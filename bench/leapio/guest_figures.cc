@@ -162,7 +162,7 @@ class GuestPages {
   }
 
   void put_workload(const Figure& figure, const Workload& workload, std::string_view caption) {
-    report::LineChart chart{.title = fmt::format("{}, {}", figure.title, workload.title),
+    report::LineChart chart{.title = std::string(workload.title),
                             .x = {.title = "threads", .scale = report::Scale::kLogarithmic},
                             .y = {.title = "op/s"},
                             .series = {}};

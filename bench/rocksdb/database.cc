@@ -33,16 +33,9 @@ std::string value_of(uint64_t number, uint32_t size) {
 }
 
 rocksdb::Options options_for(rocksdb::Env* env) {
-  rocksdb::Options options;
+  rocksdb::Options options = common_options();
   options.env = env;
   options.create_if_missing = true;
-  options.info_log = silent_log();
-  options.compression = rocksdb::kNoCompression;
-  options.write_buffer_size = 16 << 20;
-  options.target_file_size_base = 16 << 20;
-  options.max_background_jobs = 2;
-  options.stats_dump_period_sec = 0;
-  options.stats_persist_period_sec = 0;
   rocksdb::BlockBasedTableOptions table;
   table.no_block_cache = true;  // the drive is what is measured
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));

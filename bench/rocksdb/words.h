@@ -3,6 +3,7 @@
 #pragma once
 
 #include <rocksdb/env.h>
+#include <rocksdb/options.h>
 #include <rocksdb/status.h>
 
 #include <memory>
@@ -16,5 +17,9 @@ Result<void> result_of(const rocksdb::Status& status);
 
 // Takes what RocksDB logs, which would be files among the measured ones.
 std::shared_ptr<rocksdb::Logger> silent_log();
+
+// What all benchmarks have: small files so that there are several, nothing compressed, nothing
+// said.
+rocksdb::Options common_options();
 
 }  // namespace cairn::bench

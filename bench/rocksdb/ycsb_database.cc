@@ -51,14 +51,7 @@ Result<About> parse_about(std::string_view text) {
 }
 
 rocksdb::Options options_for(const YcsbPlace& place) {
-  rocksdb::Options options;
-  options.info_log = silent_log();
-  options.compression = rocksdb::kNoCompression;
-  options.write_buffer_size = 16 << 20;
-  options.target_file_size_base = 16 << 20;
-  options.max_background_jobs = 2;
-  options.stats_dump_period_sec = 0;
-  options.stats_persist_period_sec = 0;
+  rocksdb::Options options = common_options();
   options.use_direct_reads = place.direct;
   options.use_direct_io_for_flush_and_compaction = place.direct;
   rocksdb::BlockBasedTableOptions table;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/field_coder.h"
 
 namespace cairn::meta {
 
@@ -16,50 +17,12 @@ constexpr uint8_t kVersion = 1;
 constexpr size_t kChecksumAt = 12;
 
 // Fields are named once, in visit() below, and written or read by one of these.
-class Encoder {
- public:
+struct Encoder : FieldWriter {
   static constexpr bool kReads = false;
-  void number(uint8_t value) { out.push_back(static_cast<char>(value)); }
-  void number(uint32_t value) { append(&value, sizeof(value)); }
-  void number(uint64_t value) { append(&value, sizeof(value)); }
-  void text(const std::string& value) {
-    number(static_cast<uint32_t>(value.size()));
-    out += value;
-  }
-  std::string out;
-
- private:
-  void append(const void* from, size_t size) { out.append(static_cast<const char*>(from), size); }
 };
-
-class Decoder {
- public:
+struct Decoder : FieldReader {
   static constexpr bool kReads = true;
-  explicit Decoder(Bytes from) : left_(from) {}
-  template <class T>
-  void number(T& value) {
-    value = {};
-    if (left_.size() < sizeof(T)) return spoil();
-    value = load<T>(left_);
-    left_ = left_.subspan(sizeof(T));
-  }
-  void text(std::string& value) {
-    uint32_t size = 0;
-    number(size);
-    if (size > left_.size()) return spoil();
-    value = as_text(left_.first(size));
-    left_ = left_.subspan(size);
-  }
-  void spoil() {
-    good_ = false;
-    left_ = {};
-  }
-  bool is_good() const { return good_; }
-  bool is_over() const { return good_ && left_.empty(); }
-
- private:
-  Bytes left_;
-  bool good_ = true;
+  using FieldReader::FieldReader;
 };
 
 template <class Coder, class T>

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/crc32c.h"
+#include "base/field_coder.h"
 #include "nvme/nqn.h"
 
 namespace cairn::rack {
@@ -20,20 +21,10 @@ constexpr size_t kConnectMax = 1024;
 enum class Kind : uint8_t { kOffer = 1, kDrive = 2, kRequest = 3 };
 
 // Fields are named once, in layout() below, and written or read by one of these.
-class Encoder {
+class Encoder : public FieldWriter {
  public:
-  template <class T>
-  void number(const T& value) {
-    out.append(reinterpret_cast<const char*>(&value), sizeof(T));
-  }
-  void text(const std::string& value) {
-    number(static_cast<uint32_t>(value.size()));
-    out += value;
-  }
   void flag(const bool& value) { number(static_cast<uint8_t>(value ? 1 : 0)); }
-  void id(const ContractId& value) {
-    out.append(reinterpret_cast<const char*>(value.data()), value.size());
-  }
+  void id(const ContractId& value) { number(value); }
   template <class T>
   void word(const T& value, uint8_t, uint8_t) {
     number(static_cast<uint8_t>(value));
@@ -43,26 +34,11 @@ class Encoder {
     number(static_cast<uint32_t>(values.size()));
     for (const T& value : values) each(*this, value);
   }
-  std::string out;
 };
 
-class Decoder {
+class Decoder : public FieldReader {
  public:
-  explicit Decoder(Bytes from) : left_(from) {}
-  template <class T>
-  void number(T& value) {
-    value = {};
-    if (left_.size() < sizeof(T)) return spoil();
-    value = load<T>(left_);
-    left_ = left_.subspan(sizeof(T));
-  }
-  void text(std::string& value) {
-    uint32_t size = 0;
-    number(size);
-    if (size > left_.size()) return spoil();
-    value = as_text(left_.first(size));
-    left_ = left_.subspan(size);
-  }
+  using FieldReader::FieldReader;
   void flag(bool& value) {
     uint8_t wire = 0;
     number(wire);
@@ -82,17 +58,8 @@ class Decoder {
     uint32_t count = 0;
     number(count);
     if (count > most) return spoil();
-    for (uint32_t i = 0; i < count && good_; ++i) each(*this, values.emplace_back());
+    for (uint32_t i = 0; i < count && is_good(); ++i) each(*this, values.emplace_back());
   }
-  bool is_over() const { return good_ && left_.empty(); }
-
- private:
-  void spoil() {
-    good_ = false;
-    left_ = {};
-  }
-  Bytes left_;
-  bool good_ = true;
 };
 
 template <class Coder, class A>
