@@ -69,6 +69,9 @@ struct Request {
   bool no_delay = false;  // somebody waits for just this: send it on at once
   bool metadata = false;  // others wait for what it tells (an index, a journal): likewise
   bool keep_space = false;  // kWriteZeroes: the blocks stay allocated
+  // Somebody else, a guest for instance, can change the memory while the request runs. Whoever
+  // looks at it twice, or keeps what it read into it, takes a copy (docs/drive.md).
+  bool unstable_memory = false;
   Priority priority = Priority::kNormal;
   uint8_t copy = 0;  // kRead: 1 to copies, just that one, be it right or wrong; 0: a right one
   Lba lba{};
@@ -134,6 +137,38 @@ struct Fact {
   uint64_t value = 0;
 };
 
+// Which contents a drive has, and since when somebody keeps them: what tells a drive that came back
+// from one that came back empty, or without what was not flushed. 0: not known.
+struct Incarnation {
+  uint64_t medium = 0;   // stays as long as the contents do; memory that is new has a new one
+  uint64_t opening = 0;  // drawn whenever the medium is opened: writes that were not flushed before
+                         // another opening may be lost
+  friend bool operator==(const Incarnation&, const Incarnation&) = default;
+};
+
+// How well a layer keeps its promises.
+enum class Health : uint8_t {
+  kOk,
+  kDegraded,  // nothing is lost, and less can fail than was asked for: a lost leg, nearly full
+  kFailing,   // requests fail: full, no leg left
+};
+
+// One reason why a layer is not well, as a sentence for people: what is wrong and what to do next.
+// A concern with the same code and drive is the same one as before, whatever its words.
+struct Concern {
+  Health health = Health::kDegraded;
+  std::string_view code;        // "leg_lost": short, stays, for metrics
+  std::string what;             // "it does not answer; it is tried again every 5 s"
+  std::optional<size_t> below;  // which drive below it is about; none: the layer itself
+};
+
+// Work that a layer does by itself: a copy to a leg that came back, a scrub, a rotation of keys.
+struct Job {
+  std::string_view name;  // "resync"
+  uint64_t done = 0;      // of total, in bytes
+  uint64_t total = 0;
+};
+
 // Used on one core; what several cores share is the medium behind it, opened on each. Any number of
 // operations at once; no order between them except where the contract says so. Memory is lent until
 // completion. Destroyed when no operation is in flight and close() has completed.
@@ -181,6 +216,13 @@ class Drive {
 
   // How this layer is doing; drives below it speak for themselves.
   virtual std::vector<Fact> facts() const { return {}; }
+  // What is wrong with it, worst first; none: it is well. Likewise of this layer alone.
+  virtual std::vector<Concern> concerns() const { return {}; }
+  // What it does by itself at the moment.
+  virtual std::vector<Job> jobs() const { return {}; }
+  // As of now. A service over one drive has that drive's; one that survives the loss of drives says
+  // itself what it has kept. By default nothing is known.
+  virtual Incarnation incarnation() const { return {}; }
   // A command for this layer alone, such as "take" for a snapshot: what came of it, or why not, as
   // a sentence. By default there are none.
   virtual task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words);

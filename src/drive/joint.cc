@@ -63,6 +63,15 @@ Extent Joint::extent_at(Lba lba, uint64_t most) const {
 std::vector<Fact> Joint::facts() const {
   return layer_ == nullptr ? std::vector<Fact>() : layer_->drive->facts();
 }
+std::vector<Concern> Joint::concerns() const {
+  return layer_ == nullptr ? std::vector<Concern>() : layer_->drive->concerns();
+}
+std::vector<Job> Joint::jobs() const {
+  return layer_ == nullptr ? std::vector<Job>() : layer_->drive->jobs();
+}
+Incarnation Joint::incarnation() const {
+  return layer_ == nullptr ? Incarnation() : layer_->drive->incarnation();
+}
 
 task::Task<std::expected<std::string, std::string>> Joint::tell(std::vector<std::string> words) {
   const Result<void> entered = co_await enter();

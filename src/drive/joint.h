@@ -49,6 +49,9 @@ class Joint : public Drive, private Relay {
   const Geometry& geometry() const override;
   Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
+  Incarnation incarnation() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
   // kLimit while it is held.
   Result<std::unique_ptr<Drive>> open_view(std::string_view name) override;

@@ -82,6 +82,9 @@ struct ServiceParts {
   std::map<std::string_view, FileContent> contents;  // of the options that name a file, by key
   Files& files;                                      // outlives the drive
   LateDrives* late = nullptr;  // for what is null below; null: nothing comes later. Outlives it
+  // The user has said that what the drives below hold may be lost: they are taken though they are
+  // not blank.
+  bool may_format = false;
 };
 
 struct Service {
