@@ -18,20 +18,27 @@ struct ViewLayer {
   OpenLayer own;
 };
 
-// A drive that a layer shows beside itself: while it is there, the layer stays.
+// A drive that a layer shows beside itself: until it is closed, the layer stays.
 class View final : private ViewLayer, public Joint {
  public:
   View(env::Env& env, std::unique_ptr<Drive> drive, OpenLayer& of)
       : ViewLayer{{.drive = std::move(drive)}}, Joint(env, own), of_(of) {
     ++of_.views;
   }
-  ~View() override {
+  ~View() override { let_go(); }
+  // Whoever closed it may keep it longer than the layer is there.
+  task::Task<void> close() override {
+    co_await own.drive->close();
+    let_go();
+  }
+
+ private:
+  void let_go() {
+    if (own.drive == nullptr) return;
     own.drive.reset();
     --of_.views;
   }
-  task::Task<void> close() override { return own.drive->close(); }
 
- private:
   OpenLayer& of_;
 };
 

@@ -31,7 +31,7 @@ struct OpenLayer {
   std::unique_ptr<Drive> drive;
   Figures figures;
   Joint* joint = nullptr;  // that leads here; null: none
-  size_t views = 0;        // that open_view gave, and that are still there
+  size_t views = 0;        // that open_view gave, and that are not closed
   bool has_lent = false;   // its memory may be looked at until the stack is closed
 };
 

@@ -158,8 +158,8 @@ TEST(Snapshot, ClonesDivergeAndStayThroughReopening) {
     EXPECT_EQ(co_await told(*drive, {"take"}), "version 1");
     EXPECT_EQ(co_await told(*drive, {"clone", "1", "a"}), "clone:a of version 1");
     EXPECT_EQ(co_await told(*drive, {"clone", "1", "b"}), "clone:b of version 1");
-    auto a = view_of(*drive, "clone:a");
-    auto b = view_of(*drive, "clone:b");
+    const auto a = view_of(*drive, "clone:a");
+    const auto b = view_of(*drive, "clone:b");
     EXPECT_EQ(drive->open_view("clone:a").error().code(), Errc::kExists);
     EXPECT_EQ(drive->open_view("clone:c").error().code(), Errc::kNotFound);
     co_await write_value(*a, 5, 2);
@@ -168,22 +168,20 @@ TEST(Snapshot, ClonesDivergeAndStayThroughReopening) {
     EXPECT_NE((co_await told(*drive, {"remove", "clone:a"})).find("in use"), std::string::npos);
     co_await a->close();
     co_await b->close();
-    a = b = nullptr;
     co_await drive->close();
     drive = nullptr;
     leaves.close();
 
     drive = co_await must_open(env, kStack, leaves);
-    a = view_of(*drive, "clone:a");
-    b = view_of(*drive, "clone:b");
-    auto version = view_of(*drive, "1");
-    EXPECT_EQ(co_await read_value(*a, 5), 2);
-    EXPECT_EQ(co_await read_value(*a, 6), 1);
-    EXPECT_EQ(co_await read_value(*b, 6), 0);
+    const auto again_a = view_of(*drive, "clone:a");
+    const auto again_b = view_of(*drive, "clone:b");
+    const auto version = view_of(*drive, "1");
+    EXPECT_EQ(co_await read_value(*again_a, 5), 2);
+    EXPECT_EQ(co_await read_value(*again_a, 6), 1);
+    EXPECT_EQ(co_await read_value(*again_b, 6), 0);
     EXPECT_EQ(co_await read_value(*version, 5), 1);
     EXPECT_EQ(co_await read_value(*drive, 5), 3);
-    for (Drive* view : {a.get(), b.get(), version.get()}) co_await view->close();
-    a = b = version = nullptr;
+    for (Drive* view : {again_a.get(), again_b.get(), version.get()}) co_await view->close();
     co_await drive->close();
   });
 }
