@@ -14,6 +14,7 @@ void BlockModel::forget(Block& block, size_t count) {
 void BlockModel::succeeded(size_t block, bool durable) {
   Block& one = blocks_[block];
   one.current = one.history.size() - 1;
+  one.is_doubtful = false;
   if (durable) forget(one, one.current);
 }
 
@@ -34,7 +35,7 @@ bool BlockModel::read(size_t block, uint64_t value, bool is_settled) {
   Block& one = blocks_[block];
   const auto from = one.history.begin() + static_cast<ptrdiff_t>(one.current);
   if (std::find(from, one.history.end(), value) == one.history.end()) return false;
-  if (is_settled && !is_certain(block)) {
+  if (is_settled && !one.is_doubtful && !is_certain(block)) {
     // It is there as if written last; whether a crash takes it back is open.
     one.history.push_back(value);
     one.current = one.history.size() - 1;
@@ -47,11 +48,19 @@ bool BlockModel::is_certain(size_t block) const {
   return one.current + 1 == one.history.size();
 }
 
+void BlockModel::lose_certainty() {
+  for (Block& block : blocks_) {
+    block.current = 0;
+    block.is_doubtful = block.history.size() > 1;
+  }
+}
+
 bool BlockModel::read_after_crash(size_t block, uint64_t value) {
   Block& one = blocks_[block];
   if (std::ranges::find(one.history, value) == one.history.end()) return false;
   one.history.push_back(value);
   one.current = one.history.size() - 1;
+  one.is_doubtful = false;
   forget(one, one.current);
   return true;
 }

@@ -29,6 +29,10 @@ class BlockModel {
   bool is_certain(size_t block) const;
   uint64_t value(size_t block) const { return blocks_[block].history.back(); }
 
+  // A medium below lost power under the drive, which goes on, or a flush failed: until it is written
+  // again, a block that was not safe may hold any of what it might hold after a crash.
+  void lose_certainty();
+
   // The machine lost power, and the block holds `value` now: whether it may.
   bool read_after_crash(size_t block, uint64_t value);
 
@@ -37,6 +41,7 @@ class BlockModel {
     std::vector<uint64_t> history = {0};  // values; those before `safe` are forgotten
     size_t current = 0;                   // the oldest of the history it may hold now
     uint64_t forgotten = 0;               // how many there were before
+    bool is_doubtful = false;             // certainty was lost: only a write brings it back
   };
   static void forget(Block& block, size_t count);
   std::vector<Block> blocks_;

@@ -163,6 +163,8 @@ task::Task<void> StackLoad::flush(env::Env& env, drive::Drive& drive) {
     model_[0].flush_done(begun);
   } else if (options_.errors_are_wrong && goes_on(env)) {
     wrong(fmt::format("flush: {}", done.error().text()));
+  } else {
+    lost_below();
   }
 }
 
@@ -177,7 +179,7 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
                   .lba = Lba(range.first),
                   .blocks = range.count};
   if (kind == Kind::kRead || kind == Kind::kCompare) request.durable = false;
-  const bool must_match = rng.chance(0.8);
+  const Begun begun{.must_match = rng.chance(0.8), .losses = losses_};
   std::vector<std::byte> data(range.count * size);
   std::vector<std::byte> second(data.size());
   for (size_t i = 0; i < range.count; ++i) {
@@ -189,11 +191,11 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
     }
     fill(MutableBytes(second).subspan(i * size, size), value, options_.is_noise);
     const bool zeroes = kind == Kind::kDiscard || kind == Kind::kWriteZeroes;
-    const bool changes = request.writes() && (kind != Kind::kCompareAndWrite || must_match);
+    const bool changes = request.writes() && (kind != Kind::kCompareAndWrite || begun.must_match);
     if (changes) model_[0].begin(range.first + i, zeroes ? 0 : value);
   }
   // In the last byte of all, so that every part but one agrees.
-  if ((kind == Kind::kCompare || kind == Kind::kCompareAndWrite) && !must_match) {
+  if ((kind == Kind::kCompare || kind == Kind::kCompareAndWrite) && !begun.must_match) {
     data.back() ^= std::byte{1};
   }
   // Memory in three pieces, cut anywhere that is aligned as drives ask for nothing.
@@ -215,17 +217,24 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   if (is_fault && goes_on(env) && options_.errors_are_wrong) {
     wrong(fmt::format("{} of block {}: {}", name(kind), range.first, done.error().text()));
   }
-  if (!env.stop_token().requested()) settle(request, range, done, data, must_match, drive);
+  if (!env.stop_token().requested()) settle(request, range, done, data, begun, drive);
+}
+
+void StackLoad::lost_below() {
+  ++losses_;
+  if (!model_.empty()) model_[0].lose_certainty();
 }
 
 void StackLoad::settle(const Request& request, Range range, const Result<void>& done,
-                       const std::vector<std::byte>& data, bool must_match, drive::Drive& drive) {
+                       const std::vector<std::byte>& data, const Begun& begun,
+                       drive::Drive& drive) {
+  const bool was_lost = begun.losses != losses_;
   const uint32_t size = drive.geometry().block_size;
   const bool compares = request.kind == Kind::kCompare || request.kind == Kind::kCompareAndWrite;
-  if (compares && done && !must_match) {
+  if (compares && done && !begun.must_match) {
     wrong(fmt::format("{} of block {} found other bytes equal", name(request.kind), range.first));
   }
-  if (!done && done.error() == Errc::kMismatch && (must_match || !compares)) {
+  if (!done && done.error() == Errc::kMismatch && (begun.must_match || !compares) && !was_lost) {
     wrong(
         fmt::format("{} of block {} found equal bytes different", name(request.kind), range.first));
   }
@@ -235,12 +244,12 @@ void StackLoad::settle(const Request& request, Range range, const Result<void>& 
     const size_t block = range.first + i;
     if (request.kind == Kind::kRead) {
       const uint64_t value = value_of(Bytes(data).subspan(i * size, size), options_.is_noise);
-      if (!model_[0].read(block, value, true)) {
+      if (!model_[0].read(block, value, !was_lost)) {
         wrong(fmt::format("block {} holds {}, not {}", block, value, model_[0].value(block)));
       }
     } else if (request.writes()) {
       const bool by_itself = request.kind != Kind::kDiscard || !drive.geometry().volatile_cache;
-      model_[0].succeeded(block, durable && by_itself);
+      if (!was_lost || (durable && by_itself)) model_[0].succeeded(block, durable && by_itself);
     }
   }
 }

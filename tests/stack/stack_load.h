@@ -41,6 +41,10 @@ class StackLoad {
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
 
+  // A box below the running stack lost power: what was written and not flushed, or is in flight,
+  // may be there or not from now on.
+  void lost_below();
+
   // The next life opens this, which must have the same blocks.
   void change_stack(std::string stack) { options_.stack = std::move(stack); }
   // From now on every request is waited for.
@@ -70,8 +74,13 @@ class StackLoad {
   task::Task<void> flush(env::Env& env, drive::Drive& drive);
   task::Task<void> request(env::Env& env, drive::Drive& drive, Range range,
                            drive::Request::Kind kind);
+  // What a request began with.
+  struct Begun {
+    bool must_match = false;  // a compare
+    uint64_t losses = 0;      // there had been so many
+  };
   void settle(const drive::Request& request, Range range, const Result<void>& done,
-              const std::vector<std::byte>& data, bool must_match, drive::Drive& drive);
+              const std::vector<std::byte>& data, const Begun& begun, drive::Drive& drive);
   bool claim(Range range);
   void release(Range range);
   bool is_certain(Range range) const;
@@ -83,6 +92,7 @@ class StackLoad {
   uint64_t begun_ = 0;
   uint64_t done_ = 0;
   uint64_t finished_ = 0;
+  uint64_t losses_ = 0;
   bool has_crashed_ = false;
   std::string failure_;
 };
