@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/box/control_place.h"
+#include "apps/box/default_nqn.h"
 #include "apps/box/stacks.h"
 #include "apps/box_run.h"
 #include "apps/command.h"
@@ -18,8 +19,6 @@
 namespace cairn::apps {
 
 namespace {
-
-constexpr const char* kDefaultNqn = "nqn.2026-11.io.cairn:box";
 
 Attempt<void> add_address(const std::string& text, std::vector<env::Address>& to) {
   Result<env::Address> address = env::Address::parse(text);
@@ -60,7 +59,8 @@ struct BoxWords {
 
 // The subsystem that --drive and --host are about: the one named, or the only one; made if the file
 // has none.
-Attempt<BoxSubsystem*> subsystem_for(const BoxWords& words, BoxOptions& box) {
+Attempt<BoxSubsystem*> subsystem_for(const BoxWords& words, const std::string& state,
+                                     BoxOptions& box) {
   for (BoxSubsystem& each : box.subsystems) {
     if (each.options.nqn == words.nqn) return &each;
   }
@@ -71,8 +71,11 @@ Attempt<BoxSubsystem*> subsystem_for(const BoxWords& words, BoxOptions& box) {
                     "and --host are for ({})",
                     comma_list(nqns_of(box))));
   }
+  Attempt<std::string> nqn = words.nqn;
+  if (words.nqn.empty()) nqn = make_default_nqn(state, words.drives);
+  if (!nqn) return std::unexpected(nqn.error());
   BoxSubsystem& made = box.subsystems.emplace_back();
-  made.options.nqn = words.nqn.empty() ? kDefaultNqn : words.nqn;
+  made.options.nqn = std::move(*nqn);
   return &made;
 }
 
@@ -134,10 +137,11 @@ Attempt<void> merge_rack(const BoxWords& words, BoxConfig& config) {
 
 Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
   if (Attempt<void> merged = merge_listeners(words, config.box); !merged) return merged;
+  if (!words.state.empty()) config.state = words.state;
   const bool has_words = !words.drives.empty() || !words.hosts.empty() || !words.nqn.empty() ||
                          !words.tls_hosts.empty();
   if (has_words || config.box.subsystems.empty()) {
-    const Attempt<BoxSubsystem*> subsystem = subsystem_for(words, config.box);
+    const Attempt<BoxSubsystem*> subsystem = subsystem_for(words, config.state, config.box);
     if (!subsystem) return std::unexpected(subsystem.error());
     auto& namespaces = (*subsystem)->namespaces;
     namespaces.insert(namespaces.end(), words.drives.begin(), words.drives.end());
@@ -147,7 +151,6 @@ Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
     }
     for (const BoxHost& host : words.tls_hosts) add_host(host, **subsystem);
   }
-  if (!words.state.empty()) config.state = words.state;
   if (!words.control.empty()) config.control = words.control;
   if (words.drain_timeout) config.box.drain_timeout = *words.drain_timeout;
   if (Attempt<void> merged = merge_rack(words, config); !merged) return merged;

@@ -21,6 +21,10 @@ namespace cairn::apps {
 
 namespace {
 
+// Without a path for so long, a leg fails what it was asked, and others serve instead of it. Who
+// has no other leg waits longer (place.h).
+constexpr Duration kLegLossTimeout = 5_s;
+
 // As it is from any folder.
 std::string absolute(const std::string& path) {
   std::error_code error;
@@ -48,17 +52,18 @@ Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
   }
   std::unique_ptr<StackPlan> plan(new StackPlan());
   plan->text_ = text;
-  if (Attempt<void> prepared = plan->prepare_leaves(*stack); !prepared) {
+  if (Attempt<void> prepared = plan->prepare_leaves(*stack, false); !prepared) {
     return std::unexpected(prepared.error());
   }
   plan->stack_ = std::move(*stack);
   return plan;
 }
 
-Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
+Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg) {
   if (!layer.is_leaf) {
+    const bool are_legs = is_leg || drive::find_service(layer.name)->survives_loss;
     for (const drive::Stack& below : layer.below) {
-      if (Attempt<void> prepared = prepare_leaves(below); !prepared) return prepared;
+      if (Attempt<void> prepared = prepare_leaves(below, are_legs); !prepared) return prepared;
     }
     return prepare_files(layer);
   }
@@ -77,6 +82,9 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer) {
     if (!text) return wrong(text.error());
     Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
     if (!uri) return wrong(uri.error());
+    if (is_leg && text->find("loss_timeout=") == std::string::npos) {
+      uri->options.loss_timeout = kLegLossTimeout;
+    }
     places_.emplace(*text, Place{.uri = *uri, .text = *text});
     places_.emplace(layer.name, Place{.uri = std::move(*uri), .text = std::move(*text)});
     return {};
@@ -104,6 +112,11 @@ std::expected<drive::FileContent, std::string> StackPlan::read_file(const std::s
   const Attempt<drive::FileContent> content = read_service_file(path);
   if (!content) return std::unexpected(content.error().text);
   return *content;
+}
+
+const fabric::Uri* StackPlan::place_of(const std::string& leaf) const {
+  const auto place = places_.find(leaf);
+  return place == places_.end() ? nullptr : &place->second.uri;
 }
 
 std::string StackPlan::whole_text() const { return made_whole(stack_, true).text(); }

@@ -49,6 +49,9 @@ class StackPlan final : private drive::Leaves {
   // The same without the sizes of files, for a stack that was open before: they have one.
   std::string grown_text() const;
 
+  // Where a leaf of that text leads, and how patient its host is; null: it is no remote drive.
+  const fabric::Uri* place_of(const std::string& leaf) const;
+
   // Where it looks for drives that layers of several stacks share; else only its own layers do.
   // Before open(); outlives it.
   void share(drive::SharedSources& sources) { shared_ = &sources; }
@@ -72,7 +75,8 @@ class StackPlan final : private drive::Leaves {
   StackPlan() = default;
   // Knows the leaves and files of another plan from now on.
   void learn(StackPlan& other);
-  Attempt<void> prepare_leaves(const drive::Stack& layer);
+  // `is_leg`: a service above goes on without it.
+  Attempt<void> prepare_leaves(const drive::Stack& layer, bool is_leg);
   Attempt<void> prepare_files(const drive::Stack& layer);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
   task::Task<Leaf> open_shared(env::Env& env, std::string text) override;

@@ -52,5 +52,19 @@ TEST(DriveWords, AStacksTextIsWholeAndReadsBack) {
   EXPECT_TRUE(StackPlan::prepare(grown));
 }
 
+TEST(DriveWords, ALegIsGivenUpSoonerThanADriveThatNobodyReplaces) {
+  const std::string leaf = "nvme-tcp://127.0.0.1/nqn.2026-11.io.cairn:a";
+  const auto timeout = [](const std::string& stack, const std::string& remote) {
+    const auto plan = StackPlan::prepare(stack);
+    EXPECT_TRUE(plan) << plan.error().text;
+    return (*plan)->place_of(remote)->options.loss_timeout;
+  };
+  EXPECT_EQ(timeout("slice(" + leaf + ")", leaf), 30_s);
+  EXPECT_EQ(timeout("mirror(file:d0, " + leaf + ")", leaf), 5_s);
+  EXPECT_EQ(timeout("parity(file:d0, file:d1, slice(" + leaf + "))", leaf), 5_s);
+  const std::string patient = leaf + "?loss_timeout=9s";
+  EXPECT_EQ(timeout("mirror(file:d0, " + patient + ")", patient), 9_s);
+}
+
 }  // namespace
 }  // namespace cairn::apps

@@ -37,8 +37,8 @@ bool equal(Bytes stored, std::span<const MutableBytes> pieces) {
 }  // namespace
 
 FileDrive::FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size,
-                     SharedRanges& ranges)
-    : env_(env), disk_(std::move(disk)), ranges_(ranges) {
+                     SharedRanges& ranges, const Incarnation& incarnation)
+    : env_(env), disk_(std::move(disk)), incarnation_(incarnation), ranges_(ranges) {
   geometry_ = {.blocks = disk_->size() / block_size,
                .block_size = block_size,
                .transfer_blocks = static_cast<uint32_t>(1_MiB / block_size),

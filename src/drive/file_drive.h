@@ -18,11 +18,13 @@ namespace cairn::drive {
 // all out, such a request fails with kLimit. A write is atomic for one block.
 class FileDrive final : public Drive {
  public:
-  // `block_size` at least the disk's own; `ranges` are those of all drives on this medium.
+  // `block_size` at least the disk's own; `ranges` and `incarnation` are those of all drives on
+  // this medium.
   FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size,
-            SharedRanges& ranges);
+            SharedRanges& ranges, const Incarnation& incarnation);
 
   const Geometry& geometry() const override { return geometry_; }
+  Incarnation incarnation() const override { return incarnation_; }
   // As the file system says; it may wait for that.
   Extent extent_at(Lba lba, uint64_t most) const override;
   // Waits for what is in flight here; what comes meanwhile waits for it.
@@ -45,6 +47,7 @@ class FileDrive final : public Drive {
   env::Env& env_;
   std::unique_ptr<env::Disk> disk_;
   Geometry geometry_;
+  const Incarnation incarnation_;
   SharedRanges& ranges_;
   task::Gate gate_;
   size_t running_ = 0;

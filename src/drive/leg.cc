@@ -3,6 +3,12 @@
 
 namespace cairn::drive {
 
+bool Leg::has_changed() const {
+  if (drive == nullptr) return false;
+  const Incarnation now = drive->incarnation();
+  return now.opening != 0 && now != known;
+}
+
 LegVerdict judge_leg(const LegClaims& claims) {
   if (claims.stale_from == 0) {
     // One label may be missing: that of a crash between two legs.

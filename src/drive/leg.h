@@ -24,7 +24,16 @@ struct Leg {
   uint64_t id = 0;
   uint64_t stale_from = 0;  // the generation; 0: it has all data; kUnsaved: since the next label
   static constexpr uint64_t kUnsaved = UINT64_MAX;
-  uint32_t reads = 0;  // in flight
+  uint32_t reads = 0;        // in flight
+  Incarnation known;         // of the drive, since what it holds was judged
+  bool is_replaced = false;  // the drive was opened anew, and is another medium than the leg's was
+  bool must_reopen = false;  // the drive is closed, and did not open again
+
+  // Whether the drive may hold something else than when it was judged: it lost what was not
+  // flushed, or is another one.
+  bool has_changed() const;
+  // What it holds is judged now.
+  void remember() { known = drive->incarnation(); }
 };
 
 // A leg as labels name it.

@@ -66,13 +66,32 @@ task::Task<void> LegReviver::run() {
     for (size_t leg = 0; leg < legs_.size() && !closing_.requested(); ++leg) {
       if (legs_[leg].state != Leg::State::kLost) continue;
       bool is_back = false;
-      if (legs_[leg].drive != nullptr) is_back = co_await owner_.revive(leg);
+      bool is_there = legs_[leg].drive != nullptr;
+      if (is_there && (legs_[leg].has_changed() || legs_[leg].must_reopen))
+        is_there = co_await renew(leg);
+      if (is_there) is_back = co_await owner_.revive(leg);
       if (!is_back && !legs_.spares.empty() && !closing_.requested()) {
         co_await owner_.replace(leg);
       }
     }
   }
   runs_ = false;
+}
+
+task::Task<bool> LegReviver::renew(size_t leg) {
+  Leg& lost = legs_[leg];
+  if (late_ != nullptr) {
+    lost.must_reopen = true;
+    const Result<void> opened = co_await late_->reopen(*lost.drive, closing_);
+    if (!opened) co_return false;
+    lost.must_reopen = false;
+  }
+  const uint64_t before = lost.known.medium;
+  lost.remember();
+  if (before != 0 && lost.known.medium != 0 && lost.known.medium != before) {
+    lost.is_replaced = true;
+  }
+  co_return true;
 }
 
 task::Task<void> LegReviver::call_absent() {

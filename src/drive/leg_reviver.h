@@ -59,6 +59,8 @@ class LegReviver {
   task::Task<void> call_absent();
   // False: it is to be tried again.
   task::Task<bool> call(AbsentDrive& one);
+  // Of a lost leg whose drive has changed: services that stand on it have to begin anew.
+  task::Task<bool> renew(size_t leg);
 
   env::Env& env_;
   Owner& owner_;

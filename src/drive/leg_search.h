@@ -86,6 +86,7 @@ Legs new_legs(env::Env& env, Candidates<Label>& candidates, size_t count) {
     if (i < count) {
       legs.members.push_back(
           {.drive = std::move(drive), .state = Leg::State::kGood, .id = env.rng().next() | 1});
+      legs.members.back().remember();
     } else {
       legs.spares.push_back(std::move(drive));
     }
@@ -194,7 +195,9 @@ Result<Legs> match_legs(Candidates<Label>& candidates, const Label& newest, cons
     if (!candidates[i].is_there) legs.absent.push_back({i, std::move(*candidates[i].drive)});
   }
   for (size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i] != nullptr) legs[i].drive = std::move(*chosen[i]->drive);
+    if (chosen[i] == nullptr) continue;
+    legs[i].drive = std::move(*chosen[i]->drive);
+    legs[i].remember();
   }
   for (Candidate<Label>& one : candidates) {
     if (*one.drive != nullptr) legs.spares.push_back(std::move(*one.drive));
@@ -222,6 +225,7 @@ Newcomer take_in(std::unique_ptr<Drive>& drive, const Result<Label>& found, cons
   const auto lost = std::ranges::find(legs, found->own_member().id, &Leg::id);
   if (lost == legs.end() || lost->drive != nullptr) return Newcomer::kForeign;
   lost->drive = std::move(drive);
+  lost->remember();
   return Newcomer::kTaken;
 }
 

@@ -19,6 +19,13 @@ void Legs::use_spare(size_t leg, uint64_t id) {
   if (lost.drive != nullptr) unused.push_back(std::move(lost.drive));
   lost.drive = std::move(spares.back());
   spares.pop_back();
+  lost.remember();
+  begin_anew(leg, id);
+}
+
+void Legs::begin_anew(size_t leg, uint64_t id) {
+  Leg& lost = members[leg];
+  lost.is_replaced = false;
   lost.id = id;
   lost.stale_from = Leg::kUnsaved;
   lost.state = State::kCopying;

@@ -48,6 +48,8 @@ class Legs {
 
   // A spare takes the place of a lost leg: it lacks everything, and the next label names it.
   void use_spare(size_t leg, uint64_t id);
+  // The same with the drive that is there, which is blank.
+  void begin_anew(size_t leg, uint64_t id);
 
   // Hands all drives back to whoever gave them.
   void give_back(std::vector<std::unique_ptr<Drive>>& below);

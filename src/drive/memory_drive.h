@@ -26,6 +26,8 @@ class MemoryMedium {
   uint64_t size() const { return size_; }
   uint32_t block_size() const { return block_size_; }
   SharedRanges& ranges() { return ranges_; }
+  // Drawn when it was made: no other memory has it.
+  const Incarnation& incarnation() const { return incarnation_; }
   const std::vector<std::unique_ptr<env::Memory>>& regions() const { return regions_; }
 
   // Blocks beyond the old end read as zeroes. The first core to ask does it, while no other asks;
@@ -34,7 +36,11 @@ class MemoryMedium {
 
  private:
   MemoryMedium(env::Env& env, uint32_t block_size, env::MemoryPages pages)
-      : env_(env), block_size_(block_size), pages_(pages), ranges_(env.core_count()) {}
+      : env_(env),
+        block_size_(block_size),
+        pages_(pages),
+        ranges_(env.core_count()),
+        incarnation_{.medium = env.rng().next() | 1, .opening = env.rng().next() | 1} {}
   uint64_t capacity() const;
   void discard(uint64_t begin, uint64_t end);
 
@@ -44,6 +50,7 @@ class MemoryMedium {
   uint32_t block_size_;
   env::MemoryPages pages_;
   SharedRanges ranges_;
+  const Incarnation incarnation_;
 };
 
 // Completes every request at once, unless a compare-and-write has its blocks to itself. There is no
@@ -52,6 +59,7 @@ class MemoryDrive final : public Drive {
  public:
   MemoryDrive(env::Env& env, MemoryMedium& medium);
   const Geometry& geometry() const override { return geometry_; }
+  Incarnation incarnation() const override { return medium_.incarnation(); }
   task::Task<Result<void>> resize(uint64_t blocks) override;
   task::Task<void> close() override { return gate_.close(); }
 

@@ -25,6 +25,7 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
       options_(options),
       label_(found.label),
       legs_(std::move(found.legs)),
+      opening_(env.rng().next() | 1),
       wanted_(found.marked),
       marked_(found.marked),
       unequal_(found.marked),
@@ -66,7 +67,7 @@ task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
     case Request::Kind::kCompare:
       co_return co_await read(op, op.request.kind, op.data(), false);
     case Request::Kind::kFlush:
-      co_return co_await flush(op.token());
+      co_return co_await flush_for_user(op.token());
     default:
       co_return co_await change(op);
   }
@@ -137,8 +138,11 @@ task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memo
     ++legs_[leg].reads;
     done = co_await legs_[leg].drive->submit(request, memory, {}, op.token());
     --legs_[leg].reads;
-    if (done || op.token().requested() || !blames_leg(done.error())) break;
+    look_at_legs();
+    const bool is_right = legs_[leg].state == State::kGood && (done || !blames_leg(done.error()));
+    if (is_right || op.token().requested()) break;
     tried[leg] = true;
+    if (done) done = fail(Errc::kIo, "the leg that was read was lost meanwhile");
   }
   for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
     if (tried[leg] && !closing_.requested()) gate().spawn(write_back(leg, blocks));
@@ -154,6 +158,10 @@ task::Task<Result<void>> MirrorDrive::read_leg(size_t leg, Request request, Memo
   ++legs_[leg].reads;
   const Result<void> done = co_await legs_[leg].drive->submit(request, memory, {}, token);
   --legs_[leg].reads;
+  look_at_legs();
+  if (done && legs_[leg].state != State::kGood) {
+    co_return fail(Errc::kIo, "the leg that was read was lost meanwhile");
+  }
   co_return done;
 }
 
@@ -171,7 +179,8 @@ task::Task<void> MirrorDrive::write_back(size_t leg, Span blocks) {
   if (source == SIZE_MAX) co_return;
   const Lba lba(label_.data_offset + blocks.first);
   Result<void> done = co_await legs_[source].drive->read(lba, memory->bytes(), closing_.token());
-  if (!done || legs_[leg].state != State::kGood) co_return;
+  look_at_legs();
+  if (!done || legs_[source].state != State::kGood || legs_[leg].state != State::kGood) co_return;
   done = co_await legs_[leg].drive->write(lba, memory->bytes(), closing_.token());
   if (done || closing_.requested()) co_return;
   drop(leg);
@@ -227,6 +236,7 @@ task::Task<void> MirrorDrive::run_on(size_t leg, Request request, Memory memory,
   outcome.asked[leg] = true;
   Result<void> done = co_await legs_[leg].drive->submit(request, memory, {}, token);
   outcome.results[leg] = done;
+  look_at_legs();
   join.finish(done);
 }
 
@@ -267,7 +277,20 @@ task::Task<Result<void>> MirrorDrive::flush(task::CancelToken token) {
   }
   const Result<void> all = co_await join.all();
   (void)all;  // judged leg by leg
-  co_return co_await judge(outcome, {}, token);
+  const Result<void> done = co_await judge(outcome, {}, token);
+  const auto has_lost = [](const Result<void>& one) { return !one && one.error() == Errc::kIo; };
+  if (!done && std::ranges::any_of(outcome.results, has_lost)) note_loss();
+  co_return done;
+}
+
+// A loss is told to all whose flush had begun before it was told first, whichever flush met it: the
+// mirror flushes by itself too.
+task::Task<Result<void>> MirrorDrive::flush_for_user(task::CancelToken token) {
+  const uint64_t told = losses_told_;
+  const Result<void> done = co_await flush(token);
+  if (told == losses_ || token.requested()) co_return done;
+  losses_told_ = losses_;
+  co_return done ? fail(Errc::kIo, "a leg lost what was not flushed") : done;
 }
 
 }  // namespace cairn::drive

@@ -53,6 +53,10 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<void> close() override;
   MirrorStatus status() const;
   std::vector<Fact> facts() const override;
+  // Of the mirror as such: legs come and go.
+  Incarnation incarnation() const override {
+    return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening_};
+  }
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
@@ -76,6 +80,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> change(DriveOp& op);
   task::Task<Result<void>> change_legs(Request request, Memory memory, task::CancelToken token);
   task::Task<Result<void>> flush(task::CancelToken token);
+  task::Task<Result<void>> flush_for_user(task::CancelToken token);
   task::Task<void> run_on(size_t leg, Request request, Memory memory, task::CancelToken token,
                           Outcome& outcome, Join& join);
   task::Task<Result<void>> read_leg(size_t leg, Request request, Memory memory,
@@ -92,6 +97,10 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   void choose_primary();
   bool is_written(size_t leg) const { return legs_.is_written(leg); }
   void drop(size_t leg);
+  // Drops legs whose drives lost something, or are others now. To be called whenever a leg has
+  // answered, before anybody believes what it said.
+  void look_at_legs();
+  void note_loss();
   task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
   task::Task<Result<void>> save_label();
   task::Task<void> bring_up_to_date(size_t leg);
@@ -111,6 +120,10 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<void> finish_copying();
   task::Task<bool> revive(size_t leg) override;
   task::Task<void> replace(size_t leg) override;
+  // A drive that lacks everything gets it, in a lost leg's place: the one that is there, or a
+  // spare.
+  task::Task<bool> fill_anew(size_t leg, bool by_spare);
+  bool fits(const Geometry& shape) const;
   task::Task<Newcomer> meet(std::unique_ptr<Drive>& drive) override;
   void wake_sweeper();
   task::Task<void> sweep();
@@ -125,7 +138,10 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   const MirrorOptions options_;
   MirrorLabel label_;  // as it is on the good legs, unless label_is_old_
   Legs legs_;
-  Ranges ranges_;  // changes and copies, one at a time per block
+  const uint64_t opening_;
+  uint64_t losses_ = 0;       // times that what was not flushed may be lost on all good legs
+  uint64_t losses_told_ = 0;  // of them, to those who flush
+  Ranges ranges_;             // changes and copies, one at a time per block
 
   RegionSet wanted_;                // to be in the bitmap
   RegionSet marked_;                // in the bitmap, durably

@@ -100,6 +100,8 @@ task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
   const size_t source = pick(blocks, {});
   if (source == SIZE_MAX) co_return false;
   const Result<void> done = co_await legs_[source].drive->read(lba, memory, closing_.token());
+  look_at_legs();
+  if (legs_[source].state != State::kGood) co_return false;
   if (!done) {
     if (closing_.requested() || ++unreadable_ < kReadAttempts) co_return false;
     drop(source);
@@ -141,6 +143,7 @@ task::Task<void> MirrorDrive::finish_copying() {
   Result<void> flushed = co_await flush(closing_.token());
   // Its own bitmap knows nothing of the time it was away, and may be the only one left some day.
   if (flushed) flushed = co_await save_marks();
+  look_at_legs();
   if (closing_.requested() || !lacking_.empty()) co_return;
   if (!flushed) {
     const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
@@ -165,6 +168,10 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
   const Result<MirrorLabel> found =
       co_await read_mirror_label(env_, *legs_[leg].drive, deadline.token());
   Leg& lost = legs_[leg];
+  if (!found && found.error() == Errc::kNotFound && lost.is_replaced &&
+      fits(lost.drive->geometry())) {
+    co_return co_await fill_anew(leg, false);
+  }
   if (!found || lost.state != State::kLost || found->id != label_.id || found->own_id != lost.id) {
     co_return false;
   }
@@ -184,32 +191,46 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
 }
 
 // Those above know the units of the legs that were there, which must not get worse.
+bool MirrorDrive::fits(const Geometry& shape) const {
+  return shape.block_size == label_.block_size && shape.blocks >= label_.leg_blocks() &&
+         shape.transfer_blocks >= geometry_.transfer_blocks &&
+         shape.atomic_blocks % geometry_.atomic_blocks == 0 &&
+         (!shape.volatile_cache || geometry_.volatile_cache);
+}
+
 task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<MirrorLabel> found = co_await read_mirror_label(env_, *drive, deadline.token());
-  const Geometry& shape = drive->geometry();
-  if (shape.transfer_blocks < geometry_.transfer_blocks ||
-      shape.atomic_blocks % geometry_.atomic_blocks != 0 ||
-      (shape.volatile_cache && !geometry_.volatile_cache)) {
-    co_return Newcomer::kForeign;
-  }
+  if (!fits(drive->geometry())) co_return Newcomer::kForeign;
   co_return take_in(drive, found, label_, legs_);
 }
 
-// A spare takes the place of a lost leg. First every region is marked, durably: a crash after the
-// label names the new leg must find that it lacks all.
 task::Task<void> MirrorDrive::replace(size_t leg) {
+  const bool filled = co_await fill_anew(leg, true);
+  (void)filled;  // if not, it is tried again
+}
+
+// First every region is marked, durably: a crash after the label names the new leg must find that
+// it lacks all.
+task::Task<bool> MirrorDrive::fill_anew(size_t leg, bool by_spare) {
   wanted_.add_all();
   const Result<void> marked = co_await save_marks();
-  if (!marked || legs_[leg].state != State::kLost || legs_.spares.empty()) co_return;
-  legs_.use_spare(leg, env_.rng().next() | 1);
+  if (!marked || legs_[leg].state != State::kLost) co_return false;
+  if (by_spare ? legs_.spares.empty() : legs_[leg].has_changed()) co_return false;
+  const uint64_t id = env_.rng().next() | 1;
+  if (by_spare) {
+    legs_.use_spare(leg, id);
+  } else {
+    legs_.begin_anew(leg, id);
+  }
   label_is_old_ = true;
   lacking_.add_all();
   copy_again_ = true;
-  env_.trace().record("mirror.spare_used", leg, label_.generation);
+  env_.trace().record(by_spare ? "mirror.spare_used" : "mirror.leg_anew", leg, label_.generation);
   const Result<void> saved = co_await save_label();
   (void)saved;  // it is tried again before the next change completes
   wake_copier();
+  co_return true;
 }
 
 void MirrorDrive::wake_sweeper() {

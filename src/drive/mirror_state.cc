@@ -82,6 +82,27 @@ void MirrorDrive::drop(size_t leg) {
   reviver_.wake();
 }
 
+void MirrorDrive::look_at_legs() {
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg) || !legs_[leg].has_changed()) continue;
+    env_.trace().record("mirror.leg_changed", leg, label_.generation);
+    drop(leg);
+    if (legs_[leg].state == State::kLost) continue;
+    // No other has all data: what this one has now is all there is.
+    legs_[leg].remember();
+    note_loss();
+  }
+}
+
+// Good legs may have forgotten what was not flushed, each something else: as after a power loss.
+void MirrorDrive::note_loss() {
+  ++losses_;
+  for (size_t region = marked_.next(0); region < marked_.size();
+       region = marked_.next(region + 1)) {
+    must_copy(region);
+  }
+}
+
 // Done when the newest facts about legs are durable on every good one.
 task::Task<Result<void>> MirrorDrive::save_label() {
   // Whoever saves one now has not finished: what it says is not durable yet.

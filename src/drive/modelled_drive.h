@@ -27,6 +27,7 @@ class ModelledDrive final : public Drive {
                                                      ModelledMedium& medium);
 
   const Geometry& geometry() const override { return geometry_; }
+  Incarnation incarnation() const override { return below_->incarnation(); }
   ModelledMedium& medium() const { return medium_; }
   // Waits for what the model was asked, cancelled requests included.
   task::Task<void> close() override;

@@ -65,6 +65,10 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<void> close() override;
   ParityStatus status() const;
   std::vector<Fact> facts() const override;
+  // Of the whole: legs come and go.
+  Incarnation incarnation() const override {
+    return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening_};
+  }
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
@@ -108,6 +112,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   // Reads (parity_read.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
   task::Task<Result<void>> flush();
+  task::Task<Result<void>> read(DriveOp& op);
   task::Task<Result<void>> read_blocks(const Request& request, Memory memory, bool is_alone,
                                        task::CancelToken token);
   task::Task<Result<void>> read_chunks(Request request, Memory memory, bool is_alone,
@@ -181,6 +186,10 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   // The symbols of a row that lie on these legs.
   SymbolSet symbols_on(uint64_t row, LegSet legs) const;
   bool drop(size_t leg);
+  // Drops legs whose drives lost something, or are others now. To be called whenever a leg has
+  // given rows, before anybody believes them: it must not be in doubt, or lost, then.
+  void look_at_legs();
+  Result<void> believed(size_t leg, const Result<void>& done);
   task::Task<Result<void>> lose(LegSet legs);
   // What follows for legs from what they did. An error: nothing can be done about it now.
   task::Task<Result<void>> judge(Outcome outcome);
@@ -205,6 +214,12 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> make_good();
   task::Task<bool> revive(size_t leg) override;
   task::Task<void> replace(size_t leg) override;
+  // A drive that lacks everything gets it, in a lost leg's place: the one that is there, or a
+  // spare.
+  task::Task<bool> fill_anew(size_t leg, bool by_spare);
+  bool fits(const Geometry& shape) const;
+  void wake_recovery();
+  task::Task<void> recover();
   task::Task<Newcomer> meet(std::unique_ptr<Drive>& drive) override;
 
   // Scrubbing (parity_scrub.cc).
@@ -240,6 +255,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   const uint64_t slice_;
   const uint64_t region_rows_;
   Legs legs_;
+  const uint64_t opening_;
   const bool is_new_;
   Ranges ranges_;  // of rows: a change has its rows alone
 
@@ -249,12 +265,16 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   uint64_t epoch_ = 0;
   uint64_t log_head_ = 0;     // where the next entry goes
   bool must_replay_ = false;  // a flush failed: what is in place may not last
-  RegionSet touched_;         // changed in this epoch
-  RegionSet missed_;          // that legs which are not good may lack
-  RegionSet lacking_;         // of them, those that legs which are copied to still lack
-  uint32_t stuck_ = 0;        // updates that wait for a leg that cannot be dropped
-  uint32_t leftover_ = 0;     // changes whose requests have completed
-  bool is_broken_ = false;    // an update was given up: the next start judges it
+  LegSet doubtful_ = 0;       // good legs whose rows may be old, until the log was replayed
+  uint64_t doubts_ = 0;       // times that a leg became doubtful
+  bool recovery_runs_ = false;
+  task::Event recovery_tried_;  // since the last doubt
+  RegionSet touched_;           // changed in this epoch
+  RegionSet missed_;            // that legs which are not good may lack
+  RegionSet lacking_;           // of them, those that legs which are copied to still lack
+  uint32_t stuck_ = 0;          // updates that wait for a leg that cannot be dropped
+  uint32_t leftover_ = 0;       // changes whose requests have completed
+  bool is_broken_ = false;      // an update was given up: the next start judges it
 
   uint64_t label_changes_ = 0;
   uint64_t labels_saved_ = 0;

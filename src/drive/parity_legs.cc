@@ -31,6 +31,7 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       slice_(slice),
       region_rows_(found.label.region_rows()),
       legs_(std::move(found.legs)),
+      opening_(env.rng().next() | 1),
       is_new_(found.is_new),
       epoch_(found.state.epoch),
       log_head_(found.label.log_blocks),
@@ -189,6 +190,29 @@ bool ParityDrive::drop(size_t leg) {
   env_.trace().record("parity.leg_lost", leg, label_.generation);
   reviver_.wake();
   return true;
+}
+
+// What a leg took into its log is there, whatever it forgot: where parity cannot replace it, that
+// is put into place again.
+void ParityDrive::look_at_legs() {
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg) || !legs_[leg].has_changed()) continue;
+    env_.trace().record("parity.leg_changed", leg, label_.generation);
+    if (drop(leg)) continue;
+    legs_[leg].remember();
+    doubtful_ |= LegSet{1} << leg;
+    ++doubts_;
+    must_replay_ = true;
+    recovery_tried_.reset();
+    wake_recovery();
+  }
+}
+
+Result<void> ParityDrive::believed(size_t leg, const Result<void>& done) {
+  look_at_legs();
+  const bool is_trusted = legs_[leg].state == State::kGood && (doubtful_ >> leg & 1) == 0;
+  if (is_trusted || (!done && blames_leg(done.error()))) return done;
+  return fail(Errc::kIo, "the leg was restarted, and may lack what was written");
 }
 
 task::Task<Result<void>> ParityDrive::lose(LegSet legs) {

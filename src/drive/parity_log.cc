@@ -190,6 +190,7 @@ task::Task<Result<void>> ParityDrive::checkpoint(uint64_t room, task::CancelToke
 // has all units. After a failure the log takes no entries until it succeeds.
 task::Task<Result<void>> ParityDrive::checkpoint_alone() {
   log_head_ = label_.log_blocks;
+  const uint64_t doubts = doubts_;
   Result<void> done;
   if (must_replay_) {
     done = co_await replay();
@@ -198,8 +199,11 @@ task::Task<Result<void>> ParityDrive::checkpoint_alone() {
   }
   const Outcome flushed = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
   done = co_await judge(flushed);
+  look_at_legs();
+  if (done && doubts != doubts_) done = fail(Errc::kIo, "legs were restarted meanwhile");
   // A leg that failed its flush and stays may have forgotten what is in place.
   must_replay_ = !done.has_value();
+  if (done) doubtful_ = 0;
   if (done) done = co_await save_label();
   if (done) done = co_await save_state(epoch_ + 1);
   if (!done) co_return done;

@@ -32,12 +32,22 @@ task::Task<Result<void>> ParityDrive::run(DriveOp& op) {
   switch (op.request.kind) {
     case Request::Kind::kRead:
     case Request::Kind::kCompare:
-      return read_blocks(op.request, op.data(), false, op.token());
+      return read(op);
     case Request::Kind::kFlush:
       return flush();
     default:
       return change(op);
   }
+}
+
+// While logs are replayed because too many legs were restarted, blocks cannot be had: one attempt
+// is waited for.
+task::Task<Result<void>> ParityDrive::read(DriveOp& op) {
+  const Result<void> done = co_await read_blocks(op.request, op.data(), false, op.token());
+  if (done || doubts_ == 0 || !blames_leg(done.error()) || op.token().requested()) co_return done;
+  const Result<void> waited = co_await recovery_tried_.wait(op.token());
+  if (!waited) co_return waited;
+  co_return co_await read_blocks(op.request, op.data(), false, op.token());
 }
 
 // What completed is in logs, durably.
@@ -89,13 +99,15 @@ task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool 
   const size_t copy = std::exchange(part.request.copy, 0);
   part.request.durable = false;
   bool has_failed = false;
-  if (copy != 2 && legs_[index].state == State::kGood) {
+  const bool is_trusted = legs_[index].state == State::kGood && (doubtful_ >> index & 1) == 0;
+  if (copy != 2 && is_trusted) {
     part.request.lba = Lba(label_.data_offset() + part.rows.first);
     part.request.blocks = part.rows.count;
     Pieces pieces;
     pieces.add(memory, part.offset, part.rows.count * geometry_.block_size);
-    const Result<void> done =
+    const Result<void> answer =
         co_await legs_[index].drive->submit(part.request, pieces.all(), {}, token);
+    const Result<void> done = believed(index, answer);
     if (done || copy == 1 || token.requested() || !blames_leg(done.error())) co_return done;
     has_failed = true;
   } else if (copy == 1) {
@@ -150,7 +162,7 @@ task::Task<Result<SymbolSet>> ParityDrive::read_word(RowSpan rows, SymbolSet avo
   for (;;) {
     auto lack = static_cast<size_t>(std::popcount(code_.data_set()) - std::popcount(have));
     if (lack == 0) co_return have;
-    SymbolSet can = symbols_on(rows.first, legs_in(State::kGood)) & ~avoid;
+    SymbolSet can = symbols_on(rows.first, legs_in(State::kGood) & ~doubtful_) & ~avoid;
     SymbolSet ask = 0;
     for (; lack > 0 && can != 0; --lack) {
       ask |= can & -can;
@@ -186,9 +198,10 @@ task::Task<ParityDrive::Outcome> ParityDrive::read_symbols(RowSpan rows, SymbolS
 
 task::Task<void> ParityDrive::read_symbol(RowSpan rows, size_t symbol, MutableBytes into,
                                           task::CancelToken token, Outcome& outcome, Join& join) {
-  Drive& drive = *legs_[layout_.leg_of(rows.first, symbol)].drive;
-  const Result<void> done =
-      co_await drive.read(Lba(label_.data_offset() + rows.first), into, token);
+  const size_t leg = layout_.leg_of(rows.first, symbol);
+  const Result<void> answer =
+      co_await legs_[leg].drive->read(Lba(label_.data_offset() + rows.first), into, token);
+  const Result<void> done = believed(leg, answer);
   if (done) {
     outcome.done |= SymbolSet{1} << symbol;
   } else if (blames_leg(done.error()) && !token.requested()) {

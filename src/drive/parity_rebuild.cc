@@ -126,6 +126,10 @@ task::Task<bool> ParityDrive::revive(size_t index) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<ParityLabel> found =
       co_await read_parity_label(env_, *legs_[index].drive, deadline.token());
+  if (!found && found.error() == Errc::kNotFound && legs_[index].is_replaced &&
+      fits(legs_[index].drive->geometry())) {
+    co_return co_await fill_anew(index, false);
+  }
   if (!found) co_return false;
   const Result<void> got = co_await units_.acquire(kUnits, closing_.token());
   if (!got) co_return false;
@@ -151,33 +155,76 @@ task::Task<bool> ParityDrive::revive(size_t index) {
 }
 
 // Those above know what the legs that were there take at a time, which must not get less.
+bool ParityDrive::fits(const Geometry& shape) const {
+  return shape.block_size == label_.block_size && shape.blocks >= label_.leg_blocks() &&
+         shape.transfer_blocks >= geometry_.transfer_blocks;
+}
+
 task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<ParityLabel> found = co_await read_parity_label(env_, *drive, deadline.token());
-  if (drive->geometry().transfer_blocks < geometry_.transfer_blocks) {
-    co_return Newcomer::kForeign;
-  }
+  if (!fits(drive->geometry())) co_return Newcomer::kForeign;
   co_return take_in(drive, found, label_, legs_);
 }
 
-// A spare takes the place of a lost leg. First every region is missed, durably: a crash after the
-// label names the new leg must find that it lacks all.
 task::Task<void> ParityDrive::replace(size_t index) {
+  const bool filled = co_await fill_anew(index, true);
+  (void)filled;  // if not, it is tried again
+}
+
+// First every region is missed, durably: a crash after the label names the new leg must find that
+// it lacks all.
+task::Task<bool> ParityDrive::fill_anew(size_t index, bool by_spare) {
   const Result<void> got = co_await units_.acquire(kUnits, closing_.token());
-  if (!got) co_return;
+  if (!got) co_return false;
   const task::Units all(units_, kUnits);
-  if (is_broken_ || stuck_ > 0) co_return;
+  if (is_broken_ || stuck_ > 0) co_return false;
   missed_.add_all();
   const Result<void> noted = co_await save_state(epoch_);
-  if (!noted || legs_[index].state != State::kLost || legs_.spares.empty()) co_return;
-  legs_.use_spare(index, env_.rng().next() | 1);
+  if (!noted || legs_[index].state != State::kLost) co_return false;
+  if (by_spare ? legs_.spares.empty() : legs_[index].has_changed()) co_return false;
+  const uint64_t id = env_.rng().next() | 1;
+  if (by_spare) {
+    legs_.use_spare(index, id);
+  } else {
+    legs_.begin_anew(index, id);
+  }
   ++label_changes_;
   lacking_.add_all();
   copy_again_ = true;
-  env_.trace().record("parity.spare_used", index, label_.generation);
+  env_.trace().record(by_spare ? "parity.spare_used" : "parity.leg_anew", index, label_.generation);
   const Result<void> saved = co_await save_label();
   (void)saved;  // it is tried again before the next change completes
   wake_copier();
+  co_return true;
+}
+
+void ParityDrive::wake_recovery() {
+  if (recovery_runs_ || closing_.requested()) return;
+  recovery_runs_ = true;
+  gate().spawn(recover());
+}
+
+// Too many legs may have forgotten what was put into place: it is put there again from their logs.
+task::Task<void> ParityDrive::recover() {
+  while (doubtful_ != 0 && !closing_.requested()) {
+    Result<void> done = co_await units_.acquire(kUnits, closing_.token());
+    if (!done) break;
+    task::Units all(units_, kUnits);
+    if (is_broken_ || stuck_ > 0) {
+      done = fail(Errc::kIo, "a leg does not answer");
+    } else {
+      done = co_await checkpoint_alone();
+    }
+    all.release();
+    env_.trace().record("parity.replayed", doubtful_, done.has_value() ? 1 : 0);
+    recovery_tried_.set();
+    if (done) continue;
+    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, closing_.token());
+    if (!slept) break;
+  }
+  recovery_tried_.set();
+  recovery_runs_ = false;
 }
 
 }  // namespace cairn::drive

@@ -36,6 +36,10 @@ void subtract(MutableBytes old, Bytes fresh) {
 
 // A change goes on by itself once parts of it are in logs, even if its request is cancelled.
 task::Task<Result<void>> ParityDrive::change(DriveOp& op) {
+  if (doubtful_ != 0) {
+    const Result<void> tried = co_await recovery_tried_.wait(op.token());
+    if (!tried) co_return tried;
+  }
   if (is_broken_ || stuck_ > 0) {
     co_return fail(Errc::kIo, "more legs fail than parity can replace");
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/service_drive.h"
 
+#include "base/rng.h"
+
 namespace cairn::drive {
 
 task::Task<void> ServiceDrive::serve(DriveOp& op) {
@@ -11,6 +13,26 @@ task::Task<void> ServiceDrive::serve(DriveOp& op) {
   }
   const Result<void> done = co_await run(op);
   op.complete(done);
+}
+
+namespace {
+
+// Of two numbers that are known; 0 is not.
+uint64_t combined(uint64_t one, uint64_t other) {
+  return one == 0 || other == 0 ? 0 : mix64(mix64(one) ^ other) | 1;
+}
+
+}  // namespace
+
+Incarnation ServiceDrive::incarnation() const {
+  if (below_.empty()) return {};
+  Incarnation all = below_[0]->incarnation();
+  for (size_t i = 1; i < below_.size(); ++i) {
+    const Incarnation one = below_[i]->incarnation();
+    all.medium = combined(all.medium, one.medium);
+    all.opening = combined(all.opening, one.opening);
+  }
+  return all;
 }
 
 task::Task<void> ServiceDrive::close() {

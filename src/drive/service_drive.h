@@ -18,6 +18,8 @@ namespace cairn::drive {
 class ServiceDrive : public Drive {
  public:
   const Geometry& geometry() const override { return geometry_; }
+  // Of the drives below together: it changes when one of theirs does. Unknown if one of theirs is.
+  Incarnation incarnation() const override;
   // Waits for its tasks, then closes the drives below.
   task::Task<void> close() override;
 

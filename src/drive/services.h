@@ -71,6 +71,9 @@ class LateDrives {
   // shows the stack says why; errors of the token.
   virtual task::Task<Result<std::unique_ptr<Drive>>> open(size_t index,
                                                           task::CancelToken token) = 0;
+  // Opens one of the drives below anew, with all that it stands on, because its medium is not what
+  // it was; nothing uses it meanwhile. On failure it fails everything, until this succeeds.
+  virtual task::Task<Result<void>> reopen(Drive& drive, task::CancelToken token) = 0;
 };
 
 // What a service is opened with.
@@ -81,7 +84,8 @@ struct ServiceParts {
   ServiceOptions options;
   std::map<std::string_view, FileContent> contents;  // of the options that name a file, by key
   Files& files;                                      // outlives the drive
-  LateDrives* late = nullptr;  // for what is null below; null: nothing comes later. Outlives it
+  // For what is null below, or is to be opened anew; null: nothing comes later. Outlives it.
+  LateDrives* late = nullptr;
   // The user has said that what the drives below hold may be lost: they are taken though they are
   // not blank.
   bool may_format = false;

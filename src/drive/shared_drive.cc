@@ -41,6 +41,7 @@ class SharedDrive::Near final : public Drive {
 
   const Geometry& geometry() const override { return drive_.geometry(); }
   Extent extent_at(Lba lba, uint64_t most) const override { return drive_.extent_at(lba, most); }
+  Incarnation incarnation() const override { return shared_.incarnation_; }
   task::Task<Result<void>> resize(uint64_t blocks) override {
     return shared_.resize(shared_.env_, blocks);
   }
@@ -74,6 +75,7 @@ class SharedDrive::Far final : public Drive {
       : env_(env), shared_(shared), geometry_(shared.geometries_[env.core().value()]) {}
 
   const Geometry& geometry() const override { return geometry_; }
+  Incarnation incarnation() const override { return shared_.incarnation_; }
   task::Task<Result<void>> resize(uint64_t blocks) override { return shared_.resize(env_, blocks); }
   task::Task<void> close() override { return gate_.close(); }
 
@@ -161,6 +163,7 @@ void SharedDrive::Far::came_back(Ticket& ticket) {
 SharedDrive::SharedDrive(env::Env& home, std::unique_ptr<Drive> drive)
     : env_(home),
       core_(home.core()),
+      incarnation_{.medium = drive->incarnation().medium, .opening = home.rng().next() | 1},
       geometries_(home.core_count(), drive->geometry()),
       drive_(std::move(drive)) {}
 

@@ -53,6 +53,8 @@ class SharedDrive final : public Source {
 
   env::Env& env_;  // of the home core
   const CoreId core_;
+  // Of what is shared since it was opened here: services lose what they had not written down.
+  const Incarnation incarnation_;
   std::vector<Geometry> geometries_;  // by core, each looked at and changed there alone
   std::unique_ptr<Drive> drive_;
   task::Gate gate_;  // requests of other cores

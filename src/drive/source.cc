@@ -14,6 +14,7 @@
 #include "drive/file_drive.h"
 #include "drive/memory_drive.h"
 #include "drive/modelled_drive.h"
+#include "env/disk_identity.h"
 #include "model/flash/precondition.h"
 #include "model/flash/scale.h"
 
@@ -92,13 +93,17 @@ class MemorySource final : public Source {
 
 class FileSource final : public Source {
  public:
-  FileSource(std::unique_ptr<env::Disk> keeper, const Spec& spec, uint32_t cores)
-      : keeper_(std::move(keeper)), spec_(spec), ranges_(cores) {}
+  FileSource(env::Env& env, std::unique_ptr<env::Disk> keeper, const Spec& spec)
+      : keeper_(std::move(keeper)),
+        spec_(spec),
+        ranges_(env.core_count()),
+        incarnation_{.medium = env::medium_id(*keeper_), .opening = env.rng().next() | 1} {}
   Result<std::unique_ptr<Drive>> open(env::Env& env) override {
     Result<std::unique_ptr<env::Disk>> disk =
         env.open_disk({.path = spec_.path, .direct = spec_.direct, .block_size = 0, .lock = false});
     if (!disk) return fail(disk.error());
-    return std::make_unique<FileDrive>(env, std::move(*disk), spec_.block_size, ranges_);
+    return std::make_unique<FileDrive>(env, std::move(*disk), spec_.block_size, ranges_,
+                                       incarnation_);
   }
   std::vector<env::Disk::Extent> data() const override {
     std::vector<env::Disk::Extent> all;
@@ -113,6 +118,7 @@ class FileSource final : public Source {
   std::unique_ptr<env::Disk> keeper_;  // holds the lock for all cores
   Spec spec_;
   SharedRanges ranges_;
+  const Incarnation incarnation_;
 };
 
 // Data where another source keeps it, at the pace of one model that all cores share.
@@ -268,7 +274,7 @@ Result<std::unique_ptr<Source>> Source::make(env::Env& env, const Spec& spec) {
   if ((*keeper)->size() == 0 || !is_aligned((*keeper)->size(), spec.block_size)) {
     return fail(Errc::kInvalid, "the file's size is not a multiple of the block size");
   }
-  return std::make_unique<FileSource>(std::move(*keeper), spec, env.core_count());
+  return std::make_unique<FileSource>(env, std::move(*keeper), spec);
 }
 
 }  // namespace cairn::drive

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "drive/services.h"
@@ -33,7 +35,7 @@ std::expected<void, StackError> read_files(const Stack& layer, const Service& se
   return {};
 }
 
-// Opens what is missing below one layer, and puts it into the stack.
+// Opens what is missing below one layer, or what has to be opened anew, and puts it into the stack.
 class LateNodes final : public LateDrives {
  public:
   LateNodes(env::Env& env, Leaves& leaves, task::Semaphore& turn, StackNode& node)
@@ -54,11 +56,58 @@ class LateNodes final : public LateDrives {
     co_return std::make_unique<Joint>(env_, node_.below[index]->open);
   }
 
+  task::Task<Result<void>> reopen(Drive& drive, task::CancelToken token) override {
+    const Result<void> mine = co_await turn_.acquire(1, token);
+    if (!mine) co_return fail(mine.error());
+    const task::Units turn(turn_, 1);
+    auto* joint = dynamic_cast<Joint*>(&drive);
+    const std::optional<size_t> index = index_of(drive);
+    if (joint == nullptr || !index) co_return fail(Errc::kNotFound, "no drive below this one");
+    const Result<void> held = co_await joint->hold(token);
+    if (!held) co_return held;
+    joint->lead_to(nullptr);
+    const Result<void> done = co_await exchange(*index);
+    if (done) {
+      joint->lead_to(&node_.below[*index]->open);
+      closed_.erase(&drive);
+    } else {
+      closed_[&drive] = *index;
+    }
+    joint->release();
+    co_return done;
+  }
+
  private:
+  std::optional<size_t> index_of(const Drive& drive) const {
+    if (const auto at = closed_.find(&drive); at != closed_.end()) return at->second;
+    for (size_t i = 0; i < node_.below.size(); ++i) {
+      if (node_.below[i]->open.joint == &drive) return i;
+    }
+    return std::nullopt;
+  }
+
+  // Closes what is there, if it is, and opens the same.
+  task::Task<Result<void>> exchange(size_t index) {
+    auto missing = std::make_unique<StackNode>();
+    missing->text = node_.below[index]->text;
+    StackOpener opener(env_, leaves_, &turn_);
+    opener.have.push_back(std::exchange(node_.below[index], std::move(missing)));
+    co_await opener.close_rest(nullptr);
+    StackOpener::Node opened = co_await opener.open(node_.below[index]->text);
+    if (!opened) {
+      co_await opener.close_rest(nullptr);
+      node_.below[index]->problem = opened.error().text;
+      co_return fail(Errc::kUnreachable, "it cannot be opened again");
+    }
+    node_.below[index] = std::move(*opened);
+    co_return Result<void>();
+  }
+
   env::Env& env_;
   Leaves& leaves_;
   task::Semaphore& turn_;
   StackNode& node_;
+  std::map<const Drive*, size_t> closed_;  // joints that lead nowhere, and where they led
 };
 
 }  // namespace
@@ -143,7 +192,7 @@ task::Task<StackOpener::Node> StackOpener::open_service(const Stack& stack) {
   if (lost != nullptr && !service.survives_loss) {
     failed = *lost;
   } else {
-    if (lost != nullptr && turn_ != nullptr) {
+    if (service.survives_loss && turn_ != nullptr) {
       node->late = std::make_unique<LateNodes>(env_, leaves_, *turn_, *node);
     }
     ServiceParts parts{.env = env_,

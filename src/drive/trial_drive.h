@@ -24,6 +24,7 @@ class TrialDrive final : public Drive {
  public:
   explicit TrialDrive(Drive& below) : below_(below) {}
   const Geometry& geometry() const override { return below_.geometry(); }
+  Incarnation incarnation() const override { return below_.incarnation(); }
   const Drive& below() const { return below_; }
   task::Task<void> close() override { return gate_.close(); }
 

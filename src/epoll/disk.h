@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "env/disk.h"
+#include "env/disk_identity.h"
 #include "epoll/core.h"
 #include "posix/file.h"
 
 namespace cairn::epoll {
 
-class EpollDisk final : public env::Disk {
+class EpollDisk final : public env::Disk, public env::DiskIdentity {
  public:
   EpollDisk(EpollCore& core, posix::DiskFile file) : core_(core), file_(std::move(file)) {}
   ~EpollDisk() override;
@@ -19,6 +20,7 @@ class EpollDisk final : public env::Disk {
   uint64_t size() const override { return file_.size; }
   uint32_t block_size() const override { return file_.block_size; }
   Extent next_data(uint64_t offset) const override { return posix::next_data(file_, offset); }
+  uint64_t medium_id() const override { return file_.medium_id; }
 
  private:
   class Job;

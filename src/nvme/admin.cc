@@ -175,7 +175,8 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
                              .geometry = space->geometry,
                              .limits = {},
                              .keep_reservations = subsystem.options().keep_reservations,
-                             .shared = !controller.is_pci()};
+                             .shared = !controller.is_pci(),
+                             .incarnation = space->incarnation};
   switch (fields.cns) {
     case Cns::kNamespace:
       return send_page(identify_namespace(facts), data);

@@ -139,6 +139,11 @@ IdentifyNamespace identify_namespace(const NamespaceFacts& facts) {
   page.attributes = facts.options.read_only ? Nsattr::kWriteProtected : uint8_t{0};
   page.nguid = facts.options.nguid;
   page.lba_formats[0].block_shift = static_cast<uint8_t>(std::countr_zero(geometry.block_size));
+  if (facts.incarnation.opening != 0) {
+    page.incarnation_magic = kIncarnationMagic;
+    page.incarnation_medium = facts.incarnation.medium;
+    page.incarnation_opening = facts.incarnation.opening;
+  }
   return page;
 }
 

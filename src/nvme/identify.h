@@ -31,6 +31,7 @@ struct NamespaceFacts {
   IoLimits limits;
   bool keep_reservations = false;
   bool shared = true;  // by several controllers, as far as the host can see
+  drive::Incarnation incarnation;
 };
 IdentifyNamespace identify_namespace(const NamespaceFacts& facts);
 IdentifyNamespaceIndependent identify_independent(const NamespaceFacts& facts);

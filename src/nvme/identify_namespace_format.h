@@ -99,8 +99,14 @@ struct IdentifyNamespace {
   std::array<uint8_t, 16> nguid{};          // NGUID: big-endian
   std::array<uint8_t, 8> eui64{};           // EUI64: big-endian
   std::array<LbaFormat, 64> lba_formats{};  // LBAF0 to LBAF63
-  std::array<uint8_t, 3712> vendor{};
+  // Of a Cairn target: which contents it has, and since when (docs/fabric.md).
+  std::array<char, 8> incarnation_magic{};  // kIncarnationMagic; anything else: it does not tell
+  Le64 incarnation_medium;
+  Le64 incarnation_opening;
+  std::array<uint8_t, 3688> vendor{};
 };
+// What follows it belongs to this version; another layout would have another one.
+inline constexpr std::array<char, 8> kIncarnationMagic = {'C', 'A', 'I', 'R', 'N', 'I', 'N', '1'};
 static_assert(sizeof(IdentifyNamespace) == 4096);
 static_assert(std::is_trivially_copyable_v<IdentifyNamespace>);
 static_assert(offsetof(IdentifyNamespace, capacity) == 8);
@@ -138,7 +144,10 @@ static_assert(offsetof(IdentifyNamespace, endurance_group) == 102);
 static_assert(offsetof(IdentifyNamespace, nguid) == 104);
 static_assert(offsetof(IdentifyNamespace, eui64) == 120);
 static_assert(offsetof(IdentifyNamespace, lba_formats) == 128);
-static_assert(offsetof(IdentifyNamespace, vendor) == 384);
+static_assert(offsetof(IdentifyNamespace, incarnation_magic) == 384);
+static_assert(offsetof(IdentifyNamespace, incarnation_medium) == 392);
+static_assert(offsetof(IdentifyNamespace, incarnation_opening) == 400);
+static_assert(offsetof(IdentifyNamespace, vendor) == 408);
 
 // The index into lba_formats that FLBAS holds.
 constexpr uint8_t format_index(const IdentifyNamespace& ns) {

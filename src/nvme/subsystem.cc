@@ -158,8 +158,11 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
     co_return fail(each.error());
   }
   note_ana_members(options.ana_group);
+  // The same on every core.
+  const drive::Incarnation incarnation = on_core(env_.core()).find(nsid)->drive->incarnation();
   namespaces_.emplace(nsid, Namespace{.options = std::move(options),
                                       .geometry = *opened[env_.core().value()],
+                                      .incarnation = incarnation,
                                       .own_source = std::move(own_source),
                                       .reservations = std::move(reservations),
                                       .on_failure = std::move(on_failure)});

@@ -27,6 +27,7 @@ namespace cairn::nvme {
 struct Namespace {
   NamespaceOptions options;  // nsid and ids filled in
   drive::Geometry geometry;
+  drive::Incarnation incarnation;
   std::unique_ptr<drive::Source> own_source;  // null: it is lent
   Reservations reservations;
   std::unique_ptr<const OnDriveFailure> on_failure;  // in place while cores refer to it

@@ -18,6 +18,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/rng.h"
 #include "base/units.h"
 
 namespace cairn::posix {
@@ -40,6 +41,27 @@ uint32_t direct_alignment(int fd) {
   (void)fd;
 #endif
   return kDirectBlockSize;
+}
+
+// A file is known by its number and the time it was made, which a file made anew in its place does
+// not share; not by its file system's number, which another start of the machine may change. Of a
+// device only the name stays.
+uint64_t medium_id_of(int fd, const env::DiskOptions& options) {
+  struct statx info{};
+  constexpr unsigned kWanted = STATX_TYPE | STATX_INO | STATX_BTIME;
+  if (::statx(fd, "", AT_EMPTY_PATH, kWanted, &info) != 0) return 0;
+  uint64_t id = 1;
+  const auto add = [&id](uint64_t value) { id = mix64(id ^ value); };
+  if (S_ISBLK(info.stx_mode)) {
+    for (const char c : options.path) add(static_cast<uint8_t>(c));
+  } else {
+    add(info.stx_ino);
+    if ((info.stx_mask & STATX_BTIME) != 0) {
+      add(static_cast<uint64_t>(info.stx_btime.tv_sec));
+      add(info.stx_btime.tv_nsec);
+    }
+  }
+  return id | 1;
 }
 
 Result<void> fit_size(DiskFile& file, const env::DiskOptions& options) {
@@ -89,6 +111,7 @@ Result<DiskFile> open_disk_file(const env::DiskOptions& options) {
     return fail(Errc::kExists, "the file is in use by another drive or process");
   }
   if (Result<void> sized = fit_size(file, options); !sized) return fail(sized.error());
+  file.medium_id = medium_id_of(file.fd.get(), options);
   const uint32_t needed = options.direct ? direct_alignment(file.fd.get()) : kBlockSizeMin;
   file.block_size = options.block_size == 0 ? needed : options.block_size;
   if (file.block_size < needed || file.block_size > kBlockSizeMax ||

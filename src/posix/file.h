@@ -16,6 +16,7 @@ struct DiskFile {
   uint32_t block_size = 512;
   bool is_device = false;
   bool read_only = false;
+  uint64_t medium_id = 0;  // as env::DiskIdentity has it
 };
 
 // Opens as DiskOptions say; errors as Env::open_disk. Holds an exclusive lock (shared when read

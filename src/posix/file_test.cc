@@ -38,6 +38,16 @@ TEST_F(Files, ADeletedFileIsNotDurable) {
   EXPECT_TRUE(check_access(*file, {.kind = Kind::kRead})) << "what is there can be saved";
 }
 
+TEST_F(Files, IsTheSameMediumUntilItIsMadeAnew) {
+  const uint64_t first = open(8192)->medium_id;
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(open(0)->medium_id, first);
+  // The old one is there until the new one has its number, so that they cannot share it.
+  ASSERT_EQ(::rename(path_.c_str(), (path_ + ".old").c_str()), 0);
+  EXPECT_NE(open(8192)->medium_id, first);
+  ::unlink((path_ + ".old").c_str());
+}
+
 TEST_F(Files, AnotherSizeThanAskedForIsRefused) {
   ASSERT_TRUE(open(8192));
   EXPECT_EQ(open(16384).error(), Errc::kInvalid);

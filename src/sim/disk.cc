@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/rng.h"
 #include "base/units.h"
 #include "env/disk.h"
 #include "sim/core.h"
@@ -50,11 +51,15 @@ Result<std::unique_ptr<env::Disk>> SimDisk::open(Core& core, const env::DiskOpti
   if (options.path.empty()) return fail(Errc::kInvalid, "disk path");
   Medium& medium = core.machine().medium(options.path);
   if (const Result<void> opened = medium.open(options); !opened) return fail(opened.error());
-  return std::make_unique<SimDisk>(core, medium, options.read_only);
+  return std::make_unique<SimDisk>(core, medium, options);
 }
 
-SimDisk::SimDisk(Core& core, Medium& medium, bool read_only)
-    : core_(core), medium_(medium), is_read_only_(read_only) {
+// A node has one medium of a name, for ever.
+SimDisk::SimDisk(Core& core, Medium& medium, const env::DiskOptions& options)
+    : core_(core),
+      medium_(medium),
+      is_read_only_(options.read_only),
+      medium_id_(mix64(hash_text(options.path.c_str()) ^ core.machine().origin().node) | 1) {
   join(core.process());
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "env/disk.h"
+#include "env/disk_identity.h"
 #include "sim/event_queue.h"
 #include "sim/medium.h"
 #include "sim/process.h"
@@ -17,15 +18,16 @@ namespace cairn::sim {
 
 class Core;
 
-class SimDisk final : public env::Disk, public Mortal {
+class SimDisk final : public env::Disk, public env::DiskIdentity, public Mortal {
  public:
   static Result<std::unique_ptr<env::Disk>> open(Core& core, const env::DiskOptions& options);
-  SimDisk(Core& core, Medium& medium, bool read_only);
+  SimDisk(Core& core, Medium& medium, const env::DiskOptions& options);
   ~SimDisk() override;
 
   uint64_t size() const override { return medium_.size(); }
   uint32_t block_size() const override { return medium_.block_size(); }
   Extent next_data(uint64_t offset) const override { return medium_.next_data(offset); }
+  uint64_t medium_id() const override { return medium_id_; }
 
   // Power failed: what is in flight changes any subset of its blocks.
   void die(Death death) override;
@@ -43,6 +45,7 @@ class SimDisk final : public env::Disk, public Mortal {
   Core& core_;
   Medium& medium_;
   const bool is_read_only_;
+  const uint64_t medium_id_;
   bool is_dead_ = false;
   std::vector<std::unique_ptr<Pending>> pool_;
   Pending* free_ = nullptr;

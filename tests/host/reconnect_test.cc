@@ -51,6 +51,34 @@ TEST_F(Reconnect, WritesAreSentAgainAfterTheTargetHadTimeToForgetThem) {
   EXPECT_EQ(target.count(IoOpcode::kWrite), 2u);
 }
 
+TEST_F(Reconnect, ATargetThatDoesNotTellMayHaveLostWhatWasNotFlushed) {
+  int reads = 0;
+  target.options.on_command = for_io([&](FakeConnection&, const Sqe& sqe) {
+    const bool drops = sqe.io_opcode() == IoOpcode::kRead && reads++ % 2 == 0;
+    return drops ? Verdict::kDrop : Verdict::kServe;
+  });
+  run([](env::Env& env, Reconnect& test) -> Task<void> {
+    std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+    std::vector<std::byte> data = random_bytes(kBlock, 1);
+    Result<void> done = co_await drive->write(Lba(0), data);
+    EXPECT_OK(done);
+    const drive::Incarnation before = drive->incarnation();
+    done = co_await drive->read(Lba(0), data);
+    EXPECT_OK(done);
+    EXPECT_NE(drive->incarnation(), before);
+    done = co_await drive->flush();
+    EXPECT_TRUE(!done && done.error() == Errc::kIo);
+    done = co_await drive->flush();
+    EXPECT_OK(done);
+    done = co_await drive->read(Lba(0), data);
+    EXPECT_OK(done);
+    done = co_await drive->flush();
+    EXPECT_OK(done);
+    co_await drive->close();
+  });
+  EXPECT_EQ(target.connects, 3u);
+}
+
 TEST_F(Reconnect, OtherWritesNeedNotWaitForThose) {
   bool dropped = false;
   target.options.on_command = for_io([&](FakeConnection&, const Sqe&) {

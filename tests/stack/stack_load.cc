@@ -166,6 +166,7 @@ task::Task<void> StackLoad::flush(env::Env& env, drive::Drive& drive) {
   } else {
     lost_below();
   }
+  if (!done) co_await pause(env);
 }
 
 task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range range, Kind kind) {
@@ -218,11 +219,18 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
     wrong(fmt::format("{} of block {}: {}", name(kind), range.first, done.error().text()));
   }
   if (!env.stop_token().requested()) settle(request, range, done, data, begun, drive);
+  if (is_fault) co_await pause(env);
 }
 
 void StackLoad::lost_below() {
   ++losses_;
   if (!model_.empty()) model_[0].lose_certainty();
+}
+
+// A drive that fails everything at once must not keep time from passing.
+task::Task<void> StackLoad::pause(env::Env& env) {
+  const Result<void> slept = co_await task::sleep_for(env, 100_us, env.stop_token());
+  (void)slept;  // stopped: whoever goes on looks
 }
 
 void StackLoad::settle(const Request& request, Range range, const Result<void>& done,

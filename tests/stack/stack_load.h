@@ -72,6 +72,7 @@ class StackLoad {
   task::Task<void> check_all(env::Env& env, drive::Drive& drive);
   task::Task<void> work(env::Env& env, drive::Drive& drive);
   task::Task<void> flush(env::Env& env, drive::Drive& drive);
+  static task::Task<void> pause(env::Env& env);
   task::Task<void> request(env::Env& env, drive::Drive& drive, Range range,
                            drive::Request::Kind kind);
   // What a request began with.

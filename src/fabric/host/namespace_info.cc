@@ -102,6 +102,9 @@ Result<NamespaceInfo> describe(uint32_t nsid, const NamespacePages& pages) {
   info.eui64 = space.eui64;
   info.ana_group = space.ana_group;
   info.is_shared = (space.multipath & nvme::Nmic::kShared) != 0;
+  if (space.incarnation_magic == nvme::kIncarnationMagic && space.incarnation_opening != 0) {
+    info.incarnation = {.medium = space.incarnation_medium, .opening = space.incarnation_opening};
+  }
 
   const uint16_t commands = pages.controller.nvm_commands;
   info.can_compare = (commands & nvme::Oncs::kCompare) != 0;

@@ -26,6 +26,7 @@ struct NamespaceInfo {
   std::array<uint8_t, 8> eui64{};
   uint32_t ana_group = 0;
   bool is_shared = false;
+  drive::Incarnation incarnation;  // all zero: the target does not tell
 
   uint32_t command_blocks = 0;        // of one read, write or compare
   uint32_t compare_write_blocks = 0;  // of a fused pair; 0: there is none

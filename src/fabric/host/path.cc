@@ -61,9 +61,8 @@ task::Task<void> Path::close() {
   if (last != nullptr) co_await pool_.release(*last);
 }
 
-Path::Rank Path::rank() {
-  const bool is_live = controller_ != nullptr && controller_->session() != nullptr;
-  if (!is_live || !is_reached_ || !is_described_) return Rank::kUnusable;
+Path::Rank Path::rank() const {
+  if (!is_connected() || !is_reached_ || !is_described_) return Rank::kUnusable;
   switch (ana_state_) {
     case nvme::AnaState::kOptimized:
       return Rank::kOptimized;

@@ -50,9 +50,12 @@ class Path final : private HostController::User {
   // Once, also when start() was never called.
   task::Task<void> close();
 
-  Rank rank();
+  Rank rank() const;
   // Of a usable path.
   HostSession& session() { return *controller_->session(); }
+  bool is_connected() const { return controller_ != nullptr && controller_->session() != nullptr; }
+  // What the controller last said of the namespace does not fit.
+  bool is_refused() const { return !is_described_; }
   // It will never be usable again.
   bool is_stopped() const { return controller_ != nullptr && controller_->is_stopped(); }
   // After start().

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/rng.h"
 #include "task/gate.h"
 
 namespace cairn::fabric {
@@ -111,8 +112,10 @@ void RemoteDrive::start(drive::DriveOp& op) {
   if (op.request.kind == drive::Request::Kind::kFlush && !info_.geometry.volatile_cache) {
     return op.complete({});
   }
+  if (continuity_.is_replaced()) return op.complete(fail(kReplaced));
   if (is_failing_) return op.complete(fail(Errc::kUnreachable, "no path to the namespace"));
   new (op.scratch) Progress();
+  progress(op).mark = continuity_.mark();
   const bool overtakes = kept_parts_ > 0 && op.request.is_urgent();
   (overtakes ? urgent_ : waiting_).push_back(op);
   issue();
@@ -138,6 +141,7 @@ void RemoteDrive::cancel(drive::DriveOp& op) {
 
 task::Task<Result<nvme::Cqe>> RemoteDrive::execute(nvme::Sqe sqe, MutableBytes data,
                                                    task::CancelToken token) {
+  if (continuity_.is_replaced()) co_return fail(kReplaced);
   Path* path = pick();
   if (path == nullptr) co_return fail(Errc::kUnreachable, "no path to the namespace");
   HostSession& session = path->session();
@@ -160,18 +164,32 @@ std::vector<HostLane> RemoteDrive::lanes() const {
 
 // --- paths --------------------------------------------------------------------------------------
 
-Result<void> RemoteDrive::path_described(Path&, const NamespaceInfo& info) {
+bool RemoteDrive::has_path_besides(const Path& path) const {
+  return std::ranges::any_of(paths_, [&path](const auto& other) {
+    return other.get() != &path && other->is_connected() && !other->is_refused();
+  });
+}
+
+Result<void> RemoteDrive::path_described(Path& path, const NamespaceInfo& info) {
   if (!is_known_) {
     info_ = info;
     is_known_ = true;
+    continuity_.reached(info.incarnation);
     return {};
   }
-  if (!info_.is_same(info)) {
+  if (!info_.is_same(info) || !continuity_.is_same_medium(info.incarnation)) {
+    if (!has_path_besides(path)) {
+      env_.trace().record("host.replaced", info_.nsid);
+      continuity_.replace();
+      fail_all(kReplaced);
+    }
+    if (info_.is_same(info)) return fail(kReplaced);
     return fail(Errc::kInvalid, "the path leads to another namespace of the same number");
   }
   if (info.geometry.block_size != info_.geometry.block_size) {
     return fail(Errc::kInvalid, "the namespace has another block size now");
   }
+  continuity_.reached(info.incarnation);
   info_.geometry.blocks = info.geometry.blocks;
   // What one path cannot do is not asked of any.
   info_.command_blocks = std::min(info_.command_blocks, info.command_blocks);
@@ -184,7 +202,24 @@ Result<void> RemoteDrive::path_described(Path&, const NamespaceInfo& info) {
 }
 
 void RemoteDrive::path_changed(Path&) {
-  if (!is_closing_) look_for_path();
+  if (is_closing_) return;
+  if (std::ranges::none_of(paths_, [](const auto& path) { return path->is_connected(); })) {
+    continuity_.lost_touch();
+  }
+  look_for_path();
+}
+
+drive::Incarnation RemoteDrive::incarnation() const {
+  drive::Incarnation now = continuity_.incarnation();
+  if (now.medium != 0) return now;
+  // Of a target that does not tell, its name stays.
+  const auto add = [&now](std::span<const uint8_t> id) {
+    for (const uint8_t byte : id) now.medium = byte == 0 ? now.medium : mix64(now.medium ^ byte);
+  };
+  add(info_.nguid);
+  add(info_.uuid);
+  add(info_.eui64);
+  return now;
 }
 
 Path* RemoteDrive::pick() {

@@ -16,6 +16,7 @@
 #include "drive/drive.h"
 #include "env/env.h"
 #include "fabric/host/command.h"
+#include "fabric/host/continuity.h"
 #include "fabric/host/host_pool.h"
 #include "fabric/host/lane.h"
 #include "fabric/host/namespace_info.h"
@@ -40,6 +41,11 @@ namespace cairn::fabric {
 // may still be executing it. A change that is cancelled and not answered in time leaves the blocks
 // open for as long: what it wrote may appear late.
 //
+// What it wrote and did not flush may be lost when the target restarts (continuity.h): then the
+// flushes that count on it fail with kIo, once. A target whose medium is a new one, or another
+// namespace in its place, is never used: everything fails with kIo at once, until the one that was
+// is back.
+//
 // Memory: a record of about 350 bytes per command, paths x queues x depth of them.
 class RemoteDrive final : public drive::Drive, private Path::User {
  public:
@@ -54,6 +60,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   ~RemoteDrive() override;
 
   const drive::Geometry& geometry() const override { return info_.geometry; }
+  // It changes when something may be lost, not whenever the target is restarted.
+  drive::Incarnation incarnation() const override;
   task::Task<void> close() override;
 
   // A command as it is, on a path that is usable now: once, whatever happens. For reservations and
@@ -105,8 +113,11 @@ class RemoteDrive final : public drive::Drive, private Path::User {
     bool is_cancelled = false;
     bool has_failed = false;
     Error error{Errc::kIo, ""};
+    Continuity::Mark mark;  // of a flush
   };
   static_assert(sizeof(Progress) <= drive::DriveOp::kScratchSize);
+  static constexpr Error kReplaced{
+      Errc::kIo, "the target has a new medium, or another namespace: what was written is gone"};
   struct DriveTimer : task::Timer {
     using Timer::Timer;
     RemoteDrive* drive = nullptr;
@@ -139,6 +150,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   // Their fate (remote_retry.cc).
   static void on_done(HostCommand& command);
   void part_done(Part& part);
+  Result<void> note_success(const Part& part);
   void pair_done(Part& first, Part& second);
   void part_lost(Part& part);
   void dispatch(Part& part);
@@ -150,6 +162,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   bool may_fail_again(Part& part);
   Duration retry_pause(const Part& part) const;
   Path* pick();
+  bool has_path_besides(const Path& path) const;
   void look_for_path();
   static void on_delay(task::Timer& timer);
   static void on_loss(task::Timer& timer);
@@ -161,6 +174,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   std::vector<std::unique_ptr<Path>> paths_;
   size_t next_path_ = 0;
   NamespaceInfo info_;
+  Continuity continuity_;
   bool is_known_ = false;  // info_ is filled in
   bool is_closing_ = false;
   // While it is being opened.

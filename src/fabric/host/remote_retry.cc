@@ -20,6 +20,7 @@ constexpr uint32_t kLossesMax = 16;
 }  // namespace
 
 void RemoteDrive::dispatch(Part& part) {
+  if (continuity_.is_replaced()) return finish(part, fail(kReplaced));
   if (is_failing_) return finish(part, fail(Errc::kUnreachable, "no path to the namespace"));
   part.path = pick();
   if (part.path == nullptr) {
@@ -86,7 +87,7 @@ void RemoteDrive::part_done(Part& part) {
       if (!gave_up && may_fail_again(part)) return dispatch(part);
       return finish(part, fail(Errc::kCorrupt, "data digest"));
     }
-    if (part.moved == part.length) return finish(part, {});
+    if (part.moved == part.length) return finish(part, note_success(part));
     return finish(part, fail(Errc::kCorrupt, "the target reports success for part of the data"));
   }
   if (gave_up) return finish(part, fail(error_of(status)));
@@ -98,6 +99,20 @@ void RemoteDrive::part_done(Part& part) {
     return dispatch_later(part, retry_pause(part));
   }
   finish(part, fail(error_of(status)));
+}
+
+// What a success means for what else was written: a flush covers it, a change is at stake until
+// then.
+Result<void> RemoteDrive::note_success(const Part& part) {
+  const drive::Request& request = part.op->request;
+  if (request.kind == drive::Request::Kind::kFlush) {
+    return continuity_.flushed(progress(*part.op).mark);
+  }
+  const bool is_durable = request.durable && request.kind != drive::Request::Kind::kDiscard;
+  if (request.writes() && !is_durable && info_.geometry.volatile_cache) {
+    continuity_.changed(part.path->info()->incarnation.opening);
+  }
+  return {};
 }
 
 bool RemoteDrive::may_fail_again(Part& part) { return part.failures++ < options_.retries_max; }
@@ -147,6 +162,8 @@ void RemoteDrive::pair_done(Part& first, Part& second) {
       result = fail(error_of(written));
     } else if (second.moved != second.length) {
       result = fail(Errc::kCorrupt, "the target reports success for part of the data");
+    } else {
+      result = note_success(second);
     }
   }
   second.pair = first.pair = nullptr;
