@@ -20,7 +20,7 @@ namespace {
 
 using Verb = ControlRequest::Command;
 
-constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNamespacesMax};
+constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNsidMax};
 
 // Shared by those that change a namespace: its request, sent when it is run.
 class NsCommand : public Command {
@@ -49,7 +49,7 @@ class NsAdd final : public NsCommand {
               "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such",
               [this](const std::string& text) { return take_words(text); })
         ->required();
-    add_nsid(app, "its number (the lowest free)", false);
+    add_nsid(app, "its number (the next that none has had)", false);
     add_integer(app, "--ana-group N", group_, {.min = 1, .max = nvme::kAnaGroupsMax},
                 "its ANA group (1)");
     add_value(app, "--uuid UUID", "its UUID (made from the names)",

@@ -153,7 +153,7 @@ class CreateCommand final : public Command {
 };
 
 task::Task<Attempt<bool>> release(env::Env& env, meta::Store& store, std::string name,
-                                  task::CancelToken token) {
+                                  rack::Release how, task::CancelToken token) {
   const Result<std::optional<rack::KnownDrive>> known =
       co_await rack::get_drive(store, name, token);
   if (!known) {
@@ -166,7 +166,7 @@ task::Task<Attempt<bool>> release(env::Env& env, meta::Store& store, std::string
   const Attempt<fabric::HostOptions> host = host_of((*known)->drive.owner, (*known)->drive.connect);
   if (!host) co_return std::unexpected(host.error());
   rack::NvmePeers peers(env, *host);
-  const rack::Outcome<void> released = co_await rack::release_drive(store, peers, name, token);
+  const rack::Outcome<void> released = co_await rack::release_drive(store, peers, name, how, token);
   if (!released) co_return refuse(released.error());
   co_return true;
 }
@@ -183,12 +183,15 @@ class ReleaseCommand final : public Command {
                 return {};
               })
         ->required();
+    add_switch(app, "--force", force_,
+               "also while it is in use, or some of its boxes do not answer");
     set_examples(app, {"cairn drive release vm1 --rack"});
   }
   Attempt<int> run() override {
     const Attempt<bool> released =
         client_.run<bool>([this](env::Env& env, meta::Store& store, task::CancelToken token) {
-          return release(env, store, name_, token);
+          return release(env, store, name_,
+                         force_ ? rack::Release::kByForce : rack::Release::kUnused, token);
         });
     if (!released) return std::unexpected(released.error());
     say(client_.json() ? json_text({{"schema_version", 1}, {"released", name_}})
@@ -199,6 +202,7 @@ class ReleaseCommand final : public Command {
  private:
   RackClient client_;
   std::string name_;
+  bool force_ = false;
 };
 
 }  // namespace

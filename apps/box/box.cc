@@ -212,6 +212,11 @@ task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
     all.push_back(std::move(each));
   }
   for (const auto& [nsid, added] : changes.added) all.push_back(added);
+  // Whom a namespace was given to, they alone see it.
+  for (const auto& [id, contract] : changes.contracts) {
+    const auto given = std::ranges::find(all, contract.nsid, &nvme::NamespaceOptions::nsid);
+    if (given != all.end()) given->owner = contract.owner;
+  }
   for (nvme::NamespaceOptions& each : all) {
     Attempt<void> added = co_await add_configured(nqn, std::move(each));
     if (!added) co_return added;
@@ -382,8 +387,27 @@ Attempt<void> Box::keep(std::string_view what) {
   return {};
 }
 
+uint32_t Box::next_nsid(const std::string& nqn) const {
+  std::set<uint32_t> taken;
+  if (const auto configured = configured_.find(nqn); configured != configured_.end()) {
+    taken = configured->second;
+  }
+  for (const nvme::NamespaceInfo& each : registry_.namespaces(nqn)) {
+    taken.insert(each.options.nsid);
+  }
+  const auto changes = changes_.find(nqn);
+  const uint32_t last = changes == changes_.end() ? 0 : changes->second.last_nsid;
+  for (uint32_t i = 0; i < nvme::kNsidMax; ++i) {
+    const uint32_t nsid = (last + i) % nvme::kNsidMax + 1;
+    if (!taken.contains(nsid)) return nsid;
+  }
+  return 0;  // the registry says that there are too many
+}
+
 task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
                                                nvme::NamespaceOptions options) {
+  const bool is_counted = options.nsid == 0;
+  if (is_counted) options.nsid = next_nsid(nqn);
   Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> nsid = co_await registry_.add_namespace(nqn, options);
@@ -398,6 +422,8 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
     added = each.options;
     added.source = nullptr;
   }
+  uint32_t& last = changes_[nqn].last_nsid;
+  last = is_counted ? *nsid : std::max(last, *nsid);
   co_return *nsid;
 }
 

@@ -99,6 +99,9 @@ class Box {
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> listen();
   Attempt<void> keep(std::string_view what);
+  // An nsid for another namespace: above all there were, so that no host remembers it; from the
+  // lowest again when those have run out.
+  uint32_t next_nsid(const std::string& nqn) const;
   // Serves another namespace, and puts it among those added.
   task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options);
   // Stops serving one, which is there, and forgets its reservations.

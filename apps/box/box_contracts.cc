@@ -16,6 +16,7 @@ task::Task<Result<uint32_t>> Box::add_contract(rack::Contract contract,
   Attempt<Turn> turn = co_await take_turn(contract.nqn);
   if (!turn) co_return fail(Errc::kNotFound, "the subsystem of the contract is not served");
   options.uuid = contract.id;
+  options.owner = contract.owner;
   const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options));
   if (!nsid) {
     log(LogLevel::kError,

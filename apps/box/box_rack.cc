@@ -125,6 +125,13 @@ task::Task<Result<uint32_t>> BoxRack::add(rack::Contract contract) {
   co_return nsid;
 }
 
+bool BoxRack::is_used(const rack::Contract& contract) const {
+  return std::ranges::any_of(
+      box_.registry().controllers(contract.nqn), [&contract](const nvme::ControllerInfo& each) {
+        return each.host_nqn == contract.owner && each.queues > 1;  // more than the admin queue
+      });
+}
+
 task::Task<Result<void>> BoxRack::confirm(rack::Contract contract) {
   return box_.confirm_contract(std::move(contract));
 }

@@ -46,6 +46,7 @@ class BoxRack final : private rack::House {
 
  private:
   task::Task<Result<uint32_t>> add(rack::Contract contract) override;
+  bool is_used(const rack::Contract& contract) const override;
   task::Task<Result<void>> confirm(rack::Contract contract) override;
   task::Task<Result<void>> remove(rack::Contract contract) override;
 

@@ -29,10 +29,13 @@ struct SubsystemChanges {
   std::map<uint32_t, nvme::AnaState> ana;  // by group
   // Space that was given away; the namespace of each is among those added.
   std::map<rack::ContractId, rack::Contract> contracts;
+  // The nsid that was given last; the next one is above it, so that no host remembers it. 0: none
+  // was.
+  uint32_t last_nsid = 0;
 
   bool empty() const {
     return removed.empty() && added.empty() && resized.empty() && !access && ana.empty() &&
-           contracts.empty();
+           contracts.empty() && last_nsid == 0;
   }
 };
 

@@ -22,6 +22,7 @@ namespace cairn::apps {
 namespace {
 
 constexpr std::string_view kChecksumStart = "# crc32c ";
+constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNsidMax};
 
 // A TOML basic string.
 std::string toml_text(std::string_view text) {
@@ -70,6 +71,7 @@ std::string contract_text(const rack::Contract& contract) {
 
 std::string subsystem_text(const std::string& nqn, const SubsystemChanges& changes) {
   std::string text = fmt::format("\n[[subsystem]]\nnqn = {}\n", toml_text(nqn));
+  if (changes.last_nsid != 0) text += fmt::format("last_nsid = {}\n", changes.last_nsid);
   if (!changes.removed.empty()) {
     text += fmt::format("removed = [{}]\n", fmt::join(changes.removed, ", "));
   }
@@ -109,7 +111,7 @@ struct Resized {
 Section resized_keys(SubsystemChanges& changes) {
   const auto resized = std::make_shared<Resized>();
   Section keys;
-  keys.integer("nsid", resized->nsid, {.min = 1, .max = nvme::kNamespacesMax}).required();
+  keys.integer("nsid", resized->nsid, kNsids).required();
   keys.integer("size", resized->size, {.min = 1}).required();
   return std::move(keys.whole([&changes, resized]() -> Attempt<void> {
     changes.resized[resized->nsid] = resized->size;
@@ -166,7 +168,7 @@ Section contract_keys(SubsystemChanges& changes) {
   keys.integer("size", contract->amount.bytes, kAmounts).required();
   keys.integer("iops", contract->amount.iops, kAmounts).required();
   keys.integer("bandwidth", contract->amount.bandwidth, kAmounts).required();
-  keys.integer("nsid", contract->nsid, {.min = 1, .max = nvme::kNamespacesMax}).required();
+  keys.integer("nsid", contract->nsid, kNsids).required();
   keys.boolean("confirmed", contract->is_confirmed).required();
   keys.whole([&changes, contract] { return take_contract(*contract, changes); });
   return keys;
@@ -183,8 +185,8 @@ Section subsystem_keys(BoxChanges& all) {
   const auto read = std::make_shared<Read>();
   Section keys;
   keys.text("nqn", read->nqn).required();
-  keys.integers("removed", read->removed, {.min = 1, .max = nvme::kNamespacesMax},
-                nvme::kNamespacesMax);
+  keys.integers("removed", read->removed, kNsids, nvme::kNamespacesMax);
+  keys.integer("last_nsid", read->changes.last_nsid, kNsids);
   keys.boolean("any_host", read->access.any);
   keys.taken_list(
       "hosts", kHostsMax, [read] { read->has_access = true; },
@@ -243,7 +245,8 @@ Attempt<BoxChanges> parse_changes(std::string_view text, const std::string& file
   BoxChanges changes;
   int version = 0;
   Section root;
-  root.integer("version", version, {.min = kChangesVersion, .max = kChangesVersion}).required();
+  // Of version 1 an nsid was not remembered when its namespace went.
+  root.integer("version", version, {.min = 1, .max = kChangesVersion}).required();
   root.tables("subsystem", kSubsystemsMax, [&changes] { return subsystem_keys(changes); });
   root.table("end", Section()).required();
   if (const Attempt<void> checked = check_config(text, file, root); !checked) {

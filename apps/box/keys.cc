@@ -252,7 +252,7 @@ Section namespace_keys(nvme::NamespaceOptions& options) {
                return taken;
              })
       .required();
-  keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNamespacesMax});
+  keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNsidMax});
   keys.taken("uuid", into(options.uuid)).taken("nguid", into(options.nguid));
   keys.integer("ana_group", options.ana_group, {.min = 1, .max = nvme::kAnaGroupsMax});
   keys.boolean("read_only", options.read_only);

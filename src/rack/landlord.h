@@ -34,6 +34,8 @@ class House {
  public:
   // Makes the contract's space and serves it: the nsid.
   virtual task::Task<Result<uint32_t>> add(Contract contract) = 0;
+  // Whether its owner is connected in a way that could read and write it.
+  virtual bool is_used(const Contract& contract) const = 0;
   // Keeps that it is confirmed.
   virtual task::Task<Result<void>> confirm(Contract contract) = 0;
   // Ends it, and its data. Hosts that use it find it gone.
@@ -62,7 +64,8 @@ class Landlord {
   // Publishes offers and settles terms from now on.
   void start();
   // The nsid of a reservation; of a release nothing, also when there is no such contract. Errors as
-  // Ledger::drafted and may_release, and those of the house. kClosed: the box is about to end.
+  // Ledger::drafted and may_release, and those of the house. kMismatch: it is in use, and not to be
+  // released by force. kClosed: the box is about to end.
   task::Task<Result<uint32_t>> ask(Asker asker, SpaceRequest request);
   const Ledger& ledger() const { return ledger_; }
   // Takes the offers away and stops. Once.
@@ -72,7 +75,7 @@ class Landlord {
   std::vector<Offer> offers() const;
   task::Task<Result<uint32_t>> answer_in_turn(Asker asker, SpaceRequest request);
   task::Task<Result<uint32_t>> reserve(Asker asker, SpaceRequest request);
-  task::Task<Result<uint32_t>> release(Asker asker, ContractId id);
+  task::Task<Result<uint32_t>> release(Asker asker, SpaceRequest request);
   task::Task<Result<void>> give_back(ContractId id);
   task::Task<void> watch_terms();
   // False: ask again later.

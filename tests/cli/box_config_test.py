@@ -159,8 +159,8 @@ class Mistakes(BoxTest):
         self.expect(head + "drive = 'disk0'\n",
                     "c.toml:4:9: subsystem[0].namespace[0].drive: 'disk0' is no drive: "
                     "write mem:size=1G, file:PATH,size=8G or flash:profile=laptop-tlc,size=4G")
-        self.expect(head + "nsid = 2000\ndrive = 'mem:size=1M'\n",
-                    "c.toml:4:8: subsystem[0].namespace[0].nsid is 2000 (allowed: 1 to 1024)")
+        self.expect(head + "nsid = 70000\ndrive = 'mem:size=1M'\n",
+                    "c.toml:4:8: subsystem[0].namespace[0].nsid is 70000 (allowed: 1 to 65536)")
         twice = "nsid = 2\ndrive = 'mem:size=1M'\n[[subsystem.namespace]]\nnsid = 2\n"
         self.expect(head + twice + "drive = 'mem:size=1M'\n",
                     "c.toml:6:1: [subsystem[0].namespace[1]]: nsid 2 is there twice: "

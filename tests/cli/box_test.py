@@ -17,17 +17,27 @@ class Namespaces(BoxTest):
         self.start_box("--drive", "mem:size=1M")
         self.assertEqual(self.run_ok("box", "ns", "add", "--nqn", NQN, "--nsid", "3", "--drive",
                                      "mem:size=64M"), "namespace 3 is added\n")
-        self.assertEqual(self.ask("ns", "add", "--drive", "file:d,size=1M"), {"nsid": 2})
+        self.assertEqual(self.ask("ns", "add", "--drive", "file:d,size=1M"), {"nsid": 4})
         self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
-                         {1: MIB, 2: MIB, 3: 64 * MIB})
+                         {1: MIB, 3: 64 * MIB, 4: MIB})
         self.assertEqual(self.run_ok("box", "ns", "resize", "--nqn", NQN, "--nsid", "3", "--size",
                                      str(32 * MIB)), "namespace 3 has 32 MiB now\n")
-        self.ask("ns", "resize", "--nsid", "2", "--size", "2M")
+        self.ask("ns", "resize", "--nsid", "4", "--size", "2M")
         self.assertEqual((self.folder / "d").stat().st_size, 2 * MIB)
         self.assertEqual(self.namespaces()[3]["size"], 32 * MIB)
         self.assertEqual(self.run_ok("box", "ns", "remove", "--nqn", NQN, "--nsid", "3"),
                          "namespace 3 is removed\n")
-        self.assertEqual(sorted(self.namespaces()), [1, 2])
+        self.assertEqual(sorted(self.namespaces()), [1, 4])
+
+    def test_no_number_is_given_twice(self):
+        words = ("--state", "s", "--drive", "mem:size=1M")
+        box = self.start_box(*words)
+        for nsid in (2, 3):
+            self.assertEqual(self.ask("ns", "add", "--drive", "mem:size=1M"), {"nsid": nsid})
+            self.ask("ns", "remove", "--nsid", str(nsid))
+        box.kill()
+        self.start_box(*words)
+        self.assertEqual(self.ask("ns", "add", "--drive", "mem:size=1M"), {"nsid": 4})
 
     def test_what_it_is_given_is_what_it_has(self):
         self.start_box("--drive", "mem:size=1M")
@@ -58,7 +68,7 @@ class Namespaces(BoxTest):
         for words, part in (
                 (["ns", "add"], "needs --drive"),
                 (["ns", "add", "--drive", "disk0"], "'disk0' is no drive"),
-                (["ns", "add", "--drive", "mem:size=1M", "--nsid", "0"], "from 1 to 1024"),
+                (["ns", "add", "--drive", "mem:size=1M", "--nsid", "0"], "from 1 to 65536"),
                 (["ns", "remove"], "needs --nsid"),
                 (["ns", "resize", "--nsid", "1", "--size", "big"], "such as 512M or 8G"),
                 (["ns", "resiz"], "did you mean 'resize'?"),

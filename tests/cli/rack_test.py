@@ -162,7 +162,11 @@ class Space(RackTest):
         self.expect_sentence(
             self.run_cairn("drive", "create", "f", "--rack", meta, "--raid", "1", "--size", "8M",
                            "--legs", "3"), 1, "2 of 2 shelves", "each of 3 legs")
-        self.expect_sentence(self.run_cairn("drive", "release", "d", "--rack", meta), 1,
+        words = ("drive", "release", "d", "--rack", meta)
+        self.expect_sentence(self.run_cairn(*words), 1, "its only current copy",
+                             "add --force")
+        self.assertFalse([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
+        self.expect_sentence(self.run_cairn(*words, "--force"), 1,
                              "1 of 3 legs are not given back yet (a/d0", "again")
         self.assertTrue([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
         self.start_box_in_rack("a", meta, port=boxes["a"].port)
@@ -251,6 +255,8 @@ class Data(RackTest):
         boxes = self.start_boxes(meta, "a", "b")
         made = self.create("safe", meta, "--raid", "1", "--size", "16M")
         self.serve(f"safe={made['stack']}")
+        self.expect_sentence(self.run_cairn("drive", "release", "safe", "--rack", meta),
+                             1, "drive safe is in use", "--force")
         self.assertGreaterEqual(int(self.run_tool("nbdinfo", "--size", self.uri("safe"))),
                                 16 * MIB)
         self.fio("safe", "--rw=randwrite", "--do_verify=1")
@@ -269,6 +275,24 @@ class Data(RackTest):
         self.assertEqual((self.folder / "out").read_bytes(), data.read_bytes())
         self.assertEqual(running.stop(), 0)
         self.run_ok("drive", "release", "fast", "--rack", meta)
+
+    def test_the_line_of_a_released_drive_writes_to_no_other(self):
+        meta = self.serve_metadata()
+        self.start_boxes(meta, "a")
+        words = ("--raid", "0", "--legs", "1", "--size", "8M", "--hostnqn",
+                 "nqn.2026-11.io.cairn:owner")
+        old = self.create("old", meta, *words)
+        self.assertRegex(old["stack"], r"\?uuid=[-0-9a-f]{36}&hostnqn=")
+        self.run_ok("drive", "release", "old", "--rack", meta)
+        new = self.create("new", meta, *words)
+        self.assertNotEqual(new["legs"][0]["nsid"], old["legs"][0]["nsid"])
+        result = self.run_cairn("drive", "serve", old["stack"], "--nbd", f"unix:{self.socket}")
+        self.expect_sentence(result, 1, "no namespace with this UUID")
+        stranger = new["stack"].replace(":owner", ":stranger")
+        result = self.run_cairn("drive", "serve", stranger, "--nbd", f"unix:{self.socket}")
+        self.expect_sentence(result, 1, "no namespace with this UUID")
+        running = self.serve(f"new={new['stack']}")
+        self.assertEqual(running.stop(), 0)
 
 
 if __name__ == "__main__":

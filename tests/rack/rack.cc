@@ -171,8 +171,8 @@ Task<rack::Outcome<rack::DriveRecord>> Tenant::create(std::string name, rack::Ra
   return rack::create_drive(env, store, peers, std::move(wish), env.stop_token());
 }
 
-Task<rack::Outcome<void>> Tenant::release(std::string name) {
-  return rack::release_drive(store, peers, std::move(name), env.stop_token());
+Task<rack::Outcome<void>> Tenant::release(std::string name, rack::Release how) {
+  return rack::release_drive(store, peers, std::move(name), how, env.stop_token());
 }
 
 }  // namespace cairn::rack_tests

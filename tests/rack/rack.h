@@ -65,7 +65,8 @@ struct Tenant {
 
   task::Task<rack::Outcome<rack::DriveRecord>> create(std::string name, rack::Raid raid,
                                                       uint64_t mib);
-  task::Task<rack::Outcome<void>> release(std::string name);
+  task::Task<rack::Outcome<void>> release(std::string name,
+                                          rack::Release how = rack::Release::kUnused);
 
   env::Env& env;
   std::string owner;
