@@ -147,6 +147,15 @@ task::Task<Attempt<Json>> resize(DriveServer& server, ControlRequest request) {
   co_return Json{{"name", name}, {"size", request.size}};
 }
 
+// The box was asked to open the layers, and does not say whether it has.
+Problem lost_in_box(const ServedDrive& drive, const std::string& why) {
+  return {fmt::format(
+      "{}. The box may have opened the layers of {}, so nobody is served until it says that it has "
+      "not: 'cairn drive move {} --back' asks it at {}. If that box has ended for good, end this "
+      "'cairn drive serve' and begin anew with 'cairn drive serve '{}={}''",
+      why, drive.name, drive.name, drive.moved->control, drive.name, drive.moved->layers)};
+}
+
 task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
                                       ControlRequest request) {
   if (drive.moved != nullptr && drive.text == drive.moved->uri.text()) {
@@ -169,6 +178,11 @@ task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
   auto place = std::make_unique<BoxPlace>(std::move(*found));
   MoveToBox mover(*place);
   const Attempt<Duration> waited = co_await drive.stack->move(server.env(), mover);
+  if (!waited && place->may_be_open) {
+    drive.text = place->uri.text();
+    drive.moved = std::move(place);
+    co_return std::unexpected(lost_in_box(drive, waited.error().text));
+  }
   if (!waited) co_return std::unexpected(waited.error());
   drive.text = place->uri.text();
   drive.moved = std::move(place);
