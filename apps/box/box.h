@@ -69,8 +69,13 @@ class Box {
   task::Task<Result<uint32_t>> add_contract(rack::Contract contract,
                                             nvme::NamespaceOptions options);
   task::Task<Result<void>> confirm_contract(rack::Contract contract);
-  task::Task<Result<void>> remove_contract(rack::Contract contract);
+  // Ends it. With a file it stays among those that have ended until it is forgotten, through
+  // restarts too. One that has ended before is no error.
+  task::Task<Result<void>> remove_contract(rack::Contract contract, bool has_file);
+  // Nothing is left of it.
+  task::Task<void> forget_contract(rack::Contract contract);
   std::vector<rack::Contract> contracts() const;
+  std::vector<rack::Contract> ended_contracts() const;
   // Where hosts reach the subsystem, as others can be told; none: only this machine would know.
   std::optional<rack::Place> place_of(const std::string& nqn) const;
 

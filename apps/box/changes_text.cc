@@ -60,11 +60,11 @@ std::string namespace_text(const nvme::NamespaceOptions& options) {
          fmt::format("ana_group = {}\nread_only = {}\n", options.ana_group, options.read_only);
 }
 
-std::string contract_text(const rack::Contract& contract) {
+std::string contract_text(const char* table, const rack::Contract& contract) {
   return fmt::format(
-      "[[subsystem.contract]]\nid = \"{}\"\nowner = {}\ndrive = {}\nshelf = {}\nsize = {}\niops = "
+      "[[subsystem.{}]]\nid = \"{}\"\nowner = {}\ndrive = {}\nshelf = {}\nsize = {}\niops = "
       "{}\nbandwidth = {}\nnsid = {}\nconfirmed = {}\n",
-      fabric::uuid_text(contract.id), toml_text(contract.owner), toml_text(contract.drive),
+      table, fabric::uuid_text(contract.id), toml_text(contract.owner), toml_text(contract.drive),
       toml_text(contract.shelf), contract.amount.bytes, contract.amount.iops,
       contract.amount.bandwidth, contract.nsid, contract.is_confirmed);
 }
@@ -83,7 +83,8 @@ std::string subsystem_text(const std::string& nqn, const SubsystemChanges& chang
   for (const auto& [nsid, size] : changes.resized) {
     text += fmt::format("[[subsystem.resized]]\nnsid = {}\nsize = {}\n", nsid, size);
   }
-  for (const auto& [id, contract] : changes.contracts) text += contract_text(contract);
+  for (const auto& [id, contract] : changes.contracts) text += contract_text("contract", contract);
+  for (const auto& [id, contract] : changes.ended) text += contract_text("ended", contract);
   for (const auto& [group, state] : changes.ana) {
     text += fmt::format("[[subsystem.ana]]\ngroup = {}\nstate = \"{}\"\n", group, ana_word(state));
   }
@@ -137,7 +138,8 @@ Section changed_ana_keys(SubsystemChanges& changes) {
 }
 
 // A name that rack/types.h would not take is no contract of ours.
-Attempt<void> take_contract(const rack::Contract& contract, SubsystemChanges& changes) {
+using Contracts = std::map<rack::ContractId, rack::Contract>;
+Attempt<void> take_contract(const rack::Contract& contract, Contracts& contracts) {
   for (const Result<void>& sound :
        {rack::check_drive_name(contract.drive), rack::check_shelf_name(contract.shelf),
         rack::check_amount(contract.amount)}) {
@@ -146,11 +148,11 @@ Attempt<void> take_contract(const rack::Contract& contract, SubsystemChanges& ch
   if (contract.owner.empty() || contract.owner.size() > nvme::kNqnMax) {
     return refuse(fmt::format("{} is not the NQN of a host", in_quotes(contract.owner)));
   }
-  if (changes.contracts.emplace(contract.id, contract).second) return {};
+  if (contracts.emplace(contract.id, contract).second) return {};
   return refuse("a contract with this id is there twice");
 }
 
-Section contract_keys(SubsystemChanges& changes) {
+Section contract_keys(Contracts& contracts) {
   const auto contract = std::make_shared<rack::Contract>();
   constexpr IntegerRange kAmounts = {.min = 0, .max = int64_t{rack::kBytesMax}};
   Section keys;
@@ -170,7 +172,7 @@ Section contract_keys(SubsystemChanges& changes) {
   keys.integer("bandwidth", contract->amount.bandwidth, kAmounts).required();
   keys.integer("nsid", contract->nsid, kNsids).required();
   keys.boolean("confirmed", contract->is_confirmed).required();
-  keys.whole([&changes, contract] { return take_contract(*contract, changes); });
+  keys.whole([&contracts, contract] { return take_contract(*contract, contracts); });
   return keys;
 }
 
@@ -197,7 +199,9 @@ Section subsystem_keys(BoxChanges& all) {
   keys.tables("namespace", nvme::kNamespacesMax, [read] { return added_keys(read->changes); });
   keys.tables("resized", nvme::kNamespacesMax, [read] { return resized_keys(read->changes); });
   keys.tables("ana", nvme::kAnaGroupsMax, [read] { return changed_ana_keys(read->changes); });
-  keys.tables("contract", rack::kContractsMax, [read] { return contract_keys(read->changes); });
+  keys.tables("contract", rack::kContractsMax,
+              [read] { return contract_keys(read->changes.contracts); });
+  keys.tables("ended", rack::kContractsMax, [read] { return contract_keys(read->changes.ended); });
   keys.whole([&all, read]() -> Attempt<void> {
     for (auto& [id, contract] : read->changes.contracts) {
       contract.nqn = read->nqn;
@@ -205,6 +209,7 @@ Section subsystem_keys(BoxChanges& all) {
         return refuse(fmt::format("contract {} has no namespace", fabric::uuid_text(id)));
       }
     }
+    for (auto& [id, contract] : read->changes.ended) contract.nqn = read->nqn;
     read->changes.removed.insert(read->removed.begin(), read->removed.end());
     if (read->has_access) read->changes.access = read->access;
     if (all.emplace(read->nqn, read->changes).second) return {};

@@ -29,6 +29,9 @@ BoxChanges some_changes() {
                           .nsid = 5,
                           .is_confirmed = true};
   first.contracts = {{contract.id, contract}};
+  contract.id = {9};
+  contract.nsid = 4;  // whose namespace is gone
+  first.ended = {{contract.id, contract}};
   first.last_nsid = 65536;
   all["nqn.2026-11.io.cairn:b"].access = HostAccess{.any = true, .hosts = {}};
   return all;
@@ -55,6 +58,7 @@ TEST(ChangesText, ContractsComeBackAsTheyWere) {
   ASSERT_TRUE(read) << read.error().text;
   const std::string nqn = "nqn.2026-11.io.cairn:a";
   EXPECT_EQ(read->at(nqn).contracts, some_changes().at(nqn).contracts);
+  EXPECT_EQ(read->at(nqn).ended, some_changes().at(nqn).ended);
   EXPECT_EQ(read->at(nqn).last_nsid, 65536u);
 }
 

@@ -38,7 +38,8 @@ class House {
   virtual bool is_used(const Contract& contract) const = 0;
   // Keeps that it is confirmed.
   virtual task::Task<Result<void>> confirm(Contract contract) = 0;
-  // Ends it, and its data. Hosts that use it find it gone.
+  // Ends it, and its data. Hosts that use it find it gone. Its space is free when this has
+  // succeeded, not before; it can be called again, also of a contract that is as good as ended.
   virtual task::Task<Result<void>> remove(Contract contract) = 0;
 
  protected:

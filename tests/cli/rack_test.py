@@ -5,6 +5,7 @@ it, and `cairn drive release` that gives it back; with the embedded store and wi
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -193,6 +194,30 @@ class Space(RackTest):
             lambda: self.ask("ns", "list", *control)["namespaces"][0]["contract"]["confirmed"])
         self.run_ok("drive", "release", "d", "--rack", meta)
         self.assertEqual(self.ask("ns", "list", *control)["namespaces"], [])
+
+    def test_space_is_offered_when_nothing_is_left_of_what_was_in_it(self):
+        meta = self.serve_metadata()
+        box = self.start_boxes(meta, "a")["a"]
+        self.create("d", meta, "--raid", "0", "--legs", "1", "--size", "8M")
+        (name,) = self.shelf_files("a")
+        box.kill()
+        # As if the power had gone when the contract had ended and its file was not removed yet.
+        self.write(f"a.shelf/{name}", b"x" * MIB)
+        state = self.folder / "a.state" / "changes.toml"
+        kept = state.read_text().split("\n", 1)[1]
+        space, contract = re.search(
+            r"(?s)(\[\[subsystem\.namespace\]\].*?)(\[\[subsystem\.contract\]\].*?)\n\[end\]",
+            kept).groups()
+        kept = kept.replace(space, "")
+        state.write_text(kept.replace("[[subsystem.contract]]", "[[subsystem.ended]]"))
+        self.assertIn("drive = \"d\"", contract)
+        # And a file that nobody knows.
+        stray = self.write("a.shelf/00000000-0000-4000-8000-000000000001", b"x" * MIB)
+        box = self.start_box_in_rack("a", meta, port=box.port)
+        self.wait_for(lambda: self.offers(meta).get("a") == 63 * MIB)
+        self.assertEqual(self.shelf_files("a"), [stray.name])
+        self.assertIn(f"{stray} belongs to no contract", box.log)
+        self.assertNotIn("ended", state.read_text())
 
     def test_only_whom_a_shelf_is_for_gets_space(self):
         meta = self.serve_metadata()

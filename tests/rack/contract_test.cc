@@ -393,6 +393,35 @@ TEST_F(RackFacts, AReleaseIsFinishedWhenTheBoxIsBack) {
   EXPECT_TRUE(rack.drives().empty());
 }
 
+// A box ends a contract, and its power goes before the file of it is removed.
+TEST_F(RackFacts, SpaceIsOfferedAgainWhenItsFileIsGone) {
+  Rack::BoxFacts& a = rack.box("a", 16);
+  a.folder = "/shelf";
+  a.dies_at_removal = true;
+  rack.box("b", 16);
+  start();
+  run(make_mirror);
+  const auto offered_mib = [this] {
+    const meta::State& state = rack.state();
+    const auto entry = state.get(rack::offer_key("a", "d0"), state.revision());
+    const Result<rack::Offer> offer =
+        entry ? rack::decode_offer(as_bytes(entry->value)) : fail(Errc::kNotFound, "the offer");
+    return offer ? offer->spare.bytes / rack::kUnit : 0;
+  };
+  run(release_in_part);
+  EXPECT_EQ(rack.given_mib("a"), 0u) << "the contract has ended";
+  for (const bool can_remove : {false, true}) {
+    cluster.node("a").crash();
+    a.dies_at_removal = !can_remove;
+    cluster.node("a").restart();
+    cluster.run_for(2 * kExpiry);
+    EXPECT_EQ(offered_mib(), can_remove ? 16u : 11u);
+  }
+  EXPECT_EQ(a.removed, std::vector<std::string>{"/shelf/" + fabric::uuid_text(made.legs[0].id)});
+  run(release_it);
+  EXPECT_TRUE(rack.drives().empty());
+}
+
 TEST_F(RackFacts, AnOfferGoesWithItsBoxAndComesBackSmaller) {
   rack.box("a", 16);
   rack.box("b", 16);
