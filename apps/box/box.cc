@@ -8,6 +8,7 @@
 
 #include "apps/box/advice.h"
 #include "apps/box/patience.h"
+#include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "nvme/limits.h"
 #include "nvme/nqn.h"
@@ -532,6 +533,7 @@ task::Task<Attempt<void>> Box::allow_host(std::string nqn, std::string host) {
   if (host == "any") {
     access = {};
   } else {
+    if (Attempt<void> named = check_host_nqn(host); !named) co_return named;
     // The first name on the list closes the subsystem to all others.
     if (std::exchange(access.any, false)) access.hosts.clear();
     if (std::ranges::find(access.hosts, host) == access.hosts.end()) {

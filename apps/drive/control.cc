@@ -72,6 +72,8 @@ Json source_json(const ServedDrive& drive) {
 
 task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool with_layers) {
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
+  const Result<uint64_t> size = server.size(drive.name);
+  if (size) json["size"] = *size;
   if (drive.vhost) json["vhost_user"] = drive.vhost->at.path;
   for (const VfioController& controller : server.vfio()) {
     // One of its own rather than one that it shares.
@@ -82,6 +84,7 @@ task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool 
   if (!with_layers) co_return json;
   if (drive.stack == nullptr) {
     json["layers"] = source_json(drive);
+    if (size) json["layers"][0]["size"] = *size;
     co_return json;
   }
   const LayerInfo top = co_await drive.stack->layers(server.env());

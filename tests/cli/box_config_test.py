@@ -108,11 +108,11 @@ class Files(BoxTest):
     def test_the_command_line_adds_and_wins(self):
         self.write("c.toml", SMALL)
         self.start(["box", "--config", "c.toml", "--listen", "[::1]:0", "--drive", "mem:size=2M",
-                    "--host", "nqn.h"])
+                    "--host", f"{NQN}-host"])
         self.assertEqual(len(self.namespaces()), 2)
         box = self.ask("status")["boxes"][0]
         self.assertRegex(box["listeners"][0], r"^\[::1\]:")
-        self.assertEqual(box["subsystems"][0]["hosts"], ["nqn.h"])
+        self.assertEqual(box["subsystems"][0]["hosts"], [f"{NQN}-host"])
 
     def test_another_subsystem_by_the_command_line(self):
         self.write("c.toml", SMALL)

@@ -114,7 +114,7 @@ class Space(RackTest):
             self.run_cairn("drive", "create", "safe", "--rack", meta, "--raid", "1", "--size",
                            "1M"), 1, "there is a drive safe already")
         for name in ("safe", "fast"):
-            self.assertEqual(self.run_ok("drive", "release", name, "--rack", meta),
+            self.assertEqual(self.run_ok("drive", "release", name, "--rack", meta, "--yes"),
                              f"drive {name} is released\n")
         self.wait_for(lambda: self.offers(meta) == dict.fromkeys("abc", 64 * MIB))
         self.assertEqual(self.drives(meta), [])
@@ -164,17 +164,19 @@ class Space(RackTest):
             self.run_cairn("drive", "create", "f", "--rack", meta, "--raid", "1", "--size", "8M",
                            "--legs", "3"), 1, "2 of 2 shelves", "each of 3 legs")
         words = ("drive", "release", "d", "--rack", meta)
-        self.expect_sentence(self.run_cairn(*words), 1, "its only current copy",
+        self.expect_sentence(self.run_cairn(*words), 1, "drive d (8 MiB, RAID 1, in ",
+                             "everything in it is lost: add --yes")
+        self.expect_sentence(self.run_cairn(*words, "--yes"), 1, "its only current copy",
                              "add --force")
         self.assertFalse([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
-        self.expect_sentence(self.run_cairn(*words, "--force"), 1,
+        self.expect_sentence(self.run_cairn(*words, "--yes", "--force"), 1,
                              "1 of 3 legs are not given back yet (a/d0", "again")
         self.assertTrue([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
         self.start_box_in_rack("a", meta, port=boxes["a"].port)
         self.assertEqual(len(self.shelf_files("a")), 1, "a contract outlives its box's process")
         self.wait_for(lambda: "a" in self.offers(meta))
         self.assertEqual(self.offers(meta)["a"], 55 * MIB)
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.wait_for(lambda: self.offers(meta)["a"] == 64 * MIB)
         self.assertEqual(self.shelf_files("a"), [])
 
@@ -192,7 +194,7 @@ class Space(RackTest):
         self.refused(["ns", "resize", "--nsid", "1", "--size", "16M", *control], "by contract")
         self.wait_for(
             lambda: self.ask("ns", "list", *control)["namespaces"][0]["contract"]["confirmed"])
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.assertEqual(self.ask("ns", "list", *control)["namespaces"], [])
 
     def test_space_is_offered_when_nothing_is_left_of_what_was_in_it(self):
@@ -227,7 +229,7 @@ class Space(RackTest):
                  "8M"]
         self.expect_sentence(self.run_cairn(*words), 1, "does not do this for this host")
         self.assertIn("drive d is made", self.run_ok(*words, "--hostnqn", host))
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
 
     def test_a_box_that_demands_keys_demands_them_of_who_asks_for_space(self):
         meta = self.serve_metadata()
@@ -247,7 +249,7 @@ key = "{key}"
         self.assertEqual(self.offers(meta), {"a": 64 * MIB}, "strangers got nothing")
         self.run_ok(*words, "--connect", f"dhchap_key={key}")
         self.assertIn("&dhchap_key=%2F", self.run_ok("rack", "stack", "d", "--rack", meta))
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.wait_for(lambda: self.offers(meta) == {"a": 64 * MIB})
 
     def test_what_is_wrong_is_said(self):
@@ -265,6 +267,8 @@ key = "{key}"
             "no box offers any space")
         self.expect_sentence(self.run_cairn("drive", "release", "d", "--rack", meta), 1,
                              "there is no drive d")
+        self.expect_usage(["drive", "create", "d", "--raid", "1", "--size", "1M", "--hostnqn",
+                           "vm1"], "'vm1' is not the NQN of a host")
         self.expect_sentence(self.run_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0"),
                              1, "another process has it open")
         self.assertEqual(self.store.stop(), 0)
@@ -280,7 +284,7 @@ class Data(RackTest):
         boxes = self.start_boxes(meta, "a", "b")
         made = self.create("safe", meta, "--raid", "1", "--size", "16M")
         self.serve(f"safe={made['stack']}")
-        self.expect_sentence(self.run_cairn("drive", "release", "safe", "--rack", meta),
+        self.expect_sentence(self.run_cairn("drive", "release", "safe", "--rack", meta, "--yes"),
                              1, "drive safe is in use", "--force")
         self.assertGreaterEqual(int(self.run_tool("nbdinfo", "--size", self.uri("safe"))),
                                 16 * MIB)
@@ -299,7 +303,7 @@ class Data(RackTest):
         self.run_tool("nbdcopy", self.uri("fast"), "out")
         self.assertEqual((self.folder / "out").read_bytes(), data.read_bytes())
         self.assertEqual(running.stop(), 0)
-        self.run_ok("drive", "release", "fast", "--rack", meta)
+        self.run_ok("drive", "release", "fast", "--rack", meta, "--yes")
 
     def test_the_line_of_a_released_drive_writes_to_no_other(self):
         meta = self.serve_metadata()
@@ -308,7 +312,7 @@ class Data(RackTest):
                  "nqn.2026-11.io.cairn:owner")
         old = self.create("old", meta, *words)
         self.assertRegex(old["stack"], r"\?uuid=[-0-9a-f]{36}&hostnqn=")
-        self.run_ok("drive", "release", "old", "--rack", meta)
+        self.run_ok("drive", "release", "old", "--rack", meta, "--yes")
         new = self.create("new", meta, *words)
         self.assertNotEqual(new["legs"][0]["nsid"], old["legs"][0]["nsid"])
         result = self.run_cairn("drive", "serve", old["stack"], "--nbd", f"unix:{self.socket}")

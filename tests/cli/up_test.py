@@ -35,7 +35,7 @@ class Up(BoxTest):
 
     def test_the_next_start_serves_the_same_with_its_changes(self):
         up = self.up()
-        self.ask("ns", "remove", "--nsid", "2")
+        self.ask("ns", "remove", "--nsid", "2", "--yes")
         self.ask("ns", "resize", "--nsid", "3", "--size", "2G")
         self.ask("ns", "add", "--drive", "mem:size=1M")
         before = self.namespaces()
