@@ -8,6 +8,7 @@
 
 #include "apps/box/advice.h"
 #include "apps/box/patience.h"
+#include "apps/error_text.h"
 #include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "nvme/limits.h"
@@ -485,7 +486,7 @@ task::Task<Attempt<void>> Box::resize_namespace(std::string nqn, uint32_t nsid, 
   }
   if (!resized) {
     co_return refuse(fmt::format("namespace {} of {} keeps its size: {}", nsid, turn->nqn,
-                                 resized.error().text()));
+                                 error_text(resized.error())));
   }
   SubsystemChanges& changes = changes_[turn->nqn];
   const auto added = changes.added.find(nsid);

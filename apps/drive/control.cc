@@ -118,12 +118,24 @@ Attempt<ServedDrive*> find_stack(DriveServer& server, const std::string& name) {
                   (*drive)->name, (*drive)->text));
 }
 
+// Its layers were moved, and it is the way to them.
+bool is_in_box(const ServedDrive& drive) {
+  return drive.moved != nullptr && drive.text == drive.moved->uri.text();
+}
+
 task::Task<Attempt<Json>> edit(DriveServer& server, ControlRequest request) {
   const Attempt<ServedDrive*> drive = find_stack(server, request.drive);
   if (!drive) co_return std::unexpected(drive.error());
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(request.stack);
   if (!plan) co_return std::unexpected(plan.error());
   const std::string text = (*plan)->grown_text();
+  if (is_in_box(**drive) && text.find((*drive)->text) == text.npos) {
+    co_return refuse(
+        fmt::format("the layers of {0} run in the box at {1}, which has what they stand on open: "
+                    "bring them back first, with 'cairn drive move {0} --back', or put {2} into "
+                    "the new stack",
+                    (*drive)->name, (*drive)->moved->control, (*drive)->text));
+  }
   const Attempt<void> edited = co_await (*drive)->stack->edit(server.env(), std::move(*plan));
   if (!edited) co_return std::unexpected(edited.error());
   (*drive)->text = text;
@@ -161,7 +173,7 @@ Problem lost_in_box(const ServedDrive& drive, const std::string& why) {
 
 task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
                                       ControlRequest request) {
-  if (drive.moved != nullptr && drive.text == drive.moved->uri.text()) {
+  if (is_in_box(drive)) {
     co_return refuse(
         fmt::format("the layers of {} are in a box already: bring them back first, "
                     "with 'cairn drive move {} --back'",

@@ -127,6 +127,10 @@ class Moves(MoveTest):
         self.assertEqual(len(self.namespaces()), 1)
         self.move(*to, name="a")
         self.assertIn("in a box already", self.refused(*to, name="a"))
+        edited = self.run_cairn("drive", "edit", "a", "limit(file:a, iops=5)", "--control",
+                                self.control)
+        self.expect_sentence(edited, 1, f"run in the box at {self.box_control}",
+                             "'cairn drive move a --back'")
         uri = self.move("--back", name="a")["stack"]
         self.assertTrue(uri.startswith("priority(file:"), uri)
 
