@@ -13,6 +13,7 @@
 #include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/duration.h"
+#include "apps/host_nqn.h"
 #include "apps/output.h"
 #include "apps/words.h"
 
@@ -36,7 +37,9 @@ Attempt<void> add_tls_host(const std::string& text, std::vector<BoxHost>& to) {
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return refuse(fmt::format("{} is not HOSTNQN=FILE", in_quotes(text)));
   }
-  to.push_back({.nqn = text.substr(0, equals), .tls_key = text.substr(equals + 1)});
+  const std::string nqn = text.substr(0, equals);
+  if (Attempt<void> named = check_host_nqn(nqn); !named) return named;
+  to.push_back({.nqn = nqn, .tls_key = text.substr(equals + 1)});
   return {};
 }
 
@@ -177,6 +180,7 @@ class BoxCommand final : public Command {
         [this](const std::string& text) { return take_drive(text, words_.drives.emplace_back()); });
     add_values(app, "--host NQN", "only these hosts may connect; several allowed",
                [this](const std::string& text) -> Attempt<void> {
+                 if (Attempt<void> named = check_host_nqn(text); !named) return named;
                  words_.hosts.push_back(text);
                  return {};
                });

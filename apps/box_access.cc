@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn box hosts allow|deny` and `cairn box ana set`: who reaches what, and how well.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "apps/box_client.h"
 #include "apps/command.h"
+#include "apps/confirm.h"
+#include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "nvme/limits.h"
 
@@ -17,10 +23,13 @@ using Verb = ControlRequest::Command;
 
 class HostsCommand final : public Command {
  public:
-  HostsCommand(CLI::App& app, Verb verb) : client_(app) {
+  HostsCommand(CLI::App& app, Verb verb) : client_(app), confirmation_(app) {
     request_.command = verb;
     add_value(app, "--host NQN", "the host, or any",
               [this](const std::string& text) -> Attempt<void> {
+                // What is on a list may be taken off it, whatever it is.
+                const bool is_named = request_.command == Verb::kHostsDeny || text == "any";
+                if (Attempt<void> named = check_host_nqn(text); !is_named && !named) return named;
                 request_.host = text;
                 return {};
               })
@@ -30,6 +39,12 @@ class HostsCommand final : public Command {
     set_examples(app, {line + "nqn.2014-08.org.nvmexpress:uuid:UUID", line + "any"});
   }
   Attempt<int> run() override {
+    const Attempt<std::string> loss = this->loss();
+    if (!loss) return std::unexpected(loss.error());
+    if (!loss->empty()) {
+      const Attempt<void> confirmed = confirmation_.ask(*loss);
+      if (!confirmed) return std::unexpected(confirmed.error());
+    }
     const Attempt<Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
     const bool allowed = request_.command == Verb::kHostsAllow;
@@ -38,7 +53,42 @@ class HostsCommand final : public Command {
   }
 
  private:
+  // Who loses the subsystem by this; empty: nobody.
+  Attempt<std::string> loss() const {
+    const Attempt<Json> status = client_.ask({.command = Verb::kStatus});
+    if (!status) return std::unexpected(status.error());
+    const std::vector<Json> subsystems = list_at(*status, "subsystems");
+    if (subsystems.size() != 1) return "";  // the box says which there are
+    return loss_in(subsystems.front());
+  }
+
+  std::string loss_in(const Json& subsystem) const {
+    const std::string nqn = text_at(subsystem, "nqn");
+    const bool is_open = flag_at(subsystem, "any_host");
+    const bool is_any = request_.host == "any";
+    std::set<std::string> connected;
+    for (const Json& each : list_at(subsystem, "controllers")) {
+      connected.insert(text_at(each, "host"));
+    }
+    const auto who = [&connected] {
+      return connected.empty() ? std::string()
+                               : fmt::format(", and these are connected and lose it: {}",
+                                             fmt::join(connected, ", "));
+    };
+    if (request_.command == Verb::kHostsDeny) {
+      const Json hosts = subsystem.value("hosts", Json::array());
+      const bool is_last = !is_open && hosts == Json::array({request_.host});
+      if (!is_any && !is_last) return "";
+      return fmt::format("no host may connect to {} any more{}", nqn, who());
+    }
+    connected.erase(request_.host);
+    if (is_any || !is_open || connected.empty()) return "";
+    return fmt::format("{} is open to every host, and is closed to all but {}{}", nqn,
+                       request_.host, who());
+  }
+
   BoxClient client_;
+  Confirmation confirmation_;
   ControlRequest request_;
 };
 

@@ -7,6 +7,7 @@
 #include "apps/box/stacks.h"
 #include "apps/box_client.h"
 #include "apps/command.h"
+#include "apps/confirm.h"
 #include "apps/output.h"
 #include "apps/table.h"
 #include "apps/words.h"
@@ -20,7 +21,7 @@ namespace {
 
 using Verb = ControlRequest::Command;
 
-constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNamespacesMax};
+constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNsidMax};
 
 // Shared by those that change a namespace: its request, sent when it is run.
 class NsCommand : public Command {
@@ -36,6 +37,19 @@ class NsCommand : public Command {
     request_.nsid = static_cast<uint32_t>(nsid_);
     return client_.ask(request_);
   }
+  // The namespace as it is; null: the box says what is wrong when it is asked for the change.
+  Attempt<Json> look() const {
+    const Attempt<Json> list = client_.ask({.command = Verb::kNsList});
+    if (!list) return std::unexpected(list.error());
+    Json found;
+    for (const Json& each : list_at(*list, "namespaces")) {
+      if (number_at(each, "nsid") != static_cast<uint64_t>(nsid_)) continue;
+      // Which of two is meant is not said, and one under contract is not touched.
+      if (!found.is_null() || each.contains("contract")) return Json();
+      found = each;
+    }
+    return found;
+  }
 
   BoxClient client_;
   ControlRequest request_;
@@ -49,7 +63,7 @@ class NsAdd final : public NsCommand {
               "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such",
               [this](const std::string& text) { return take_words(text); })
         ->required();
-    add_nsid(app, "its number (the lowest free)", false);
+    add_nsid(app, "its number (the next that none has had)", false);
     add_integer(app, "--ana-group N", group_, {.min = 1, .max = nvme::kAnaGroupsMax},
                 "its ANA group (1)");
     add_value(app, "--uuid UUID", "its UUID (made from the names)",
@@ -83,21 +97,34 @@ class NsAdd final : public NsCommand {
 
 class NsRemove final : public NsCommand {
  public:
-  explicit NsRemove(CLI::App& app) : NsCommand(app, Verb::kNsRemove) {
+  explicit NsRemove(CLI::App& app) : NsCommand(app, Verb::kNsRemove), confirmation_(app) {
     add_nsid(app, "its number", true);
-    set_examples(app, {"cairn box ns remove --nsid 3"});
+    set_examples(app, {"cairn box ns remove --nsid 3", "cairn box ns remove --nsid 3 --yes"});
   }
   Attempt<int> run() override {
+    const Attempt<Json> space = look();
+    if (!space) return std::unexpected(space.error());
+    if (!space->is_null()) {
+      const Attempt<void> confirmed = confirmation_.ask(fmt::format(
+          "namespace {} of {} ({}, {}) goes, also for hosts that use it: what it has in memory is "
+          "lost, files stay",
+          nsid_, text_at(*space, "nqn"), text_bytes(number_at(*space, "size")),
+          text_at(*space, "drive")));
+      if (!confirmed) return std::unexpected(confirmed.error());
+    }
     const Attempt<Json> answer = ask();
     if (!answer) return std::unexpected(answer.error());
     client_.print(*answer, fmt::format("namespace {} is removed\n", nsid_));
     return kExitOk;
   }
+
+ private:
+  Confirmation confirmation_;
 };
 
 class NsResize final : public NsCommand {
  public:
-  explicit NsResize(CLI::App& app) : NsCommand(app, Verb::kNsResize) {
+  explicit NsResize(CLI::App& app) : NsCommand(app, Verb::kNsResize), confirmation_(app) {
     add_nsid(app, "its number", true);
     add_value(app, "--size SIZE", "its new size, such as 512M or 8G",
               [this](const std::string& text) -> Attempt<void> {
@@ -109,12 +136,24 @@ class NsResize final : public NsCommand {
     set_examples(app, {"cairn box ns resize --nsid 1 --size 16G"});
   }
   Attempt<int> run() override {
+    const Attempt<Json> space = look();
+    if (!space) return std::unexpected(space.error());
+    if (const uint64_t size = number_at(*space, "size"); size > request_.size) {
+      const Attempt<void> confirmed = confirmation_.ask(
+          fmt::format("namespace {} of {} shrinks from {} to {}: what is in its last {} is lost",
+                      nsid_, text_at(*space, "nqn"), text_bytes(size), text_bytes(request_.size),
+                      text_bytes(size - request_.size)));
+      if (!confirmed) return std::unexpected(confirmed.error());
+    }
     const Attempt<Json> answer = ask();
     if (!answer) return std::unexpected(answer.error());
     client_.print(*answer,
                   fmt::format("namespace {} has {} now\n", nsid_, text_bytes(request_.size)));
     return kExitOk;
   }
+
+ private:
+  Confirmation confirmation_;
 };
 
 // With whom it was given to, if it was.

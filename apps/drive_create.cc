@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "apps/confirm.h"
+#include "apps/host_nqn.h"
 #include "apps/json_text.h"
 #include "apps/key_file.h"
 #include "apps/output.h"
@@ -18,7 +20,6 @@
 #include "apps/words.h"
 #include "fabric/host/controller.h"
 #include "fabric/host/uri.h"
-#include "nvme/nqn.h"
 #include "rack/pledge.h"
 #include "rack/space_command.h"
 #include "rack/tenant.h"
@@ -104,9 +105,7 @@ class CreateCommand final : public Command {
              "bytes per second, in the same way");
     add_value(app, "--hostnqn NQN", "who owns it, for boxes that know their hosts (a new name)",
               [this](const std::string& text) -> Attempt<void> {
-                if (text.empty() || text.size() > nvme::kNqnMax) {
-                  return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
-                }
+                if (Attempt<void> named = check_host_nqn(text); !named) return named;
                 wish_.owner = text;
                 return {};
               });
@@ -152,28 +151,42 @@ class CreateCommand final : public Command {
   int iops_ = 0;
 };
 
-task::Task<Attempt<bool>> release(env::Env& env, meta::Store& store, std::string name,
-                                  task::CancelToken token) {
+// The record of a drive that is there.
+task::Task<Attempt<rack::DriveRecord>> look_up(env::Env&, meta::Store& store, std::string name,
+                                               task::CancelToken token) {
   const Result<std::optional<rack::KnownDrive>> known =
       co_await rack::get_drive(store, name, token);
   if (!known) {
     co_return refuse(fmt::format("drive {} cannot be looked up: {}", name, known.error().text()));
   }
-  if (!*known) {
-    co_return refuse(
-        fmt::format("there is no drive {}: 'cairn rack drives' names those there are", name));
-  }
-  const Attempt<fabric::HostOptions> host = host_of((*known)->drive.owner, (*known)->drive.connect);
+  if (*known) co_return (*known)->drive;
+  co_return refuse(
+      fmt::format("there is no drive {}: 'cairn rack drives' names those there are", name));
+}
+
+std::string loss_of(const rack::DriveRecord& drive) {
+  std::vector<std::string> legs;
+  for (const rack::Leg& leg : drive.legs) legs.push_back(fmt::format("{}/{}", leg.box, leg.shelf));
+  return fmt::format("drive {} ({}, RAID {}, in {}) is given back, and everything in it is lost",
+                     drive.name, text_bytes(drive.bytes), drive.raid == rack::Raid::kMirror ? 1 : 0,
+                     fmt::join(legs, " and "));
+}
+
+task::Task<Attempt<bool>> release(env::Env& env, meta::Store& store, std::string name,
+                                  rack::Release how, task::CancelToken token) {
+  const Attempt<rack::DriveRecord> drive = co_await look_up(env, store, name, token);
+  if (!drive) co_return std::unexpected(drive.error());
+  const Attempt<fabric::HostOptions> host = host_of(drive->owner, drive->connect);
   if (!host) co_return std::unexpected(host.error());
   rack::NvmePeers peers(env, *host);
-  const rack::Outcome<void> released = co_await rack::release_drive(store, peers, name, token);
+  const rack::Outcome<void> released = co_await rack::release_drive(store, peers, name, how, token);
   if (!released) co_return refuse(released.error());
   co_return true;
 }
 
 class ReleaseCommand final : public Command {
  public:
-  explicit ReleaseCommand(CLI::App& app) : client_(app) {
+  explicit ReleaseCommand(CLI::App& app) : client_(app), confirmation_(app) {
     add_value(app, "NAME", "a drive, as 'cairn rack drives' names it; its data is lost",
               [this](const std::string& text) -> Attempt<void> {
                 if (const Result<void> named = rack::check_drive_name(text); !named) {
@@ -183,12 +196,22 @@ class ReleaseCommand final : public Command {
                 return {};
               })
         ->required();
-    set_examples(app, {"cairn drive release vm1 --rack"});
+    add_switch(app, "--force", force_,
+               "also while it is in use, or some of its boxes do not answer");
+    set_examples(app, {"cairn drive release vm1 --rack", "cairn drive release vm1 --rack --yes"});
   }
   Attempt<int> run() override {
+    const Attempt<rack::DriveRecord> drive = client_.run<rack::DriveRecord>(
+        [this](env::Env& env, meta::Store& store, task::CancelToken token) {
+          return look_up(env, store, name_, token);
+        });
+    if (!drive) return std::unexpected(drive.error());
+    const Attempt<void> confirmed = confirmation_.ask(loss_of(*drive));
+    if (!confirmed) return std::unexpected(confirmed.error());
     const Attempt<bool> released =
         client_.run<bool>([this](env::Env& env, meta::Store& store, task::CancelToken token) {
-          return release(env, store, name_, token);
+          return release(env, store, name_,
+                         force_ ? rack::Release::kByForce : rack::Release::kUnused, token);
         });
     if (!released) return std::unexpected(released.error());
     say(client_.json() ? json_text({{"schema_version", 1}, {"released", name_}})
@@ -198,7 +221,9 @@ class ReleaseCommand final : public Command {
 
  private:
   RackClient client_;
+  Confirmation confirmation_;
   std::string name_;
+  bool force_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/command.h"
+#include "apps/confirm.h"
 #include "apps/drive/control.h"
 #include "apps/drive/open.h"
 #include "apps/drive_client.h"
@@ -154,7 +155,7 @@ class EditCommand final : public Command {
 
 class ResizeCommand final : public Command {
  public:
-  explicit ResizeCommand(CLI::App& app) : client_(app) {
+  explicit ResizeCommand(CLI::App& app) : client_(app), confirmation_(app) {
     add_value(app, "NAME", "the drive", into(request_.drive))->required();
     add_value(app, "SIZE", "its new size, such as 512M or 8G",
               [this](const std::string& text) -> Attempt<void> {
@@ -165,9 +166,19 @@ class ResizeCommand final : public Command {
         ->required();
     add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveResize;
-    set_examples(app, {"cairn drive resize safe 16G"});
+    set_examples(app, {"cairn drive resize safe 16G", "cairn drive resize safe 4G --yes"});
   }
   Attempt<int> run() override {
+    const Attempt<Json> list = client_.ask({.command = Verb::kDriveList, .drive = request_.drive});
+    if (!list) return std::unexpected(list.error());
+    for (const Json& each : list_at(*list, "drives")) {
+      const uint64_t size = number_at(each, "size");
+      if (size <= request_.size) continue;
+      const Attempt<void> confirmed = confirmation_.ask(fmt::format(
+          "drive {} shrinks from {} to {}: what is in its last {} is lost", text_at(each, "name"),
+          text_bytes(size), text_bytes(request_.size), text_bytes(size - request_.size)));
+      if (!confirmed) return std::unexpected(confirmed.error());
+    }
     const Attempt<Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
     say(json_ ? json_text(*answer)
@@ -178,6 +189,7 @@ class ResizeCommand final : public Command {
 
  private:
   DriveClient client_;
+  Confirmation confirmation_;
   ControlRequest request_;
   bool json_ = false;
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/error_text.h"
 #include "apps/words.h"
 
 namespace cairn::apps {
@@ -32,14 +33,14 @@ std::string advice_for(const drive::Spec& drive, const Error& error) {
 }  // namespace
 
 Problem cannot_serve(const drive::Spec& drive, const Error& error) {
-  return {fmt::format("drive {} cannot be served: {}: {}", in_quotes(drive.text()), error.text(),
-                      advice_for(drive, error))};
+  return {fmt::format("drive {} cannot be served: {}: {}", in_quotes(drive.text()),
+                      error_text(error), advice_for(drive, error))};
 }
 
 Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) {
   if (options.stack.empty()) return cannot_serve(options.drive, error);
   return {fmt::format("stack {} cannot be served as namespace {}: {}", in_quotes(options.stack),
-                      options.nsid, error.text())};
+                      options.nsid, error_text(error))};
 }
 
 Problem cannot_listen(const env::Address& at, const Error& error) {
@@ -49,7 +50,7 @@ Problem cannot_listen(const env::Address& at, const Error& error) {
     next = fmt::format("end what listens there, or choose another {}", is_local ? "path" : "port");
   }
   if (error == Errc::kDenied) next = "choose a port from 1024, or run as root";
-  return {fmt::format("cannot listen at {}: {}: {}", at.text(), error.text(), next)};
+  return {fmt::format("cannot listen at {}: {}: {}", at.text(), error_text(error), next)};
 }
 
 }  // namespace cairn::apps

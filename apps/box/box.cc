@@ -8,6 +8,8 @@
 
 #include "apps/box/advice.h"
 #include "apps/box/patience.h"
+#include "apps/error_text.h"
+#include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "nvme/limits.h"
 #include "nvme/nqn.h"
@@ -212,6 +214,11 @@ task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
     all.push_back(std::move(each));
   }
   for (const auto& [nsid, added] : changes.added) all.push_back(added);
+  // Whom a namespace was given to, they alone see it.
+  for (const auto& [id, contract] : changes.contracts) {
+    const auto given = std::ranges::find(all, contract.nsid, &nvme::NamespaceOptions::nsid);
+    if (given != all.end()) given->owner = contract.owner;
+  }
   for (nvme::NamespaceOptions& each : all) {
     Attempt<void> added = co_await add_configured(nqn, std::move(each));
     if (!added) co_return added;
@@ -382,8 +389,27 @@ Attempt<void> Box::keep(std::string_view what) {
   return {};
 }
 
+uint32_t Box::next_nsid(const std::string& nqn) const {
+  std::set<uint32_t> taken;
+  if (const auto configured = configured_.find(nqn); configured != configured_.end()) {
+    taken = configured->second;
+  }
+  for (const nvme::NamespaceInfo& each : registry_.namespaces(nqn)) {
+    taken.insert(each.options.nsid);
+  }
+  const auto changes = changes_.find(nqn);
+  const uint32_t last = changes == changes_.end() ? 0 : changes->second.last_nsid;
+  for (uint32_t i = 0; i < nvme::kNsidMax; ++i) {
+    const uint32_t nsid = (last + i) % nvme::kNsidMax + 1;
+    if (!taken.contains(nsid)) return nsid;
+  }
+  return 0;  // the registry says that there are too many
+}
+
 task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
                                                nvme::NamespaceOptions options) {
+  const bool is_counted = options.nsid == 0;
+  if (is_counted) options.nsid = next_nsid(nqn);
   Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> nsid = co_await registry_.add_namespace(nqn, options);
@@ -398,6 +424,8 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
     added = each.options;
     added.source = nullptr;
   }
+  uint32_t& last = changes_[nqn].last_nsid;
+  last = is_counted ? *nsid : std::max(last, *nsid);
   co_return *nsid;
 }
 
@@ -458,7 +486,7 @@ task::Task<Attempt<void>> Box::resize_namespace(std::string nqn, uint32_t nsid, 
   }
   if (!resized) {
     co_return refuse(fmt::format("namespace {} of {} keeps its size: {}", nsid, turn->nqn,
-                                 resized.error().text()));
+                                 error_text(resized.error())));
   }
   SubsystemChanges& changes = changes_[turn->nqn];
   const auto added = changes.added.find(nsid);
@@ -506,6 +534,7 @@ task::Task<Attempt<void>> Box::allow_host(std::string nqn, std::string host) {
   if (host == "any") {
     access = {};
   } else {
+    if (Attempt<void> named = check_host_nqn(host); !named) co_return named;
     // The first name on the list closes the subsystem to all others.
     if (std::exchange(access.any, false)) access.hosts.clear();
     if (std::ranges::find(access.hosts, host) == access.hosts.end()) {

@@ -69,8 +69,13 @@ class Box {
   task::Task<Result<uint32_t>> add_contract(rack::Contract contract,
                                             nvme::NamespaceOptions options);
   task::Task<Result<void>> confirm_contract(rack::Contract contract);
-  task::Task<Result<void>> remove_contract(rack::Contract contract);
+  // Ends it. With a file it stays among those that have ended until it is forgotten, through
+  // restarts too. One that has ended before is no error.
+  task::Task<Result<void>> remove_contract(rack::Contract contract, bool has_file);
+  // Nothing is left of it.
+  task::Task<void> forget_contract(rack::Contract contract);
   std::vector<rack::Contract> contracts() const;
+  std::vector<rack::Contract> ended_contracts() const;
   // Where hosts reach the subsystem, as others can be told; none: only this machine would know.
   std::optional<rack::Place> place_of(const std::string& nqn) const;
 
@@ -99,6 +104,9 @@ class Box {
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> listen();
   Attempt<void> keep(std::string_view what);
+  // An nsid for another namespace: above all there were, so that no host remembers it; from the
+  // lowest again when those have run out.
+  uint32_t next_nsid(const std::string& nqn) const;
   // Serves another namespace, and puts it among those added.
   task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options);
   // Stops serving one, which is there, and forgets its reservations.

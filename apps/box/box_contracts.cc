@@ -16,6 +16,7 @@ task::Task<Result<uint32_t>> Box::add_contract(rack::Contract contract,
   Attempt<Turn> turn = co_await take_turn(contract.nqn);
   if (!turn) co_return fail(Errc::kNotFound, "the subsystem of the contract is not served");
   options.uuid = contract.id;
+  options.owner = contract.owner;
   const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options));
   if (!nsid) {
     log(LogLevel::kError,
@@ -37,7 +38,11 @@ task::Task<Result<uint32_t>> Box::add_contract(rack::Contract contract,
 task::Task<Result<void>> Box::confirm_contract(rack::Contract contract) {
   const Attempt<Turn> turn = co_await take_turn(contract.nqn);
   if (!turn) co_return fail(Errc::kNotFound, "the subsystem of the contract is not served");
-  rack::Contract& kept = changes_[turn->nqn].contracts[contract.id];
+  const auto found = changes_[turn->nqn].contracts.find(contract.id);
+  if (found == changes_[turn->nqn].contracts.end()) {
+    co_return fail(Errc::kNotFound, "there is no such contract any more");
+  }
+  rack::Contract& kept = found->second;
   kept = contract;
   if (keep(fmt::format("namespace {} of {} is {}'s for good", contract.nsid, turn->nqn,
                        contract.owner))) {
@@ -47,13 +52,16 @@ task::Task<Result<void>> Box::confirm_contract(rack::Contract contract) {
   co_return fail(Errc::kIo, "the contract cannot be kept");
 }
 
-task::Task<Result<void>> Box::remove_contract(rack::Contract contract) {
+task::Task<Result<void>> Box::remove_contract(rack::Contract contract, bool has_file) {
   const Attempt<Turn> turn = co_await take_turn(contract.nqn);
   if (!turn) co_return fail(Errc::kNotFound, "the subsystem of the contract is not served");
   SubsystemChanges& changes = changes_[turn->nqn];
+  if (changes.ended.contains(contract.id)) co_return Result<void>{};
   auto ended = changes.contracts.extract(contract.id);
+  if (has_file) changes.ended.emplace(contract.id, contract);
   auto added = changes.added.extract(contract.nsid);
   if (!keep(fmt::format("namespace {} of {} is given back", contract.nsid, turn->nqn))) {
+    changes.ended.erase(contract.id);
     changes.contracts.insert(std::move(ended));
     changes.added.insert(std::move(added));
     co_return fail(Errc::kIo, "the end of the contract cannot be kept");
@@ -61,6 +69,22 @@ task::Task<Result<void>> Box::remove_contract(rack::Contract contract) {
   // It may be gone already, when its drive could not be opened again.
   [[maybe_unused]] const Result<void> removed = co_await stop_serving(turn->nqn, contract.nsid);
   co_return Result<void>{};
+}
+
+task::Task<void> Box::forget_contract(rack::Contract contract) {
+  const Attempt<Turn> turn = co_await take_turn(contract.nqn);
+  if (!turn || changes_[turn->nqn].ended.erase(contract.id) == 0) co_return;
+  // If this cannot be kept, the next start finds nothing to remove, and forgets it then.
+  [[maybe_unused]] const Attempt<void> kept =
+      keep(fmt::format("nothing is left of contract {}", fabric::uuid_text(contract.id)));
+}
+
+std::vector<rack::Contract> Box::ended_contracts() const {
+  std::vector<rack::Contract> all;
+  for (const auto& [nqn, changes] : changes_) {
+    for (const auto& [id, contract] : changes.ended) all.push_back(contract);
+  }
+  return all;
 }
 
 std::vector<rack::Contract> Box::contracts() const {

@@ -19,7 +19,14 @@ BoxRack::BoxRack(env::Env& env, Box& box, RackOptions options, RackHooks hooks)
 task::Task<Attempt<void>> BoxRack::open() {
   Attempt<std::vector<rack::Shelf>> shelves = this->shelves();
   if (!shelves) co_return std::unexpected(shelves.error());
-  if (const Attempt<void> swept = sweep(); !swept) co_return std::unexpected(swept.error());
+  co_await finish_ended();
+  const Attempt<std::map<std::string, uint64_t>> strays = sweep();
+  if (!strays) co_return std::unexpected(strays.error());
+  for (rack::Shelf& shelf : *shelves) {
+    const auto taken = strays->find(shelf.name);
+    if (taken == strays->end()) continue;
+    shelf.room.bytes -= std::min(shelf.room.bytes, taken->second);
+  }
   Attempt<std::unique_ptr<meta::Store>> store = co_await hooks_.open_store(env_, options_.store);
   if (!store) co_return std::unexpected(store.error());
   store_ = std::move(*store);
@@ -28,11 +35,15 @@ task::Task<Attempt<void>> BoxRack::open() {
       .shelves = std::move(*shelves),
       .term = options_.term,
       .expiry = options_.expiry,
-      .log = [this](std::string line) {
-        if (hooks_.log) hooks_.log(LogLevel::kInfo, line);
-      }};
+      .log = [this](std::string line) { log(LogLevel::kInfo, line); }};
+  // Of those that have ended, and whose files are still there, the space is not free.
+  std::vector<rack::Contract> contracts = box_.contracts();
+  for (rack::Contract& each : box_.ended_contracts()) {
+    each.is_confirmed = true;  // nobody asks the store about them
+    contracts.push_back(std::move(each));
+  }
   landlord_ = std::make_unique<rack::Landlord>(env_, *store_, static_cast<rack::House&>(*this),
-                                               std::move(options), box_.contracts());
+                                               std::move(options), std::move(contracts));
   box_.registry().on_vendor_command(
       [this](nvme::VendorCommand command) { return answer(std::move(command)); });
   landlord_->start();
@@ -50,9 +61,9 @@ task::Task<nvme::Answer> BoxRack::answer(nvme::VendorCommand command) {
   if (!request) co_return rack::answer_of(fail(request.error()));
   const Result<uint32_t> outcome =
       co_await landlord_->ask({.host = command.host_nqn, .nqn = command.nqn}, std::move(*request));
-  if (!outcome && hooks_.log) {
-    hooks_.log(LogLevel::kInfo, fmt::format("{} asked for space and was refused: {}",
-                                            command.host_nqn, outcome.error().text()));
+  if (!outcome) {
+    log(LogLevel::kInfo, fmt::format("{} asked for space and was refused: {}", command.host_nqn,
+                                     outcome.error().text()));
   }
   co_return rack::answer_of(outcome);
 }
@@ -74,24 +85,53 @@ Attempt<std::vector<rack::Shelf>> BoxRack::shelves() const {
   return all;
 }
 
-Attempt<void> BoxRack::sweep() const {
-  std::set<std::string> needed;
-  for (const rack::Contract& each : box_.contracts()) {
-    needed.insert(fabric::uuid_text(each.id));
+task::Task<void> BoxRack::finish_ended() {
+  for (rack::Contract& each : box_.ended_contracts()) {
+    // One that stays is counted, and tried again at the next start or when its owner asks.
+    [[maybe_unused]] const Result<void> finished = co_await finish(std::move(each));
   }
-  for (const RackShelf& shelf : options_.shelves) {
-    if (shelf.folder.empty() || !hooks_.sweep) continue;
-    const Attempt<std::vector<std::string>> left = hooks_.sweep(shelf.folder, needed);
-    if (!left) return std::unexpected(left.error());
-    for (const std::string& path : *left) {
-      if (hooks_.log) {
-        hooks_.log(LogLevel::kWarn, fmt::format("{} belongs to no contract of this box and is left "
-                                                "alone: remove it if nobody needs what is in it",
-                                                path));
-      }
+}
+
+task::Task<Result<void>> BoxRack::finish(rack::Contract contract) {
+  const std::string file = file_of(contract);
+  if (file.empty()) {
+    log(LogLevel::kWarn,
+        fmt::format("contract {} has ended, and its shelf {} is not configured any more: remove "
+                    "its file by hand if there is one",
+                    fabric::uuid_text(contract.id), contract.shelf));
+  } else if (hooks_.remove_file) {
+    const Attempt<void> removed = hooks_.remove_file(file);
+    if (!removed) {
+      log(LogLevel::kError, fmt::format("contract {} has ended, and its space is not free yet: {}",
+                                        fabric::uuid_text(contract.id), removed.error().text));
+      co_return fail(Errc::kIo, "the file of the contract cannot be removed");
     }
   }
-  return {};
+  co_await box_.forget_contract(std::move(contract));
+  co_return Result<void>{};
+}
+
+Attempt<std::map<std::string, uint64_t>> BoxRack::sweep() const {
+  std::set<std::string> needed;
+  for (const rack::Contract& each : box_.contracts()) needed.insert(fabric::uuid_text(each.id));
+  for (const rack::Contract& each : box_.ended_contracts()) {
+    needed.insert(fabric::uuid_text(each.id));
+  }
+  std::map<std::string, uint64_t> taken;
+  for (const RackShelf& shelf : options_.shelves) {
+    if (shelf.folder.empty() || !hooks_.sweep) continue;
+    const Attempt<std::vector<StrayFile>> left = hooks_.sweep(shelf.folder, needed);
+    if (!left) return std::unexpected(left.error());
+    for (const StrayFile& stray : *left) {
+      taken[shelf.name] += stray.bytes;
+      log(LogLevel::kWarn,
+          fmt::format(
+              "{} belongs to no contract of this box and is left alone, and the {} it takes "
+              "are not offered: remove it if nobody needs what is in it",
+              stray.path, text_bytes(stray.bytes)));
+    }
+  }
+  return taken;
 }
 
 // Empty: it is in memory.
@@ -116,13 +156,25 @@ std::string BoxRack::drive_of(const rack::Contract& contract) const {
 task::Task<Result<uint32_t>> BoxRack::add(rack::Contract contract) {
   nvme::NamespaceOptions options;
   if (const Attempt<void> taken = take_drive(drive_of(contract), options); !taken) {
-    if (hooks_.log) hooks_.log(LogLevel::kError, taken.error().text);
+    log(LogLevel::kError, taken.error().text);
     co_return fail(Errc::kIo, "the space cannot be made");
   }
   const std::string file = file_of(contract);
   const Result<uint32_t> nsid = co_await box_.add_contract(std::move(contract), std::move(options));
-  if (!nsid && !file.empty() && hooks_.remove_file) hooks_.remove_file(file);
+  if (!nsid && !file.empty() && hooks_.remove_file) {
+    // Blank as it is, the next start sweeps one that stays.
+    [[maybe_unused]] const Attempt<void> removed = hooks_.remove_file(file);
+  }
   co_return nsid;
+}
+
+bool BoxRack::is_used(const rack::Contract& contract) const {
+  const std::vector<rack::Contract> ended = box_.ended_contracts();
+  if (std::ranges::find(ended, contract.id, &rack::Contract::id) != ended.end()) return false;
+  return std::ranges::any_of(
+      box_.registry().controllers(contract.nqn), [&contract](const nvme::ControllerInfo& each) {
+        return each.host_nqn == contract.owner && each.queues > 1;  // more than the admin queue
+      });
 }
 
 task::Task<Result<void>> BoxRack::confirm(rack::Contract contract) {
@@ -130,10 +182,11 @@ task::Task<Result<void>> BoxRack::confirm(rack::Contract contract) {
 }
 
 task::Task<Result<void>> BoxRack::remove(rack::Contract contract) {
-  const std::string file = file_of(contract);
-  const Result<void> removed = co_await box_.remove_contract(std::move(contract));
-  if (removed && !file.empty() && hooks_.remove_file) hooks_.remove_file(file);
-  co_return removed;
+  const bool has_file = !file_of(contract).empty();
+  const Result<void> removed = co_await box_.remove_contract(contract, has_file);
+  if (!removed || !has_file) co_return removed;
+  const Result<void> finished = co_await finish(std::move(contract));
+  co_return finished;
 }
 
 }  // namespace cairn::apps

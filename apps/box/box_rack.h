@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "apps/box/box.h"
 #include "apps/box/rack_options.h"
+#include "apps/box/shelf_files.h"
 #include "apps/problem.h"
 #include "env/env.h"
 #include "meta/store.h"
@@ -23,12 +25,12 @@ namespace cairn::apps {
 struct RackHooks {
   std::function<task::Task<Attempt<std::unique_ptr<meta::Store>>>(env::Env&, StoreUri)> open_store;
   std::function<void(LogLevel, std::string_view)> log;
-  // Files of shelves: removes one that nobody needs any more; and at the start those that a crash
-  // left blank, giving the paths of others that nobody knows. May be left out where no shelf has a
+  // Files of shelves: removes one that nobody needs any more, durably; and at the start those that
+  // a crash left blank, giving others that nobody knows. May be left out where no shelf has a
   // folder.
-  std::function<void(const std::string& path)> remove_file;
-  std::function<Attempt<std::vector<std::string>>(const std::string& folder,
-                                                  const std::set<std::string>& needed)>
+  std::function<Attempt<void>(const std::string& path)> remove_file;
+  std::function<Attempt<std::vector<StrayFile>>(const std::string& folder,
+                                                const std::set<std::string>& needed)>
       sweep;
 };
 
@@ -46,12 +48,21 @@ class BoxRack final : private rack::House {
 
  private:
   task::Task<Result<uint32_t>> add(rack::Contract contract) override;
+  bool is_used(const rack::Contract& contract) const override;
   task::Task<Result<void>> confirm(rack::Contract contract) override;
   task::Task<Result<void>> remove(rack::Contract contract) override;
 
   task::Task<nvme::Answer> answer(nvme::VendorCommand command);
   Attempt<std::vector<rack::Shelf>> shelves() const;
-  Attempt<void> sweep() const;
+  // Removes what a crash, or a folder that could not be written to, has left of ended contracts.
+  task::Task<void> finish_ended();
+  // Removes the file of one, and forgets it.
+  task::Task<Result<void>> finish(rack::Contract contract);
+  // What files that nobody knows take, by shelf.
+  Attempt<std::map<std::string, uint64_t>> sweep() const;
+  void log(LogLevel level, std::string_view line) const {
+    if (hooks_.log) hooks_.log(level, line);
+  }
   std::string file_of(const rack::Contract& contract) const;
   std::string drive_of(const rack::Contract& contract) const;
 

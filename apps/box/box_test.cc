@@ -208,7 +208,7 @@ Task<void> is_controlled(env::Env& env, BoxInSim& test) {
   co_await drive->close();
   answer = co_await ask(env, {.command = Command::kNsRemove, .nsid = 1});
   answer = co_await ask(env, {.command = Command::kNsResize, .nsid = 2, .size = 2_MiB});
-  answer = co_await ask(env, {.command = Command::kHostsAllow, .host = "nqn.a"});
+  answer = co_await ask(env, {.command = Command::kHostsAllow, .host = "nqn.2026-11.io.cairn:h"});
   answer = co_await ask(
       env, {.command = Command::kAnaSet, .group = 3, .state = nvme::AnaState::kInaccessible});
   test.keeps = false;
@@ -229,7 +229,8 @@ Task<void> restarts(env::Env& env, BoxInSim& test) {
   EXPECT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].options.nsid, 2u);
   EXPECT_EQ(all[0].geometry.bytes(), 2_MiB);
-  EXPECT_EQ(box.registry().subsystems()[0].hosts, std::vector<std::string>{"nqn.a"});
+  EXPECT_EQ(box.registry().subsystems()[0].hosts,
+            std::vector<std::string>{"nqn.2026-11.io.cairn:h"});
   EXPECT_FALSE(box.registry().subsystems()[0].allow_any_host);
   co_await box.close();
 }

@@ -29,10 +29,15 @@ struct SubsystemChanges {
   std::map<uint32_t, nvme::AnaState> ana;  // by group
   // Space that was given away; the namespace of each is among those added.
   std::map<rack::ContractId, rack::Contract> contracts;
+  // Contracts that have ended, and whose file may still be there: their space is not free yet.
+  std::map<rack::ContractId, rack::Contract> ended;
+  // The nsid that was given last; the next one is above it, so that no host remembers it. 0: none
+  // was.
+  uint32_t last_nsid = 0;
 
   bool empty() const {
     return removed.empty() && added.empty() && resized.empty() && !access && ana.empty() &&
-           contracts.empty();
+           contracts.empty() && ended.empty() && last_nsid == 0;
   }
 };
 

@@ -22,6 +22,7 @@ namespace cairn::apps {
 namespace {
 
 constexpr std::string_view kChecksumStart = "# crc32c ";
+constexpr IntegerRange kNsids = {.min = 1, .max = nvme::kNsidMax};
 
 // A TOML basic string.
 std::string toml_text(std::string_view text) {
@@ -59,17 +60,18 @@ std::string namespace_text(const nvme::NamespaceOptions& options) {
          fmt::format("ana_group = {}\nread_only = {}\n", options.ana_group, options.read_only);
 }
 
-std::string contract_text(const rack::Contract& contract) {
+std::string contract_text(const char* table, const rack::Contract& contract) {
   return fmt::format(
-      "[[subsystem.contract]]\nid = \"{}\"\nowner = {}\ndrive = {}\nshelf = {}\nsize = {}\niops = "
+      "[[subsystem.{}]]\nid = \"{}\"\nowner = {}\ndrive = {}\nshelf = {}\nsize = {}\niops = "
       "{}\nbandwidth = {}\nnsid = {}\nconfirmed = {}\n",
-      fabric::uuid_text(contract.id), toml_text(contract.owner), toml_text(contract.drive),
+      table, fabric::uuid_text(contract.id), toml_text(contract.owner), toml_text(contract.drive),
       toml_text(contract.shelf), contract.amount.bytes, contract.amount.iops,
       contract.amount.bandwidth, contract.nsid, contract.is_confirmed);
 }
 
 std::string subsystem_text(const std::string& nqn, const SubsystemChanges& changes) {
   std::string text = fmt::format("\n[[subsystem]]\nnqn = {}\n", toml_text(nqn));
+  if (changes.last_nsid != 0) text += fmt::format("last_nsid = {}\n", changes.last_nsid);
   if (!changes.removed.empty()) {
     text += fmt::format("removed = [{}]\n", fmt::join(changes.removed, ", "));
   }
@@ -81,7 +83,8 @@ std::string subsystem_text(const std::string& nqn, const SubsystemChanges& chang
   for (const auto& [nsid, size] : changes.resized) {
     text += fmt::format("[[subsystem.resized]]\nnsid = {}\nsize = {}\n", nsid, size);
   }
-  for (const auto& [id, contract] : changes.contracts) text += contract_text(contract);
+  for (const auto& [id, contract] : changes.contracts) text += contract_text("contract", contract);
+  for (const auto& [id, contract] : changes.ended) text += contract_text("ended", contract);
   for (const auto& [group, state] : changes.ana) {
     text += fmt::format("[[subsystem.ana]]\ngroup = {}\nstate = \"{}\"\n", group, ana_word(state));
   }
@@ -109,7 +112,7 @@ struct Resized {
 Section resized_keys(SubsystemChanges& changes) {
   const auto resized = std::make_shared<Resized>();
   Section keys;
-  keys.integer("nsid", resized->nsid, {.min = 1, .max = nvme::kNamespacesMax}).required();
+  keys.integer("nsid", resized->nsid, kNsids).required();
   keys.integer("size", resized->size, {.min = 1}).required();
   return std::move(keys.whole([&changes, resized]() -> Attempt<void> {
     changes.resized[resized->nsid] = resized->size;
@@ -135,7 +138,8 @@ Section changed_ana_keys(SubsystemChanges& changes) {
 }
 
 // A name that rack/types.h would not take is no contract of ours.
-Attempt<void> take_contract(const rack::Contract& contract, SubsystemChanges& changes) {
+using Contracts = std::map<rack::ContractId, rack::Contract>;
+Attempt<void> take_contract(const rack::Contract& contract, Contracts& contracts) {
   for (const Result<void>& sound :
        {rack::check_drive_name(contract.drive), rack::check_shelf_name(contract.shelf),
         rack::check_amount(contract.amount)}) {
@@ -144,11 +148,11 @@ Attempt<void> take_contract(const rack::Contract& contract, SubsystemChanges& ch
   if (contract.owner.empty() || contract.owner.size() > nvme::kNqnMax) {
     return refuse(fmt::format("{} is not the NQN of a host", in_quotes(contract.owner)));
   }
-  if (changes.contracts.emplace(contract.id, contract).second) return {};
+  if (contracts.emplace(contract.id, contract).second) return {};
   return refuse("a contract with this id is there twice");
 }
 
-Section contract_keys(SubsystemChanges& changes) {
+Section contract_keys(Contracts& contracts) {
   const auto contract = std::make_shared<rack::Contract>();
   constexpr IntegerRange kAmounts = {.min = 0, .max = int64_t{rack::kBytesMax}};
   Section keys;
@@ -166,9 +170,9 @@ Section contract_keys(SubsystemChanges& changes) {
   keys.integer("size", contract->amount.bytes, kAmounts).required();
   keys.integer("iops", contract->amount.iops, kAmounts).required();
   keys.integer("bandwidth", contract->amount.bandwidth, kAmounts).required();
-  keys.integer("nsid", contract->nsid, {.min = 1, .max = nvme::kNamespacesMax}).required();
+  keys.integer("nsid", contract->nsid, kNsids).required();
   keys.boolean("confirmed", contract->is_confirmed).required();
-  keys.whole([&changes, contract] { return take_contract(*contract, changes); });
+  keys.whole([&contracts, contract] { return take_contract(*contract, contracts); });
   return keys;
 }
 
@@ -183,8 +187,8 @@ Section subsystem_keys(BoxChanges& all) {
   const auto read = std::make_shared<Read>();
   Section keys;
   keys.text("nqn", read->nqn).required();
-  keys.integers("removed", read->removed, {.min = 1, .max = nvme::kNamespacesMax},
-                nvme::kNamespacesMax);
+  keys.integers("removed", read->removed, kNsids, nvme::kNamespacesMax);
+  keys.integer("last_nsid", read->changes.last_nsid, kNsids);
   keys.boolean("any_host", read->access.any);
   keys.taken_list(
       "hosts", kHostsMax, [read] { read->has_access = true; },
@@ -195,7 +199,9 @@ Section subsystem_keys(BoxChanges& all) {
   keys.tables("namespace", nvme::kNamespacesMax, [read] { return added_keys(read->changes); });
   keys.tables("resized", nvme::kNamespacesMax, [read] { return resized_keys(read->changes); });
   keys.tables("ana", nvme::kAnaGroupsMax, [read] { return changed_ana_keys(read->changes); });
-  keys.tables("contract", rack::kContractsMax, [read] { return contract_keys(read->changes); });
+  keys.tables("contract", rack::kContractsMax,
+              [read] { return contract_keys(read->changes.contracts); });
+  keys.tables("ended", rack::kContractsMax, [read] { return contract_keys(read->changes.ended); });
   keys.whole([&all, read]() -> Attempt<void> {
     for (auto& [id, contract] : read->changes.contracts) {
       contract.nqn = read->nqn;
@@ -203,6 +209,7 @@ Section subsystem_keys(BoxChanges& all) {
         return refuse(fmt::format("contract {} has no namespace", fabric::uuid_text(id)));
       }
     }
+    for (auto& [id, contract] : read->changes.ended) contract.nqn = read->nqn;
     read->changes.removed.insert(read->removed.begin(), read->removed.end());
     if (read->has_access) read->changes.access = read->access;
     if (all.emplace(read->nqn, read->changes).second) return {};
@@ -243,7 +250,8 @@ Attempt<BoxChanges> parse_changes(std::string_view text, const std::string& file
   BoxChanges changes;
   int version = 0;
   Section root;
-  root.integer("version", version, {.min = kChangesVersion, .max = kChangesVersion}).required();
+  // Of version 1 an nsid was not remembered when its namespace went.
+  root.integer("version", version, {.min = 1, .max = kChangesVersion}).required();
   root.tables("subsystem", kSubsystemsMax, [&changes] { return subsystem_keys(changes); });
   root.table("end", Section()).required();
   if (const Attempt<void> checked = check_config(text, file, root); !checked) {

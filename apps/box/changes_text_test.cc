@@ -29,6 +29,10 @@ BoxChanges some_changes() {
                           .nsid = 5,
                           .is_confirmed = true};
   first.contracts = {{contract.id, contract}};
+  contract.id = {9};
+  contract.nsid = 4;  // whose namespace is gone
+  first.ended = {{contract.id, contract}};
+  first.last_nsid = 65536;
   all["nqn.2026-11.io.cairn:b"].access = HostAccess{.any = true, .hosts = {}};
   return all;
 }
@@ -54,6 +58,8 @@ TEST(ChangesText, ContractsComeBackAsTheyWere) {
   ASSERT_TRUE(read) << read.error().text;
   const std::string nqn = "nqn.2026-11.io.cairn:a";
   EXPECT_EQ(read->at(nqn).contracts, some_changes().at(nqn).contracts);
+  EXPECT_EQ(read->at(nqn).ended, some_changes().at(nqn).ended);
+  EXPECT_EQ(read->at(nqn).last_nsid, 65536u);
 }
 
 TEST(ChangesText, AContractWithoutItsNamespaceIsDamage) {
@@ -103,7 +109,7 @@ TEST(ChangesText, ItMayBeEdited) {
       parse_changes("version = 1\n[[subsystem]]\nnqn = 'nqn.x'\nremovd = [1]\n[end]\n", "f");
   EXPECT_NE(wrong.error().text.find("f:4:1: unknown key 'removd'"), std::string::npos)
       << wrong.error().text;
-  EXPECT_FALSE(parse_changes("version = 2\n[end]\n", "f"));
+  EXPECT_FALSE(parse_changes("version = 3\n[end]\n", "f"));
 }
 
 }  // namespace

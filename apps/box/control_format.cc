@@ -207,7 +207,7 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   Fields fields(*json);
   read_command(fields, request.command);
   fields.text("nqn", request.nqn, nvme::kNqnMax);
-  fields.number("nsid", request.nsid, nvme::kNamespacesMax);
+  fields.number("nsid", request.nsid, nvme::kNsidMax);
   fields.text("drive", request.drive, kDriveTextMax);
   fields.number("size", request.size, UINT64_MAX);
   fields.text("uuid", request.uuid, 64);

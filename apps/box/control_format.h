@@ -50,7 +50,7 @@ struct ControlRequest {
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed
-  uint32_t nsid = 0;   // 0: the lowest free (ns.add)
+  uint32_t nsid = 0;   // 0: one that none has had (ns.add)
   std::string drive;   // ns.add: its text; drive.*: its name, empty: the only one, or all
   uint64_t size = 0;   // *.resize, in bytes
   std::string uuid;    // ns.add; empty: made from the names

@@ -13,6 +13,7 @@
 #include "apps/box/stacks.h"
 #include "apps/drive/is_stack.h"
 #include "apps/duration.h"
+#include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
 #include "nvme/auth_message.h"
@@ -134,9 +135,7 @@ Section namespace_keys_of(BoxOptions& box, BoxSubsystem& subsystem) {
 }
 
 Attempt<void> take_host_nqn(const std::string& text, std::vector<std::string>& into) {
-  if (text.empty() || text.size() > nvme::kNqnMax) {
-    return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
-  }
+  if (Attempt<void> named = check_host_nqn(text); !named) return named;
   into.push_back(text);
   return {};
 }
@@ -252,7 +251,7 @@ Section namespace_keys(nvme::NamespaceOptions& options) {
                return taken;
              })
       .required();
-  keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNamespacesMax});
+  keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNsidMax});
   keys.taken("uuid", into(options.uuid)).taken("nguid", into(options.nguid));
   keys.integer("ana_group", options.ana_group, {.min = 1, .max = nvme::kAnaGroupsMax});
   keys.boolean("read_only", options.read_only);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/duration.h"
+#include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "drive/source.h"
 #include "nvme/nqn.h"
@@ -95,9 +96,7 @@ Section shelf_keys(RackOptions& options) {
   keys.taken_list(
       "hosts", 1024, [] {},
       [shelf](const std::string& text) -> Attempt<void> {
-        if (text.empty() || text.size() > nvme::kNqnMax) {
-          return refuse(fmt::format("{} is not the NQN of a host", in_quotes(text)));
-        }
+        if (Attempt<void> named = check_host_nqn(text); !named) return named;
         shelf->hosts.push_back(text);
         return {};
       });

@@ -42,7 +42,7 @@ expiry = "9s"
 [[rack.shelf]]
 name = "d0"
 size = "1G"
-hosts = ["nqn.h"]
+hosts = ["nqn.2026-11.io.cairn:h"]
 )",
                                              "f", root);
   ASSERT_TRUE(checked) << checked.error().text;
@@ -50,7 +50,7 @@ hosts = ["nqn.h"]
   EXPECT_EQ(options.store.servers.size(), 2u);
   EXPECT_EQ(options.expiry, 9_s);
   ASSERT_EQ(options.shelves.size(), 1u);
-  EXPECT_EQ(options.shelves[0].hosts, std::vector<std::string>{"nqn.h"});
+  EXPECT_EQ(options.shelves[0].hosts, std::vector<std::string>{"nqn.2026-11.io.cairn:h"});
 }
 
 TEST(RackOptions, AShelfThatIsThereTwiceIsAMistake) {

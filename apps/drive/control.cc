@@ -72,6 +72,8 @@ Json source_json(const ServedDrive& drive) {
 
 task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool with_layers) {
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
+  const Result<uint64_t> size = server.size(drive.name);
+  if (size) json["size"] = *size;
   if (drive.vhost) json["vhost_user"] = drive.vhost->at.path;
   for (const VfioController& controller : server.vfio()) {
     // One of its own rather than one that it shares.
@@ -82,6 +84,7 @@ task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool 
   if (!with_layers) co_return json;
   if (drive.stack == nullptr) {
     json["layers"] = source_json(drive);
+    if (size) json["layers"][0]["size"] = *size;
     co_return json;
   }
   const LayerInfo top = co_await drive.stack->layers(server.env());
@@ -115,12 +118,24 @@ Attempt<ServedDrive*> find_stack(DriveServer& server, const std::string& name) {
                   (*drive)->name, (*drive)->text));
 }
 
+// Its layers were moved, and it is the way to them.
+bool is_in_box(const ServedDrive& drive) {
+  return drive.moved != nullptr && drive.text == drive.moved->uri.text();
+}
+
 task::Task<Attempt<Json>> edit(DriveServer& server, ControlRequest request) {
   const Attempt<ServedDrive*> drive = find_stack(server, request.drive);
   if (!drive) co_return std::unexpected(drive.error());
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(request.stack);
   if (!plan) co_return std::unexpected(plan.error());
   const std::string text = (*plan)->grown_text();
+  if (is_in_box(**drive) && text.find((*drive)->text) == text.npos) {
+    co_return refuse(
+        fmt::format("the layers of {0} run in the box at {1}, which has what they stand on open: "
+                    "bring them back first, with 'cairn drive move {0} --back', or put {2} into "
+                    "the new stack",
+                    (*drive)->name, (*drive)->moved->control, (*drive)->text));
+  }
   const Attempt<void> edited = co_await (*drive)->stack->edit(server.env(), std::move(*plan));
   if (!edited) co_return std::unexpected(edited.error());
   (*drive)->text = text;
@@ -147,9 +162,18 @@ task::Task<Attempt<Json>> resize(DriveServer& server, ControlRequest request) {
   co_return Json{{"name", name}, {"size", request.size}};
 }
 
+// The box was asked to open the layers, and does not say whether it has.
+Problem lost_in_box(const ServedDrive& drive, const std::string& why) {
+  return {fmt::format(
+      "{}. The box may have opened the layers of {}, so nobody is served until it says that it has "
+      "not: 'cairn drive move {} --back' asks it at {}. If that box has ended for good, end this "
+      "'cairn drive serve' and begin anew with 'cairn drive serve '{}={}''",
+      why, drive.name, drive.name, drive.moved->control, drive.name, drive.moved->layers)};
+}
+
 task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
                                       ControlRequest request) {
-  if (drive.moved != nullptr && drive.text == drive.moved->uri.text()) {
+  if (is_in_box(drive)) {
     co_return refuse(
         fmt::format("the layers of {} are in a box already: bring them back first, "
                     "with 'cairn drive move {} --back'",
@@ -169,6 +193,11 @@ task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
   auto place = std::make_unique<BoxPlace>(std::move(*found));
   MoveToBox mover(*place);
   const Attempt<Duration> waited = co_await drive.stack->move(server.env(), mover);
+  if (!waited && place->may_be_open) {
+    drive.text = place->uri.text();
+    drive.moved = std::move(place);
+    co_return std::unexpected(lost_in_box(drive, waited.error().text));
+  }
   if (!waited) co_return std::unexpected(waited.error());
   drive.text = place->uri.text();
   drive.moved = std::move(place);

@@ -3,7 +3,8 @@
 // here; and their way there and back.
 //
 // The layers are in one place at any time: they are closed where they were before they are opened
-// where they go, and who cannot be asked whether it has closed them is waited for.
+// where they go. That the box has closed them is proven by its own word, that it has no such
+// namespace, and by nothing else: a socket that nobody answers at proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,11 @@ namespace cairn::apps {
 // Where a drive's layers are.
 struct BoxPlace {
   std::string control;  // the box's socket
-  fabric::Uri uri;      // how its subsystem is reached from here; the nsid once they are there
+  fabric::Uri uri;      // how its subsystem is reached from here; nsid and UUID once they are there
   std::string uuid;     // of their namespace
   std::string layers;   // the stack there, as it was here
+  // The box was asked to open them, and has not said since that it has none.
+  bool may_be_open = false;
 };
 
 // Learns from the box at `control` how its subsystem is reached, unless `via`, a URI, says so. The
@@ -33,6 +36,7 @@ task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string contr
                                                 std::string layers);
 
 // Has the box open the layers as another namespace. `place` outlives it, and has the nsid then.
+// When they cannot be had back, `place` may be open, and they are not opened here.
 class MoveToBox final : public StackMover {
  public:
   explicit MoveToBox(BoxPlace& place) : place_(place) {}
@@ -43,7 +47,7 @@ class MoveToBox final : public StackMover {
   BoxPlace& place_;
 };
 
-// Has the box close them. A box that is gone has.
+// Has the box close them. When it does not say so, they stay there.
 class MoveFromBox final : public StackMover {
  public:
   explicit MoveFromBox(BoxPlace& place) : place_(place) {}

@@ -90,6 +90,8 @@ class DriveServer {
   // Changes a drive's size at every door. Hosts at the NVMe door and guests are told; clients at
   // the NBD door learn it when they connect again.
   task::Task<Attempt<void>> resize(std::string name, uint64_t bytes);
+  // In bytes. kNotFound.
+  Result<uint64_t> size(const std::string& name) { return nbd_.size(name); }
 
   // A door for virtual machines, of a drive that is served, comes or goes. The Problem says why it
   // does not, and what to do; nothing has changed then.

@@ -9,18 +9,19 @@
 #include <vector>
 
 #include "apps/drive/serve.h"
+#include "apps/error_text.h"
 
 namespace cairn::apps {
 
 task::Task<Attempt<void>> DriveServer::resize_at_nbd(std::string name, uint64_t bytes) {
   const Result<void> resized = co_await nbd_.resize(name, bytes);
-  if (!resized) co_return refuse(resized.error().text());
+  if (!resized) co_return refuse(error_text(resized.error()));
   co_return Attempt<void>();
 }
 
 task::Task<Attempt<void>> DriveServer::resize_at_vhost(std::string name, uint64_t bytes) {
   const Result<void> resized = co_await vhost_.resize(name, bytes);
-  if (!resized) co_return refuse(resized.error().text());
+  if (!resized) co_return refuse(error_text(resized.error()));
   co_return Attempt<void>();
 }
 
@@ -62,7 +63,7 @@ task::Task<Attempt<void>> DriveServer::resize_in_turn(std::string name, uint64_t
   if (!drive) co_return std::unexpected(drive.error());
   name = (*drive)->name;
   const Result<uint64_t> before = nbd_.size(name);
-  if (!before) co_return refuse(fmt::format("drive {}: {}", name, before.error().text()));
+  if (!before) co_return refuse(fmt::format("drive {}: {}", name, error_text(before.error())));
   const std::vector<Resizing> doors = resizings_of(**drive);
   size_t done = 0;
   Attempt<void> outcome;

@@ -73,7 +73,11 @@ std::vector<std::string> row_of(const std::vector<Json>& layers, size_t at) {
   const Json& layer = layers[at];
   const std::string name = title_of(layers, at);
   const std::string problem = text_at(layer, "problem");
-  if (!problem.empty()) return {name, problem};
+  if (!problem.empty()) {
+    const std::string size =
+        layer.contains("size") ? text_bytes(number_at(layer, "size")) : kUnknown;
+    return {name, size, kUnknown, kUnknown, kUnknown, kUnknown, kUnknown, kUnknown, problem};
+  }
   return {name,
           text_bytes(number_at(layer, "size")),
           count_at(layer, "iops"),

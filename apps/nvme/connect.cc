@@ -10,9 +10,8 @@
 #include "apps/nvme/explain.h"
 #include "apps/words.h"
 #include "apps/world.h"
-#include "fabric/host/admin.h"
 #include "fabric/host/controller.h"
-#include "nvme/identify_format.h"
+#include "fabric/host/namespace_info.h"
 
 namespace cairn::apps {
 
@@ -20,8 +19,6 @@ namespace {
 
 // What a user is shown of a long list.
 constexpr size_t kShownMax = 16;
-// More than a target of sound mind has.
-constexpr size_t kNamespacesMax = 65536;
 
 std::string shown(const std::vector<uint32_t>& nsids) {
   const size_t count = std::min(nsids.size(), kShownMax);
@@ -141,33 +138,27 @@ Attempt<void> run_with_link(const NvmeOptions& options, const fabric::Uri& uri,
   return run_in_world(options, [&](env::Env& env) { return with_link(env, uri, body); });
 }
 
+task::Task<Attempt<uint32_t>> nsid_of(ControllerLink& link, const fabric::Uri& uri) {
+  const Result<uint32_t> nsid = co_await fabric::find_nsid(
+      link.session(), {.nsid = uri.nsid, .uuid = uri.uuid}, link.token());
+  if (nsid) co_return *nsid;
+  if (nsid.error() != Errc::kNotFound) {
+    co_return std::unexpected(cannot_do("looking for the namespace", nsid.error()));
+  }
+  const Problem problem = co_await missing_namespace(link, uri);
+  co_return std::unexpected(problem);
+}
+
 task::Task<Problem> missing_namespace(ControllerLink& link, const fabric::Uri& uri) {
   const Result<std::vector<uint32_t>> there =
-      co_await active_namespaces(link.session(), link.token());
-  const std::string what = fmt::format("{} has no namespace {}", in_quotes(uri.nqn), uri.nsid);
+      co_await fabric::active_namespaces(link.session(), link.token());
+  const std::string which = uri.uuid == fabric::Uuid{}
+                                ? fmt::to_string(uri.nsid)
+                                : fmt::format("with the UUID {}", fabric::uuid_text(uri.uuid));
+  const std::string what = fmt::format("{} has no namespace {}", in_quotes(uri.nqn), which);
   if (!there || there->empty()) co_return Problem{what + " for this host, nor any other"};
   co_return Problem{
       fmt::format("{}; it has {}: write ?nsid={}", what, shown(*there), there->front())};
-}
-
-task::Task<Result<std::vector<uint32_t>>> active_namespaces(fabric::HostSession& session,
-                                                            task::CancelToken token) {
-  auto page = std::make_unique<nvme::NamespaceList>();
-  std::vector<uint32_t> nsids;
-  while (nsids.size() < kNamespacesMax) {
-    const uint32_t last = nsids.empty() ? 0 : nsids.back();
-    const fabric::IdentifyRequest request{.fields = {.cns = nvme::Cns::kActiveNamespaces},
-                                          .nsid = last};
-    const Result<void> got =
-        co_await fabric::identify(session, request, nvme::mutable_bytes_of(*page), token);
-    if (!got) co_return fail(got.error());
-    for (const nvme::Le32& nsid : page->nsids) {
-      // Ascending, then zeroes: what is not ends the list.
-      if (nsid == 0 || (!nsids.empty() && nsid <= nsids.back())) co_return nsids;
-      nsids.push_back(nsid);
-    }
-  }
-  co_return nsids;
 }
 
 }  // namespace cairn::apps

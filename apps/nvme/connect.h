@@ -67,11 +67,11 @@ using LinkBody = std::function<task::Task<Attempt<void>>(ControllerLink&)>;
 Attempt<void> run_with_link(const NvmeOptions& options, const fabric::Uri& uri,
                             const LinkBody& body);
 
+// The nsid of the URI's namespace, which it may name by UUID. The Problem says which ones are
+// there.
+task::Task<Attempt<uint32_t>> nsid_of(ControllerLink& link, const fabric::Uri& uri);
+
 // That the URI's namespace is not there, and which ones are.
 task::Task<Problem> missing_namespace(ControllerLink& link, const fabric::Uri& uri);
-
-// Namespaces that the controller has attached, ascending.
-task::Task<Result<std::vector<uint32_t>>> active_namespaces(fabric::HostSession& session,
-                                                            task::CancelToken token);
 
 }  // namespace cairn::apps

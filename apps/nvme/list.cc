@@ -89,7 +89,8 @@ class ListCommand final : public Command {
     paths_[path].controller_id = session.controller_id();
     model_ = session.identity().model_number.trimmed();
     serial_ = session.identity().serial_number.trimmed();
-    const Result<std::vector<uint32_t>> nsids = co_await active_namespaces(session, link.token());
+    const Result<std::vector<uint32_t>> nsids =
+        co_await fabric::active_namespaces(session, link.token());
     if (!nsids) co_return fail(nsids.error());
     for (const uint32_t nsid : *nsids) {
       Result<fabric::NamespaceInfo> info =

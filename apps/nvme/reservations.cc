@@ -96,7 +96,6 @@ class ReservationsCommand final : public Command {
     if (const Attempt<void> sound = check(); !sound) return std::unexpected(sound.error());
     const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
-    nsid_ = uri->nsid;
     const Attempt<void> ran =
         run_with_link(options_, *uri, [&](ControllerLink& link) { return work(link, *uri); });
     if (!ran) return std::unexpected(ran.error());
@@ -139,6 +138,9 @@ class ReservationsCommand final : public Command {
   }
 
   task::Task<Attempt<void>> work(ControllerLink& link, const fabric::Uri& uri) {
+    const Attempt<uint32_t> nsid = co_await nsid_of(link, uri);
+    if (!nsid) co_return std::unexpected(nsid.error());
+    nsid_ = *nsid;
     Attempt<void> done = co_await act(link);
     if (!done) co_return done;
     Attempt<void> reported = co_await report(link, uri);

@@ -29,7 +29,9 @@ task::Task<Attempt<FieldTable>> controller_fields(ControllerLink& link, const fa
 
 task::Task<Attempt<FieldTable>> namespace_fields(ControllerLink& link, const fabric::Uri& uri) {
   auto page = std::make_unique<nvme::IdentifyNamespace>();
-  const fabric::IdentifyRequest request{.fields = {.cns = nvme::Cns::kNamespace}, .nsid = uri.nsid};
+  const Attempt<uint32_t> nsid = co_await nsid_of(link, uri);
+  if (!nsid) co_return std::unexpected(nsid.error());
+  const fabric::IdentifyRequest request{.fields = {.cns = nvme::Cns::kNamespace}, .nsid = *nsid};
   const Result<void> got = co_await fabric::identify(link.session(), request,
                                                      nvme::mutable_bytes_of(*page), link.token());
   const bool is_missing = got ? page->size == 0 : got.error() == Errc::kNotFound;

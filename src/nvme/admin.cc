@@ -129,11 +129,12 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
   if (data.size() < kIdentifySize) return refused(StatusCode::kDataSglLengthInvalid);
   std::ranges::fill(data, std::byte{0});
   if (fields.cns == Cns::kController) {
-    return send_page(identify_controller({.subsystem = subsystem.options(),
-                                          .id = controller.id(),
-                                          .kind = controller.kind(),
-                                          .capacity = subsystem.capacity()}),
-                     data);
+    return send_page(
+        identify_controller({.subsystem = subsystem.options(),
+                             .id = controller.id(),
+                             .kind = controller.kind(),
+                             .capacity = subsystem.capacity_for(controller.host_nqn())}),
+        data);
   }
   if (controller.is_discovery()) return refused(StatusCode::kInvalidField);
   switch (fields.cns) {
@@ -144,7 +145,7 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
       const auto& all = subsystem.namespaces();
       for (auto at = all.upper_bound(sqe.nsid); at != all.end() && count < list.nsids.size();
            ++at) {
-        list.nsids[count++] = at->first;
+        if (at->second.options.is_for(controller.host_nqn())) list.nsids[count++] = at->first;
       }
       return send_page(list, data);
     }
@@ -162,10 +163,10 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
   if (fields.cns == Cns::kCommandSetNamespace && fields.csi != Csi::kNvm) {
     return refused(StatusCode::kInvalidField);
   }
-  if (sqe.nsid == 0 || sqe.nsid > kNamespacesMax) {
+  if (sqe.nsid == 0 || sqe.nsid > nsid_max(controller.kind())) {
     return refused(StatusCode::kInvalidNamespaceOrFormat);
   }
-  const Namespace* space = subsystem.find(sqe.nsid);
+  const Namespace* space = subsystem.find_for(controller.host_nqn(), sqe.nsid);
   if (space == nullptr) {
     // An id that could exist and does not is told by zeroes, except where there is no such form.
     return fields.cns == Cns::kNamespaceDescriptors ? refused(StatusCode::kInvalidNamespaceOrFormat)
@@ -198,7 +199,7 @@ task::Task<Answer> Registry::State::get_log(Controller& controller, const Sqe& s
   }
   if (fields.csi != 0) co_return refused(StatusCode::kInvalidField);
   if (fields.page == LogPage::kHealth && !is_controller_wide(sqe.nsid) &&
-      controller.subsystem().find(sqe.nsid) == nullptr) {
+      controller.subsystem().find_for(controller.host_nqn(), sqe.nsid) == nullptr) {
     co_return refused(StatusCode::kInvalidNamespaceOrFormat);
   }
   const LogBytes page = co_await make_log(controller, sqe);
@@ -239,7 +240,8 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
     case LogPage::kCommandEffects:
       co_return command_effects(controller.kind(), static_cast<bool>(vendor_hook));
     case LogPage::kAna:
-      co_return ana_page(controller.subsystem(), (fields.specific & kAnaGroupsOnly) != 0);
+      co_return ana_page(controller.subsystem(), controller.host_nqn(),
+                         (fields.specific & kAnaGroupsOnly) != 0);
     case LogPage::kFeatureEffects:
       co_return feature_effects(controller.kind());
     case kManagementEffects:

@@ -18,7 +18,7 @@ bool takes_namespace(Feature feature) {
 }
 
 Answer get_of_namespace(Controller& controller, const GetFeaturesFields& fields, uint32_t nsid) {
-  const Namespace* space = controller.subsystem().find(nsid);
+  const Namespace* space = controller.subsystem().find_for(controller.host_nqn(), nsid);
   if (space == nullptr) return refused(StatusCode::kInvalidNamespaceOrFormat);
   if (fields.select != FeatureSelect::kCurrent) return answered(0);
   if (fields.feature == Feature::kReservationNoticeMask) {
@@ -35,6 +35,7 @@ Answer set_notice_mask(Controller& controller, uint32_t value, uint32_t nsid) {
   bool found = false;
   for (const auto& [id, space] : controller.subsystem().namespaces()) {
     if (nsid != id && nsid != kBroadcastNsid) continue;
+    if (!space.options.is_for(controller.host_nqn())) continue;
     controller.notices.set_mask(id, value);
     found = true;
   }
@@ -65,7 +66,8 @@ task::Task<Answer> Registry::State::set_features(Controller& controller, const S
   }
   if (fields.feature == Feature::kReservationPersistence) {
     const bool persists = (fields.value & kPersistThroughPowerLoss) != 0;
-    const Status status = co_await controller.subsystem().set_persistence(sqe.nsid, persists);
+    const Status status =
+        co_await controller.subsystem().set_persistence(controller.host_nqn(), sqe.nsid, persists);
     co_return Answer{.status = status};
   }
   if (sqe.nsid != 0 && sqe.nsid != kBroadcastNsid && !takes_namespace(fields.feature)) {

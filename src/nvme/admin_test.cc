@@ -58,7 +58,7 @@ Task<void> identifies(Env&, Registry& registry) {
   page = co_await host.identify<IdentifyNamespace>(Cns::kNamespace, 8);
   EXPECT_TRUE(host.last.ok()) << "inactive: zeroes";
   EXPECT_EQ(page.size, 0u);
-  for (const uint32_t nsid : {0u, kNamespacesMax + 1, kBroadcastNsid}) {
+  for (const uint32_t nsid : {0u, kNsidMax + 1, kBroadcastNsid}) {
     co_await host.identify<IdentifyNamespace>(Cns::kNamespace, nsid);
     EXPECT_EQ(host.last.code(), StatusCode::kInvalidNamespaceOrFormat);
   }

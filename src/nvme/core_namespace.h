@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -43,12 +45,15 @@ using OnDriveFailure = std::function<void(const Error&)>;
 struct CoreNamespace {
   // The medium failed a request: the control core is told, one failure at a time.
   void report(const Error& error);
+  // Whether a host may know of it.
+  bool is_for(std::string_view host_nqn) const { return owner.empty() || owner == host_nqn; }
 
   uint32_t nsid = 0;
   std::unique_ptr<drive::Drive> drive;
   AnaState ana_state = AnaState::kOptimized;
   ReservationView reservation;
   bool read_only = false;
+  std::string owner;  // as NamespaceOptions'
   IoCounters counters;
   task::Gate gate;
   bool removed = false;

@@ -48,7 +48,7 @@ void set_io_fields(IdentifyController& page, const ControllerFacts& facts) {
   page.log_attributes =
       Lpa::kSmartPerNamespace | Lpa::kCommandEffects | Lpa::kExtendedData | Lpa::kSupportedPages;
   page.capacity.low = facts.capacity;
-  page.namespaces = kNamespacesMax;
+  page.namespaces = nsid_max(facts.kind);
   page.namespaces_allowed_max = kNamespacesMax;
   page.nvm_commands = Oncs::kCompare | Oncs::kDatasetManagement | Oncs::kWriteZeroes |
                       Oncs::kSaveAndSelect | Oncs::kReservations | Oncs::kCopy;

@@ -10,6 +10,7 @@
 #include "nvme/identify_controller_format.h"
 #include "nvme/identify_format.h"
 #include "nvme/identify_namespace_format.h"
+#include "nvme/limits.h"
 #include "nvme/registry.h"
 
 namespace cairn::nvme {
@@ -17,11 +18,16 @@ namespace cairn::nvme {
 // FR, and the only firmware slot.
 inline constexpr std::string_view kFirmwareRevision = "0.1.0";
 
+// NN.
+constexpr uint32_t nsid_max(ControllerKind kind) {
+  return kind == ControllerKind::kPci ? kNamespacesMax : kNsidMax;
+}
+
 struct ControllerFacts {
   const SubsystemOptions& subsystem;
   uint16_t id = 0;
   ControllerKind kind = ControllerKind::kIo;
-  uint64_t capacity = 0;  // bytes of all namespaces
+  uint64_t capacity = 0;  // bytes of all namespaces that the host sees
 };
 IdentifyController identify_controller(const ControllerFacts& facts);
 

@@ -272,7 +272,7 @@ task::Task<Status> IoQueue::flush_all(Command& command) {
   context_.namespaces.for_each([&](CoreNamespace& space) { ids.push_back(space.nsid); });
   Status first_failure;
   for (const uint32_t nsid : ids) {
-    CoreNamespace* space = context_.namespaces.find(nsid);
+    CoreNamespace* space = find(nsid);
     if (space == nullptr || !space->gate.enter()) continue;
     Status status = co_await flush_one(command, *space);
     space->gate.leave();

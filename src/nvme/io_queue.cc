@@ -67,7 +67,7 @@ bool IoQueue::try_now(Command& command) {
   if (!writing && sqe.io_opcode() != IoOpcode::kRead) return false;
   // A command between two that are fused is submit()'s to judge.
   if (!context_.authenticated || sqe.fuse() != Fuse::kNone || first_ != nullptr) return false;
-  CoreNamespace* space = context_.namespaces.find(sqe.nsid);
+  CoreNamespace* space = find(sqe.nsid);
   if (space == nullptr || space->gate.is_closed()) return false;
   const BlockFields fields = BlockFields::decode(sqe);
   if (!may_transfer(*space, fields, writing)) return false;
@@ -121,7 +121,7 @@ task::Task<void> IoQueue::execute(Command& command) {
   uint32_t dw0 = 0;
   if (sqe.io_opcode() == IoOpcode::kFlush && sqe.nsid == kBroadcastNsid) {
     status = co_await flush_all(command);
-  } else if (CoreNamespace* space = context_.namespaces.find(sqe.nsid); space == nullptr) {
+  } else if (CoreNamespace* space = find(sqe.nsid); space == nullptr) {
     status = final(StatusCode::kInvalidNamespaceOrFormat);
   } else if (is_reservation(sqe.io_opcode())) {
     status = co_await reserve(command);
@@ -171,7 +171,7 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
   if (first.io_opcode() != IoOpcode::kCompare || second.io_opcode() != IoOpcode::kWrite) {
     co_return FusedOutcome{final(StatusCode::kInvalidField), aborted};
   }
-  CoreNamespace* space = context_.namespaces.find(first.nsid);
+  CoreNamespace* space = find(first.nsid);
   if (space == nullptr)
     co_return FusedOutcome{final(StatusCode::kInvalidNamespaceOrFormat), aborted};
   const Entered entered(*space);

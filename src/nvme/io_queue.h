@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/buffer.h"
 #include "nvme/command.h"
@@ -40,6 +41,7 @@ class IoQueue {
     BufferPool& buffers;
     IoControl& control;
     HostId host{};
+    std::string host_nqn;
     IoLimits limits;
     bool authenticated = true;  // false: every command is refused until set_authenticated()
   };
@@ -75,6 +77,11 @@ class IoQueue {
     Status second;
   };
   task::Task<FusedOutcome> compare_and_write(Command& compare, Command& write);
+  // Null: there is none for this host.
+  CoreNamespace* find(uint32_t nsid) const {
+    CoreNamespace* space = context_.namespaces.find(nsid);
+    return space != nullptr && space->is_for(context_.host_nqn) ? space : nullptr;
+  }
   Status check_range(const CoreNamespace& space, Lba start, uint64_t blocks) const;
   Status check_transfer(const CoreNamespace& space, const BlockFields& fields) const;
   Status admit(const CoreNamespace& space, bool writes) const;

@@ -14,8 +14,12 @@ inline constexpr uint32_t kInCapsuleDataMax = 8192;
 inline constexpr uint8_t kTransferPagesShift = 8;
 inline constexpr uint32_t kTransferBytesMax = 4096u << kTransferPagesShift;
 
-inline constexpr uint32_t kVendorDataMax = 4096;       // of a vendor-specific command
-inline constexpr uint32_t kNamespacesMax = 1024;       // NN and MNAN: nsids are 1 to this
+inline constexpr uint32_t kVendorDataMax = 4096;  // of a vendor-specific command
+inline constexpr uint32_t kNamespacesMax = 1024;  // MNAN: so many at a time
+// NN of controllers on a fabric: nsids are 1 to this. More than there are namespaces, so that the
+// id of one that is gone need not be given to another soon. Firmware of virtual machines asks for
+// every id up to NN: theirs is kNamespacesMax.
+inline constexpr uint32_t kNsidMax = 65536;
 inline constexpr uint32_t kAnaGroupsMax = 128;         // ANAGRPMAX and NANAGRPID
 inline constexpr uint8_t kEventRequestsMax = 4;        // AERL + 1
 inline constexpr uint8_t kAbortsMax = 4;               // ACL + 1

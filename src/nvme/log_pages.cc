@@ -161,7 +161,7 @@ LogBytes health_page(const HealthFacts& facts) {
   return to_log(page);
 }
 
-LogBytes ana_page(const Subsystem& subsystem, bool groups_only) {
+LogBytes ana_page(const Subsystem& subsystem, std::string_view host_nqn, bool groups_only) {
   const std::map<uint32_t, AnaGroupState>& groups = subsystem.ana_groups();
   AnaHeader header;
   header.change_count = subsystem.ana_changes();
@@ -170,7 +170,8 @@ LogBytes ana_page(const Subsystem& subsystem, bool groups_only) {
   for (const auto& [id, state] : groups) {
     std::vector<Le32> members;
     for (const auto& [nsid, space] : subsystem.namespaces()) {
-      if (!groups_only && space.options.ana_group == id) members.push_back(nsid);
+      if (groups_only || space.options.ana_group != id) continue;
+      if (space.options.is_for(host_nqn)) members.push_back(nsid);
     }
     AnaGroup group;
     group.group_id = id;

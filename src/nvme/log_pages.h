@@ -47,8 +47,8 @@ struct HealthFacts {
 };
 LogBytes health_page(const HealthFacts& facts);
 
-// `groups_only`: RGO.
-LogBytes ana_page(const Subsystem& subsystem, bool groups_only);
+// As one host sees it. `groups_only`: RGO.
+LogBytes ana_page(const Subsystem& subsystem, std::string_view host_nqn, bool groups_only);
 
 // The discovery log as one host sees it.
 struct DiscoveryFacts {

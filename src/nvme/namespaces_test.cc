@@ -4,6 +4,7 @@
 
 #include "drive/stubborn_testing.h"
 #include "nvme/ana_format.h"
+#include "nvme/identify_controller_format.h"
 #include "nvme/identify_namespace_format.h"
 #include "nvme/limits.h"
 #include "nvme/registry_testing.h"
@@ -39,7 +40,7 @@ Task<void> ids(Env&, Registry& registry) {
   EXPECT_EQ(added.value_or(0), 2u) << "the lowest free";
   Errc why = co_await failure_of_adding(registry, options);
   EXPECT_EQ(why, Errc::kExists);
-  options.nsid = kNamespacesMax + 1;
+  options.nsid = kNsidMax + 1;
   why = co_await failure_of_adding(registry, options);
   EXPECT_EQ(why, Errc::kInvalid);
   options.nsid = 0;
@@ -113,6 +114,54 @@ Task<void> lent(Env& env, Registry& registry) {
   EXPECT_TRUE(done);
 }
 TEST_P(Namespaces, ASourceThatIsLentStaysOpen) { run(lent); }
+
+// Namespace 2 is the first host's alone.
+Task<void> owned(Env&, Registry& registry) {
+  co_await serve(registry);
+  TestHost owner(registry, 1);
+  TestHost other(registry, 2);
+  co_await owner.arrive();
+  co_await other.arrive();
+  NamespaceOptions options = on("mem:size=64K");
+  options.owner = owner.data.host_nqn.get().value();
+  const Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, options);
+  EXPECT_EQ(added.value_or(0), 2u);
+  const auto told = co_await owner.log_as<ChangedNamespacesPage>(LogPage::kChangedNamespaces);
+  EXPECT_EQ(told.nsids[0], 2u);
+  const auto untold = co_await other.log_as<ChangedNamespacesPage>(LogPage::kChangedNamespaces);
+  EXPECT_EQ(untold.nsids[0], 0u);
+  auto list = co_await owner.identify<NamespaceList>(Cns::kActiveNamespaces);
+  EXPECT_EQ(list.nsids[1], 2u);
+  list = co_await other.identify<NamespaceList>(Cns::kActiveNamespaces);
+  EXPECT_EQ(list.nsids[0], 1u);
+  EXPECT_EQ(list.nsids[1], 0u);
+  auto page = co_await owner.identify<IdentifyNamespace>(Cns::kNamespace, 2);
+  EXPECT_EQ(page.size, 16u);
+  page = co_await other.identify<IdentifyNamespace>(Cns::kNamespace, 2);
+  EXPECT_EQ(page.size, 0u) << "as one that is not there";
+  co_await other.identify<NamespaceList>(Cns::kNamespaceDescriptors, 2);
+  EXPECT_EQ(other.last.code(), StatusCode::kInvalidNamespaceOrFormat);
+  const auto health = co_await other.log_as<HealthPage>(LogPage::kHealth, 2);
+  EXPECT_EQ(other.last.code(), StatusCode::kInvalidNamespaceOrFormat);
+  EXPECT_EQ(health.host_reads.low, 0u);
+  const auto controller = co_await other.identify<IdentifyController>(Cns::kController);
+  EXPECT_EQ(controller.capacity.low, 1u << 20);
+  Cqe cqe = co_await other.get_feature(Feature::kReservationPersistence, FeatureSelect::kCurrent, 0,
+                                       {}, 2);
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidNamespaceOrFormat);
+  cqe = co_await other.set_feature(Feature::kReservationNoticeMask, 0, {}, 2);
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidNamespaceOrFormat);
+  cqe = co_await other.set_feature(Feature::kReservationPersistence, 0, {}, 2);
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidNamespaceOrFormat);
+  const size_t size = sizeof(AnaHeader) + sizeof(AnaGroup);
+  std::vector<std::byte> ana = co_await other.log({.page = LogPage::kAna}, size);
+  EXPECT_EQ(load<AnaGroup>(Bytes(ana).subspan(sizeof(AnaHeader))).namespaces, 1u);
+  ana = co_await owner.log({.page = LogPage::kAna}, size);
+  EXPECT_EQ(load<AnaGroup>(Bytes(ana).subspan(sizeof(AnaHeader))).namespaces, 2u);
+  co_await owner.leave_all();
+  co_await other.leave_all();
+}
+TEST_P(Namespaces, OneWithAnOwnerIsThereForItAlone) { run(owned); }
 
 Task<void> subsystems(Env&, Registry& registry) {
   co_await serve(registry);

@@ -27,7 +27,7 @@ bool is_zero(const std::array<uint8_t, 16>& id) { return id == std::array<uint8_
 
 // The lowest id no namespace has; 0 when all are taken.
 uint32_t free_nsid(const Subsystem& subsystem) {
-  for (uint32_t nsid = 1; nsid <= kNamespacesMax; ++nsid) {
+  for (uint32_t nsid = 1; nsid <= kNamespacesMax; ++nsid) {  // as many as there may be
     if (!subsystem.namespaces().contains(nsid)) return nsid;
   }
   return 0;
@@ -113,7 +113,10 @@ task::Task<Result<uint32_t>> Registry::State::add_namespace(std::string nqn,
   if (subsystem == nullptr) co_return fail(Errc::kNotFound, kNoSubsystem);
   if (options.nsid == 0) options.nsid = free_nsid(*subsystem);
   if (options.nsid == 0) co_return fail(Errc::kLimit, "every namespace id is taken");
-  if (options.nsid > kNamespacesMax) co_return fail(Errc::kInvalid, "namespace id (1 to 1024)");
+  if (options.nsid > kNsidMax) co_return fail(Errc::kInvalid, "namespace id (1 to 65536)");
+  if (subsystem->namespaces().size() >= kNamespacesMax) {
+    co_return fail(Errc::kLimit, "the subsystem has 1024 namespaces, the most there can be");
+  }
   if (options.ana_group == 0 || options.ana_group > kAnaGroupsMax) {
     co_return fail(Errc::kInvalid, "ANA group (1 to 128)");
   }

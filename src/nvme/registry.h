@@ -74,6 +74,7 @@ struct ConnectReply {
   // I/O queues: what the queue's core executes commands with.
   CoreNamespaces* namespaces = nullptr;
   HostId host{};
+  std::string host_nqn;
   IoLimits limits;
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
 };
@@ -138,10 +139,13 @@ struct NamespaceOptions {
   std::array<uint8_t, 16> uuid{};   // likewise
   uint32_t ana_group = 1;
   bool read_only = false;
+  // The NQN of the one host for which it is there; empty: for all that may connect.
+  std::string owner;
   // What a ReservationStore was given for it before the restart; empty: nothing. Bytes that are
   // damaged or of another namespace make add_namespace fail (kCorrupt, kMismatch, kUnsupported).
   std::vector<std::byte> reservations;
 
+  bool is_for(std::string_view host_nqn) const { return owner.empty() || owner == host_nqn; }
   std::string drive_text() const { return stack.empty() ? drive.text() : stack; }
 };
 

@@ -27,6 +27,7 @@ struct OpenHow {
   uint32_t nsid;
   AnaState ana_state;
   bool read_only;
+  const std::string& owner;
   const ReservationView& reservation;
   CoreId control;
   const OnDriveFailure* on_failure;
@@ -40,6 +41,7 @@ Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, cons
   if (!space) return fail(space.error());
   (*space)->ana_state = how.ana_state;
   (*space)->read_only = how.read_only;
+  (*space)->owner = how.owner;
   (*space)->reservation = how.reservation;
   (*space)->control = how.control;
   (*space)->on_failure = how.on_failure;
@@ -115,9 +117,16 @@ Namespace* Subsystem::find(uint32_t nsid) {
   return found == namespaces_.end() ? nullptr : &found->second;
 }
 
-uint64_t Subsystem::capacity() const {
+Namespace* Subsystem::find_for(std::string_view host_nqn, uint32_t nsid) {
+  Namespace* space = find(nsid);
+  return space != nullptr && space->options.is_for(host_nqn) ? space : nullptr;
+}
+
+uint64_t Subsystem::capacity_for(std::string_view host_nqn) const {
   uint64_t bytes = 0;
-  for (const auto& [nsid, space] : namespaces_) bytes += space.geometry.bytes();
+  for (const auto& [nsid, space] : namespaces_) {
+    if (space.options.is_for(host_nqn)) bytes += space.geometry.bytes();
+  }
   return bytes;
 }
 
@@ -145,6 +154,7 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
                     .nsid = nsid,
                     .ana_state = ana_state(options.ana_group),
                     .read_only = options.read_only,
+                    .owner = options.owner,
                     .reservation = view,
                     .control = env_.core(),
                     .on_failure = on_failure.get()};
@@ -160,13 +170,13 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
   note_ana_members(options.ana_group);
   // The same on every core.
   const drive::Incarnation incarnation = on_core(env_.core()).find(nsid)->drive->incarnation();
-  namespaces_.emplace(nsid, Namespace{.options = std::move(options),
-                                      .geometry = *opened[env_.core().value()],
-                                      .incarnation = incarnation,
-                                      .own_source = std::move(own_source),
-                                      .reservations = std::move(reservations),
-                                      .on_failure = std::move(on_failure)});
-  tell_namespace_changed(nsid);
+  const auto added = namespaces_.emplace(nsid, Namespace{.options = std::move(options),
+                                                         .geometry = *opened[env_.core().value()],
+                                                         .incarnation = incarnation,
+                                                         .own_source = std::move(own_source),
+                                                         .reservations = std::move(reservations),
+                                                         .on_failure = std::move(on_failure)});
+  tell_namespace_changed(added.first->second.options);
   co_return Result<void>{};
 }
 
@@ -177,7 +187,7 @@ task::Task<Result<void>> Subsystem::remove(uint32_t nsid) {
       env_, [this, nsid](env::Env& there) { return remove_there(on_core(there.core()), nsid); });
   for (const IoTotals& each : counted) retired_.add(each);
   note_ana_members(node.mapped().options.ana_group);
-  tell_namespace_changed(nsid);
+  tell_namespace_changed(node.mapped().options);
   co_return Result<void>{};
 }
 
@@ -210,7 +220,7 @@ task::Task<Result<void>> Subsystem::resize(uint32_t nsid, uint64_t bytes) {
   }
   space->geometry.blocks = bytes / space->geometry.block_size;
   if (space->options.drive.size != 0) space->options.drive.size = bytes;
-  tell_namespace_changed(nsid);
+  tell_namespace_changed(space->options);
   co_return Result<void>{};
 }
 
@@ -258,9 +268,10 @@ task::Task<IoTotals> Subsystem::totals(std::optional<uint32_t> nsid) {
   co_return totals;
 }
 
-void Subsystem::tell_namespace_changed(uint32_t nsid) {
+void Subsystem::tell_namespace_changed(const NamespaceOptions& options) {
   for (const auto& [id, controller] : controllers_) {
-    controller->changed_namespaces.insert(nsid);
+    if (!options.is_for(controller->host_nqn())) continue;
+    controller->changed_namespaces.insert(options.nsid);
     controller->raise(EventKind::kNamespaces);
   }
 }

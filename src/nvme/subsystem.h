@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,9 +62,11 @@ class Subsystem {
 
   // Null: no such namespace.
   Namespace* find(uint32_t nsid);
+  // Null: there is none for this host.
+  Namespace* find_for(std::string_view host_nqn, uint32_t nsid);
   const std::map<uint32_t, Namespace>& namespaces() const { return namespaces_; }
   CoreNamespaces& on_core(CoreId core) { return *cores_[core.value()]; }
-  uint64_t capacity() const;  // bytes of all namespaces
+  uint64_t capacity_for(std::string_view host_nqn) const;  // bytes of all it sees
 
   // Called on the control core when a drive fails a request; set before namespaces are added.
   void on_drive_failure(DriveFailureHook hook) { failure_hook_ = std::move(hook); }
@@ -90,8 +93,8 @@ class Subsystem {
   // A reservation command (subsystem_reservations.cc); commands take their turns. On success every
   // core knows, what is to be kept is stored, and those it concerns are told.
   task::Task<Status> reserve(const HostId& from, const Sqe& entry, MutableBytes data);
-  // Feature 83h, of one namespace or of all.
-  task::Task<Status> set_persistence(uint32_t nsid, bool persists);
+  // Feature 83h, of one namespace or of all that the host sees.
+  task::Task<Status> set_persistence(std::string host_nqn, uint32_t nsid, bool persists);
 
   // Controllers by id. add_controller() gives null when there is no room for another.
   std::map<uint16_t, std::unique_ptr<Controller>>& controllers() { return controllers_; }
@@ -107,7 +110,7 @@ class Subsystem {
   task::Task<void> close();
 
  private:
-  void tell_namespace_changed(uint32_t nsid);
+  void tell_namespace_changed(const NamespaceOptions& options);
   // The group has another member, or one less: its part of the ANA log page differs.
   void note_ana_members(uint32_t group);
   task::Task<Status> replace(uint32_t nsid, Reservations next);

@@ -130,11 +130,12 @@ task::Task<void> Subsystem::abort_commands(uint32_t nsid, std::span<const HostId
   co_await task::when_all(std::move(aborts));
 }
 
-task::Task<Status> Subsystem::set_persistence(uint32_t nsid, bool persists) {
+task::Task<Status> Subsystem::set_persistence(std::string host_nqn, uint32_t nsid, bool persists) {
   if (persists && !options_.keep_reservations) co_return final_status(StatusCode::kInvalidField);
   std::vector<uint32_t> nsids;
   for (const auto& [id, space] : namespaces_) {
-    if (nsid == id || nsid == kBroadcastNsid) nsids.push_back(id);
+    if (nsid != id && nsid != kBroadcastNsid) continue;
+    if (space.options.is_for(host_nqn)) nsids.push_back(id);
   }
   if (nsids.empty()) co_return final_status(StatusCode::kInvalidNamespaceOrFormat);
   Result<void> turn = co_await reserving_.acquire(1);

@@ -72,8 +72,8 @@ task::Task<Result<uint32_t>> Landlord::answer_in_turn(Asker asker, SpaceRequest 
   const Result<void> acquired = co_await turn_.acquire();
   if (!acquired) co_return fail(acquired.error());
   const task::Units held(turn_, 1);
-  if (request.verb == SpaceRequest::Verb::kRelease) {
-    co_return co_await release(std::move(asker), request.id);
+  if (request.verb != SpaceRequest::Verb::kReserve) {
+    co_return co_await release(std::move(asker), std::move(request));
   }
   co_return co_await reserve(std::move(asker), std::move(request));
 }
@@ -93,13 +93,17 @@ task::Task<Result<uint32_t>> Landlord::reserve(Asker asker, SpaceRequest request
   co_return *nsid;
 }
 
-task::Task<Result<uint32_t>> Landlord::release(Asker asker, ContractId id) {
-  const Contract* contract = ledger_.find(id);
+task::Task<Result<uint32_t>> Landlord::release(Asker asker, SpaceRequest request) {
+  const Contract* contract = ledger_.find(request.id);
   if (contract == nullptr) co_return 0u;
   if (const Result<void> may = ledger_.may_release(asker, *contract); !may) {
     co_return fail(may.error());
   }
-  const Result<void> given = co_await give_back(id);
+  if (request.verb != SpaceRequest::Verb::kForceRelease && house_.is_used(*contract)) {
+    co_return fail(Errc::kMismatch, "its owner is connected, and may be using it");
+  }
+  if (request.verb == SpaceRequest::Verb::kMayRelease) co_return 0u;
+  const Result<void> given = co_await give_back(request.id);
   if (!given) co_return fail(given.error());
   co_return 0u;
 }

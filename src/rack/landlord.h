@@ -34,9 +34,12 @@ class House {
  public:
   // Makes the contract's space and serves it: the nsid.
   virtual task::Task<Result<uint32_t>> add(Contract contract) = 0;
+  // Whether its owner is connected in a way that could read and write it.
+  virtual bool is_used(const Contract& contract) const = 0;
   // Keeps that it is confirmed.
   virtual task::Task<Result<void>> confirm(Contract contract) = 0;
-  // Ends it, and its data. Hosts that use it find it gone.
+  // Ends it, and its data. Hosts that use it find it gone. Its space is free when this has
+  // succeeded, not before; it can be called again, also of a contract that is as good as ended.
   virtual task::Task<Result<void>> remove(Contract contract) = 0;
 
  protected:
@@ -62,7 +65,8 @@ class Landlord {
   // Publishes offers and settles terms from now on.
   void start();
   // The nsid of a reservation; of a release nothing, also when there is no such contract. Errors as
-  // Ledger::drafted and may_release, and those of the house. kClosed: the box is about to end.
+  // Ledger::drafted and may_release, and those of the house. kMismatch: it is in use, and not to be
+  // released by force. kClosed: the box is about to end.
   task::Task<Result<uint32_t>> ask(Asker asker, SpaceRequest request);
   const Ledger& ledger() const { return ledger_; }
   // Takes the offers away and stops. Once.
@@ -72,7 +76,7 @@ class Landlord {
   std::vector<Offer> offers() const;
   task::Task<Result<uint32_t>> answer_in_turn(Asker asker, SpaceRequest request);
   task::Task<Result<uint32_t>> reserve(Asker asker, SpaceRequest request);
-  task::Task<Result<uint32_t>> release(Asker asker, ContractId id);
+  task::Task<Result<uint32_t>> release(Asker asker, SpaceRequest request);
   task::Task<Result<void>> give_back(ContractId id);
   task::Task<void> watch_terms();
   // False: ask again later.

@@ -108,7 +108,7 @@ void drive_layout(Coder& coder, T& value) {
 
 template <class Coder, class T>
 void request_layout(Coder& coder, T& value) {
-  coder.word(value.verb, 1, 2);
+  coder.word(value.verb, 1, 4);
   coder.id(value.id);
   coder.text(value.drive);
   coder.text(value.shelf);
@@ -173,7 +173,7 @@ bool is_sound(const DriveRecord& drive) {
 }
 
 bool is_sound(const SpaceRequest& request) {
-  if (request.verb == SpaceRequest::Verb::kRelease) {
+  if (request.verb != SpaceRequest::Verb::kReserve) {
     return request.drive.empty() && request.shelf.empty() && request.amount == Amount{};
   }
   return check_drive_name(request.drive) && check_shelf_name(request.shelf) &&

@@ -48,6 +48,8 @@ nvme::Answer answer_of(const Result<uint32_t>& outcome) {
       return nvme::refused(StatusCode::kIdentifierUnavailable);
     case Errc::kNotFound:
       return nvme::refused(StatusCode::kInvalidResourceId);
+    case Errc::kMismatch:
+      return nvme::refused(StatusCode::kNamespaceAlreadyAttached);
     case Errc::kCorrupt:
     case Errc::kUnsupported:
     case Errc::kInvalid:
@@ -72,6 +74,8 @@ Result<uint32_t> outcome_of(nvme::Status status, uint32_t dword0) {
       return fail(Errc::kExists, "another contract has this id");
     case StatusCode::kInvalidResourceId:
       return fail(Errc::kNotFound, "the box has no such shelf any more");
+    case StatusCode::kNamespaceAlreadyAttached:
+      return fail(Errc::kMismatch, "its owner is connected, and may be using it");
     case StatusCode::kInvalidField:
       return fail(Errc::kInvalid, "the box does not understand the request");
     case StatusCode::kInvalidOpcode:
@@ -91,6 +95,8 @@ task::Task<Result<uint32_t>> NvmePeers::ask(Place place, SpaceRequest request,
   if (!address) co_return fail(address.error());
   fabric::HostSession::Options options{.address = *address, .nqn = place.nqn, .host = host_};
   options.host.tls = place.tls;
+  options.host.queues = 0;
+  options.host.lanes.clear();
   fabric::name_host(env_, options.host);
   Silent silent;
   fabric::HostSession session(env_, options, silent);

@@ -27,7 +27,8 @@ inline constexpr auto kSpaceOpcode = nvme::AdminOpcode::kVendorSend;
 nvme::Answer answer_of(const Result<uint32_t>& outcome);
 Result<uint32_t> outcome_of(nvme::Status status, uint32_t dword0);
 
-// Boxes asked over NVMe/TCP, with a connection for each question.
+// Boxes asked over NVMe/TCP, with a connection for each question; it has no I/O queues, so that it
+// does not count as a use of the owner's drives.
 class NvmePeers final : public Peers {
  public:
   // `host`: who asks, with its keys.

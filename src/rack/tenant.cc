@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "fabric/host/uri.h"
+#include "fabric/host/uuid.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"
 
@@ -89,7 +90,7 @@ class Making {
     for (const Leg& leg : left) {
       // A box that does not hear it gives the space back at the end of the term.
       [[maybe_unused]] const Result<uint32_t> released = co_await ask_again(
-          peers_, leg.place, {.verb = SpaceRequest::Verb::kRelease, .id = leg.id}, token_);
+          peers_, leg.place, {.verb = SpaceRequest::Verb::kForceRelease, .id = leg.id}, token_);
     }
   }
 
@@ -197,59 +198,126 @@ task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store,
                   put.error().text(), wish.name));
 }
 
-task::Task<Outcome<void>> release_drive(meta::Store& store, Peers& peers, std::string name,
-                                        task::CancelToken token) {
-  std::vector<std::string> away;
-  std::vector<ContractId> gone;
-  bool has_asked = false;
-  for (int tries = 0; tries < kChangeTries; ++tries) {
-    const Result<std::optional<KnownDrive>> known = co_await get_drive(store, name, token);
-    if (!known) co_return std::unexpected(store_text(known.error()));
-    if (!*known && has_asked) co_return Outcome<void>{};
-    if (!*known) {
-      co_return std::unexpected(
-          fmt::format("there is no drive {}: 'cairn rack drives' names those there are", name));
+namespace {
+
+// Asks every box whether its leg may go. The text says why not.
+task::Task<Outcome<void>> check_unused(Peers& peers, DriveRecord drive, task::CancelToken token) {
+  std::vector<std::string> used;
+  std::vector<std::string> silent;
+  for (const Leg& leg : drive.legs) {
+    const Result<uint32_t> may = co_await ask_again(
+        peers, leg.place, {.verb = SpaceRequest::Verb::kMayRelease, .id = leg.id}, token);
+    if (may) continue;
+    if (may.error() == Errc::kMismatch) {
+      used.push_back(box_text(leg));
+    } else {
+      silent.push_back(
+          fmt::format("{} at {}: {}", box_text(leg), leg.place.address, may.error().text()));
     }
-    DriveRecord next = (*known)->drive;
-    if (next.is_leaving && !has_asked) {
-      has_asked = true;
-      for (const Leg& leg : next.legs) {
-        const Result<uint32_t> released = co_await ask_again(
-            peers, leg.place, {.verb = SpaceRequest::Verb::kRelease, .id = leg.id}, token);
-        if (released) {
-          gone.push_back(leg.id);
-        } else {
-          away.push_back(fmt::format("{} at {}: {}", box_text(leg), leg.place.address,
-                                     released.error().text()));
-        }
-      }
-    }
-    next.is_leaving = true;
-    std::erase_if(next.legs, [&gone](const Leg& leg) {
-      return std::ranges::find(gone, leg.id) != gone.end();
-    });
-    if (next != (*known)->drive) {
-      const Result<bool> replaced = co_await replace_drive(store, **known, next, token);
-      // Not answered, or somebody else was faster: look again.
-      if (!replaced || !*replaced) continue;
-    }
-    if (!has_asked) continue;
-    if (away.empty()) co_return Outcome<void>{};
-    co_return std::unexpected(
-        fmt::format("{} of {} legs are not given back yet ({}): run 'cairn drive release {}' again "
-                    "when their boxes are back",
-                    away.size(), away.size() + gone.size(), fmt::join(away, "; "), name));
   }
-  co_return std::unexpected(
-      fmt::format("the record of drive {} could not be changed: run 'cairn drive release {}' again",
-                  name, name));
+  if (!used.empty()) {
+    co_return std::unexpected(fmt::format(
+        "drive {} is in use: its owner {} is connected to {}: end what serves it first ('cairn "
+        "drive list' names it where it runs), or add --force: then whoever uses it loses it",
+        drive.name, drive.owner, fmt::join(used, ", ")));
+  }
+  if (silent.empty()) co_return Outcome<void>{};
+  co_return std::unexpected(fmt::format(
+      "{} of {} boxes of drive {} do not answer ({}), so what the others have may be its only "
+      "current copy: release it when they are back, or add --force to give back what can be now",
+      silent.size(), drive.legs.size(), drive.name, fmt::join(silent, "; ")));
+}
+
+// One release, from the first look at the record to its end.
+class Releasing {
+ public:
+  Releasing(meta::Store& store, Peers& peers, std::string name, Release how,
+            task::CancelToken token)
+      : store_(store), peers_(peers), name_(std::move(name)), how_(how), token_(token) {}
+
+  task::Task<Outcome<void>> run() {
+    for (int tries = 0; tries < kChangeTries; ++tries) {
+      const Result<std::optional<KnownDrive>> known = co_await get_drive(store_, name_, token_);
+      if (!known) co_return std::unexpected(store_text(known.error()));
+      if (!*known && has_asked_) co_return Outcome<void>{};
+      if (!*known) {
+        co_return std::unexpected(
+            fmt::format("there is no drive {}: 'cairn rack drives' names those there are", name_));
+      }
+      DriveRecord next = (*known)->drive;
+      if (!next.is_leaving && how_ == Release::kUnused) {
+        const Outcome<void> unused = co_await check_unused(peers_, next, token_);
+        if (!unused) co_return unused;
+      }
+      if (next.is_leaving && !has_asked_) co_await ask_boxes(next.legs);
+      next.is_leaving = true;
+      std::erase_if(next.legs, [this](const Leg& leg) {
+        return std::ranges::find(gone_, leg.id) != gone_.end();
+      });
+      if (next != (*known)->drive) {
+        const Result<bool> replaced = co_await replace_drive(store_, **known, next, token_);
+        // Not answered, or somebody else was faster: look again.
+        if (!replaced || !*replaced) continue;
+      }
+      if (has_asked_) co_return outcome();
+    }
+    co_return std::unexpected(fmt::format(
+        "the record of drive {} could not be changed: run 'cairn drive release {}' again", name_,
+        name_));
+  }
+
+ private:
+  task::Task<void> ask_boxes(std::vector<Leg> legs) {
+    has_asked_ = true;
+    const SpaceRequest::Verb verb = how_ == Release::kByForce ? SpaceRequest::Verb::kForceRelease
+                                                              : SpaceRequest::Verb::kRelease;
+    for (const Leg& leg : legs) {
+      const Result<uint32_t> released =
+          co_await ask_again(peers_, leg.place, {.verb = verb, .id = leg.id}, token_);
+      if (released) {
+        gone_.push_back(leg.id);
+        continue;
+      }
+      is_used_ = is_used_ || released.error() == Errc::kMismatch;
+      away_.push_back(
+          fmt::format("{} at {}: {}", box_text(leg), leg.place.address, released.error().text()));
+    }
+  }
+
+  Outcome<void> outcome() const {
+    if (away_.empty()) return {};
+    return std::unexpected(fmt::format(
+        "{} of {} legs are not given back yet ({}): run 'cairn drive release {}' again {}",
+        away_.size(), away_.size() + gone_.size(), fmt::join(away_, "; "), name_,
+        is_used_ ? "when nobody uses it, or with --force" : "when their boxes are back"));
+  }
+
+  meta::Store& store_;
+  Peers& peers_;
+  const std::string name_;
+  const Release how_;
+  task::CancelToken token_;
+  std::vector<std::string> away_;
+  std::vector<ContractId> gone_;
+  bool has_asked_ = false;
+  bool is_used_ = false;
+};
+
+}  // namespace
+
+task::Task<Outcome<void>> release_drive(meta::Store& store, Peers& peers, std::string name,
+                                        Release how, task::CancelToken token) {
+  Releasing releasing(store, peers, std::move(name), how, token);
+  const Outcome<void> released = co_await releasing.run();
+  co_return released;
 }
 
 Outcome<std::string> stack_of(const DriveRecord& drive) {
   std::vector<std::string> legs;
   for (const Leg& leg : drive.legs) {
-    std::string text = fmt::format("nvme-tcp://{}/{}?nsid={}&hostnqn={}", leg.place.address,
-                                   leg.place.nqn, leg.nsid, drive.owner);
+    // By UUID: another drive may get the nsid one day.
+    std::string text = fmt::format("nvme-tcp://{}/{}?uuid={}&hostnqn={}", leg.place.address,
+                                   leg.place.nqn, fabric::uuid_text(leg.id), drive.owner);
     if (leg.place.tls) text += "&tls=required";
     // A mirror goes on without a box that is away, and must hear of it.
     const bool says = drive.connect.find("loss_timeout=") != std::string::npos;

@@ -48,11 +48,13 @@ using Outcome = std::expected<T, std::string>;
 task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store, Peers& peers,
                                               DriveWish wish, task::CancelToken token);
 
-// Gives the space back: on success nothing is left of the drive. A box that is away is named, its
-// leg stays in the record, and the call can be repeated; the drive is not to be used from the first
-// call on.
+// Gives the space back: on success nothing is left of the drive. First all boxes are asked; unless
+// it is by force, nothing is done when one says that the drive is in use, or does not answer: then
+// what the others have may be the only current copy. By force, a box that is away is named, its leg
+// stays in the record, and the call can be repeated; the drive is not to be used from then on.
+enum class Release : uint8_t { kUnused, kByForce };
 task::Task<Outcome<void>> release_drive(meta::Store& store, Peers& peers, std::string name,
-                                        task::CancelToken token);
+                                        Release how, task::CancelToken token);
 
 // The drive as `cairn drive serve` takes it, or what is wrong with its connect options.
 Outcome<std::string> stack_of(const DriveRecord& drive);

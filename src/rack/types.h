@@ -72,7 +72,12 @@ struct Contract {
 
 // What a box is asked.
 struct SpaceRequest {
-  enum class Verb : uint8_t { kReserve = 1, kRelease = 2 };
+  enum class Verb : uint8_t {
+    kReserve = 1,
+    kRelease = 2,       // refused while its owner is connected
+    kMayRelease = 3,    // what kRelease would say now; nothing changes
+    kForceRelease = 4,  // whoever is connected
+  };
   Verb verb = Verb::kReserve;
   ContractId id{};
   std::string drive;

@@ -108,11 +108,11 @@ class Files(BoxTest):
     def test_the_command_line_adds_and_wins(self):
         self.write("c.toml", SMALL)
         self.start(["box", "--config", "c.toml", "--listen", "[::1]:0", "--drive", "mem:size=2M",
-                    "--host", "nqn.h"])
+                    "--host", f"{NQN}-host"])
         self.assertEqual(len(self.namespaces()), 2)
         box = self.ask("status")["boxes"][0]
         self.assertRegex(box["listeners"][0], r"^\[::1\]:")
-        self.assertEqual(box["subsystems"][0]["hosts"], ["nqn.h"])
+        self.assertEqual(box["subsystems"][0]["hosts"], [f"{NQN}-host"])
 
     def test_another_subsystem_by_the_command_line(self):
         self.write("c.toml", SMALL)
@@ -159,8 +159,8 @@ class Mistakes(BoxTest):
         self.expect(head + "drive = 'disk0'\n",
                     "c.toml:4:9: subsystem[0].namespace[0].drive: 'disk0' is no drive: "
                     "write mem:size=1G, file:PATH,size=8G or flash:profile=laptop-tlc,size=4G")
-        self.expect(head + "nsid = 2000\ndrive = 'mem:size=1M'\n",
-                    "c.toml:4:8: subsystem[0].namespace[0].nsid is 2000 (allowed: 1 to 1024)")
+        self.expect(head + "nsid = 70000\ndrive = 'mem:size=1M'\n",
+                    "c.toml:4:8: subsystem[0].namespace[0].nsid is 70000 (allowed: 1 to 65536)")
         twice = "nsid = 2\ndrive = 'mem:size=1M'\n[[subsystem.namespace]]\nnsid = 2\n"
         self.expect(head + twice + "drive = 'mem:size=1M'\n",
                     "c.toml:6:1: [subsystem[0].namespace[1]]: nsid 2 is there twice: "

@@ -24,11 +24,11 @@ class Keeping(BoxTest):
         box = self.start_kept()
         self.ask("ns", "add", "--drive", "file:e,size=1M", "--nsid", "7", "--ana-group", "3",
                  "--uuid", "01234567-89ab-cdef-0123-456789abcdef")
-        self.ask("ns", "remove", "--nsid", "1")
+        self.ask("ns", "remove", "--nsid", "1", "--yes")
         self.ask("ns", "resize", "--nsid", "2", "--size", "2M")
         self.ask("ns", "resize", "--nsid", "7", "--size", "3M")
         self.ask("ana", "set", "--group", "3", "--state", "non-optimized")
-        self.ask("hosts", "allow", "--host", "nqn.a")
+        self.ask("hosts", "allow", "--host", f"{NQN}-host")
         before = self.namespaces()
         box.kill()
         self.start_kept()
@@ -37,7 +37,7 @@ class Keeping(BoxTest):
                          {2: 2 * MIB, 7: 3 * MIB})
         self.assertEqual(before[7]["ana_state"], "non-optimized")
         subsystem = self.ask("status")["boxes"][0]["subsystems"][0]
-        self.assertEqual((subsystem["any_host"], subsystem["hosts"]), (False, ["nqn.a"]))
+        self.assertEqual((subsystem["any_host"], subsystem["hosts"]), (False, [f"{NQN}-host"]))
 
     def test_names_are_the_same_without_a_state_too(self):
         box = self.start_box("--drive", "file:d,size=1M")
@@ -51,7 +51,7 @@ class Keeping(BoxTest):
 
     def test_a_removed_one_can_come_back(self):
         box = self.start_kept()
-        self.ask("ns", "remove", "--nsid", "1")
+        self.ask("ns", "remove", "--nsid", "1", "--yes")
         self.ask("ns", "add", "--nsid", "1", "--drive", "mem:size=4M")
         box.kill()
         self.start_kept()
@@ -59,7 +59,7 @@ class Keeping(BoxTest):
 
     def test_damage_is_told_and_nothing_is_lost(self):
         box = self.start_kept()
-        self.ask("ns", "remove", "--nsid", "1")
+        self.ask("ns", "remove", "--nsid", "1", "--yes")
         box.stop()
         kept = self.folder / "s/changes.toml"
         text = kept.read_bytes()
@@ -79,7 +79,7 @@ class Keeping(BoxTest):
     def test_what_cannot_be_kept_is_told_though_it_is_done(self):
         self.start_kept()
         (self.folder / "s/changes.toml.new").mkdir()
-        self.refused(["ns", "remove", "--nsid", "1"],
+        self.refused(["ns", "remove", "--nsid", "1", "--yes"],
                      "is removed, but this will not survive a restart", "Is a directory")
         self.assertEqual(sorted(self.namespaces()), [2])
 

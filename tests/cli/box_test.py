@@ -17,17 +17,27 @@ class Namespaces(BoxTest):
         self.start_box("--drive", "mem:size=1M")
         self.assertEqual(self.run_ok("box", "ns", "add", "--nqn", NQN, "--nsid", "3", "--drive",
                                      "mem:size=64M"), "namespace 3 is added\n")
-        self.assertEqual(self.ask("ns", "add", "--drive", "file:d,size=1M"), {"nsid": 2})
+        self.assertEqual(self.ask("ns", "add", "--drive", "file:d,size=1M"), {"nsid": 4})
         self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
-                         {1: MIB, 2: MIB, 3: 64 * MIB})
+                         {1: MIB, 3: 64 * MIB, 4: MIB})
         self.assertEqual(self.run_ok("box", "ns", "resize", "--nqn", NQN, "--nsid", "3", "--size",
-                                     str(32 * MIB)), "namespace 3 has 32 MiB now\n")
-        self.ask("ns", "resize", "--nsid", "2", "--size", "2M")
+                                     str(32 * MIB), "--yes"), "namespace 3 has 32 MiB now\n")
+        self.ask("ns", "resize", "--nsid", "4", "--size", "2M")
         self.assertEqual((self.folder / "d").stat().st_size, 2 * MIB)
         self.assertEqual(self.namespaces()[3]["size"], 32 * MIB)
-        self.assertEqual(self.run_ok("box", "ns", "remove", "--nqn", NQN, "--nsid", "3"),
+        self.assertEqual(self.run_ok("box", "ns", "remove", "--nqn", NQN, "--nsid", "3", "--yes"),
                          "namespace 3 is removed\n")
-        self.assertEqual(sorted(self.namespaces()), [1, 2])
+        self.assertEqual(sorted(self.namespaces()), [1, 4])
+
+    def test_no_number_is_given_twice(self):
+        words = ("--state", "s", "--drive", "mem:size=1M")
+        box = self.start_box(*words)
+        for nsid in (2, 3):
+            self.assertEqual(self.ask("ns", "add", "--drive", "mem:size=1M"), {"nsid": nsid})
+            self.ask("ns", "remove", "--nsid", str(nsid), "--yes")
+        box.kill()
+        self.start_box(*words)
+        self.assertEqual(self.ask("ns", "add", "--drive", "mem:size=1M"), {"nsid": 4})
 
     def test_what_it_is_given_is_what_it_has(self):
         self.start_box("--drive", "mem:size=1M")
@@ -49,7 +59,7 @@ class Namespaces(BoxTest):
         self.refused(["ns", "add", "--drive", "file:no/d,size=1M"], "make its folder first")
         self.refused(["ns", "remove", "--nsid", "9"], "has no namespace 9", "'cairn box ns list'")
         self.refused(["ns", "resize", "--nsid", "9", "--size", "1M"], "has no namespace 9")
-        self.refused(["ns", "resize", "--nsid", "1", "--size", "1000"],
+        self.refused(["ns", "resize", "--nsid", "1", "--size", "1000", "--yes"],
                      "keeps its size", "not a multiple of the block size")
         self.refused(["ns", "list", "--nqn", "nqn.2026-11.io.cairn:tset"], "no box of this user")
         self.assertEqual(sorted(self.namespaces()), [1, 2])
@@ -58,7 +68,7 @@ class Namespaces(BoxTest):
         for words, part in (
                 (["ns", "add"], "needs --drive"),
                 (["ns", "add", "--drive", "disk0"], "'disk0' is no drive"),
-                (["ns", "add", "--drive", "mem:size=1M", "--nsid", "0"], "from 1 to 1024"),
+                (["ns", "add", "--drive", "mem:size=1M", "--nsid", "0"], "from 1 to 65536"),
                 (["ns", "remove"], "needs --nsid"),
                 (["ns", "resize", "--nsid", "1", "--size", "big"], "such as 512M or 8G"),
                 (["ns", "resiz"], "did you mean 'resize'?"),
@@ -76,17 +86,18 @@ class Access(BoxTest):
     def test_hosts(self):
         self.start_box("--drive", "mem:size=1M")
         self.assertTrue(self.subsystem()["any_host"])
-        self.refused(["hosts", "deny", "--host", "nqn.a"], "is open to every host")
-        for host in ("nqn.a", "nqn.b", "nqn.a"):
+        one, other = f"{NQN}-host-a", f"{NQN}-host-b"
+        self.refused(["hosts", "deny", "--host", one], "is open to every host")
+        for host in (one, other, one):
             self.ask("hosts", "allow", "--host", host)
-        self.assertEqual(self.subsystem()["hosts"], ["nqn.a", "nqn.b"])
+        self.assertEqual(self.subsystem()["hosts"], [one, other])
         self.assertFalse(self.subsystem()["any_host"])
         self.refused(["hosts", "deny", "--host", "nqn.c"], "'nqn.c' is not on the list")
-        self.ask("hosts", "deny", "--host", "nqn.a")
-        self.assertEqual(self.subsystem()["hosts"], ["nqn.b"])
+        self.ask("hosts", "deny", "--host", one)
+        self.assertEqual(self.subsystem()["hosts"], [other])
         self.ask("hosts", "allow", "--host", "any")
         self.assertTrue(self.subsystem()["any_host"])
-        self.ask("hosts", "deny", "--host", "any")
+        self.ask("hosts", "deny", "--host", "any", "--yes")
         self.assertEqual((self.subsystem()["any_host"], self.subsystem()["hosts"]), (False, []))
 
     def test_ana(self):

@@ -191,8 +191,8 @@ class Resizes(LiveTest):
     def test_a_drive_that_keeps_its_size_says_so(self):
         self.serve("s=slice(mem:size=1M)", "t=thin(file:a,size=8M)")
         self.assertIn("drive s keeps its size", self.refused("resize", "s", "2M"))
-        self.assertIn("drive t keeps its size", self.refused("resize", "t", "1M"))
-        self.assertIn("drive t keeps its size", self.refused("resize", "t", "10000"))
+        self.assertIn("drive t keeps its size", self.refused("resize", "t", "1M", "--yes"))
+        self.assertIn("drive t keeps its size", self.refused("resize", "t", "10000", "--yes"))
         self.assertIn("no drive 'x'", self.refused("resize", "x", "2M"))
         self.assertEqual(self.size("s"), MIB)
         self.expect_usage(["drive", "resize", "s", "many"], "takes a number of bytes")

@@ -3,8 +3,13 @@
 """A drive that is served while its layers go to a box and come back: `cairn drive move`."""
 
 import json
+import os
+import pathlib
+import re
 import shutil
+import socket
 import subprocess
+import threading
 import unittest
 
 import support
@@ -15,9 +20,8 @@ MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
 MIB = 1 << 20
 
 
-@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
-class Moves(DriveTest):
-    LAYERS = "limit(mirror(file:l,size=16M, file:r,size=16M), iops=900000)"
+class MoveTest(DriveTest):
+    """A drive that is served, and a box."""
 
     def setUp(self):
         super().setUp()
@@ -47,6 +51,11 @@ class Moves(DriveTest):
         return json.loads(self.run_ok("box", "ns", "list", "--json", "--control",
                                       self.box_control))["namespaces"]
 
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Moves(MoveTest):
+    LAYERS = "limit(mirror(file:l,size=16M, file:r,size=16M), iops=900000)"
+
     def fio(self):
         return ["fio", "--name=job", "--ioengine=nbd", f"--uri={self.uri()}", "--size=8M",
                 "--rw=randwrite", "--bs=4k", "--randseed=7", "--verify=crc32c", "--verify_fatal=1"]
@@ -62,9 +71,11 @@ class Moves(DriveTest):
         trips = 0
         while load.poll() is None or trips < 2:
             there = self.there()
-            self.assertRegex(there["stack"], r"^nvme-tcp://127\.0\.0\.1:\d+/nqn\..*nsid=2$")
+            self.assertRegex(there["stack"],
+                             r"^nvme-tcp://127\.0\.0\.1:\d+/nqn\..*uuid=[-0-9a-f]+$")
             self.assertGreater(there["waited_ms"], 0)
-            self.assertEqual([each["nsid"] for each in self.namespaces()], [1, 2])
+            self.assertEqual([each["nsid"] for each in self.namespaces()], [1, 2 + trips],
+                             "no nsid is used again")
             back = self.move("--back")
             self.assertRegex(back["stack"], r"^limit\(mirror\(file:")
             self.assertEqual([each["nsid"] for each in self.namespaces()], [1])
@@ -116,8 +127,138 @@ class Moves(DriveTest):
         self.assertEqual(len(self.namespaces()), 1)
         self.move(*to, name="a")
         self.assertIn("in a box already", self.refused(*to, name="a"))
+        edited = self.run_cairn("drive", "edit", "a", "limit(file:a, iops=5)", "--control",
+                                self.control)
+        self.expect_sentence(edited, 1, f"run in the box at {self.box_control}",
+                             "'cairn drive move a --back'")
         uri = self.move("--back", name="a")["stack"]
         self.assertTrue(uri.startswith("priority(file:"), uri)
+
+
+class Relay:
+    """A control socket that leads to another, as `ssh -L` makes one."""
+
+    def __init__(self, test, path, target):
+        self.path, self.target = path, target
+        self.loses_answer_to = None
+        self.start()
+        test.addCleanup(self.end)
+
+    def start(self):
+        pathlib.Path(self.path).unlink(missing_ok=True)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.thread = threading.Thread(target=self.run, args=(self.listener,))
+        self.thread.start()
+
+    def end(self):
+        """The file stays, and nobody listens there."""
+        if self.listener is None:
+            return
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+        self.listener = None
+
+    def run(self, listener):
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client, socket.socket(socket.AF_UNIX) as box:
+                request = client.makefile("rb").readline()
+                box.connect(self.target)
+                box.sendall(request)
+                reply = box.makefile("rb").readline()
+                if self.loses_answer_to and self.loses_answer_to in request:
+                    listener.shutdown(socket.SHUT_RDWR)
+                    return
+                client.sendall(reply)
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class Proof(MoveTest):
+    """Layers over a remote drive, which both could open: only the box's word keeps them apart."""
+
+    def setUp(self):
+        super().setUp()
+        legs = self.start_cairn("box", "--listen", "127.0.0.1:0", "--control", "off", "--nqn",
+                                "nqn.2026-11.io.cairn:legs", "--drive", "mem:size=8M",
+                                until="Ctrl-C or SIGTERM")
+        port = re.search(r"127\.0\.0\.1:(\d+)", legs.said).group(1)
+        self.layers = (f"limit(nvme-tcp://127.0.0.1:{port}/nqn.2026-11.io.cairn:legs?nsid=1, "
+                       "iops=900000)")
+        self.serve(self.layers)
+        self.start_box()
+        self.data = self.write("in", bytes(range(256)) * (4 * MIB // 256))
+
+    def copy(self, *words):
+        subprocess.run(["nbdcopy", *words], check=True, timeout=support.HANGS_S)
+
+    def check_it_is_there_and_used(self):
+        """Nobody opened the layers here: the box serves on, and what is written stays."""
+        self.copy("--flush", self.data, self.uri())
+        self.copy(self.uri(), self.folder / "out")
+        self.assertEqual((self.folder / "out").read_bytes()[:4 * MIB], self.data.read_bytes())
+        listed = json.loads(self.run_ok("drive", "list", "--json", "--control", self.control))
+        self.assertTrue(listed["drives"][0]["stack"].startswith("nvme-tcp:"), listed)
+
+    def expect_no_proof(self):
+        said = self.refused("--back")
+        self.assertIn("does not say that it has closed the layers", said)
+        self.assertIn("'cairn box ns list --control ", said)
+        self.assertIn(f"'d0={self.layers}'", said)
+        self.check_it_is_there_and_used()
+
+    def test_a_socket_that_is_gone_proves_nothing(self):
+        self.there()
+        aside = self.box_control + ".aside"
+        os.rename(self.box_control, aside)
+        self.expect_no_proof()
+        os.rename(aside, self.box_control)
+        self.assertEqual(self.move("--back")["stack"], self.layers)
+        self.assertEqual(len(self.namespaces()), 1)
+
+    def test_a_socket_at_its_limit_proves_nothing(self):
+        self.there()
+        held = []
+        for _ in range(32):
+            held.append(socket.socket(socket.AF_UNIX))
+            held[-1].connect(self.box_control)
+            held[-1].sendall(b'{"version": 1, "command": "status"}\n')
+            held[-1].makefile("rb").readline()
+        self.expect_no_proof()
+        for each in held:
+            each.close()
+        self.assertEqual(self.move("--back")["stack"], self.layers)
+        self.assertEqual(len(self.namespaces()), 1)
+
+    def test_a_forwarded_socket_that_ended_proves_nothing(self):
+        relay = Relay(self, str(self.folder / "relay.sock"), self.box_control)
+        self.move("--to", relay.path)
+        relay.end()
+        self.expect_no_proof()
+        relay.start()
+        self.assertEqual(self.move("--back")["stack"], self.layers)
+        self.assertEqual(len(self.namespaces()), 1)
+
+    def test_layers_that_a_box_may_have_opened_are_not_opened_here(self):
+        self.copy("--flush", self.data, self.uri())
+        relay = Relay(self, str(self.folder / "relay.sock"), self.box_control)
+        relay.loses_answer_to = b'"ns.add"'
+        said = self.refused("--to", relay.path)
+        self.assertIn("may have opened the layers of d0", said)
+        self.assertIn("'cairn drive move d0 --back' asks it", said)
+        self.assertEqual(len(self.namespaces()), 2, "it has")
+        relay.end()
+        relay.loses_answer_to = None
+        relay.start()
+        self.assertEqual(self.move("--back")["stack"], self.layers)
+        self.assertEqual(len(self.namespaces()), 1)
+        self.copy(self.uri(), self.folder / "out")
+        self.assertEqual((self.folder / "out").read_bytes()[:4 * MIB], self.data.read_bytes())
 
 
 if __name__ == "__main__":

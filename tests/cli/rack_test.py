@@ -5,6 +5,7 @@ it, and `cairn drive release` that gives it back; with the embedded store and wi
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -113,7 +114,7 @@ class Space(RackTest):
             self.run_cairn("drive", "create", "safe", "--rack", meta, "--raid", "1", "--size",
                            "1M"), 1, "there is a drive safe already")
         for name in ("safe", "fast"):
-            self.assertEqual(self.run_ok("drive", "release", name, "--rack", meta),
+            self.assertEqual(self.run_ok("drive", "release", name, "--rack", meta, "--yes"),
                              f"drive {name} is released\n")
         self.wait_for(lambda: self.offers(meta) == dict.fromkeys("abc", 64 * MIB))
         self.assertEqual(self.drives(meta), [])
@@ -162,14 +163,20 @@ class Space(RackTest):
         self.expect_sentence(
             self.run_cairn("drive", "create", "f", "--rack", meta, "--raid", "1", "--size", "8M",
                            "--legs", "3"), 1, "2 of 2 shelves", "each of 3 legs")
-        self.expect_sentence(self.run_cairn("drive", "release", "d", "--rack", meta), 1,
+        words = ("drive", "release", "d", "--rack", meta)
+        self.expect_sentence(self.run_cairn(*words), 1, "drive d (8 MiB, RAID 1, in ",
+                             "everything in it is lost: add --yes")
+        self.expect_sentence(self.run_cairn(*words, "--yes"), 1, "its only current copy",
+                             "add --force")
+        self.assertFalse([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
+        self.expect_sentence(self.run_cairn(*words, "--yes", "--force"), 1,
                              "1 of 3 legs are not given back yet (a/d0", "again")
         self.assertTrue([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
         self.start_box_in_rack("a", meta, port=boxes["a"].port)
         self.assertEqual(len(self.shelf_files("a")), 1, "a contract outlives its box's process")
         self.wait_for(lambda: "a" in self.offers(meta))
         self.assertEqual(self.offers(meta)["a"], 55 * MIB)
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.wait_for(lambda: self.offers(meta)["a"] == 64 * MIB)
         self.assertEqual(self.shelf_files("a"), [])
 
@@ -187,8 +194,32 @@ class Space(RackTest):
         self.refused(["ns", "resize", "--nsid", "1", "--size", "16M", *control], "by contract")
         self.wait_for(
             lambda: self.ask("ns", "list", *control)["namespaces"][0]["contract"]["confirmed"])
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.assertEqual(self.ask("ns", "list", *control)["namespaces"], [])
+
+    def test_space_is_offered_when_nothing_is_left_of_what_was_in_it(self):
+        meta = self.serve_metadata()
+        box = self.start_boxes(meta, "a")["a"]
+        self.create("d", meta, "--raid", "0", "--legs", "1", "--size", "8M")
+        (name,) = self.shelf_files("a")
+        box.kill()
+        # As if the power had gone when the contract had ended and its file was not removed yet.
+        self.write(f"a.shelf/{name}", b"x" * MIB)
+        state = self.folder / "a.state" / "changes.toml"
+        kept = state.read_text().split("\n", 1)[1]
+        space, contract = re.search(
+            r"(?s)(\[\[subsystem\.namespace\]\].*?)(\[\[subsystem\.contract\]\].*?)\n\[end\]",
+            kept).groups()
+        kept = kept.replace(space, "")
+        state.write_text(kept.replace("[[subsystem.contract]]", "[[subsystem.ended]]"))
+        self.assertIn("drive = \"d\"", contract)
+        # And a file that nobody knows.
+        stray = self.write("a.shelf/00000000-0000-4000-8000-000000000001", b"x" * MIB)
+        box = self.start_box_in_rack("a", meta, port=box.port)
+        self.wait_for(lambda: self.offers(meta).get("a") == 63 * MIB)
+        self.assertEqual(self.shelf_files("a"), [stray.name])
+        self.assertIn(f"{stray} belongs to no contract", box.log)
+        self.assertNotIn("ended", state.read_text())
 
     def test_only_whom_a_shelf_is_for_gets_space(self):
         meta = self.serve_metadata()
@@ -198,7 +229,7 @@ class Space(RackTest):
                  "8M"]
         self.expect_sentence(self.run_cairn(*words), 1, "does not do this for this host")
         self.assertIn("drive d is made", self.run_ok(*words, "--hostnqn", host))
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
 
     def test_a_box_that_demands_keys_demands_them_of_who_asks_for_space(self):
         meta = self.serve_metadata()
@@ -218,7 +249,7 @@ key = "{key}"
         self.assertEqual(self.offers(meta), {"a": 64 * MIB}, "strangers got nothing")
         self.run_ok(*words, "--connect", f"dhchap_key={key}")
         self.assertIn("&dhchap_key=%2F", self.run_ok("rack", "stack", "d", "--rack", meta))
-        self.run_ok("drive", "release", "d", "--rack", meta)
+        self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.wait_for(lambda: self.offers(meta) == {"a": 64 * MIB})
 
     def test_what_is_wrong_is_said(self):
@@ -236,6 +267,8 @@ key = "{key}"
             "no box offers any space")
         self.expect_sentence(self.run_cairn("drive", "release", "d", "--rack", meta), 1,
                              "there is no drive d")
+        self.expect_usage(["drive", "create", "d", "--raid", "1", "--size", "1M", "--hostnqn",
+                           "vm1"], "'vm1' is not the NQN of a host")
         self.expect_sentence(self.run_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0"),
                              1, "another process has it open")
         self.assertEqual(self.store.stop(), 0)
@@ -251,6 +284,8 @@ class Data(RackTest):
         boxes = self.start_boxes(meta, "a", "b")
         made = self.create("safe", meta, "--raid", "1", "--size", "16M")
         self.serve(f"safe={made['stack']}")
+        self.expect_sentence(self.run_cairn("drive", "release", "safe", "--rack", meta, "--yes"),
+                             1, "drive safe is in use", "--force")
         self.assertGreaterEqual(int(self.run_tool("nbdinfo", "--size", self.uri("safe"))),
                                 16 * MIB)
         self.fio("safe", "--rw=randwrite", "--do_verify=1")
@@ -268,7 +303,25 @@ class Data(RackTest):
         self.run_tool("nbdcopy", self.uri("fast"), "out")
         self.assertEqual((self.folder / "out").read_bytes(), data.read_bytes())
         self.assertEqual(running.stop(), 0)
-        self.run_ok("drive", "release", "fast", "--rack", meta)
+        self.run_ok("drive", "release", "fast", "--rack", meta, "--yes")
+
+    def test_the_line_of_a_released_drive_writes_to_no_other(self):
+        meta = self.serve_metadata()
+        self.start_boxes(meta, "a")
+        words = ("--raid", "0", "--legs", "1", "--size", "8M", "--hostnqn",
+                 "nqn.2026-11.io.cairn:owner")
+        old = self.create("old", meta, *words)
+        self.assertRegex(old["stack"], r"\?uuid=[-0-9a-f]{36}&hostnqn=")
+        self.run_ok("drive", "release", "old", "--rack", meta, "--yes")
+        new = self.create("new", meta, *words)
+        self.assertNotEqual(new["legs"][0]["nsid"], old["legs"][0]["nsid"])
+        result = self.run_cairn("drive", "serve", old["stack"], "--nbd", f"unix:{self.socket}")
+        self.expect_sentence(result, 1, "no namespace with this UUID")
+        stranger = new["stack"].replace(":owner", ":stranger")
+        result = self.run_cairn("drive", "serve", stranger, "--nbd", f"unix:{self.socket}")
+        self.expect_sentence(result, 1, "no namespace with this UUID")
+        running = self.serve(f"new={new['stack']}")
+        self.assertEqual(running.stop(), 0)
 
 
 if __name__ == "__main__":

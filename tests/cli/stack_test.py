@@ -267,7 +267,7 @@ class Boxes(StackTest):
         for nsid in (1, 2):
             self.nvme("read", self.place(box.port, nsid, NQN), "--length", "2M", "--output", "out")
             self.assertEqual((self.folder / "out").read_bytes(), written.read_bytes())
-        self.ask("ns", "remove", "--nsid", "2")
+        self.ask("ns", "remove", "--nsid", "2", "--yes")
         self.ask("ns", "add", "--drive", "priority(file:c)")  # nobody holds the file any more
         self.assertEqual(box.stop(), 0)
         self.assertNotIn("error", box.log)

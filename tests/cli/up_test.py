@@ -35,14 +35,14 @@ class Up(BoxTest):
 
     def test_the_next_start_serves_the_same_with_its_changes(self):
         up = self.up()
-        self.ask("ns", "remove", "--nsid", "2")
+        self.ask("ns", "remove", "--nsid", "2", "--yes")
         self.ask("ns", "resize", "--nsid", "3", "--size", "2G")
         self.ask("ns", "add", "--drive", "mem:size=1M")
         before = self.namespaces()
         up.kill()
         again = self.up()
         self.assertEqual(self.namespaces(), before)
-        self.assertEqual(sorted(before), [1, 2, 3, 4])
+        self.assertEqual(sorted(before), [1, 3, 4, 5])
         serving = re.compile(r"(?m)^serving (\S+)")
         self.assertEqual(serving.findall(again.said), serving.findall(up.said))
 

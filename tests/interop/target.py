@@ -277,10 +277,10 @@ class CairnBox(Target):
         self._ns("add", "--nsid", nsid, "--drive", f"{service}({drive})" if service else drive)
 
     def remove_namespace(self, nsid):
-        self._ns("remove", "--nsid", nsid)
+        self._ns("remove", "--nsid", nsid, "--yes")
 
     def resize_namespace(self, nsid, size):
-        self._ns("resize", "--nsid", nsid, "--size", size)
+        self._ns("resize", "--nsid", nsid, "--size", size, "--yes")
 
     def _ns(self, verb, *words):
         command = [self._program, "box", "ns", verb, "--control", CONTROL, "--nqn", self.nqn,

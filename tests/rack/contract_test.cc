@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "fabric/host/remote_drive.h"
+#include "fabric/host/uuid.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"
 #include "rack/record_format.h"
@@ -88,13 +90,14 @@ TEST_F(RackFacts, ADriveIsMadeConfirmedAndGivenBack) {
   EXPECT_EQ(rack.audit(), "");
   const rack::Outcome<std::string> stack = rack::stack_of(made);
   ASSERT_TRUE(stack);
-  const auto leg = [](const char* host) {
+  const auto leg = [](const char* host, const rack::ContractId& id) {
     return fmt::format(
-        "nvme-tcp://{}:4420/nqn.2026-11.io.cairn:box?nsid=1&hostnqn={}&"
+        "nvme-tcp://{}:4420/nqn.2026-11.io.cairn:box?uuid={}&hostnqn={}&"
         "loss_timeout=5s",
-        host, kOwner);
+        host, fabric::uuid_text(id), kOwner);
   };
-  EXPECT_EQ(*stack, fmt::format("mirror({}, {})", leg("10.0.0.2"), leg("10.0.0.3")));
+  EXPECT_EQ(*stack, fmt::format("mirror({}, {})", leg("10.0.0.2", made.legs[0].id),
+                                leg("10.0.0.3", made.legs[1].id)));
   run(release_it);
   EXPECT_EQ(given(), 0u);
   EXPECT_TRUE(rack.drives().empty());
@@ -232,13 +235,145 @@ TEST_F(RackFacts, StaleOffersArePassedOverAndDeadBoxesAreReplaced) {
 
 Task<void> release_in_part(Env& env, RackFacts& facts) {
   Tenant tenant(env, facts.store());
-  const rack::Outcome<void> released = co_await tenant.release("d");
+  const rack::Outcome<void> released = co_await tenant.release("d", rack::Release::kByForce);
   EXPECT_FALSE(released);
   if (!released) {
     EXPECT_NE(released.error().find("1 of 2 legs are not given back yet (a/d0"), std::string::npos)
         << released.error();
   }
   co_await tenant.store.close();
+}
+
+Task<void> release_the_only_copy(Env& env, RackFacts& facts) {
+  Tenant tenant(env, facts.store());
+  const rack::Outcome<void> released = co_await tenant.release("d");
+  EXPECT_FALSE(released);
+  if (!released) {
+    EXPECT_NE(released.error().find("its only current copy"), std::string::npos)
+        << released.error();
+  }
+  co_await tenant.store.close();
+}
+
+TEST_F(RackFacts, WithoutForceNothingIsReleasedWhileABoxIsAway) {
+  rack.box("a", 16);
+  rack.box("b", 16);
+  start();
+  run(make_mirror);
+  cluster.node("a").kill();
+  run(release_the_only_copy);
+  EXPECT_EQ(given(), 10u);
+  ASSERT_EQ(rack.drives().size(), 1u);
+  EXPECT_FALSE(rack.drives()[0].is_leaving);
+}
+
+Result<fabric::Uri> leg_uri(const rack::Leg& leg, const std::string& which,
+                            const std::string& host) {
+  const auto uri = fabric::Uri::parse(
+      fmt::format("nvme-tcp://{}/{}?{}&hostnqn={}&hdgst=on&ddgst=on&depth=4&loss_timeout=2s",
+                  leg.place.address, leg.place.nqn, which, host));
+  EXPECT_TRUE(uri) << uri.error();
+  if (!uri) return fail(Errc::kInvalid, "the URI");
+  return *uri;
+}
+
+// What opening a leg comes to; it is closed again.
+Task<Result<void>> try_to_open(Env& env, rack::Leg leg, std::string which,
+                               std::string host = kOwner) {
+  const Result<fabric::Uri> uri = leg_uri(leg, which, host);
+  if (!uri) co_return fail(uri.error());
+  Result<std::unique_ptr<fabric::RemoteDrive>> drive =
+      co_await fabric::RemoteDrive::open(env, *uri, env.stop_token());
+  if (!drive) co_return fail(drive.error());
+  co_await (*drive)->close();
+  co_return Result<void>{};
+}
+
+std::string by_uuid(const rack::Leg& leg) { return "uuid=" + fabric::uuid_text(leg.id); }
+std::string by_nsid(const rack::Leg& leg) { return fmt::format("nsid={}", leg.nsid); }
+
+Task<void> open_as_others(Env& env, RackFacts& facts) {
+  const rack::Leg leg = facts.made.legs[0];
+  for (const std::string& which : {by_uuid(leg), by_nsid(leg)}) {
+    const Result<void> own = co_await try_to_open(env, leg, which);
+    EXPECT_TRUE(own) << own.error().text();
+    const Result<void> other =
+        co_await try_to_open(env, leg, which, "nqn.2026-11.io.cairn:stranger");
+    EXPECT_EQ(other.error(), Errc::kNotFound);
+  }
+}
+
+TEST_F(RackFacts, ALegIsThereForItsOwnerAlone) {
+  rack.box("a", 16);
+  rack.box("b", 16);
+  start();
+  run(make_mirror);
+  run(open_as_others, "other");
+  cluster.node("a").crash();
+  cluster.node("a").restart();
+  cluster.run_for(1_s);
+  run(open_as_others, "other");
+}
+
+// Releases "d", makes another drive in its place, and comes with the line of the first.
+Task<void> come_with_an_old_line(Env& env, RackFacts& facts) {
+  const rack::Leg old = facts.made.legs[0];
+  Tenant tenant(env, facts.store());
+  const rack::Outcome<void> released = co_await tenant.release("d");
+  EXPECT_TRUE(released) << released.error();
+  facts.cluster.node("a").crash();
+  facts.cluster.node("a").restart();
+  co_await see_offers(tenant, 2);
+  const rack::Outcome<rack::DriveRecord> next = co_await tenant.create("e", Raid::kMirror, 4);
+  EXPECT_TRUE(next) << next.error();
+  for (size_t i = 0; next && i < next->legs.size(); ++i) {
+    EXPECT_GT(next->legs[i].nsid, facts.made.legs[i].nsid) << "somebody may remember the first";
+  }
+  for (const std::string& which : {by_uuid(old), by_nsid(old)}) {
+    const Result<void> opened = co_await try_to_open(env, old, which);
+    EXPECT_EQ(opened.error(), Errc::kNotFound) << which;
+  }
+  co_await tenant.store.close();
+}
+
+TEST_F(RackFacts, TheLineOfAReleasedDriveLeadsToNoOther) {
+  rack.box("a", 16);
+  rack.box("b", 16);
+  start();
+  run(make_mirror);
+  run(come_with_an_old_line);
+}
+
+Task<void> release_while_it_is_served(Env& env, RackFacts& facts) {
+  const rack::Leg leg = facts.made.legs[1];
+  const Result<fabric::Uri> uri = leg_uri(leg, by_uuid(leg), kOwner);
+  if (!uri) co_return;
+  Result<std::unique_ptr<fabric::RemoteDrive>> drive =
+      co_await fabric::RemoteDrive::open(env, *uri, env.stop_token());
+  EXPECT_TRUE(drive) << drive.error().text();
+  if (!drive) co_return;
+  Tenant tenant(env, facts.store());
+  const rack::Outcome<void> refused = co_await tenant.release("d");
+  EXPECT_FALSE(refused);
+  if (!refused) {
+    EXPECT_NE(refused.error().find("is in use"), std::string::npos) << refused.error();
+    EXPECT_NE(refused.error().find("--force"), std::string::npos) << refused.error();
+  }
+  EXPECT_EQ(facts.given(), 10u);
+  EXPECT_FALSE(facts.rack.drives()[0].is_leaving);
+  const rack::Outcome<void> forced = co_await tenant.release("d", rack::Release::kByForce);
+  EXPECT_TRUE(forced) << forced.error();
+  EXPECT_EQ(facts.given(), 0u);
+  co_await tenant.store.close();
+  co_await (*drive)->close();
+}
+
+TEST_F(RackFacts, ADriveInUseIsReleasedByForceAlone) {
+  rack.box("a", 16);
+  rack.box("b", 16);
+  start();
+  run(make_mirror);
+  run(release_while_it_is_served);
 }
 
 TEST_F(RackFacts, AReleaseIsFinishedWhenTheBoxIsBack) {
@@ -255,6 +390,35 @@ TEST_F(RackFacts, AReleaseIsFinishedWhenTheBoxIsBack) {
   cluster.run_for(1_s);
   run(release_it);
   EXPECT_EQ(given(), 0u);
+  EXPECT_TRUE(rack.drives().empty());
+}
+
+// A box ends a contract, and its power goes before the file of it is removed.
+TEST_F(RackFacts, SpaceIsOfferedAgainWhenItsFileIsGone) {
+  Rack::BoxFacts& a = rack.box("a", 16);
+  a.folder = "/shelf";
+  a.dies_at_removal = true;
+  rack.box("b", 16);
+  start();
+  run(make_mirror);
+  const auto offered_mib = [this] {
+    const meta::State& state = rack.state();
+    const auto entry = state.get(rack::offer_key("a", "d0"), state.revision());
+    const Result<rack::Offer> offer =
+        entry ? rack::decode_offer(as_bytes(entry->value)) : fail(Errc::kNotFound, "the offer");
+    return offer ? offer->spare.bytes / rack::kUnit : 0;
+  };
+  run(release_in_part);
+  EXPECT_EQ(rack.given_mib("a"), 0u) << "the contract has ended";
+  for (const bool can_remove : {false, true}) {
+    cluster.node("a").crash();
+    a.dies_at_removal = !can_remove;
+    cluster.node("a").restart();
+    cluster.run_for(2 * kExpiry);
+    EXPECT_EQ(offered_mib(), can_remove ? 16u : 11u);
+  }
+  EXPECT_EQ(a.removed, std::vector<std::string>{"/shelf/" + fabric::uuid_text(made.legs[0].id)});
+  run(release_it);
   EXPECT_TRUE(rack.drives().empty());
 }
 

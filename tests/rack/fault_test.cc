@@ -39,7 +39,9 @@ Task<void> give_one_back(Tenant& tenant, Known& known) {
       co_await rack::list_drives(tenant.store, tenant.env.stop_token());
   if (!all || all->drives.empty()) co_return;
   const std::string name = all->drives[tenant.env.rng().below(all->drives.size())].name;
-  const rack::Outcome<void> released = co_await tenant.release(name);
+  const rack::Release how =
+      tenant.env.rng().chance(0.5) ? rack::Release::kByForce : rack::Release::kUnused;
+  const rack::Outcome<void> released = co_await tenant.release(name, how);
   if (released) ++known.given_back;
 }
 

@@ -72,6 +72,7 @@ void Rack::start(sim::Cluster& cluster) {
 
 Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::Address store) {
   BoxFacts& facts = boxes_[name];
+  facts.is_dying = false;
   apps::ServeOptions options;
   options.box.listeners.push_back({.address = at});
   options.box.subsystems.emplace_back().options.nqn = kNqn;
@@ -81,7 +82,7 @@ Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::
   };
   // A program that is dying writes to its disk no more.
   options.hooks.keep = [&facts, &env](const apps::BoxChanges& all) -> apps::Attempt<void> {
-    if (env.stop_token().requested()) return apps::refuse("the power is gone");
+    if (facts.is_dying || env.stop_token().requested()) return apps::refuse("the power is gone");
     facts.kept = all;
     return {};
   };
@@ -90,9 +91,16 @@ Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::
   options.rack.term = kTerm;
   options.rack.expiry = kExpiry;
   options.rack.shelves.push_back({.name = "d0",
+                                  .folder = facts.folder,
                                   .room = {.bytes = facts.mib * rack::kUnit, .iops = 1000},
                                   .hosts = facts.hosts});
   options.rack_hooks.open_store = open_remote;
+  options.rack_hooks.remove_file = [&facts](const std::string& path) -> apps::Attempt<void> {
+    facts.is_dying = facts.dies_at_removal;
+    if (facts.is_dying) return apps::refuse("the power is gone");
+    facts.removed.push_back(path);
+    return {};
+  };
   options.rack_hooks.log = options.hooks.log;
   const apps::Attempt<void> served = co_await apps::serve_box(env, options);
   if (!served) facts.log += fmt::format("ended: {}\n", served.error().text);
@@ -171,8 +179,8 @@ Task<rack::Outcome<rack::DriveRecord>> Tenant::create(std::string name, rack::Ra
   return rack::create_drive(env, store, peers, std::move(wish), env.stop_token());
 }
 
-Task<rack::Outcome<void>> Tenant::release(std::string name) {
-  return rack::release_drive(store, peers, std::move(name), env.stop_token());
+Task<rack::Outcome<void>> Tenant::release(std::string name, rack::Release how) {
+  return rack::release_drive(store, peers, std::move(name), how, env.stop_token());
 }
 
 }  // namespace cairn::rack_tests

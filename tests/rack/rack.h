@@ -30,6 +30,10 @@ class Rack {
     uint64_t mib = 0;  // of its shelf
     std::vector<std::string> hosts;
     apps::BoxChanges kept;
+    std::string folder;                // of its shelf; empty: it is in memory
+    std::vector<std::string> removed;  // files
+    bool dies_at_removal = false;      // instead of removing a file, and keeps nothing from then on
+    bool is_dying = false;
     std::string log;
   };
 
@@ -65,7 +69,8 @@ struct Tenant {
 
   task::Task<rack::Outcome<rack::DriveRecord>> create(std::string name, rack::Raid raid,
                                                       uint64_t mib);
-  task::Task<rack::Outcome<void>> release(std::string name);
+  task::Task<rack::Outcome<void>> release(std::string name,
+                                          rack::Release how = rack::Release::kUnused);
 
   env::Env& env;
   std::string owner;

@@ -18,6 +18,9 @@ namespace {
 constexpr uint8_t kBlockShiftMin = 9;
 constexpr uint8_t kBlockShiftMax = 16;
 
+// More than a target of sound mind has.
+constexpr size_t kActiveMax = 65536;
+
 template <size_t N>
 bool is_given(const std::array<uint8_t, N>& id) {
   return std::ranges::any_of(id, [](uint8_t byte) { return byte != 0; });
@@ -188,6 +191,54 @@ task::Task<Result<NamespaceInfo>> read_namespace(HostSession& session, uint32_t 
   got = co_await identify_if_there(session, names_request, names, token);
   if (!got) co_return fail(got.error());
   take_names(names, *info);
+  co_return info;
+}
+
+task::Task<Result<std::vector<uint32_t>>> active_namespaces(HostSession& session,
+                                                            task::CancelToken token) {
+  auto page = std::make_unique<nvme::NamespaceList>();
+  std::vector<uint32_t> nsids;
+  while (nsids.size() < kActiveMax) {
+    const uint32_t last = nsids.empty() ? 0 : nsids.back();
+    const IdentifyRequest request{.fields = {.cns = nvme::Cns::kActiveNamespaces}, .nsid = last};
+    const Result<void> got =
+        co_await identify(session, request, nvme::mutable_bytes_of(*page), token);
+    if (!got) co_return fail(got.error());
+    for (const nvme::Le32& nsid : page->nsids) {
+      // Ascending, then zeroes: what is not ends the list.
+      if (nsid == 0 || (!nsids.empty() && nsid <= nsids.back())) co_return nsids;
+      nsids.push_back(nsid);
+    }
+  }
+  co_return nsids;
+}
+
+task::Task<Result<uint32_t>> find_nsid(HostSession& session, NamespaceName name,
+                                       task::CancelToken token) {
+  if (!name.has_uuid()) co_return name.nsid;
+  const Result<std::vector<uint32_t>> active = co_await active_namespaces(session, token);
+  if (!active) co_return fail(active.error());
+  std::vector<std::byte> page(nvme::kIdentifySize);
+  for (const uint32_t nsid : *active) {
+    const IdentifyRequest request{.fields = {.cns = nvme::Cns::kNamespaceDescriptors},
+                                  .nsid = nsid};
+    const Result<void> got = co_await identify_if_there(session, request, page, token);
+    if (!got) co_return fail(got.error());
+    NamespaceInfo named;
+    take_names(page, named);
+    if (named.uuid == name.uuid) co_return nsid;
+  }
+  co_return fail(Errc::kNotFound, "the target has no namespace with this UUID for this host");
+}
+
+task::Task<Result<NamespaceInfo>> read_namespace(HostSession& session, NamespaceName name,
+                                                 task::CancelToken token) {
+  const Result<uint32_t> nsid = co_await find_nsid(session, name, token);
+  if (!nsid) co_return fail(nsid.error());
+  Result<NamespaceInfo> info = co_await read_namespace(session, *nsid, token);
+  if (info && name.has_uuid() && info->uuid != name.uuid) {
+    co_return fail(Errc::kNotFound, "the namespace with this UUID has just gone");
+  }
   co_return info;
 }
 

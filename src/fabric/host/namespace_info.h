@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/error.h"
 #include "drive/drive.h"
@@ -17,6 +18,15 @@ namespace cairn::fabric {
 
 // The largest request a remote drive takes; it is split into commands the controller takes.
 inline constexpr uint32_t kRemoteRequestMax = 4 << 20;
+
+// Which namespace is meant: the one with this UUID, or, where that is all zero, the one with this
+// nsid. A UUID is never another's; an nsid may be when its namespace is gone.
+struct NamespaceName {
+  uint32_t nsid = 1;
+  std::array<uint8_t, 16> uuid{};
+
+  bool has_uuid() const { return uuid != std::array<uint8_t, 16>{}; }
+};
 
 struct NamespaceInfo {
   uint32_t nsid = 0;
@@ -56,5 +66,14 @@ Result<NamespaceInfo> describe(uint32_t nsid, const NamespacePages& pages);
 // Asks the controller for all of it. Errors also as identify().
 task::Task<Result<NamespaceInfo>> read_namespace(HostSession& session, uint32_t nsid,
                                                  task::CancelToken token);
+task::Task<Result<NamespaceInfo>> read_namespace(HostSession& session, NamespaceName name,
+                                                 task::CancelToken token);
+
+// The namespaces that the controller shows this host, ascending; 65536 at most.
+task::Task<Result<std::vector<uint32_t>>> active_namespaces(HostSession& session,
+                                                            task::CancelToken token);
+// The nsid of the one that is meant. kNotFound: none that this host is shown has the UUID.
+task::Task<Result<uint32_t>> find_nsid(HostSession& session, NamespaceName name,
+                                       task::CancelToken token);
 
 }  // namespace cairn::fabric

@@ -29,7 +29,8 @@ struct HostOptions {
   std::array<uint8_t, 16> host_id{};  // all zero: made from host_nqn, or drawn
   bool header_digest = false;         // demanded: a target without is refused
   bool data_digest = false;
-  uint16_t queues = 1;       // I/O queues per controller; a target may grant fewer
+  // I/O queues per controller; a target may grant fewer. 0: admin commands are all there will be.
+  uint16_t queues = 1;
   uint16_t depth = 128;      // commands outstanding on each; likewise
   DoorbellOptions doorbell;  // of the I/O queues; an admin queue's commands never wait
   LaneOptionsMap lanes;      // I/O queues that differ

@@ -26,8 +26,9 @@ bool is_usable(nvme::AnaState state) {
 
 }  // namespace
 
-Path::Path(HostPool& pool, const HostSession::Options& options, uint32_t nsid, User& user)
-    : pool_(pool), env_(pool.env()), options_(options), nsid_(nsid), user_(user) {}
+Path::Path(HostPool& pool, const HostSession::Options& options, const NamespaceName& name,
+           User& user)
+    : pool_(pool), env_(pool.env()), options_(options), name_(name), user_(user) {}
 
 void Path::start() {
   controller_ = &pool_.take(options_);
@@ -90,7 +91,7 @@ task::Task<Result<void>> Path::learn(HostSession& session, task::CancelToken tok
 }
 
 task::Task<Result<void>> Path::describe(HostSession& session, task::CancelToken token) {
-  Result<NamespaceInfo> info = co_await read_namespace(session, nsid_, token);
+  Result<NamespaceInfo> info = co_await read_namespace(session, name_, token);
   // Of a namespace that is gone, commands will say so.
   if (!info) co_return fail(info.error());
   Result<void> fits = user_.path_described(*this, *info);
@@ -139,7 +140,8 @@ task::Task<bool> Path::learn_until_known(HostSession& session, task::CancelToken
     settle_first(known || !session.lost() ? known : fail(*session.lost()));
     if (token.requested() || session.lost()) co_return false;
     if (known) break;
-    env_.trace().record("host.path_unknown", nsid_, static_cast<uint64_t>(known.error().code()));
+    env_.trace().record("host.path_unknown", name_.nsid,
+                        static_cast<uint64_t>(known.error().code()));
     const Result<void> slept = co_await task::sleep_for(env_, pause, token);
     if (!slept) co_return false;
   }
@@ -186,7 +188,7 @@ task::Task<void> Path::read_changes(HostSession& session, task::CancelToken toke
   const Result<void> read = co_await get_log(session, request, list, token);
   if (!read && token.requested()) co_return;
   const Result<void> described = co_await describe(session, token);
-  env_.trace().record("host.namespace_changed", nsid_, described.has_value() ? 1 : 0);
+  env_.trace().record("host.namespace_changed", name_.nsid, described.has_value() ? 1 : 0);
   if (!token.requested()) user_.path_changed(*this);
 }
 

@@ -40,7 +40,7 @@ class Path final : private HostController::User {
   enum class Rank : uint8_t { kOptimized, kNonOptimized, kUnusable };
 
   // The pool outlives the path.
-  Path(HostPool& pool, const HostSession::Options& options, uint32_t nsid, User& user);
+  Path(HostPool& pool, const HostSession::Options& options, const NamespaceName& name, User& user);
 
   void start();
   // Waits until it is known whether the first attempt to reach the namespace has succeeded, and
@@ -87,7 +87,7 @@ class Path final : private HostController::User {
   HostPool& pool_;
   env::Env& env_;
   const HostSession::Options options_;
-  const uint32_t nsid_;
+  const NamespaceName name_;
   User& user_;
   std::optional<NamespaceInfo> info_;
   nvme::AnaState ana_state_ = nvme::AnaState::kOptimized;

@@ -36,8 +36,9 @@ RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri)
   delay_timer_.drive = loss_timer_.drive = this;
   for (const env::Address& address : uri.paths) {
     const HostSession::Options options{.address = address, .nqn = uri.nqn, .host = uri.options};
+    const NamespaceName name{.nsid = uri.nsid, .uuid = uri.uuid};
     Path::User& user = *this;
-    paths_.push_back(std::make_unique<Path>(pool, options, uri.nsid, user));
+    paths_.push_back(std::make_unique<Path>(pool, options, name, user));
   }
   // A pair needs two.
   const size_t wanted = uri.paths.size() * uri.options.queues * uri.options.depth;
@@ -185,6 +186,10 @@ Result<void> RemoteDrive::path_described(Path& path, const NamespaceInfo& info) 
     }
     if (info_.is_same(info)) return fail(kReplaced);
     return fail(Errc::kInvalid, "the path leads to another namespace of the same number");
+  }
+  // Commands in flight have the number it had.
+  if (info.nsid != info_.nsid) {
+    return fail(Errc::kInvalid, "the namespace has another number now: open it again");
   }
   if (info.geometry.block_size != info_.geometry.block_size) {
     return fail(Errc::kInvalid, "the namespace has another block size now");

@@ -270,7 +270,7 @@ task::Task<Result<void>> HostSession::identify(task::CancelToken token) {
 }
 
 task::Task<Result<void>> HostSession::connect_io(task::CancelToken token) {
-  if (options_.nqn == nvme::kDiscoveryNqn ||
+  if (options_.host.queues == 0 || options_.nqn == nvme::kDiscoveryNqn ||
       identity_->controller_type == nvme::ControllerType::kDiscovery) {
     co_return Result<void>{};
   }

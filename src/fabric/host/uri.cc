@@ -262,6 +262,14 @@ std::expected<void, std::string> set_option(const Option& option, uint16_t port,
   HostOptions& options = uri.options;
   const std::string_view key = option.key;
   if (key == "nsid") return set_number(option, uri.nsid, 1, nvme::kBroadcastNsid - 1);
+  if (key == "uuid") {
+    const auto id = parse_uuid(option.value);
+    if (!id || *id == Uuid{}) {
+      return Problem(fmt::format("uuid='{}' is not the UUID of a namespace", option.value));
+    }
+    uri.uuid = *id;
+    return {};
+  }
   if (key == "queues") return set_number(option, options.queues, 1, kHostQueuesMax);
   if (key == "depth") return set_number(option, options.depth, 1, kHostDepthMax);
   if (key == "batching") return set_batching(option, options.doorbell.mode);
@@ -335,6 +343,7 @@ std::expected<Uri, std::string> Uri::parse(std::string_view text) {
     if (!nqn) return Problem(nqn.error());
     uri.nqn = std::move(*nqn);
   }
+  bool has_nsid = false;
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), pair.size() + 1));
@@ -344,6 +353,10 @@ std::expected<Uri, std::string> Uri::parse(std::string_view text) {
     }
     const Option option{.key = pair.substr(0, equals), .value = pair.substr(equals + 1)};
     if (auto set = set_option(option, port, uri); !set) return Problem(set.error());
+    has_nsid = has_nsid || option.key == "nsid";
+  }
+  if (has_nsid && uri.uuid != Uuid{}) {
+    return Problem("nsid and uuid both say which namespace is meant: leave one out");
   }
   if (!uri.options.controller_key_file.empty() && uri.options.key_file.empty()) {
     return Problem(
@@ -368,7 +381,11 @@ std::string Uri::text() const {
   const auto add = [&](std::string_view key, std::string_view value) {
     query += fmt::format("{}{}={}", query.empty() ? '?' : '&', key, value);
   };
-  if (!is_discovery() || nsid != 1) add("nsid", fmt::to_string(nsid));
+  if (uuid != Uuid{}) {
+    add("uuid", uuid_text(uuid));
+  } else if (!is_discovery() || nsid != 1) {
+    add("nsid", fmt::to_string(nsid));
+  }
   for (size_t i = 1; i < paths.size(); ++i) add("path", paths[i].text());
   if (!options.host_nqn.empty()) add("hostnqn", encode(options.host_nqn));
   if (options.host_id != defaults.host_id) add("hostid", uuid_text(options.host_id));

@@ -14,6 +14,7 @@
 
 #include "env/address.h"
 #include "fabric/host/options.h"
+#include "fabric/host/uuid.h"
 
 namespace cairn::fabric {
 
@@ -24,6 +25,7 @@ inline constexpr uint16_t kDiscoveryPort = 8009;
 // PORT may be left out: 4420, or 8009 without an NQN. Bytes of an NQN that mean something in a URI
 // are written %XX. Options:
 //   nsid=N              1 to 4294967294, default 1
+//   uuid=UUID           the namespace with this UUID, whatever its nsid; in the place of nsid
 //   path=HOST[:PORT]    another way to the same subsystem; several times, 16 ways at most
 //   hostnqn=NQN, hostid=UUID
 //   dhchap_key=FILE, dhchap_ctrl_key=FILE    keys: names of files, which others read
@@ -42,6 +44,7 @@ struct Uri {
   std::vector<env::Address> paths;  // at least one
   std::string nqn;                  // that of discovery when the text has none
   uint32_t nsid = 1;
+  Uuid uuid{};  // all zero: the nsid says which namespace is meant
   HostOptions options;
 
   bool is_discovery() const;

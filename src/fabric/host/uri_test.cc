@@ -39,6 +39,19 @@ TEST(Uri, FillsInWhatIsLeftOut) {
   EXPECT_EQ(discovery->text(), "nvme-tcp://[::1]:8009");
 }
 
+TEST(Uri, NamesANamespaceByItsUuidOrItsNumber) {
+  const std::string text =
+      "nvme-tcp://1.2.3.4:4420/nqn.x?uuid=01234567-89ab-4def-8123-456789abcdef&queues=2";
+  const auto uri = Uri::parse(text);
+  ASSERT_TRUE(uri) << uri.error();
+  EXPECT_EQ(uri->text(), text);
+  EXPECT_EQ(uuid_text(uri->uuid), "01234567-89ab-4def-8123-456789abcdef");
+  for (const char* wrong : {"uuid=1", "uuid=00000000-0000-0000-0000-000000000000",
+                            "nsid=1&uuid=01234567-89ab-4def-8123-456789abcdef"}) {
+    EXPECT_FALSE(Uri::parse(std::string("nvme-tcp://1.2.3.4/nqn.x?") + wrong)) << wrong;
+  }
+}
+
 TEST(Uri, SetsLanesApart) {
   const std::string text =
       "nvme-tcp://1.2.3.4:4420/x?nsid=1&queues=3&batching=fixed&lane.1.batching=off&"

@@ -287,6 +287,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                  .buffers = core_.env.buffers(),
                                  .control = *this,
                                  .host = reply.host,
+                                 .host_nqn = reply.host_nqn,
                                  .limits = reply.limits,
                                  .authenticated = reply.authenticated});
     }
