@@ -9,6 +9,7 @@
 
 #include "apps/nvme/explain.h"
 #include "apps/nvme/pieces.h"
+#include "drive/copy_blocks.h"
 #include "nvme/copy_format.h"
 
 namespace cairn::apps {
@@ -66,7 +67,7 @@ class Copying {
                                  .lba = Lba((plan_.to + done) / block),
                                  .blocks = memory.size() / block};
     const Result<void> written =
-        co_await target_.submit(request, {&memory, 1}, {}, env_.stop_token());
+        co_await drive::write_copy(target_, request, memory, env_.stop_token());
     co_return written;
   }
 

@@ -25,7 +25,7 @@ struct CopyResult {
 };
 
 // All bytes are at their new place and durable. What the target would not copy itself is read and
-// written.
+// written; zeroes take no space there.
 task::Task<Attempt<CopyResult>> copy_range(env::Env& env, drive::Drive& source,
                                            fabric::RemoteDrive& target, CopyPlan plan,
                                            Progress& progress);

@@ -38,6 +38,8 @@ class Atomic final : public ServiceDrive {
 
   Extent extent_at(Lba lba, uint64_t most) const override {
     const uint64_t left = geometry_.blocks - lba.value();
+    // A write whose request is gone may be on its way to a hole.
+    if (ranges_.has_exclusive() || log_.is_broken()) return {.blocks = std::min(most, left)};
     return below().extent_at(Lba(lba.value() + data_first_), std::min(most, left));
   }
   std::vector<Fact> facts() const override {

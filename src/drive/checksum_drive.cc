@@ -49,10 +49,6 @@ ChecksumDrive::ChecksumDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
   geometry_.copies = 1;
 }
 
-Extent ChecksumDrive::extent_at(Lba lba, uint64_t most) const {
-  return below().extent_at(Lba(shape_.data_offset + lba.value()), most);
-}
-
 // 0 stands for a block of zeroes, so no other block has it.
 uint32_t ChecksumDrive::entry_of(uint64_t block, Bytes bytes) const {
   return std::max<uint32_t>(crc32c(bytes, crc_of(block, seed_)), 1);

@@ -44,7 +44,6 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
   // request.
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
-  Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 

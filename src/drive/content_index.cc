@@ -38,11 +38,11 @@ uint64_t content_hash(Bytes bytes) {
   return hash;
 }
 
-ContentIndex::ContentIndex(uint64_t units)
-    : references_(units), hashes_(units), slots_(std::bit_ceil(units + units / 3 + 1)) {}
+ContentIndex::ContentIndex(uint64_t units, const SipKey& key)
+    : key_(key), references_(units), hashes_(units), slots_(std::bit_ceil(units + units / 3 + 1)) {}
 
 size_t ContentIndex::slot_of(uint64_t hash) const {
-  size_t slot = hash & (slots_.size() - 1);
+  size_t slot = home_of(hash);
   while (slots_[slot] != 0 && hashes_[slots_[slot] - 1] != hash) {
     slot = (slot + 1) & (slots_.size() - 1);
   }
@@ -53,6 +53,10 @@ std::optional<uint32_t> ContentIndex::find(uint64_t hash) const {
   const uint32_t found = slots_[slot_of(hash)];
   if (found == 0) return std::nullopt;
   return found - 1;
+}
+
+size_t ContentIndex::probes(uint64_t hash) const {
+  return ((slot_of(hash) - home_of(hash)) & (slots_.size() - 1)) + 1;
 }
 
 bool ContentIndex::refer(uint32_t unit) {
@@ -79,7 +83,7 @@ bool ContentIndex::drop(uint32_t unit) {
 void ContentIndex::clear(size_t slot) {
   const size_t mask = slots_.size() - 1;
   for (size_t next = (slot + 1) & mask; slots_[next] != 0; next = (next + 1) & mask) {
-    const size_t home = hashes_[slots_[next] - 1] & mask;
+    const size_t home = home_of(hashes_[slots_[next] - 1]);
     if (((next - home) & mask) < ((next - slot) & mask)) continue;
     slots_[slot] = slots_[next];
     slot = next;

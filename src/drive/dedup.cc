@@ -2,6 +2,7 @@
 #include "drive/dedup.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -27,12 +28,18 @@ struct DedupRecord {
 };
 static_assert(sizeof(DedupRecord) == 16);
 
+SipKey draw_key(env::Env& env) {
+  SipKey key{};
+  env.fill_secret(std::as_writable_bytes(std::span(key)));
+  return key;
+}
+
 class DedupDrive final : public PlacedDrive {
  public:
   DedupDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, PlacedFound found)
       : PlacedDrive(env, std::move(below), std::move(found), kKind, 1),
         map_(layout().blocks),
-        index_(layout().units) {}
+        index_(layout().units, draw_key(env)) {}
 
   Extent extent_at(Lba lba, uint64_t most) const override {
     Extent extent{.blocks = 0, .is_hole = map_.get(lba.value()) == 0};

@@ -33,7 +33,7 @@ std::vector<std::byte> counted_blocks(uint64_t first, size_t count) {
 
 TEST(ContentIndex, FindsWhatIsReferredToAndNothingElse) {
   constexpr uint32_t kUnits = 300;
-  ContentIndex index(kUnits);
+  ContentIndex index(kUnits, {1, 2});
   std::map<uint32_t, uint64_t> model;  // units and hashes
   Rng rng(3);
   for (int i = 0; i < 20'000; ++i) {
@@ -57,8 +57,24 @@ TEST(ContentIndex, FindsWhatIsReferredToAndNothingElse) {
   }
 }
 
+// Hashes are of contents that a tenant chooses, and end alike.
+TEST(ContentIndex, HashesThatEndAlikeDoNotLieTogether) {
+  constexpr uint32_t kUnits = 10'000;
+  ContentIndex index(kUnits, {0x1234, 0x5678});
+  size_t most = 0;
+  for (uint32_t unit = 0; unit < kUnits; ++unit) {
+    const uint64_t hash = uint64_t{unit} << 32 | 7;
+    most = std::max(most, index.probes(hash));
+    index.add(unit, hash);
+  }
+  EXPECT_LT(most, 200U);
+  for (uint32_t unit = 0; unit < kUnits; ++unit) {
+    EXPECT_EQ(index.find(uint64_t{unit} << 32 | 7), unit);
+  }
+}
+
 TEST(ContentIndex, CountsReferences) {
-  ContentIndex index(4);
+  ContentIndex index(4, {1, 2});
   index.add(2, 77);
   EXPECT_TRUE(index.refer(2));
   EXPECT_FALSE(index.drop(2));

@@ -14,12 +14,13 @@
 // zeroes with a chance of 2^-4096 or less per block, which nobody without the key can raise.
 //
 // `tell rotate FILE` gives it another key while in use. Windows of 64 KiB, each held alone, go from
-// one key to the other at `rate` bytes per second (0: any). Before a window is written its old
+// one key to the other at `rate` bytes per second (0: any); holes and zeroes stay as they are and
+// take no space. Before a window is written its old
 // ciphertext is durable in a journal and the label says so; before anybody uses the window again
 // the label says that it is done. After a crash the window in flight is written again from the
 // journal. Until the end both are needed: a drive that is opened meanwhile takes key=NEW,
-// old_key=OLD and goes on. While the medium refuses a window its blocks fail with kIo, and it is
-// tried again every second.
+// old_key=OLD and goes on; it always opens. While the medium refuses a window its blocks fail with
+// kIo, or kNoSpace when it is full; a concern says why, and it is tried again every second.
 //
 // A blank drive is discarded and becomes a new one.
 //

@@ -78,9 +78,11 @@ task::Task<Result<void>> EncryptDrive::run(DriveOp& op) {
   const Result<void> held = co_await hold;
   if (!held) co_return held;
   const bool overlaps =
-      first < state_.rotated + state_.window_blocks() && state_.rotated < first + op.request.blocks;
-  if (is_stuck_ && overlaps) {
-    co_return fail(Errc::kIo, "new keys cannot be written here; it is tried again");
+      first < state_.rotated + stuck_blocks_ && state_.rotated < first + op.request.blocks;
+  if (stuck_blocks_ > 0 && overlaps) {
+    const bool is_full = !rotation_ && rotation_.error() == Errc::kNoSpace;
+    co_return fail(is_full ? Errc::kNoSpace : Errc::kIo,
+                   "new keys cannot be written here; it is tried again");
   }
   co_return co_await run_held(op);
 }

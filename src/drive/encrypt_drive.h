@@ -45,6 +45,8 @@ class EncryptDrive final : public ServiceDrive {
   task::Task<void> close() override;
   Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
@@ -60,22 +62,27 @@ class EncryptDrive final : public ServiceDrive {
   task::Task<Result<void>> save(EncryptState next);
   task::Task<std::expected<std::string, std::string>> begin_rotation(std::string path);
   task::Task<void> rotate();
+  task::Task<Result<void>> rotate_some();
+  uint64_t holes_ahead() const;
+  task::Task<Result<void>> rotate_holes();
   task::Task<Result<void>> rotate_window(MutableBytes memory);
   task::Task<Result<void>> fill_journal(MutableBytes memory);
+  task::Task<Result<void>> write_window(MutableBytes memory);
   task::Task<Result<void>> move(Request::Kind kind, uint64_t block, MutableBytes memory);
 
   env::Env& env_;
   Files& files_;
   Label label_;
-  EncryptState state_;  // as the label has it, unless is_stuck_
+  EncryptState state_;  // as the label has it, unless there are stuck_blocks_
   EncryptKey key_;
   std::optional<EncryptKey> old_key_;
   Ranges ranges_;                   // requests, and windows that change their key
   std::vector<std::byte> scratch_;  // one block; never across a suspension
   TokenBucket rotation_rate_;
   task::CancelSource closing_;
-  bool is_stuck_ = false;     // the window at state_.rotated may have either key, on the medium
-  bool is_starting_ = false;  // a rotation, whose label is being written
+  Result<void> rotation_;      // what the last step of a rotation came to
+  uint64_t stuck_blocks_ = 0;  // from state_.rotated on: may have either key, on the medium
+  bool is_starting_ = false;   // a rotation, whose label is being written
 };
 
 }  // namespace cairn::drive

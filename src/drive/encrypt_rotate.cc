@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "drive/copy_blocks.h"
 #include "drive/encrypt_drive.h"
 #include "drive/scatter.h"
 #include "drive/scratch.h"
@@ -32,11 +33,11 @@ task::Task<Result<void>> EncryptDrive::begin() {
   }
   if (!done || !state_.is_rotating) co_return done;
   if (state_.has_journal) {
+    // What the medium refuses now it may take later: until then these blocks fail, no others.
+    stuck_blocks_ = state_.window_size();
     Result<Scratch> memory = Scratch::make(env_, state_.window_blocks() * geometry_.block_size);
-    if (!memory) co_return fail(memory.error());
-    is_stuck_ = true;
-    done = co_await rotate_window(memory->bytes());
-    if (!done) co_return done;
+    rotation_ = memory ? Result<void>() : fail(memory.error());
+    if (memory) rotation_ = co_await rotate_window(memory->bytes());
   }
   gate().spawn(rotate());
   co_return done;
@@ -51,7 +52,27 @@ std::vector<Fact> EncryptDrive::facts() const {
   return {{"rotating", state_.is_rotating ? 1U : 0U},
           {"blocks", state_.data_blocks},
           {"blocks_rotated", state_.is_rotating ? state_.rotated : state_.data_blocks},
-          {"window_refused", is_stuck_ ? 1U : 0U}};
+          {"window_refused", stuck_blocks_ > 0 && !rotation_ ? 1U : 0U}};
+}
+
+std::vector<Concern> EncryptDrive::concerns() const {
+  if (rotation_) return {};
+  const bool is_full = rotation_.error() == Errc::kNoSpace;
+  const bool is_stuck = stuck_blocks_ > 0;
+  return {{.health = is_stuck ? Health::kFailing : Health::kDegraded,
+           .code = is_full ? "rotation_full" : "rotation_stopped",
+           .what = fmt::format("the change of its key stopped at block {} of {}: {}; {}{}it is "
+                               "tried again every second",
+                               state_.rotated, state_.data_blocks, rotation_.error().text(),
+                               is_stuck ? "the next blocks cannot be used meanwhile; " : "",
+                               is_full ? "make room below; " : "")}};
+}
+
+std::vector<Job> EncryptDrive::jobs() const {
+  if (!state_.is_rotating) return {};
+  return {{.name = "rotation",
+           .done = state_.rotated * geometry_.block_size,
+           .total = state_.data_blocks * geometry_.block_size}};
 }
 
 task::Task<Answer> EncryptDrive::tell(std::vector<std::string> words) {
@@ -102,16 +123,18 @@ task::Task<Answer> EncryptDrive::begin_rotation(std::string path) {
       state_.data_blocks, path, path);
 }
 
-// On failure either of the labels may be in force.
+// On failure either of the labels may be in force, so what they differ about is stuck before. A
+// window that is in the journal stays so.
 task::Task<Result<void>> EncryptDrive::save(EncryptState next) {
   label_.body = encode_encrypt_body(next);
   const Result<void> saved = co_await write_label(env_, below(), kEncryptLabel, label_);
-  if (saved) state_ = next;
+  if (!saved) co_return saved;
+  state_ = next;
+  stuck_blocks_ = state_.has_journal ? state_.window_size() : 0;
   co_return saved;
 }
 
 task::Task<void> EncryptDrive::rotate() {
-  const uint64_t window_bytes = state_.window_blocks() * geometry_.block_size;
   while (state_.is_rotating && !closing_.requested()) {
     Result<void> done;
     if (state_.rotated == state_.data_blocks) {
@@ -121,21 +144,10 @@ task::Task<void> EncryptDrive::rotate() {
       done = co_await save(next);
       if (done) old_key_.reset();
     } else {
-      const Time when = rotation_rate_.when(window_bytes, env_.now());
-      done = co_await task::sleep_until(env_, when, closing_.token());
-      if (!done) break;
-      rotation_rate_.take(window_bytes, env_.now());
-      Result<Scratch> memory = Scratch::make(env_, window_bytes);
-      if (memory) {
-        Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, state_.rotated, state_.window_blocks(),
-                          closing_.token());
-        done = co_await hold;
-        if (!done) break;
-        done = co_await rotate_window(memory->bytes());
-      } else {
-        done = fail(memory.error());
-      }
+      done = co_await rotate_some();
     }
+    if (closing_.requested()) break;
+    rotation_ = done;
     if (!done) {
       const Result<void> slept = co_await task::sleep_for(env_, kRetryEvery, closing_.token());
       if (!slept) break;
@@ -143,8 +155,44 @@ task::Task<void> EncryptDrive::rotate() {
   }
 }
 
+task::Task<Result<void>> EncryptDrive::rotate_some() {
+  if (!state_.has_journal && holes_ahead() > 0) co_return co_await rotate_holes();
+  const uint64_t window_bytes = state_.window_blocks() * geometry_.block_size;
+  const Time when = rotation_rate_.when(window_bytes, env_.now());
+  Result<void> done = co_await task::sleep_until(env_, when, closing_.token());
+  if (!done) co_return done;
+  rotation_rate_.take(window_bytes, env_.now());
+  Result<Scratch> memory = Scratch::make(env_, window_bytes);
+  if (!memory) co_return fail(memory.error());
+  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, state_.rotated, state_.window_blocks(),
+                    closing_.token());
+  done = co_await hold;
+  if (!done) co_return done;
+  co_return co_await rotate_window(memory->bytes());
+}
+
+// Blocks in whole windows from state_.rotated on that are holes below.
+uint64_t EncryptDrive::holes_ahead() const {
+  const uint64_t left = state_.data_blocks - state_.rotated;
+  const uint64_t holes = holes_at(below(), state_.data_offset + state_.rotated, left);
+  return holes == left ? holes : align_down(holes, state_.window_blocks());
+}
+
+// A hole is zeroes with any key: only the label has to say that it has the new one.
+task::Task<Result<void>> EncryptDrive::rotate_holes() {
+  const uint64_t count = holes_ahead();
+  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, state_.rotated, count, closing_.token());
+  const Result<void> held = co_await hold;
+  if (!held) co_return held;
+  EncryptState next = state_;
+  next.rotated += std::min(count, holes_ahead());
+  if (next.rotated == state_.rotated) co_return Result<void>();
+  stuck_blocks_ = std::max(stuck_blocks_, next.rotated - state_.rotated);
+  co_return co_await save(next);
+}
+
 // The window from state_.rotated on, which the caller has alone. After a failure it is tried again
-// from the start, or from the journal; nothing of it was used meanwhile if it is_stuck_.
+// from the start, or from the journal; what is stuck was not used meanwhile.
 task::Task<Result<void>> EncryptDrive::rotate_window(MutableBytes memory) {
   memory = memory.first(state_.window_size() * geometry_.block_size);
   Result<void> done;
@@ -154,37 +202,50 @@ task::Task<Result<void>> EncryptDrive::rotate_window(MutableBytes memory) {
       done = fail(Errc::kCorrupt, "the journal of a rotation is damaged");
     }
   } else {
-    done = co_await fill_journal(memory);
+    done = co_await move(Request::Kind::kRead, state_.data_offset + state_.rotated, memory);
+    if (done && !is_zero(memory)) done = co_await fill_journal(memory);
   }
   if (!done) co_return done;
+  stuck_blocks_ = std::max(stuck_blocks_, state_.window_size());
   for (uint64_t i = 0; i < state_.window_size(); ++i) {
     const MutableBytes block = memory.subspan(i * geometry_.block_size, geometry_.block_size);
     if (is_zero(block)) continue;
     old_key_->cipher.decrypt(state_.rotated + i, block, block);
     key_.cipher.encrypt(state_.rotated + i, block, block);
   }
-  done = co_await move(Request::Kind::kWrite, state_.data_offset + state_.rotated, memory);
+  done = co_await write_window(memory);
   if (!done) co_return done;
   EncryptState next = state_;
   next.rotated += state_.window_size();
   next.has_journal = false;
   next.journal_checksum = 0;
-  done = co_await save(next);
-  if (done) is_stuck_ = false;
-  co_return done;
+  co_return co_await save(next);
 }
 
 task::Task<Result<void>> EncryptDrive::fill_journal(MutableBytes memory) {
-  Result<void> done =
-      co_await move(Request::Kind::kRead, state_.data_offset + state_.rotated, memory);
-  if (!done) co_return done;
-  done = co_await move(Request::Kind::kWrite, state_.journal_offset(), memory);
+  const Result<void> done = co_await move(Request::Kind::kWrite, state_.journal_offset(), memory);
   if (!done) co_return done;
   EncryptState next = state_;
   next.has_journal = true;
   next.journal_checksum = crc32c(memory);
-  is_stuck_ = true;  // until a label says that the window is done
+  stuck_blocks_ = std::max(stuck_blocks_, state_.window_size());
   co_return co_await save(next);
+}
+
+// In place. Blocks of zeroes are zeroes there already, and may have no space.
+task::Task<Result<void>> EncryptDrive::write_window(MutableBytes memory) {
+  const uint64_t first = state_.data_offset + state_.rotated;
+  const CopyShape shape{.lba = first, .unit = 1, .block_size = geometry_.block_size};
+  for (uint64_t at = 0; at < memory.size() / geometry_.block_size;) {
+    const CopyRun run = copy_run_at(shape, memory, at);
+    at += run.count;
+    if (run.is_zero) continue;
+    const MutableBytes part =
+        memory.subspan(run.first * geometry_.block_size, run.count * geometry_.block_size);
+    const Result<void> done = co_await move(Request::Kind::kWrite, first + run.first, part);
+    if (!done) co_return done;
+  }
+  co_return Result<void>();
 }
 
 // Blocks of the drive below, as many as fit at a time. What is written is durable.

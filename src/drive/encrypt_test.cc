@@ -195,6 +195,7 @@ TEST(Encrypt, NeedsBothKeysUntilARotationIsDone) {
     // So slow that it is still at it when it is closed.
     auto drive = co_await must_open(env, "encrypt(file:d0,size=1M, key=a.key, rate=1)", leaves);
     CO_ASSERT_TRUE(drive != nullptr);
+    co_await write_value(*drive, 100, 1);
     const auto told = co_await drive->tell({"rotate", "b.key"});
     EXPECT_TRUE(told);
     co_await drive->close();

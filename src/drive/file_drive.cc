@@ -81,10 +81,8 @@ task::Task<Result<void>> FileDrive::run(DriveOp& op) {
       co_return co_await disk_->flush(op.token());
     case Kind::kDiscard:
       co_return co_await disk_->discard(offset(op), length(op), op.token());
-    case Kind::kWriteZeroes: {
-      const env::Disk::WriteOptions options{.durable = request.durable};
-      co_return co_await disk_->write_zeroes(offset(op), length(op), options, op.token());
-    }
+    case Kind::kWriteZeroes:
+      co_return co_await zero(op);
   }
   co_return fail(Errc::kInvalid, "drive request");
 }
@@ -131,6 +129,17 @@ task::Task<Result<void>> FileDrive::compare_and_write(DriveOp& op) {
   Result<void> done = co_await compare(op);
   if (done) done = co_await transfer(op, op.second());
   co_await alone.leave(env_);
+  co_return done;
+}
+
+// Zeroes that need not keep their space are a hole, which a disk reads as zeroes too.
+task::Task<Result<void>> FileDrive::zero(DriveOp& op) {
+  if (op.request.keep_space) {
+    const env::Disk::WriteOptions options{.durable = op.request.durable};
+    co_return co_await disk_->write_zeroes(offset(op), length(op), options, op.token());
+  }
+  Result<void> done = co_await disk_->discard(offset(op), length(op), op.token());
+  if (done && op.request.durable) done = co_await disk_->flush(op.token());
   co_return done;
 }
 

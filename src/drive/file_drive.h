@@ -40,6 +40,7 @@ class FileDrive final : public Drive {
   task::Task<Result<void>> transfer(DriveOp& op, std::span<const MutableBytes> pieces);
   task::Task<Result<void>> compare(DriveOp& op);
   task::Task<Result<void>> compare_and_write(DriveOp& op);
+  task::Task<Result<void>> zero(DriveOp& op);
   uint64_t offset(const DriveOp& op) const { return op.request.lba.value() * geometry_.block_size; }
   uint64_t length(const DriveOp& op) const { return op.request.blocks * geometry_.block_size; }
   bool is_aligned_for_disk(std::span<const MutableBytes> pieces) const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/content_changer.h"
 #include "drive/services.h"
 #include "drive/stack_edit.h"
 #include "drive/stack_nodes.h"
@@ -44,6 +45,38 @@ void collect(StackNode& node, std::string path, std::string_view meant, std::vec
   for (size_t i = 0; i < node.below.size(); ++i) {
     collect(*node.below[i], fmt::format("{}.{}", path, i), meant, found);
   }
+}
+
+// The layers above one, from the top down. False: it is not in this part of the stack.
+bool find_above(const StackNode& from, const StackNode& layer,
+                std::vector<const StackNode*>& above) {
+  if (&from == &layer) return true;
+  above.push_back(&from);
+  for (const std::unique_ptr<StackNode>& one : from.below) {
+    if (find_above(*one, layer, above)) return true;
+  }
+  above.pop_back();
+  return false;
+}
+
+// Why a layer may not be told this: others would go on with what they keep of its old contents.
+// Empty: it may.
+std::string why_untold(const StackNode& root, const StackNode& layer,
+                       const std::vector<std::string>& words) {
+  const auto* changer = dynamic_cast<const ContentChanger*>(&without_joint(*layer.open.drive));
+  if (changer == nullptr || !changer->changes_contents(words)) return "";
+  std::vector<const StackNode*> above;
+  find_above(root, layer, above);
+  std::string keepers;
+  for (const StackNode* one : above) {
+    if (is_filter(one->text)) continue;
+    keepers += fmt::format("{}{}", keepers.empty() ? "" : ", ", one->text.name);
+  }
+  if (keepers.empty()) return "";
+  return fmt::format(
+      "{} changes what {} holds under {}, which would go on with what was there before: end this, "
+      "serve '{}' alone, say it there, and then serve the whole again",
+      words[0], layer.text.name, keepers, layer.text.text());
 }
 
 }  // namespace
@@ -87,6 +120,9 @@ task::Task<LiveStack::Told> LiveStack::tell(std::string layer, std::vector<std::
   if (node == nullptr) co_return std::unexpected(std::move(problem));
   if (node->open.drive == nullptr) {
     co_return std::unexpected(fmt::format("the layer is not there: {}", node->problem));
+  }
+  if (std::string why = why_untold(*root_, *node, words); !why.empty()) {
+    co_return std::unexpected(std::move(why));
   }
   Told told = co_await node->open.drive->tell(std::move(words));
   co_return told;

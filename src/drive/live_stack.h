@@ -81,7 +81,8 @@ class LiveStack final : public Joint {
   // Waits while layers are being exchanged, no longer.
   task::Task<LayerInfo> layers();
 
-  // A command for one layer.
+  // A command for one layer. One that changes what the layer holds (content_changer.h) is refused
+  // below any layer but filters: the error names those above and says what to do.
   using Told = std::expected<std::string, std::string>;
   task::Task<Told> tell(std::string layer, std::vector<std::string> words);
   // For the layer on top, or the first below it that is not merely a filter.

@@ -376,6 +376,42 @@ task::Task<void> told(env::Env& env) {
 
 TEST(LiveStack, CommandsGoToTheLayerThatIsNamed) { run_in_sim(told); }
 
+// What a rollback of the layer comes to, after a block was changed since the version.
+task::Task<std::string> roll_back(env::Env& env, std::string text) {
+  SourceLeaves leaves;
+  auto live = co_await open_live(env, text, leaves);
+  if (live == nullptr) co_return "not open";
+  co_await write_value(*live, 5, 1);
+  LiveStack::Told said = co_await live->tell("snapshot", {"take"});
+  EXPECT_TRUE(said) << said.error();
+  co_await write_value(*live, 5, 2);
+  said = co_await live->tell("snapshot", {"rollback", "1"});
+  const int value = co_await read_value(*live, 5);
+  EXPECT_EQ(value, said ? 1 : 2);
+  co_await live->close();
+  co_return said ? *said : said.error();
+}
+
+task::Task<void> rolled_back(env::Env& env) {
+  std::string said =
+      co_await roll_back(env, "limit(trace(snapshot(mem:size=4M), to=t), iops=1000)");
+  EXPECT_EQ(said, "back at version 1") << "filters keep nothing";
+  said = co_await roll_back(env, "limit(cache(snapshot(mem:size=4M)), iops=1000)");
+  EXPECT_EQ(said,
+            "rollback changes what snapshot holds under cache, which would go on with what was "
+            "there before: end this, serve 'snapshot(mem:size=4M)' alone, say it there, and then "
+            "serve the whole again");
+  for (const char* text : {"thin(snapshot(mem:size=4M))", "compress(snapshot(mem:size=4M))",
+                           "checksum(snapshot(mem:size=4M))", "atomic(snapshot(mem:size=4M))",
+                           "mirror(snapshot(mem:size=4M), mem:size=4M)",
+                           "cache(thin(mem:size=4M), snapshot(mem:size=4M))"}) {
+    said = co_await roll_back(env, text);
+    EXPECT_NE(said.find("serve the whole again"), std::string::npos) << text << ": " << said;
+  }
+}
+
+TEST(LiveStack, ContentsDoNotChangeUnderLayersThatKeepSomethingOfThem) { run_in_sim(rolled_back); }
+
 task::Task<void> views(env::Env& env) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "priority(odd:a)", leaves);

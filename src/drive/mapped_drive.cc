@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "drive/copy_blocks.h"
 #include "drive/pieces.h"
 #include "drive/scratch.h"
 #include "task/when_all.h"
@@ -313,7 +314,7 @@ task::Task<Result<void>> MappedDrive::fill(std::optional<Place> from, Place to, 
     read.blocks = write.blocks;
     const MutableBytes pieces[] = {memory->first(write.blocks * geometry_.block_size)};
     Result<void> moved = co_await source.drive->submit(read, pieces, {}, token);
-    if (moved) moved = co_await target.drive->submit(write, pieces, {}, token);
+    if (moved) moved = co_await write_copy(*target.drive, write, pieces[0], token);
     if (!moved) co_return moved;
   }
   co_return Result<void>();

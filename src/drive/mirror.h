@@ -21,7 +21,8 @@
 // as those present know, unless degraded=yes; no leg with all data; sizes that no longer fit.
 //
 // A write that is cancelled, or fails on all legs, may leave them different: they are made equal in
-// the background, or before they are read. rate is bytes per second of copying, 0: any.
+// the background, or before they are read. rate is bytes per second of copying, 0: any. Holes are
+// copied as holes, and new legs are alike where all have them, so thin legs stay thin.
 #pragma once
 
 #include <cstddef>

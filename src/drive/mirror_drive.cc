@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a mirror serves requests.
 #include "drive/mirror_drive.h"
+#include "drive/copy_blocks.h"
 #include "drive/scratch.h"
 
 #include <algorithm>
@@ -61,6 +62,18 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
   geometry_.copies = static_cast<uint8_t>(legs_.size());
 }
 
+// Of regions where legs may differ nothing is known: what is read there depends on who is lost
+// next.
+Extent MirrorDrive::extent_at(Lba lba, uint64_t most) const {
+  const uint64_t region = lba.value() / label_.region_blocks;
+  const uint64_t differs = unequal_.next(region);
+  const uint64_t here = differs == region ? region + 1 : differs;
+  const uint64_t same = std::min(most, here * label_.region_blocks - lba.value());
+  const size_t leg = pick({lba.value(), 1}, {});
+  if (differs == region || leg == SIZE_MAX) return {.blocks = same};
+  return legs_[leg].drive->extent_at(Lba(label_.data_offset + lba.value()), same);
+}
+
 task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
   switch (op.request.kind) {
     case Request::Kind::kRead:
@@ -108,8 +121,8 @@ task::Task<Result<void>> MirrorDrive::settle(Span blocks, bool is_alone, task::C
   // A primary that cannot be read is dropped after some attempts, and the next one is asked.
   for (size_t attempts = 0; may_differ(blocks) && has_others(); ++attempts) {
     if (token.requested()) co_return fail(token.error());
-    const bool copied = co_await copy_alone(blocks, memory->bytes());
-    if (copied) break;
+    const uint64_t copied = co_await copy_alone(blocks, memory->bytes());
+    if (copied > 0) break;
     if (closing_.requested()) co_return fail(Errc::kClosed, "the mirror is being closed");
     if (attempts == kSettleAttempts) co_return fail(Errc::kIo, "legs of the mirror cannot be read");
   }
@@ -181,7 +194,8 @@ task::Task<void> MirrorDrive::write_back(size_t leg, Span blocks) {
   Result<void> done = co_await legs_[source].drive->read(lba, memory->bytes(), closing_.token());
   look_at_legs();
   if (!done || legs_[source].state != State::kGood || legs_[leg].state != State::kGood) co_return;
-  done = co_await legs_[leg].drive->write(lba, memory->bytes(), closing_.token());
+  const Request request{.kind = Request::Kind::kWrite, .lba = lba, .blocks = blocks.count};
+  done = co_await write_copy(*legs_[leg].drive, request, memory->bytes(), closing_.token());
   if (done || closing_.requested()) co_return;
   drop(leg);
   const Result<void> saved = co_await save_label();

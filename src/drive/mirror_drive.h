@@ -52,6 +52,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   MirrorStatus status() const;
+  Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
   // Of the mirror as such: legs come and go.
   Incarnation incarnation() const override {
@@ -115,8 +116,11 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   void wake_copier();
   task::Task<void> copy_all();
   task::Task<bool> copy_region(size_t region, MutableBytes memory);
-  task::Task<bool> copy_piece(Span blocks, MutableBytes memory);
-  task::Task<bool> copy_alone(Span blocks, MutableBytes memory);
+  uint64_t holes_in(Span blocks) const;
+  task::Task<uint64_t> copy_piece(Span blocks, MutableBytes memory);
+  task::Task<uint64_t> copy_alone(Span blocks, MutableBytes memory);
+  task::Task<void> copy_to(size_t leg, Request request, MutableBytes memory, Outcome& outcome,
+                           Join& join);
   task::Task<void> finish_copying();
   task::Task<bool> revive(size_t leg) override;
   task::Task<void> replace(size_t leg) override;

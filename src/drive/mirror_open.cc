@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "drive/copy_blocks.h"
 #include "drive/joint.h"
 #include "drive/leg_search.h"
 #include "drive/mirror.h"
@@ -33,6 +34,20 @@ MirrorLabel make_label(env::Env& env, const MirrorCandidates& candidates, size_t
   return label;
 }
 
+// New legs may differ wherever one of them is no hole.
+void mark_contents(MirrorFound& found) {
+  const MirrorLabel& label = found.label;
+  for (const Leg& leg : found.legs) {
+    for (uint64_t at = 0; at < label.data_blocks;) {
+      const uint64_t holes = holes_at(*leg.drive, label.data_offset + at, label.data_blocks - at);
+      at += holes;
+      if (holes > 0) continue;
+      found.marked.add(at / label.region_blocks);
+      at = (at / label.region_blocks + 1) * label.region_blocks;
+    }
+  }
+}
+
 // All are blank, or were when a crash stopped this very step.
 Result<MirrorFound> make_new(env::Env& env, MirrorCandidates& candidates,
                              const MirrorOptions& options) {
@@ -49,7 +64,7 @@ Result<MirrorFound> make_new(env::Env& env, MirrorCandidates& candidates,
   }
   found.legs = new_legs(env, candidates, found.label.leg_count);
   found.marked = RegionSet(found.label.regions());
-  found.marked.add_all();
+  mark_contents(found);
   return found;
 }
 

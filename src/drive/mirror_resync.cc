@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "drive/copy_blocks.h"
 #include "drive/leg_search.h"
 #include "drive/mirror_drive.h"
 #include "drive/scratch.h"
@@ -73,44 +74,64 @@ task::Task<void> MirrorDrive::copy_all() {
 
 task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
   const uint64_t end = std::min(label_.data_blocks, (region + 1) * label_.region_blocks);
-  const uint64_t step = memory.size() / geometry_.block_size;
-  for (uint64_t at = region * label_.region_blocks; at < end; at += step) {
-    const Span blocks{at, std::min(step, end - at)};
-    const uint64_t bytes = blocks.count * geometry_.block_size;
-    const Result<void> may = co_await pace_.take(bytes, closing_.token());
-    if (!may) co_return false;
-    const bool copied = co_await copy_piece(blocks, memory.first(bytes));
-    if (!copied) co_return false;
+  for (uint64_t at = region * label_.region_blocks; at < end;) {
+    const uint64_t copied = co_await copy_piece({at, end - at}, memory);
+    if (copied == 0) co_return false;
+    at += copied;
   }
   co_return true;
 }
 
-// From a good leg to all others, while nobody changes the blocks. A leg that cannot be read time
-// and again is dropped when there is another.
-task::Task<bool> MirrorDrive::copy_piece(Span blocks, MutableBytes memory) {
+// How many blocks from the first on are holes of the leg that is copied from.
+uint64_t MirrorDrive::holes_in(Span blocks) const {
+  const size_t source = pick(blocks, {});
+  if (source == SIZE_MAX) return 0;
+  return holes_at(*legs_[source].drive, label_.data_offset + blocks.first, blocks.count);
+}
+
+// From a good leg to all others, while nobody changes the blocks: how many of them, 0 on failure. A
+// leg that cannot be read time and again is dropped when there is another.
+task::Task<uint64_t> MirrorDrive::copy_piece(Span blocks, MutableBytes memory) {
+  if (const uint64_t holes = holes_in(blocks); holes > 0) {
+    blocks.count = holes;
+  } else {
+    blocks.count = std::min(blocks.count, memory.size() / geometry_.block_size);
+    const Result<void> may =
+        co_await pace_.take(blocks.count * geometry_.block_size, closing_.token());
+    if (!may) co_return 0;
+  }
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count,
                     closing_.token());
   const Result<void> held = co_await hold;
-  if (!held) co_return false;
+  if (!held) co_return 0;
   co_return co_await copy_alone(blocks, memory);
 }
 
-task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
+// All of the blocks, or as many as the memory has room for.
+task::Task<uint64_t> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
   const Lba lba(label_.data_offset + blocks.first);
   const size_t source = pick(blocks, {});
-  if (source == SIZE_MAX) co_return false;
-  const Result<void> done = co_await legs_[source].drive->read(lba, memory, closing_.token());
-  look_at_legs();
-  if (legs_[source].state != State::kGood) co_return false;
-  if (!done) {
-    if (closing_.requested() || ++unreadable_ < kReadAttempts) co_return false;
-    drop(source);
+  if (source == SIZE_MAX) co_return 0;
+  if (holes_in(blocks) == blocks.count) {
+    look_at_legs();
+    if (legs_[source].state != State::kGood) co_return 0;
+    memory = {};
+  } else {
+    blocks.count = std::min(blocks.count, memory.size() / geometry_.block_size);
+    memory = memory.first(blocks.count * geometry_.block_size);
+    const Result<void> done = co_await legs_[source].drive->read(lba, memory, closing_.token());
+    look_at_legs();
+    if (legs_[source].state != State::kGood) co_return 0;
+    if (!done) {
+      if (closing_.requested() || ++unreadable_ < kReadAttempts) co_return 0;
+      drop(source);
+      unreadable_ = 0;
+      const Result<void> saved = co_await save_label();
+      (void)saved;  // it is tried again before the next change completes
+      co_return 0;
+    }
     unreadable_ = 0;
-    const Result<void> saved = co_await save_label();
-    (void)saved;  // it is tried again before the next change completes
-    co_return false;
   }
-  unreadable_ = 0;
   // Good legs that differ are alike for good before anybody sees which is right: the next power
   // loss may take the other one along.
   const Request request{.kind = Request::Kind::kWrite,
@@ -123,19 +144,36 @@ task::Task<bool> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (leg == source || !is_written(leg)) continue;
     join.add();
-    gate().spawn(run_on(leg, request, {&memory, 1}, closing_.token(), outcome, join));
+    gate().spawn(copy_to(leg, request, memory, outcome, join));
   }
   const Result<void> all = co_await join.all();
-  if (all) co_return true;
-  if (closing_.requested()) co_return false;
+  if (all) co_return blocks.count;
+  if (closing_.requested()) co_return 0;
   // A good leg that does not take its copy would go on with old data.
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (!outcome.asked[leg] || outcome.results[leg]) continue;
-    if (!blames_leg(outcome.results[leg].error())) co_return false;
+    if (!blames_leg(outcome.results[leg].error())) co_return 0;
     drop(leg);
   }
   const Result<void> saved = co_await save_label();
-  co_return saved.has_value();
+  co_return saved ? blocks.count : 0;
+}
+
+// Without memory the blocks are holes; a leg whose blocks are holes too has them, for good once it
+// was flushed.
+task::Task<void> MirrorDrive::copy_to(size_t leg, Request request, MutableBytes memory,
+                                      Outcome& outcome, Join& join) {
+  outcome.asked[leg] = true;
+  Drive& drive = *legs_[leg].drive;
+  Result<void> done;
+  if (!memory.empty()) {
+    done = co_await write_copy(drive, request, memory, closing_.token());
+  } else if (request.durable ||
+             holes_at(drive, request.lba.value(), request.blocks) < request.blocks) {
+    done = co_await write_holes(env_, drive, request, closing_.token());
+  }
+  outcome.results[leg] = done;
+  join.finish(done);
 }
 
 // Nothing is lacking: once that is durable, legs that were copied to have all data, and may say so.

@@ -42,7 +42,9 @@ task::Task<std::expected<std::string, std::string>> MirrorDrive::tell(
 task::Task<Result<void>> MirrorDrive::begin() {
   // Legs may have marks that others lack, from a crash between two of them.
   Result<void> done;
-  if (!wanted_.empty()) done = co_await save_marks();
+  // Holes of new legs are alike only when no power loss undoes the discard that made one.
+  if (is_new_) done = co_await flush({});
+  if (done && (is_new_ || !wanted_.empty())) done = co_await save_marks();
   if (is_new_ && done) {
     // A first label on some legs and a blank rest is a mirror that never was: two make it one.
     done = co_await save_label();

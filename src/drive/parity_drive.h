@@ -209,7 +209,12 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   void wake_copier();
   task::Task<void> copy_all();
   task::Task<bool> copy_region(size_t region);
-  task::Task<bool> copy_rows(RowSpan rows);
+  uint64_t hole_rows(RowSpan rows) const;
+  task::Task<uint64_t> copy_rows(RowSpan rows);
+  task::Task<bool> make_rows(RowSpan rows);
+  task::Task<bool> zero_rows(RowSpan rows);
+  task::Task<void> copy_to(size_t leg, Request request, MutableBytes content, Outcome& outcome,
+                           Join& join);
   task::Task<Result<void>> finish_copying();
   task::Task<Result<void>> make_good();
   task::Task<bool> revive(size_t leg) override;

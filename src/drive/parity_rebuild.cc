@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "drive/copy_blocks.h"
 #include "drive/leg_search.h"
 #include "drive/parity_drive.h"
 #include "task/deadline.h"
@@ -49,22 +50,84 @@ task::Task<void> ParityDrive::copy_all() {
 task::Task<bool> ParityDrive::copy_region(size_t region) {
   const uint64_t end = std::min(label_.rows, (region + 1) * region_rows_);
   for (uint64_t row = region * region_rows_; row < end;) {
-    const RowSpan rows = slice_at(row, end);
-    const Result<void> may =
-        co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
-    if (!may) co_return false;
-    const bool copied = co_await copy_rows(rows);
-    if (!copied) co_return false;
-    row = rows.end();
+    const uint64_t copied = co_await copy_rows({row, end - row});
+    if (copied == 0) co_return false;
+    row += copied;
   }
   co_return true;
 }
 
-// Computes from good legs what those that are copied to should hold, while nobody changes it.
-task::Task<bool> ParityDrive::copy_rows(RowSpan rows) {
+// How many rows from the first on are holes of all good legs: all else there is zeroes then.
+uint64_t ParityDrive::hole_rows(RowSpan rows) const {
+  uint64_t holes = rows.count;
+  for (const Leg& leg : legs_) {
+    if (leg.state != State::kGood || holes == 0) continue;
+    holes = holes_at(*leg.drive, label_.data_offset() + rows.first, holes);
+  }
+  return holes;
+}
+
+// The first of these rows, to legs that are copied to, while nobody changes them: how many, 0 on
+// failure.
+task::Task<uint64_t> ParityDrive::copy_rows(RowSpan rows) {
+  const RowSpan slice = slice_at(rows.first, rows.end());
+  rows.count = hole_rows(rows);
+  if (rows.count == 0) {
+    rows = slice;
+    const Result<void> may =
+        co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
+    if (!may) co_return 0;
+  }
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, rows.first, rows.count, closing_.token());
   const Result<void> held = co_await hold;
-  if (!held) co_return false;
+  if (!held) co_return 0;
+  bool copied = false;
+  if (hole_rows(rows) == rows.count) {
+    copied = co_await zero_rows(rows);
+  } else {
+    rows.count = std::min(rows.count, slice.count);
+    copied = co_await make_rows(rows);
+  }
+  co_return copied ? rows.count : 0;
+}
+
+task::Task<bool> ParityDrive::zero_rows(RowSpan rows) {
+  const Request request{.kind = Request::Kind::kWriteZeroes,
+                        .priority = Priority::kLow,
+                        .lba = Lba(label_.data_offset() + rows.first),
+                        .blocks = rows.count};
+  Outcome outcome;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (legs_[leg].state != State::kCopying ||
+        holes_at(*legs_[leg].drive, request.lba.value(), rows.count) == rows.count) {
+      continue;
+    }
+    join.add();
+    gate().spawn(copy_to(leg, request, {}, outcome, join));
+  }
+  const Result<void> all = co_await join.all();
+  (void)all;  // judged leg by leg
+  const Result<void> judged = co_await judge(outcome);
+  co_return judged.has_value();
+}
+
+// Without content the blocks are holes.
+task::Task<void> ParityDrive::copy_to(size_t leg, Request request, MutableBytes content,
+                                      Outcome& outcome, Join& join) {
+  Drive& drive = *legs_[leg].drive;
+  Result<void> done;
+  if (content.empty()) {
+    done = co_await write_holes(env_, drive, request);
+  } else {
+    done = co_await write_copy(drive, request, content);
+  }
+  note(leg, done, outcome);
+  join.finish(done);
+}
+
+// Computes from good legs what those that are copied to should hold.
+task::Task<bool> ParityDrive::make_rows(RowSpan rows) {
   Buffers symbols;
   const Result<SymbolSet> sources = co_await read_word(rows, 0, symbols, closing_.token());
   if (!sources) co_return false;
@@ -75,17 +138,16 @@ task::Task<bool> ParityDrive::copy_rows(RowSpan rows) {
   code_.make(*sources, targets & ~*sources, pointers(symbols), rows.count * geometry_.block_size);
   Outcome outcome;
   Join join;
-  std::array<MutableBytes, kSymbolsMax> pieces;
   for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
     const size_t leg = layout_.leg_of(rows.first, symbol);
     if ((targets >> symbol & 1) == 0 || legs_[leg].state != State::kCopying) continue;
-    pieces[symbol] = symbols[symbol].bytes();
     const Request request{.kind = Request::Kind::kWrite,
                           .priority = Priority::kLow,
                           .lba = Lba(label_.data_offset() + rows.first),
                           .blocks = rows.count};
     join.add();
-    gate().spawn(submit_to(leg, request, {&pieces[symbol], 1}, outcome, join));
+    const MutableBytes content = symbols[symbol].bytes();
+    gate().spawn(copy_to(leg, request, content, outcome, join));
   }
   const Result<void> all = co_await join.all();
   (void)all;  // judged leg by leg

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drive/content_changer.h"
 #include "drive/label.h"
 #include "drive/mapped_drive.h"
 #include "drive/mapped_layout.h"
@@ -46,7 +47,7 @@ inline uint64_t snapshot_versions_max(uint64_t units) {
   return std::min<uint64_t>(1024, 8 + units / 8);
 }
 
-class SnapshotDrive final : public MappedDrive, JournalOwner {
+class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOwner {
  public:
   SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, Label label,
                 const MappedLayout& layout);
@@ -56,6 +57,9 @@ class SnapshotDrive final : public MappedDrive, JournalOwner {
   task::Task<void> close() override;
   std::vector<Fact> facts() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  bool changes_contents(const std::vector<std::string>& words) const override {
+    return !words.empty() && words[0] == "rollback";
+  }
   Result<std::unique_ptr<Drive>> open_view(std::string_view name) override;
 
  private:

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "drive/copy_blocks.h"
 #include "nvme/copy_format.h"
 #include "nvme/dsm_format.h"
 #include "nvme/io_queue.h"
@@ -242,9 +243,8 @@ task::Task<Status> IoQueue::copy(Command& command, CoreNamespace& space, uint32_
                                .durable = fields.force_unit_access,
                                .lba = fields.destination,
                                .blocks = blocks};
-  const MutableBytes all = buffer->bytes();
   Result<void> done =
-      co_await space.drive->submit(request, Pieces(&all, 1), {}, command.cancel_token());
+      co_await drive::write_copy(*space.drive, request, buffer->bytes(), command.cancel_token());
   count_io(space, request, done);
   if (done) co_return Status();
   copied = 0;

@@ -121,6 +121,18 @@ class Copy(NvmeTest):
                         "at the target", "0 or 4096")
 
 
+class CopyOfHoles(NvmeTest):
+    drives = ("file:d0,size=64M,direct=off", "file:d1,size=64M,direct=off")
+
+    def test_takes_the_space_of_what_is_there(self):
+        self.fill(pattern(MIB))
+        self.nvme_json("copy", self.uri(1), self.uri(2), "--length", "32M", "--verify")
+        self.nvme_json("copy", self.uri(1), "--length", "32M", "--to-offset", "32M", "--verify")
+        for name, most in (("d0", 2 * MIB), ("d1", MIB)):
+            held = (self.folder / name).stat().st_blocks * 512
+            self.assertLessEqual(held, most + 128 * KIB, name)
+
+
 class Verify(NvmeTest):
     drives = ("file:d0,size=16M,direct=off", "mem:size=1M,block=512")
 

@@ -109,27 +109,43 @@ TEST(MirrorLoad, ALegThatFailsAndReturnsIsByteEqualAfterwards) {
   }
 }
 
+// A leg fails, or does not, and power too, again and again; in the end both legs are good.
+void lose_legs_and_power(MirrorHost& host, uint64_t seed) {
+  for (int round = 0; round < 8 && host.failure().empty(); ++round) {
+    host.run_a_while();
+    const int leg = static_cast<int>(host.rng().below(2));
+    if (host.is_open() && host.status().good == 2 && host.rng().chance(0.6)) {
+      host.disk(leg).fail_writes();
+      host.run_a_while();
+      if (host.rng().chance(0.5)) {
+        host.disk(leg).heal();
+        host.run_a_while();
+      }
+    }
+    if (host.rng().chance(0.7)) host.crash();
+    host.disk(leg).heal();
+  }
+  ASSERT_TRUE(host.heals(2)) << seed << host.failure();
+  host.stop(2);
+  EXPECT_EQ(host.failure(), "");
+}
+
 TEST(MirrorLoad, PowerLossesWhileALegIsLostOrCopiedToLoseNothing) {
   for (const uint64_t seed : sim::seeds_to_run(20)) {
     MirrorHost host(seed, two_legs("retry_ms=5, rate=8M"), 0);
-    for (int round = 0; round < 8 && host.failure().empty(); ++round) {
-      host.run_a_while();
-      const int leg = static_cast<int>(host.rng().below(2));
-      if (host.is_open() && host.status().good == 2 && host.rng().chance(0.6)) {
-        host.disk(leg).fail_writes();
-        host.run_a_while();
-        if (host.rng().chance(0.5)) {
-          host.disk(leg).heal();
-          host.run_a_while();
-        }
-      }
-      if (host.rng().chance(0.7)) host.crash();
-      host.disk(leg).heal();
-    }
-    ASSERT_TRUE(host.heals(2)) << seed << host.failure();
-    host.stop(2);
-    EXPECT_EQ(host.failure(), "");
+    lose_legs_and_power(host, seed);
     EXPECT_TRUE(host.are_equal(0, 1)) << seed;
+  }
+}
+
+// Holes are copied as holes.
+TEST(MirrorLoad, PowerLossesWhileAThinLegIsLostOrCopiedToLoseNothing) {
+  for (const uint64_t seed : sim::seeds_to_run(10)) {
+    MirrorHost host(seed,
+                    "mirror(thin(file:d0,size=3M, chunk=16K), thin(file:d1,size=3M, chunk=16K), "
+                    "retry_ms=5, rate=8M)",
+                    0);
+    lose_legs_and_power(host, seed);
   }
 }
 
