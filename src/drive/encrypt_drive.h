@@ -45,6 +45,8 @@ class EncryptDrive final : public ServiceDrive {
   task::Task<void> close() override;
   Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
@@ -74,8 +76,10 @@ class EncryptDrive final : public ServiceDrive {
   std::vector<std::byte> scratch_;  // one block; never across a suspension
   TokenBucket rotation_rate_;
   task::CancelSource closing_;
-  bool is_stuck_ = false;     // the window at state_.rotated may have either key, on the medium
-  bool is_starting_ = false;  // a rotation, whose label is being written
+  bool is_stuck_ = false;  // the window at state_.rotated may have either key, on the medium
+  bool is_rotation_failing_ = false;
+  std::string rotation_error_;  // the last one
+  bool is_starting_ = false;    // a rotation, whose label is being written
 };
 
 }  // namespace cairn::drive

@@ -54,6 +54,23 @@ std::vector<Fact> EncryptDrive::facts() const {
           {"window_refused", is_stuck_ ? 1U : 0U}};
 }
 
+std::vector<Concern> EncryptDrive::concerns() const {
+  if (!state_.is_rotating || !is_rotation_failing_) return {};
+  return {{.health = is_stuck_ ? Health::kFailing : Health::kDegraded,
+           .code = "rotation_stopped",
+           .what = fmt::format("the change of the key does not go on ({}); it is tried again every "
+                               "{}{}: look after the drive below, and keep both keys",
+                               rotation_error_, text(kRetryEvery),
+                               is_stuck_ ? ", and requests for the blocks it is at fail" : "")}};
+}
+
+std::vector<Job> EncryptDrive::jobs() const {
+  if (!state_.is_rotating) return {};
+  return {{.name = "rotation",
+           .done = state_.rotated * geometry_.block_size,
+           .total = state_.data_blocks * geometry_.block_size}};
+}
+
 task::Task<Answer> EncryptDrive::tell(std::vector<std::string> words) {
   if (words.size() == 2 && words[0] == "rotate") {
     co_return co_await begin_rotation(std::move(words[1]));
@@ -136,7 +153,9 @@ task::Task<void> EncryptDrive::rotate() {
         done = fail(memory.error());
       }
     }
+    is_rotation_failing_ = !done;
     if (!done) {
+      rotation_error_ = done.error().text();
       const Result<void> slept = co_await task::sleep_for(env_, kRetryEvery, closing_.token());
       if (!slept) break;
     }

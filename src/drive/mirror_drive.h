@@ -53,6 +53,8 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<void> close() override;
   MirrorStatus status() const;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:

@@ -55,6 +55,7 @@ class SnapshotDrive final : public MappedDrive, JournalOwner {
   task::Task<Result<void>> begin(bool is_new);
   task::Task<void> close() override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
   Result<std::unique_ptr<Drive>> open_view(std::string_view name) override;
 

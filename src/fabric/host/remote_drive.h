@@ -55,6 +55,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
 
   const drive::Geometry& geometry() const override { return info_.geometry; }
   task::Task<void> close() override;
+  // Paths that cannot be used, with why; failing when none is left.
+  std::vector<drive::Concern> concerns() const override;
 
   // A command as it is, on a path that is usable now: once, whatever happens. For reservations and
   // the like. kUnreachable: no path; others as CommandOp. A status is the caller's to judge.
