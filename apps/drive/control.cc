@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/drive/health_json.h"
 #include "apps/drive/open_stack.h"
 #include "apps/drive/stack_source.h"
 #include "apps/words.h"
@@ -66,12 +67,15 @@ Json source_json(const ServedDrive& drive) {
   Json layer = {{"path", "0"},
                 {"name", drive.text},
                 {"is_leaf", true},
-                {"problem", "no figures: a single drive is opened by every core for itself"}};
+                {"problem", drive.problem.empty()
+                                ? "no figures: a single drive is opened by every core for itself"
+                                : last_line(drive.problem)}};
   return Json::array({std::move(layer)});
 }
 
 task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool with_layers) {
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
+  json.update(health_json(server.health(drive)));
   if (drive.vhost) json["vhost_user"] = drive.vhost->at.path;
   for (const VfioController& controller : server.vfio()) {
     // One of its own rather than one that it shares.
@@ -109,6 +113,10 @@ task::Task<Attempt<Json>> list(DriveServer& server, const ControlRequest& reques
 Attempt<ServedDrive*> find_stack(DriveServer& server, const std::string& name) {
   const Attempt<ServedDrive*> drive = server.find(name);
   if (!drive || (*drive)->stack != nullptr) return drive;
+  if (!(*drive)->problem.empty()) {
+    return refuse(fmt::format("{} is not open: {}; 'cairn drive retry {}' tries again",
+                              (*drive)->name, last_line((*drive)->problem), (*drive)->name));
+  }
   return refuse(
       fmt::format("{} is a single drive, which every core opens for itself: serve it as a stack, "
                   "such as 'slice({})', to change it while it is used",
@@ -145,6 +153,16 @@ task::Task<Attempt<Json>> resize(DriveServer& server, ControlRequest request) {
   const Attempt<void> resized = co_await server.resize(name, request.size);
   if (!resized) co_return std::unexpected(resized.error());
   co_return Json{{"name", name}, {"size", request.size}};
+}
+
+task::Task<Attempt<Json>> retry(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = server.find(request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  const std::string name = (*drive)->name;
+  const bool was_open = (*drive)->problem.empty();
+  const Attempt<void> opened = co_await server.reopen(name);
+  if (!opened) co_return std::unexpected(opened.error());
+  co_return Json{{"name", name}, {"was_open", was_open}};
 }
 
 task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
@@ -269,6 +287,10 @@ task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request) {
   if (request.command == Command::kDriveResize) {
     Attempt<Json> resized = co_await resize(server, std::move(request));
     co_return resized;
+  }
+  if (request.command == Command::kDriveRetry) {
+    Attempt<Json> retried = co_await retry(server, std::move(request));
+    co_return retried;
   }
   if (request.command == Command::kDriveMove) {
     Attempt<Json> moved = co_await move(server, std::move(request));
