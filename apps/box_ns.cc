@@ -156,6 +156,20 @@ class NsResize final : public NsCommand {
   Confirmation confirmation_;
 };
 
+class NsRetry final : public NsCommand {
+ public:
+  explicit NsRetry(CLI::App& app) : NsCommand(app, Verb::kNsRetry) {
+    add_nsid(app, "its number", true);
+    set_examples(app, {"cairn box ns retry --nsid 3"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = ask();
+    if (!answer) return std::unexpected(answer.error());
+    client_.print(*answer, fmt::format("namespace {} is served\n", nsid_));
+    return kExitOk;
+  }
+};
+
 // With whom it was given to, if it was.
 std::string drive_text(const Json& space) {
   const auto contract = space.find("contract");
@@ -166,13 +180,20 @@ std::string drive_text(const Json& space) {
 
 std::string text_of(const Json& answer) {
   std::vector<std::vector<std::string>> rows = {
-      {"NQN", "NSID", "SIZE", "BLOCK", "ANA", "UUID", "DRIVE"}};
+      {"NQN", "NSID", "HEALTH", "SIZE", "BLOCK", "ANA", "UUID", "DRIVE"}};
   for (const Json& each : list_at(answer, "namespaces")) {
-    rows.push_back({text_at(each, "nqn"), fmt::format("{}", number_at(each, "nsid")),
-                    text_bytes(number_at(each, "size")),
-                    fmt::format("{}", number_at(each, "block_size")),
-                    fmt::format("{} {}", number_at(each, "ana_group"), text_at(each, "ana_state")),
-                    text_at(each, "uuid"), drive_text(each)});
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {text_at(each, "nqn"), fmt::format("{}", number_at(each, "nsid")),
+           text_at(each, "health")};
+    if (!text_at(each, "problem").empty()) {
+      row.insert(row.end(), {"-", "-", "-", "-", drive_text(each)});
+      continue;
+    }
+    row.insert(
+        row.end(),
+        {text_bytes(number_at(each, "size")), fmt::format("{}", number_at(each, "block_size")),
+         fmt::format("{} {}", number_at(each, "ana_group"), text_at(each, "ana_state")),
+         text_at(each, "uuid"), drive_text(each)});
   }
   return table_text(rows);
 }
@@ -199,6 +220,7 @@ std::unique_ptr<Command> make_box_ns_add(CLI::App& app) { return std::make_uniqu
 std::unique_ptr<Command> make_box_ns_remove(CLI::App& app) {
   return std::make_unique<NsRemove>(app);
 }
+std::unique_ptr<Command> make_box_ns_retry(CLI::App& app) { return std::make_unique<NsRetry>(app); }
 std::unique_ptr<Command> make_box_ns_resize(CLI::App& app) {
   return std::make_unique<NsResize>(app);
 }

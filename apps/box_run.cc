@@ -16,6 +16,7 @@
 #include "apps/box/shelf_files.h"
 #include "apps/box/state_folder.h"
 #include "apps/doctor/facts.h"
+#include "apps/drive/health_json.h"
 #include "apps/key_file.h"
 #include "apps/log.h"
 #include "apps/output.h"
@@ -72,6 +73,10 @@ Attempt<int> run_box(const Settings& settings, const BoxConfig& config,
   options.ready = [&](const Box& box, const std::string& control) {
     socket = control;
     greet(box);
+    for (const Box::NotServed& each : box.not_served()) {
+      say(fmt::format("not serving namespace {} of {}, whose drive could not be opened: {}\n",
+                      each.options.nsid, each.nqn, last_line(each.problem)));
+    }
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();
   };

@@ -4,10 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <sstream>
+#include <string>
 
 #include "apps/box/flash_stats.h"
 #include "apps/box_client.h"
 #include "apps/command.h"
+#include "apps/drive/health_json.h"
 #include "apps/lane_words.h"
 #include "apps/table.h"
 #include "base/units.h"
@@ -24,9 +27,14 @@ std::string hosts_text(const Json& subsystem) {
 }
 
 std::string status_text(const std::string& control, const Json& box) {
-  std::string text = fmt::format("box at {}\n", control);
+  std::string text = fmt::format("box at {}: {}\n", control, text_at(box, "health"));
   for (const Json& each : list_at(box, "listeners")) {
     if (each.is_string()) text += fmt::format("  listens at {}\n", each.get<std::string>());
+  }
+  for (const Json& drive : list_at(box, "drives")) {
+    text += fmt::format("  drive {} is {}\n", text_at(drive, "name"), text_at(drive, "health"));
+    std::istringstream lines(health_lines(drive));
+    for (std::string line; std::getline(lines, line);) text += fmt::format("    {}\n", line);
   }
   std::vector<std::vector<std::string>> rows;
   for (const Json& subsystem : list_at(box, "subsystems")) {

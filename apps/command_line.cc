@@ -45,6 +45,7 @@ class CommandLine {
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
     add(drive, "move", "run its layers in a box, and back, while it is used", make_drive_move);
+    add(drive, "retry", "open one that could not be", make_drive_retry);
     add(drive, "resize", "another size while it is used", make_drive_resize);
     add(drive, "qemu-args", "what QEMU is given to use one", make_drive_qemu_args);
     add(drive, "tell", "a command for one layer", make_drive_tell);
@@ -139,6 +140,7 @@ class CommandLine {
     add(ns, "add", "serve another drive", make_box_ns_add);
     add(ns, "remove", "stop serving one", make_box_ns_remove);
     add(ns, "resize", "change the size of one", make_box_ns_resize);
+    add(ns, "retry", "open one that could not be", make_box_ns_retry);
     CLI::App& hosts = group(box, "hosts", "who may connect to a running box");
     add(hosts, "allow", "let a host connect", make_box_hosts_allow);
     add(hosts, "deny", "do not let a host connect", make_box_hosts_deny);

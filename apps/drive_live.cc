@@ -9,6 +9,7 @@
 #include "apps/command.h"
 #include "apps/confirm.h"
 #include "apps/drive/control.h"
+#include "apps/drive/health_json.h"
 #include "apps/drive/open.h"
 #include "apps/drive_client.h"
 #include "apps/duration.h"
@@ -45,11 +46,15 @@ class ListCommand final : public Command {
     const Attempt<Json> answer =
         run_errand<Json>([&](env::Env& env) { return client_.ask_all(env, request); });
     if (!answer) return std::unexpected(answer.error());
-    std::vector<std::vector<std::string>> rows = {{"NAME", "STACK", "CONTROL"}};
+    std::vector<std::vector<std::string>> rows = {{"NAME", "HEALTH", "STACK", "CONTROL"}};
+    std::string reasons;
     for (const Json& each : list_at(*answer, "drives")) {
-      rows.push_back({text_at(each, "name"), text_at(each, "stack"), text_at(each, "control")});
+      rows.push_back({text_at(each, "name"), text_at(each, "health"), text_at(each, "stack"),
+                      text_at(each, "control")});
+      const std::string lines = health_lines(each);
+      if (!lines.empty()) reasons += fmt::format("\n{}\n{}", text_at(each, "name"), lines);
     }
-    say(json_ ? json_text(*answer) : table_text(rows));
+    say(json_ ? json_text(*answer) : table_text(rows) + reasons);
     return kExitOk;
   }
 
@@ -222,8 +227,34 @@ class TellCommand final : public Command {
   ControlRequest request_;
 };
 
+class RetryCommand final : public Command {
+ public:
+  explicit RetryCommand(CLI::App& app) : client_(app) {
+    add_value(app, "NAME", "the drive", into(request_.drive))->required();
+    add_switch(app, "--json", json_, "print the answer as one JSON object");
+    request_.command = Verb::kDriveRetry;
+    set_examples(app, {"cairn drive retry safe"});
+  }
+  Attempt<int> run() override {
+    const Attempt<Json> answer = client_.ask(request_);
+    if (!answer) return std::unexpected(answer.error());
+    say(json_ ? json_text(*answer)
+              : fmt::format("{} {}\n", text_at(*answer, "name"),
+                            flag_at(*answer, "was_open") ? "was open already" : "is open now"));
+    return kExitOk;
+  }
+
+ private:
+  DriveClient client_;
+  ControlRequest request_;
+  bool json_ = false;
+};
+
 }  // namespace
 
+std::unique_ptr<Command> make_drive_retry(CLI::App& app) {
+  return std::make_unique<RetryCommand>(app);
+}
 std::unique_ptr<Command> make_drive_list(CLI::App& app) {
   return std::make_unique<ListCommand>(app);
 }

@@ -14,6 +14,7 @@
 #include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
+#include "apps/drive/health_json.h"
 #include "apps/drive/serve.h"
 #include "apps/duration.h"
 #include "apps/key_file.h"
@@ -234,9 +235,15 @@ class DriveServeCommand final : public Command {
   void greet(const DriveServer& server) {
     const NbdWay way{.is_secure = keys_ || certificate_,
                      .user = keys_ ? keys_->names().front() : ""};
+    for (const ServedDrive& drive : server.drives()) {
+      if (drive.problem.empty()) continue;
+      say(fmt::format("not serving {} as {}, which could not be opened: {}\n", drive.text,
+                      drive.name, last_line(drive.problem)));
+    }
     for (const env::Address& at : server.nbd()) {
       if (at.family == env::Address::Family::kLocal) sockets_.push_back(at.path);
       for (const ServedDrive& drive : server.drives()) {
+        if (!drive.problem.empty()) continue;
         const std::string uri = nbd_uri(at, drive.name, way);
         say(fmt::format("serving {} as {} at {}\n", drive.text, drive.name, at.text()));
         say(fmt::format("  nbdinfo '{}'\n", way.is_secure ? with_credentials(uri) : uri));
@@ -249,6 +256,7 @@ class DriveServeCommand final : public Command {
       const Reach near = reach(at);
       for (size_t i = 0; i < server.drives().size(); ++i) {
         const ServedDrive& drive = server.drives()[i];
+        if (!drive.problem.empty()) continue;
         say(fmt::format("serving {} as namespace {} at {}\n", drive.text, i + 1, at.text()));
       }
       say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port,

@@ -43,6 +43,11 @@ Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) 
                       options.nsid, error_text(error))};
 }
 
+Problem no_such_namespace(std::string_view nqn, uint32_t nsid) {
+  return {
+      fmt::format("{} has no namespace {}: 'cairn box ns list' names those there are", nqn, nsid)};
+}
+
 Problem cannot_listen(const env::Address& at, const Error& error) {
   std::string next = "name an address of this machine";
   const bool is_local = at.family == env::Address::Family::kLocal;

@@ -14,6 +14,7 @@ namespace cairn::apps {
 
 Problem cannot_serve(const drive::Spec& drive, const Error& error);
 Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error);
+Problem no_such_namespace(std::string_view nqn, uint32_t nsid);
 Problem cannot_listen(const env::Address& at, const Error& error);
 
 }  // namespace cairn::apps

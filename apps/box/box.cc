@@ -8,6 +8,7 @@
 
 #include "apps/box/advice.h"
 #include "apps/box/patience.h"
+#include "apps/drive/health_json.h"
 #include "apps/error_text.h"
 #include "apps/host_nqn.h"
 #include "apps/words.h"
@@ -22,11 +23,6 @@ namespace {
 Problem cannot_add_subsystem(std::string_view nqn, const Error& error) {
   return {fmt::format("subsystem {} cannot be served: {}: name it like nqn.2026-11.io.cairn:NAME",
                       in_quotes(nqn), error.text())};
-}
-
-Problem no_such_namespace(std::string_view nqn, uint32_t nsid) {
-  return {
-      fmt::format("{} has no namespace {}: 'cairn box ns list' names those there are", nqn, nsid)};
 }
 
 // The nsids of a configuration: those that are given, and for the others the lowest that are free
@@ -48,15 +44,6 @@ Attempt<void> number_namespaces(BoxSubsystem& subsystem) {
   return {};
 }
 
-// What a namespace is called after it got another size: a stack's files have theirs by now.
-void resize(nvme::NamespaceOptions& options, uint64_t bytes) {
-  if (options.stack.empty()) {
-    options.drive.size = bytes;
-  } else if (const auto plan = StackPlan::prepare(options.stack); plan) {
-    options.stack = (*plan)->grown_text();
-  }
-}
-
 }  // namespace
 
 Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
@@ -67,9 +54,12 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       hooks_(std::move(hooks)),
       stacks_(env),
       registry_(env),
-      target_(env, registry_, with_log(options_.target)) {
+      target_(env, registry_, with_log(options_.target)),
+      watch_(env, *this,
+             [this](drive::Health health, std::string_view line) { log(level_of(health), line); }) {
   if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
   registry_.on_drive_failure([this](const nvme::DriveFailure& failure) { log_failure(failure); });
+  registry_.on_refused_host([this](const nvme::RefusedHost& host) { log_refused(host); });
   registry_.on_authentication(
       [this](const nvme::AuthenticationFailure& failure) { log_stranger(failure); });
 }
@@ -84,6 +74,16 @@ void Box::log_failure(const nvme::DriveFailure& failure) {
       fmt::format("namespace {} of {} fails: {}: {}", failure.nsid, failure.nqn,
                   failure.error.text(),
                   full ? "free some space where its file is" : "look after its file or disk"));
+}
+
+void Box::log_refused(const nvme::RefusedHost& host) {
+  const std::optional<std::string> more = refused_.take(env_.now());
+  if (!more) return;
+  log(LogLevel::kWarn,
+      fmt::format("{} at {} was refused: it is not on the list of hosts of {}: 'cairn box hosts "
+                  "allow --host {}' lets it in{}",
+                  escaped(host.host_nqn), host.peer.text(), host.nqn, escaped(host.host_nqn),
+                  *more));
 }
 
 void Box::log_stranger(const nvme::AuthenticationFailure& failure) {
@@ -160,7 +160,19 @@ task::Task<Attempt<void>> Box::open() {
     if (done) done = co_await add_namespaces(subsystem);
     if (done) done = co_await set_ana_states(subsystem);
   }
+  const bool serves_any = std::ranges::any_of(options_.subsystems, [this](const auto& each) {
+    return !registry_.namespaces(each.options.nqn).empty();
+  });
+  if (done && !serves_any && !failed_.empty()) {
+    done = refuse(failed_.begin()->second.problem);
+  }
   if (done) done = co_await listen();
+  if (!done) co_return done;
+  co_await watch_.look();
+  watch_.start();
+  const bool retries = std::ranges::any_of(
+      failed_, [](const auto& each) { return each.second.options.source == nullptr; });
+  if (retries) reopening_.spawn(reopen_all());
   co_return done;
 }
 
@@ -191,83 +203,6 @@ Attempt<void> Box::add_subsystems() {
     }
   }
   return {};
-}
-
-task::Task<Attempt<void>> Box::add_namespaces(const BoxSubsystem& subsystem) {
-  const std::string& nqn = subsystem.options.nqn;
-  const SubsystemChanges& changes = changes_[nqn];
-  std::vector<nvme::NamespaceOptions> all;
-  for (nvme::NamespaceOptions each : subsystem.namespaces) {
-    configured_[nqn].insert(each.nsid);
-    if (changes.removed.contains(each.nsid)) {
-      log(LogLevel::kInfo, fmt::format("namespace {} of {} stays removed", each.nsid, nqn));
-      continue;
-    }
-    if (changes.added.contains(each.nsid)) {
-      co_return refuse(
-          fmt::format("namespace {} of {} is configured, and was added while the box served: give "
-                      "the configured one another nsid",
-                      each.nsid, nqn));
-    }
-    const auto resized = changes.resized.find(each.nsid);
-    if (resized != changes.resized.end()) resize(each, resized->second);
-    all.push_back(std::move(each));
-  }
-  for (const auto& [nsid, added] : changes.added) all.push_back(added);
-  // Whom a namespace was given to, they alone see it.
-  for (const auto& [id, contract] : changes.contracts) {
-    const auto given = std::ranges::find(all, contract.nsid, &nvme::NamespaceOptions::nsid);
-    if (given != all.end()) given->owner = contract.owner;
-  }
-  for (nvme::NamespaceOptions& each : all) {
-    Attempt<void> added = co_await add_configured(nqn, std::move(each));
-    if (!added) co_return added;
-  }
-  co_return Attempt<void>{};
-}
-
-task::Task<Result<uint32_t>> Box::add_patiently(const std::string& nqn,
-                                                nvme::NamespaceOptions& options) {
-  Result<uint32_t> added = 0;
-  Patience patience(env_);
-  for (bool again = true; again;) {
-    added = co_await registry_.add_namespace(nqn, options);
-    again = co_await patience.after(added);
-  }
-  if (!added && added.error() == Errc::kMismatch) {
-    // Another drive has the number now: what was reserved was not this one.
-    log(LogLevel::kInfo, fmt::format("namespace {} of {} is another one than before: it starts "
-                                     "without reservations",
-                                     options.nsid, nqn));
-    options.reservations.clear();
-    added = co_await registry_.add_namespace(nqn, options);
-  }
-  co_return added;
-}
-
-// With the reservations it had before the restart.
-task::Task<Attempt<void>> Box::add_configured(const std::string& nqn,
-                                              nvme::NamespaceOptions options) {
-  if (reservations_) {
-    Result<std::vector<std::byte>> kept = co_await reservations_->load(nqn, options.nsid);
-    if (!kept) {
-      co_return refuse(
-          fmt::format("the reservations of namespace {} of {} cannot be read from {}: {}: restore "
-                      "the file from a copy, or move it away to start without them",
-                      options.nsid, nqn, in_quotes(reservations_->path(nqn, options.nsid)),
-                      kept.error().text()));
-    }
-    options.reservations = std::move(*kept);
-  }
-  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
-  if (!stack) co_return std::unexpected(stack.error());
-  const Result<uint32_t> added = co_await add_patiently(nqn, options);
-  if (!added) {
-    co_await stacks_.drop(std::move(*stack));
-    co_return std::unexpected(cannot_serve(options, added.error()));
-  }
-  stacks_.keep(nqn, *added, std::move(*stack));
-  co_return Attempt<void>{};
 }
 
 task::Task<Attempt<void>> Box::set_ana_states(const BoxSubsystem& subsystem) {
@@ -337,6 +272,9 @@ task::Task<Attempt<void>> Box::listen() {
 }
 
 task::Task<void> Box::close() {
+  closing_.request();
+  co_await reopening_.close();
+  co_await watch_.close();
   const Time until = env_.now() + options_.drain_timeout;
   co_await target_.drain(until);
   if (const uint64_t left = target_.connections(); left > 0) {
@@ -376,11 +314,12 @@ task::Task<Attempt<Box::Turn>> Box::take_turn(std::string nqn) {
   co_return Turn{std::move(held), std::move(*found)};
 }
 
+Attempt<void> Box::save() const { return hooks_.keep ? hooks_.keep(changes_) : Attempt<void>{}; }
+
 // `what` was done, and holds whether it can be kept or not.
 Attempt<void> Box::keep(std::string_view what) {
   log(LogLevel::kInfo, what);
-  if (!hooks_.keep) return {};
-  if (const Attempt<void> kept = hooks_.keep(changes_); !kept) {
+  if (const Attempt<void> kept = save(); !kept) {
     std::string text =
         fmt::format("{}, but this will not survive a restart: {}", what, kept.error().text);
     log(LogLevel::kError, text);
@@ -397,6 +336,9 @@ uint32_t Box::next_nsid(const std::string& nqn) const {
   for (const nvme::NamespaceInfo& each : registry_.namespaces(nqn)) {
     taken.insert(each.options.nsid);
   }
+  for (const auto& [name, failed] : failed_) {
+    if (name.first == nqn) taken.insert(name.second);
+  }
   const auto changes = changes_.find(nqn);
   const uint32_t last = changes == changes_.end() ? 0 : changes->second.last_nsid;
   for (uint32_t i = 0; i < nvme::kNsidMax; ++i) {
@@ -410,6 +352,12 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
                                                nvme::NamespaceOptions options) {
   const bool is_counted = options.nsid == 0;
   if (is_counted) options.nsid = next_nsid(nqn);
+  if (const auto failed = failed_.find({nqn, options.nsid}); failed != failed_.end()) {
+    co_return refuse(
+        fmt::format("namespace {} of {} is there, and its drive could not be opened ({}): try it "
+                    "again with 'cairn box ns retry --nsid {}', or remove it first",
+                    options.nsid, nqn, last_line(failed->second.problem), options.nsid));
+  }
   Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> nsid = co_await registry_.add_namespace(nqn, options);
@@ -418,6 +366,7 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
     co_return std::unexpected(cannot_serve(options, nsid.error()));
   }
   stacks_.keep(nqn, *nsid, std::move(*stack));
+  watch_.start();
   for (const nvme::NamespaceInfo& each : registry_.namespaces(nqn)) {
     if (each.options.nsid != *nsid) continue;
     nvme::NamespaceOptions& added = changes_[nqn].added[*nsid];
@@ -451,9 +400,12 @@ task::Task<std::optional<drive::LayerInfo>> Box::layers(std::string nqn, uint32_
 }
 
 task::Task<Result<void>> Box::stop_serving(const std::string& nqn, uint32_t nsid) {
-  const Result<void> removed = co_await registry_.remove_namespace(nqn, nsid);
-  if (!removed) co_return removed;
-  co_await stacks_.close(nqn, nsid);
+  Result<void> removed;
+  if (failed_.erase({nqn, nsid}) == 0) {
+    removed = co_await registry_.remove_namespace(nqn, nsid);
+    if (!removed) co_return removed;
+    co_await stacks_.close(nqn, nsid);
+  }
   if (!reservations_) co_return removed;
   const Result<void> forgotten = co_await reservations_->forget(nqn, nsid);
   if (!forgotten) {
@@ -474,28 +426,6 @@ task::Task<Attempt<void>> Box::remove_namespace(std::string nqn, uint32_t nsid) 
   changes.resized.erase(nsid);
   if (!was_added && configured_[turn->nqn].contains(nsid)) changes.removed.insert(nsid);
   co_return keep(fmt::format("namespace {} of {} is removed", nsid, turn->nqn));
-}
-
-task::Task<Attempt<void>> Box::resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes) {
-  Attempt<Turn> turn = co_await take_turn(std::move(nqn));
-  if (!turn) co_return std::unexpected(turn.error());
-  if (Attempt<void> free = check_free(turn->nqn, nsid); !free) co_return free;
-  Result<void> resized = co_await registry_.resize_namespace(turn->nqn, nsid, bytes);
-  if (!resized && resized.error() == Errc::kNotFound) {
-    co_return std::unexpected(no_such_namespace(turn->nqn, nsid));
-  }
-  if (!resized) {
-    co_return refuse(fmt::format("namespace {} of {} keeps its size: {}", nsid, turn->nqn,
-                                 error_text(resized.error())));
-  }
-  SubsystemChanges& changes = changes_[turn->nqn];
-  const auto added = changes.added.find(nsid);
-  if (added == changes.added.end()) {
-    changes.resized[nsid] = bytes;
-  } else {
-    resize(added->second, bytes);
-  }
-  co_return keep(fmt::format("namespace {} of {} has {} now", nsid, turn->nqn, text_bytes(bytes)));
 }
 
 task::Task<Attempt<void>> Box::set_ana_state(std::string nqn, uint32_t group,

@@ -19,9 +19,12 @@
 #include "apps/box/stacks.h"
 #include "apps/problem.h"
 #include "apps/settings.h"
+#include "drive/health_watch.h"
 #include "env/env.h"
 #include "fabric/target/target.h"
 #include "nvme/registry.h"
+#include "task/cancel.h"
+#include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
 
@@ -37,13 +40,15 @@ struct BoxHooks {
   std::function<Attempt<nvme::TlsKey>(const std::string& path)> read_tls_key;
 };
 
-class Box {
+class Box final : private drive::HealthWatch::Owner {
  public:
   // `changes`: what was kept before the restart.
   Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks);
 
-  // Opens the drives, then listens. The Problem says what could not be opened or bound, and what to
-  // do. close() follows in any case.
+  // Opens the drives, then listens. A drive that does not open keeps no other down: its namespace
+  // is not served, keeps its number, and is tried again by itself, after 5 s and ever more rarely
+  // up to 60 s; the log says so. The Problem says what could not be bound, or that no drive could
+  // be opened, and what to do. close() follows in any case.
   task::Task<Attempt<void>> open();
   // Stops accepting, lets commands in flight end, then closes everything.
   task::Task<void> close();
@@ -59,6 +64,10 @@ class Box {
   task::Task<Attempt<uint32_t>> add_namespace(std::string nqn, nvme::NamespaceOptions options);
   task::Task<Attempt<void>> remove_namespace(std::string nqn, uint32_t nsid);
   task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
+  // Tries again to open a namespace's drive that could not be.
+  task::Task<Attempt<void>> reopen_namespace(std::string nqn, uint32_t nsid);
+  // The same for all whose source was handed in, by whoever did that.
+  task::Task<void> reopen_given();
   task::Task<Attempt<void>> set_ana_state(std::string nqn, uint32_t group, nvme::AnaState state);
   // "any" opens the subsystem to everybody; another name is put on the list, or taken off it.
   task::Task<Attempt<void>> allow_host(std::string nqn, std::string host);
@@ -78,6 +87,17 @@ class Box {
   std::vector<rack::Contract> ended_contracts() const;
   // Where hosts reach the subsystem, as others can be told; none: only this machine would know.
   std::optional<rack::Place> place_of(const std::string& nqn) const;
+
+  // A namespace that is not served because its drive could not be opened.
+  struct NotServed {
+    std::string nqn;
+    nvme::NamespaceOptions options;
+    std::string problem;
+  };
+  std::vector<NotServed> not_served() const;
+  // How well its drive was at the last look, a second ago at most; null: it is a single drive, and
+  // open.
+  const drive::WatchedDrive* health(std::string_view nqn, uint32_t nsid) const;
 
   // The layers of a namespace's stack as they are now. None: it is a single drive, or gone.
   task::Task<std::optional<drive::LayerInfo>> layers(std::string nqn, uint32_t nsid);
@@ -100,6 +120,12 @@ class Box {
   task::Task<Result<uint32_t>> add_patiently(const std::string& nqn,
                                              nvme::NamespaceOptions& options);
   task::Task<Attempt<void>> add_configured(const std::string& nqn, nvme::NamespaceOptions options);
+  // The same; one that does not open is remembered.
+  task::Task<void> add_or_remember(const std::string& nqn, nvme::NamespaceOptions options);
+  task::Task<Attempt<void>> reopen(std::pair<std::string, uint32_t> name);
+  task::Task<void> reopen_all();
+  void note_size(const std::string& nqn, uint32_t nsid, uint64_t said);
+  task::Task<std::vector<drive::DriveHealth>> look() override;
   task::Task<Attempt<void>> add_namespaces(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> set_ana_states(const BoxSubsystem& subsystem);
   task::Task<Attempt<void>> listen();
@@ -107,6 +133,9 @@ class Box {
   // An nsid for another namespace: above all there were, so that no host remembers it; from the
   // lowest again when those have run out.
   uint32_t next_nsid(const std::string& nqn) const;
+  // What a namespace's size is from now on, in what is kept.
+  void set_size(const std::string& nqn, uint32_t nsid, uint64_t bytes);
+  Attempt<void> save() const;
   // Serves another namespace, and puts it among those added.
   task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options);
   // Stops serving one, which is there, and forgets its reservations.
@@ -116,6 +145,7 @@ class Box {
   Attempt<void> set_access(const std::string& nqn, HostAccess access);
   HostAccess access_of(std::string_view nqn) const;
   void log_failure(const nvme::DriveFailure& failure);
+  void log_refused(const nvme::RefusedHost& host);
   void log_stranger(const nvme::AuthenticationFailure& failure);
   void log_fault(const fabric::HostFault& fault);
   fabric::TargetOptions with_log(fabric::TargetOptions options);
@@ -135,7 +165,12 @@ class Box {
   std::vector<env::Address> listening_;
   std::map<std::string, std::set<uint32_t>, std::less<>> configured_;  // nsids, by NQN
   std::map<std::pair<std::string, uint32_t>, Time> quiet_until_;       // of failures, by nsid
+  std::map<std::pair<std::string, uint32_t>, NotServed> failed_;
+  drive::HealthWatch watch_;
+  task::CancelSource closing_;
+  task::Gate reopening_;
   OncePerSecond strangers_;
+  OncePerSecond refused_;
   OncePerSecond faults_;
   task::Semaphore changing_{1};
 };

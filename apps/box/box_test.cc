@@ -240,6 +240,131 @@ Task<void> is_controlled_and_restarts(env::Env& env, BoxInSim& test) {
 }
 TEST_F(BoxInSim, ChangesAreMadeAtOnceAndHoldAfterARestart) { run(is_controlled_and_restarts, 2); }
 
+// Drives that do not open: one is missing, and one belongs to somebody else.
+Task<void> serves_the_others(env::Env& env, BoxInSim& test) {
+  Box box(env, serving({"file:/late", "file:/d1,size=1M"}), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::vector<nvme::NamespaceInfo> all = box.registry().namespaces(kNqn);
+  EXPECT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].options.nsid, 2u);
+  EXPECT_NE(test.log.find("drive nqn.2026-11.io.cairn:test/1 is failing: not open: "),
+            std::string::npos)
+      << test.log;
+  EXPECT_EQ(box.health(kNqn, 1)->now.health, drive::Health::kFailing);
+  const Attempt<Json> status = co_await execute(box, {});
+  EXPECT_EQ(text_at(*status, "health"), "failing");
+  EXPECT_EQ(text_at(list_at(*status, "drives")[0], "name"), "nqn.2026-11.io.cairn:test/1");
+  const Attempt<Json> metrics =
+      co_await execute(box, {.command = ControlRequest::Command::kMetrics});
+  EXPECT_NE(text_at(*metrics, "metrics")
+                .find("cairn_drive_health{drive=\"nqn.2026-11.io.cairn:test/1\"} 2"),
+            std::string::npos);
+  // Its number is nobody else's.
+  const Attempt<uint32_t> added = co_await box.add_namespace("", {.drive = spec("mem:size=1M")});
+  EXPECT_EQ(added.value_or(0), 3u);
+  const Attempt<uint32_t> taken =
+      co_await box.add_namespace("", {.nsid = 1, .drive = spec("mem:size=1M")});
+  EXPECT_FALSE(taken);
+  Attempt<void> again = co_await box.reopen_namespace("", 1);
+  EXPECT_FALSE(again);
+  test.node().disk("/late").create(1_MiB);
+  again = co_await box.reopen_namespace("", 1);
+  EXPECT_TRUE(again) << again.error().text;
+  all = box.registry().namespaces(kNqn);
+  EXPECT_EQ(all.size(), 3u);
+  EXPECT_NE(test.log.find("test/1 is ok again: not open is over"), std::string::npos) << test.log;
+  co_await box.close();
+}
+TEST_F(BoxInSim, ADriveThatDoesNotOpenKeepsNoOtherDown) { run(serves_the_others, 2); }
+
+Task<void> comes_by_itself(env::Env& env, BoxInSim& test) {
+  Box box(env, serving({"file:/late", "file:/never", "file:/d1,size=1M"}), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  test.node().disk("/late").create(1_MiB);
+  const Result<void> slept = co_await task::sleep_for(env, 6_s);
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(box.registry().namespaces(kNqn).size(), 2u);
+  EXPECT_EQ(box.not_served().size(), 1u);
+  const Attempt<void> removed = co_await box.remove_namespace("", 2);
+  EXPECT_TRUE(removed) << removed.error().text;
+  EXPECT_TRUE(box.not_served().empty());
+  EXPECT_TRUE(test.kept[kNqn].removed.contains(2));
+  co_await box.close();
+}
+TEST_F(BoxInSim, ADriveThatDidNotOpenIsTriedAgainByItself) { run(comes_by_itself, 2); }
+
+// Power fails between the change of a file's size and that of what is kept, in either direction.
+Task<void> resizes_in_order(env::Env& env, BoxInSim& test) {
+  std::vector<uint64_t> sizes;  // of the file, whenever something is kept
+  BoxHooks hooks = test.hooks();
+  hooks.keep = [&](const BoxChanges& changes) -> Attempt<void> {
+    sizes.push_back(test.node().disk("/d0").size());
+    test.kept = changes;
+    return {};
+  };
+  Box box(env, serving({"file:/d0,size=2M"}), {}, hooks);
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  Attempt<void> resized = co_await box.resize_namespace("", 1, 4_MiB);
+  EXPECT_TRUE(resized);
+  EXPECT_EQ(sizes, (std::vector<uint64_t>{4_MiB}));
+  sizes.clear();
+  resized = co_await box.resize_namespace("", 1, 1_MiB);
+  EXPECT_TRUE(resized);
+  EXPECT_EQ(sizes.at(0), 4_MiB) << "what is to shrink is kept first";
+  EXPECT_EQ(test.kept[kNqn].resized.at(1), 1_MiB);
+  EXPECT_EQ(test.node().disk("/d0").size(), 1_MiB);
+  resized = co_await box.resize_namespace("", 1, 1000);
+  EXPECT_FALSE(resized);
+  EXPECT_EQ(test.kept[kNqn].resized.at(1), 1_MiB);
+  co_await box.close();
+}
+Task<void> opens_a_larger_file(env::Env& env, BoxInSim& test) {
+  co_await resizes_in_order(env, test);
+  Box box(env, serving({"file:/d0,size=512K", "file:/d1,size=1M"}), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  EXPECT_EQ(box.registry().namespaces(kNqn).at(0).geometry.bytes(), 1_MiB);
+  EXPECT_NE(test.log.find("has 1 MiB, and 512 KiB was said: it keeps what its file has"),
+            std::string::npos)
+      << test.log;
+  co_await box.close();
+}
+TEST_F(BoxInSim, AFileIsNeverSmallerThanWhatIsKeptOfIt) { run(opens_a_larger_file, 2); }
+
+Task<void> refuses_strangers(env::Env& env, BoxInSim& test) {
+  BoxOptions options = serving({"mem:size=1M"});
+  options.subsystems[0].options.allow_any_host = false;
+  options.subsystems[0].options.hosts = {"nqn.2026-11.io.cairn:other"};
+  Box box(env, options, {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  const Time begun = env.now();
+  for (int i = 0; i < 3; ++i) {
+    const auto drive = co_await RemoteDrive::open(env, test.uri(1));
+    EXPECT_FALSE(drive);
+  }
+  const auto seconds = (env.now() - begun) / 1_s;
+  EXPECT_NE(test.log.find("warn: nqn.2026-11.io.cairn:host at "), std::string::npos) << test.log;
+  EXPECT_NE(test.log.find("is not on the list of hosts of nqn.2026-11.io.cairn:test: 'cairn box "
+                          "hosts allow --host nqn.2026-11.io.cairn:host'"),
+            std::string::npos)
+      << test.log;
+  EXPECT_LE(std::ranges::count(test.log, '\n'), seconds + 1) << test.log;
+  const uint64_t refused = box.registry().refused_hosts(kNqn);
+  EXPECT_GE(refused, 3u);
+  const Attempt<Json> metrics =
+      co_await execute(box, {.command = ControlRequest::Command::kMetrics});
+  EXPECT_NE(
+      text_at(*metrics, "metrics")
+          .find(fmt::format("cairn_box_hosts_refused_total{{nqn=\"{}\"}} {}\n", kNqn, refused)),
+      std::string::npos);
+  co_await box.close();
+}
+TEST_F(BoxInSim, RefusedHostsAreLoggedOnceASecondAndCounted) { run(refuses_strangers, 2); }
+
 // Registers a key with PTPL set, acquires Write Exclusive.
 Task<void> reserve(RemoteDrive& drive) {
   nvme::Sqe sqe = nvme::Sqe::make(nvme::IoOpcode::kReservationRegister, 1);
@@ -333,20 +458,16 @@ Task<void> serves_by_listener(env::Env& env, BoxInSim& test) {
 TEST_F(BoxInSim, AListenerCanBeForSomeSubsystemsOnly) { run(serves_by_listener); }
 
 Task<void> refuses(env::Env& env, BoxInSim& test) {
-  const std::pair<BoxOptions, const char*> cases[] = {
-      {serving({"file:/d0,size=1M", "file:/d0"}), "served as another namespace already"},
-      {serving({"file:/none"}), "add ,size=8G to have the file made"},
-  };
-  for (const auto& [options, part] : cases) {
-    Box box(env, options, {}, test.hooks());
-    const Attempt<void> opened = co_await box.open();
-    EXPECT_FALSE(opened);
-    EXPECT_NE(opened.error().text.find(part), std::string::npos) << opened.error().text;
-    co_await box.close();
-  }
-  Box first(env, serving({"file:/d0"}), {}, test.hooks());
-  Attempt<void> opened = co_await first.open();
+  Box none(env, serving({"file:/none", "file:/none"}), {}, test.hooks());
+  Attempt<void> opened = co_await none.open();
+  EXPECT_FALSE(opened);
+  EXPECT_NE(opened.error().text.find("add ,size=8G to have the file made"), std::string::npos)
+      << opened.error().text;
+  co_await none.close();
+  Box first(env, serving({"file:/d0,size=1M", "file:/d0"}), {}, test.hooks());
+  opened = co_await first.open();
   EXPECT_TRUE(opened);
+  EXPECT_NE(test.log.find("served as another namespace already"), std::string::npos) << test.log;
   Box second(env, serving({"mem:size=1M"}), {}, test.hooks());
   opened = co_await second.open();
   EXPECT_NE(opened.error().text.find("end what listens there"), std::string::npos);

@@ -13,6 +13,7 @@
 #include "apps/box/metrics.h"
 #include "apps/box/stacks.h"
 #include "apps/drive/control.h"
+#include "apps/drive/health_json.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
 #include "nvme/namespace_ids.h"
@@ -54,6 +55,34 @@ Json json_of(const std::string& nqn, const NamespaceInfo& info) {
           {"ana_group", info.options.ana_group},
           {"ana_state", ana_word(info.ana_state)},
           {"read_only", info.options.read_only}};
+}
+
+Json json_of(const Box::NotServed& failed, const drive::WatchedDrive* health) {
+  Json json = {{"nqn", failed.nqn},
+               {"nsid", failed.options.nsid},
+               {"drive", failed.options.drive_text()},
+               {"problem", last_line(failed.problem)}};
+  json.update(health_json(health));
+  return json;
+}
+
+// Namespaces with what is said of their drives' health, those that are not served too.
+std::vector<Json> drives_of(Box& box, const std::vector<SubsystemOptions>& subsystems) {
+  std::vector<Json> all;
+  for (const SubsystemOptions& subsystem : subsystems) {
+    for (const NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
+      Json json = {{"name", fmt::format("{}/{}", subsystem.nqn, each.options.nsid)}};
+      json.update(health_json(box.health(subsystem.nqn, each.options.nsid)));
+      all.push_back(std::move(json));
+    }
+    for (const Box::NotServed& each : box.not_served()) {
+      if (each.nqn != subsystem.nqn) continue;
+      Json json = {{"name", fmt::format("{}/{}", each.nqn, each.options.nsid)}};
+      json.update(health_json(box.health(each.nqn, each.options.nsid)));
+      all.push_back(std::move(json));
+    }
+  }
+  return all;
 }
 
 // Whom the space of a namespace was given to, under the namespace's own words.
@@ -101,7 +130,13 @@ Attempt<Json> status(Box& box, const ControlRequest& request) {
   if (!subsystems) return std::unexpected(subsystems.error());
   Json listeners = Json::array();
   for (const env::Address& at : box.listening()) listeners.push_back(at.text());
-  Json json = {{"uptime_s", box.uptime().seconds()}, {"listeners", std::move(listeners)}};
+  std::vector<Json> drives = drives_of(box, *subsystems);
+  Json json = {{"uptime_s", box.uptime().seconds()},
+               {"health", worst_health(drives)},
+               {"listeners", std::move(listeners)}};
+  std::erase_if(drives,
+                [](const Json& each) { return each["reasons"].empty() && each["jobs"].empty(); });
+  json.update(listed("drives", std::move(drives)));
   std::vector<Json> all;
   for (const SubsystemOptions& each : *subsystems) all.push_back(status_of(box, each));
   json.update(listed("subsystems", std::move(all)));
@@ -114,7 +149,13 @@ Attempt<Json> list_namespaces(Box& box, const ControlRequest& request) {
   std::vector<Json> all;
   for (const SubsystemOptions& subsystem : *subsystems) {
     for (const NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
-      all.push_back(json_of(subsystem.nqn, each));
+      Json json = json_of(subsystem.nqn, each);
+      json.update(health_json(box.health(subsystem.nqn, each.options.nsid)));
+      all.push_back(std::move(json));
+    }
+    for (const Box::NotServed& each : box.not_served()) {
+      if (each.nqn != subsystem.nqn) continue;
+      all.push_back(json_of(each, box.health(each.nqn, each.options.nsid)));
     }
   }
   add_contracts(box.contracts(), all);
@@ -194,11 +235,28 @@ task::Task<Attempt<Json>> show_drives(Box& box, ControlRequest request) {
       if (!totals) continue;  // removed meanwhile
       Json json = {
           {"name", name}, {"stack", each.options.drive_text()}, {"is_stack", top.has_value()}};
+      json.update(health_json(box.health(subsystem.nqn, nsid)));
       if (request.command == ControlRequest::Command::kDriveShow) {
         json["layers"] = top ? layers_json(*top) : Json::array({source_layer(each, *totals)});
       }
       drives.push_back(std::move(json));
     }
+  }
+  for (const Box::NotServed& each : box.not_served()) {
+    const std::string name = fmt::format("{}/{}", each.nqn, each.options.nsid);
+    const bool is_meant =
+        request.drive.empty() || request.drive == name ||
+        (subsystems.size() == 1 && request.drive == fmt::to_string(each.options.nsid));
+    if (!is_meant) continue;
+    Json json = {{"name", name}, {"stack", each.options.drive_text()}, {"is_stack", false}};
+    json.update(health_json(box.health(each.nqn, each.options.nsid)));
+    if (request.command == ControlRequest::Command::kDriveShow) {
+      json["layers"] = Json::array({{{"path", "0"},
+                                     {"name", each.options.drive_text()},
+                                     {"is_leaf", true},
+                                     {"problem", last_line(each.problem)}}});
+    }
+    drives.push_back(std::move(json));
   }
   if (drives.empty() && !request.drive.empty()) {
     co_return refuse(
@@ -275,6 +333,9 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
     case Command::kNsResize:
       done = co_await box.resize_namespace(request.nqn, request.nsid, request.size);
       break;
+    case Command::kNsRetry:
+      done = co_await box.reopen_namespace(request.nqn, request.nsid);
+      break;
     case Command::kAnaSet:
       done = co_await box.set_ana_state(request.nqn, request.group, request.state);
       break;
@@ -285,6 +346,7 @@ task::Task<Attempt<Json>> execute(Box& box, ControlRequest request) {
     case Command::kDriveTell:
     case Command::kDriveResize:
     case Command::kDriveMove:
+    case Command::kDriveRetry:
     case Command::kDoorAdd:
     case Command::kDoorRemove:
       co_return refuse(

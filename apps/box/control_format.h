@@ -35,6 +35,7 @@ struct ControlRequest {
     kNsAdd,
     kNsRemove,
     kNsResize,
+    kNsRetry,
     kHostsAllow,
     kHostsDeny,
     kAnaSet,
@@ -45,6 +46,7 @@ struct ControlRequest {
     kDriveTell,
     kDriveResize,
     kDriveMove,
+    kDriveRetry,
     kDoorAdd,
     kDoorRemove,
   };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "apps/drive/health_json.h"
 #include "base/metrics_text.h"
 #include "fabric/target/report.h"
 #include "nvme/io_totals.h"
@@ -66,6 +67,35 @@ void add_authentication(MetricsText& text, Box& box) {
     text.sample({{"nqn", subsystem.nqn}, {"outcome", "succeeded"}}, totals.succeeded);
     text.sample({{"nqn", subsystem.nqn}, {"outcome", "failed"}}, totals.failed);
   }
+}
+
+void add_refused(MetricsText& text, Box& box) {
+  text.family(Type::kCounter, "cairn_box_hosts_refused_total",
+              "Connects of hosts that are not on a subsystem's list.");
+  for (const nvme::SubsystemOptions& subsystem : box.registry().subsystems()) {
+    text.sample({{"nqn", subsystem.nqn}}, box.registry().refused_hosts(subsystem.nqn));
+  }
+  const nvme::AuthTotals tls = box.registry().tls_totals();
+  text.family(Type::kCounter, "cairn_box_tls_handshakes_total",
+              "TLS handshakes of all listeners, by outcome.");
+  text.sample({{"outcome", "succeeded"}}, tls.succeeded);
+  text.sample({{"outcome", "failed"}}, tls.failed);
+}
+
+void add_drives(MetricsText& text, Box& box) {
+  std::vector<Json> drives;
+  const auto add = [&](const std::string& nqn, uint32_t nsid) {
+    Json json = {{"name", fmt::format("{}/{}", nqn, nsid)}};
+    json.update(health_json(box.health(nqn, nsid)));
+    drives.push_back(std::move(json));
+  };
+  for (const nvme::SubsystemOptions& subsystem : box.registry().subsystems()) {
+    for (const nvme::NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
+      add(subsystem.nqn, each.options.nsid);
+    }
+  }
+  for (const Box::NotServed& each : box.not_served()) add(each.nqn, each.options.nsid);
+  add_health(text, drives);
 }
 
 // One family after the other, over all groups of lanes.
@@ -161,7 +191,9 @@ task::Task<std::string> metrics_of(Box& box) {
               "Connections that were dropped because there were connections_max.");
   text.sample({}, report.refused);
   add_namespaces(text, namespaces);
+  add_drives(text, box);
   add_authentication(text, box);
+  add_refused(text, box);
   LaneFamilies(text, report).add_all();
   co_return text.text();
 }

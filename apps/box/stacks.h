@@ -32,6 +32,9 @@ class BoxStacks {
   // What became of it: the namespace is served, or could not be.
   void keep(const std::string& nqn, uint32_t nsid, std::unique_ptr<StackSource> stack);
   task::Task<void> drop(std::unique_ptr<StackSource> stack);
+  using Stacks = std::map<std::pair<std::string, uint32_t>, std::unique_ptr<StackSource>>;
+  // By NQN and nsid.
+  const Stacks& all() const { return kept_; }
   // Null: it is no stack.
   StackSource* find(const std::string& nqn, uint32_t nsid);
   // The namespace is gone.
@@ -41,7 +44,7 @@ class BoxStacks {
  private:
   env::Env& env_;
   drive::SharedSources shared_;
-  std::map<std::pair<std::string, uint32_t>, std::unique_ptr<StackSource>> kept_;
+  Stacks kept_;
   uint32_t opened_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/drive/health_json.h"
 #include "apps/drive/open_stack.h"
 #include "apps/drive/stack_source.h"
 #include "apps/words.h"
@@ -66,7 +67,9 @@ Json source_json(const ServedDrive& drive) {
   Json layer = {{"path", "0"},
                 {"name", drive.text},
                 {"is_leaf", true},
-                {"problem", "no figures: a single drive is opened by every core for itself"}};
+                {"problem", drive.problem.empty()
+                                ? "no figures: a single drive is opened by every core for itself"
+                                : last_line(drive.problem)}};
   return Json::array({std::move(layer)});
 }
 
@@ -74,6 +77,7 @@ task::Task<Json> drive_json(DriveServer& server, const ServedDrive& drive, bool 
   Json json = {{"name", drive.name}, {"stack", drive.text}, {"is_stack", drive.stack != nullptr}};
   const Result<uint64_t> size = server.size(drive.name);
   if (size) json["size"] = *size;
+  json.update(health_json(server.health(drive)));
   if (drive.vhost) json["vhost_user"] = drive.vhost->at.path;
   for (const VfioController& controller : server.vfio()) {
     // One of its own rather than one that it shares.
@@ -112,6 +116,10 @@ task::Task<Attempt<Json>> list(DriveServer& server, const ControlRequest& reques
 Attempt<ServedDrive*> find_stack(DriveServer& server, const std::string& name) {
   const Attempt<ServedDrive*> drive = server.find(name);
   if (!drive || (*drive)->stack != nullptr) return drive;
+  if (!(*drive)->problem.empty()) {
+    return refuse(fmt::format("{} is not open: {}; 'cairn drive retry {}' tries again",
+                              (*drive)->name, last_line((*drive)->problem), (*drive)->name));
+  }
   return refuse(
       fmt::format("{} is a single drive, which every core opens for itself: serve it as a stack, "
                   "such as 'slice({})', to change it while it is used",
@@ -169,6 +177,16 @@ Problem lost_in_box(const ServedDrive& drive, const std::string& why) {
       "not: 'cairn drive move {} --back' asks it at {}. If that box has ended for good, end this "
       "'cairn drive serve' and begin anew with 'cairn drive serve '{}={}''",
       why, drive.name, drive.name, drive.moved->control, drive.name, drive.moved->layers)};
+}
+
+task::Task<Attempt<Json>> retry(DriveServer& server, ControlRequest request) {
+  const Attempt<ServedDrive*> drive = server.find(request.drive);
+  if (!drive) co_return std::unexpected(drive.error());
+  const std::string name = (*drive)->name;
+  const bool was_open = (*drive)->problem.empty();
+  const Attempt<void> opened = co_await server.reopen(name);
+  if (!opened) co_return std::unexpected(opened.error());
+  co_return Json{{"name", name}, {"was_open", was_open}};
 }
 
 task::Task<Attempt<Json>> move_to_box(DriveServer& server, ServedDrive& drive,
@@ -298,6 +316,10 @@ task::Task<Attempt<Json>> execute(DriveServer& server, ControlRequest request) {
   if (request.command == Command::kDriveResize) {
     Attempt<Json> resized = co_await resize(server, std::move(request));
     co_return resized;
+  }
+  if (request.command == Command::kDriveRetry) {
+    Attempt<Json> retried = co_await retry(server, std::move(request));
+    co_return retried;
   }
   if (request.command == Command::kDriveMove) {
     Attempt<Json> moved = co_await move(server, std::move(request));

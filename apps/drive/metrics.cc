@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "apps/drive/control.h"
+#include "apps/drive/health_json.h"
 #include "base/metrics_text.h"
 
 namespace cairn::apps {
@@ -34,6 +35,7 @@ std::vector<Layer> layers_of(const Json& answer) {
 std::string metrics_text(const Json& answer) {
   const std::vector<Layer> layers = layers_of(answer);
   MetricsText text;
+  add_health(text, list_at(answer, "drives"));
   const auto add = [&](Type type, const char* name, const char* help, const char* key) {
     text.family(type, name, help);
     for (const Layer& each : layers) {

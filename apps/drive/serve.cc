@@ -13,6 +13,7 @@
 #include "apps/box/patience.h"
 #include "apps/box_run.h"
 #include "apps/drive/control.h"
+#include "apps/drive/health_json.h"
 #include "apps/words.h"
 #include "nvme/namespace_ids.h"
 #include "task/sync.h"
@@ -123,7 +124,10 @@ DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
       shared_(env),
       views_(env, drives_, options.read_only),
       nbd_(env, nbd_options(options, views_)),
-      vhost_(env, vhost_options(options)) {}
+      vhost_(env, vhost_options(options)),
+      watch_(env, *this, [this](drive::Health health, std::string_view line) {
+        if (options_.log) options_.log(level_of(health), line);
+      }) {}
 
 task::Task<Attempt<void>> DriveServer::open() {
   Attempt<void> done = co_await open_drives();
@@ -131,38 +135,11 @@ task::Task<Attempt<void>> DriveServer::open() {
   if (done && !vfio_at_.empty()) done = co_await open_vfio();
   if (done) done = co_await open_nbd();
   if (done) done = co_await open_vhost();
+  if (!done) co_return done;
+  co_await watch_.look();
+  watch_.start();
+  if (has_failed()) reopening_.spawn(reopen_all());
   co_return done;
-}
-
-// Stacks are spread over the cores.
-task::Task<Attempt<void>> DriveServer::open_drives() {
-  uint32_t stacks = 0;
-  for (DriveWords& words : options_.drives) {
-    const CoreId home(words.stack == nullptr ? 0 : stacks++ % env_.core_count());
-    const bool is_stack = words.stack != nullptr;
-    if (is_stack) words.stack->share(shared_);
-    Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env_, words, home);
-    if (!source && is_stack) {
-      co_return refuse(fmt::format("drive {} cannot be served:\n{}", in_quotes(words.name),
-                                   source.error().text));
-    }
-    if (!source) co_return std::unexpected(source.error());
-    drives_.push_back({.name = words.name, .text = words.text, .source = std::move(*source)});
-    ServedDrive& drive = drives_.back();
-    if (is_stack) drive.stack = static_cast<StackSource*>(drive.source.get());
-    drive.home = home;
-    for (const GuestSocket& socket : options_.vhost) {
-      if (socket.drive == drive.name) drive.vhost = socket;
-    }
-    const Result<void> added = nbd_.add(
-        {.name = drive.name,
-         .description = drive.text,
-         .read_only = options_.read_only,
-         .has_other_writers = !options_.nvme.empty() || !options_.vfio.empty() || drive.vhost,
-         .source = drive.source.get()});
-    if (!added) co_return std::unexpected(cannot_export(drive, added.error()));
-  }
-  co_return Attempt<void>();
 }
 
 task::Task<Attempt<void>> DriveServer::open_nvme() {
@@ -179,6 +156,14 @@ task::Task<Attempt<void>> DriveServer::open_box() {
                                BoxHooks{.log = options_.log});
   const Attempt<void> opened = co_await box_->open();
   nvme_at_ = box_->listening();
+  if (!opened) co_return opened;
+  // Those that are not open yet come later; all others must be there.
+  for (const Box::NotServed& each : box_->not_served()) {
+    const bool is_pending = std::ranges::any_of(drives_, [&](const ServedDrive& drive) {
+      return drive.source.get() == each.options.source && !drive.problem.empty();
+    });
+    if (!is_pending) co_return refuse(each.problem);
+  }
   co_return opened;
 }
 
@@ -225,7 +210,7 @@ task::Task<Attempt<void>> DriveServer::open_nbd() {
 // A single source is served on one core after the other, a stack on its own.
 task::Task<Attempt<void>> DriveServer::open_vhost() {
   for (const ServedDrive& drive : drives_) {
-    if (!drive.vhost) continue;
+    if (!drive.vhost || !drive.problem.empty()) continue;
     const Attempt<void> served = co_await serve_vhost(drive, *drive.vhost);
     if (!served) co_return served;
   }
@@ -265,6 +250,9 @@ task::Task<void> DriveServer::close_nvme() {
 }
 
 task::Task<void> DriveServer::close() {
+  closing_.request();
+  co_await reopening_.close();
+  co_await watch_.close();
   std::vector<task::Task<void>> doors;
   doors.push_back(close_nbd());
   if (box_ != nullptr) doors.push_back(close_nvme());

@@ -14,6 +14,7 @@
 #include "apps/drive/guest_socket.h"
 #include "apps/drive/move.h"
 #include "apps/drive/open.h"
+#include "apps/drive/pending_source.h"
 #include "apps/drive/stack_source.h"
 #include "apps/drive/vfio_door.h"
 #include "apps/drive/views.h"
@@ -23,9 +24,12 @@
 #include "door/nbd/keys.h"
 #include "door/nbd/server.h"
 #include "door/vhost_user/server.h"
+#include "drive/health_watch.h"
 #include "drive/source.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "task/cancel.h"
+#include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
 
@@ -63,18 +67,22 @@ struct ServedDrive {
   std::string text;
   std::unique_ptr<drive::Source> source;
   StackSource* stack = nullptr;      // what `source` is; null: a source of its own
+  PendingSource* pending = nullptr;  // what `source` is, if it could not be opened at first
+  std::string problem;               // why it is not open; empty: it is
   CoreId home{};                     // of a stack
   std::unique_ptr<BoxPlace> moved;   // where its layers are; null: here
   std::optional<GuestSocket> vhost;  // where a virtual machine finds it; none: nowhere
 };
 
 // Lives on the control core of any world; knows neither the command line nor files.
-class DriveServer {
+class DriveServer final : private drive::HealthWatch::Owner {
  public:
   DriveServer(env::Env& env, DriveServeOptions& options);
 
-  // Opens the drives, then the doors. The Problem says what could not be opened or bound, and what
-  // to do. close() follows in any case.
+  // Opens the drives, then the doors. A drive that does not open keeps nobody else down: its name
+  // and number wait for it, it is tried again by itself, after 5 s and ever more rarely up to 60 s,
+  // and the log says so. The Problem says what could not be bound, or that no drive could be
+  // opened, and what to do. close() follows in any case.
   task::Task<Attempt<void>> open();
   // Takes no more requests, answers those in flight, then closes everything.
   task::Task<void> close();
@@ -86,6 +94,13 @@ class DriveServer {
   // The drive of this name, or the only one when the name is empty.
   Attempt<ServedDrive*> find(std::string_view name);
   env::Env& env() { return env_; }
+
+  // Tries again to open a drive that could not be. The Problem says why it still cannot.
+  task::Task<Attempt<void>> reopen(std::string name);
+  // How well it was at the last look, a second ago at most; null: it is a single drive, and open.
+  const drive::WatchedDrive* health(const ServedDrive& drive) const {
+    return watch_.find(drive.name);
+  }
 
   // Changes a drive's size at every door. Hosts at the NVMe door and guests are told; clients at
   // the NBD door learn it when they connect again.
@@ -102,7 +117,15 @@ class DriveServer {
   task::Task<Attempt<void>> remove_door(DoorKind kind, GuestWords words, Time until);
 
  private:
+  // Drives (serve_drives.cc).
   task::Task<Attempt<void>> open_drives();
+  task::Task<Attempt<std::unique_ptr<drive::Source>>> open_source(DriveWords& words, CoreId home);
+  Attempt<void> add_export(const ServedDrive& drive);
+  void note_size(const ServedDrive& drive, const drive::Spec& spec);
+  task::Task<void> reopen_all();
+  bool has_failed() const;
+  task::Task<std::vector<drive::DriveHealth>> look() override;
+
   task::Task<Attempt<void>> open_nvme();
   task::Task<Attempt<void>> open_box();
   task::Task<Attempt<void>> open_vfio();
@@ -141,6 +164,9 @@ class DriveServer {
   std::vector<VfioController> vfio_at_;
   uint32_t vhost_sources_ = 0;   // single drives that were given a core
   task::Semaphore changing_{1};  // doors and sizes, one change at a time
+  drive::HealthWatch watch_;
+  task::CancelSource closing_;
+  task::Gate reopening_;
 };
 
 // Serves until the world is asked to stop. `options` outlives the task.

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/serve.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "env/call.h"
+#include "fabric/host/remote_drive.h"
 #include "sim/cluster.h"
+#include "task/deadline.h"
 
 namespace cairn::apps {
 namespace {
@@ -92,17 +98,117 @@ task::Task<void> fail_to_open(env::Env& env, DriveServeOptions& options) {
   const Attempt<void> opened = co_await server.open();
   EXPECT_FALSE(opened);
   if (!opened) {
-    EXPECT_NE(opened.error().text.find("drive 'd1' cannot be served:\nslice( mem:size=1M, "),
+    EXPECT_NE(opened.error().text.find("drive 'd0' cannot be served:\nslice( mem:size=1M, "),
               std::string::npos)
         << opened.error().text;
   }
   co_await server.close();
 }
 
-TEST(DriveServer, ClosesWhatItOpenedWhenAnotherStackDoesNotOpen) {
-  DriveServeOptions options =
-      options_for({"priority(file:/d0,size=1M)", "slice( mem:size=1M, offset=2M)"});
+TEST(DriveServer, DoesNotServeWhenNoDriveOpens) {
+  DriveServeOptions options = options_for({"slice( mem:size=1M, offset=2M)", "file:/gone"});
   run_in_sim(options, &fail_to_open);
+}
+
+// The drive of that name, opened on this core, can be read.
+task::Task<bool> can_be_read(env::Env& env, DriveServer& server, std::string name) {
+  const Attempt<ServedDrive*> found = server.find(name);
+  Result<std::unique_ptr<drive::Drive>> drive = (*found)->source->open(env);
+  if (!drive) co_return false;
+  std::vector<std::byte> block(4096);
+  const Result<void> read = co_await (*drive)->read(Lba(0), block);
+  co_await (*drive)->close();
+  co_return read.has_value();
+}
+
+task::Task<void> open_late(env::Env& env, DriveServeOptions& options, sim::Node& node) {
+  std::string log;
+  options.log = [&log](LogLevel level, std::string_view line) {
+    log += fmt::format("{}: {}\n", name(level), line);
+  };
+  DriveServer server(env, options);
+  const Attempt<void> opened = co_await server.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  const bool sibling = co_await can_be_read(env, server, "b");
+  EXPECT_TRUE(sibling);
+  const bool early = co_await can_be_read(env, server, "a");
+  EXPECT_FALSE(early);
+  const ServedDrive& failed = server.drives()[0];
+  EXPECT_EQ(failed.name, "a");
+  EXPECT_FALSE(failed.problem.empty());
+  EXPECT_EQ(server.health(failed)->now.health, drive::Health::kFailing);
+  EXPECT_NE(log.find("drive a is failing: not open: "), std::string::npos) << log;
+  EXPECT_NE(log.find("cairn drive retry a"), std::string::npos) << log;
+  const Attempt<void> again = co_await server.reopen("a");
+  EXPECT_FALSE(again);
+  node.disk("/late").create(4 << 20);
+  const Result<void> slept = co_await task::sleep_for(env, 6_s);
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(failed.problem, "");
+  EXPECT_NE(failed.stack, nullptr);
+  const bool late = co_await can_be_read(env, server, "a");
+  EXPECT_TRUE(late);
+  EXPECT_NE(log.find("drive a is ok again: not open is over"), std::string::npos) << log;
+  // Both are where they were to be from the start.
+  for (uint32_t nsid = 1; nsid <= 2; ++nsid) {
+    fabric::Uri uri{.paths = {options.nvme[0]}, .nqn = options.nqn, .nsid = nsid};
+    Result<std::unique_ptr<fabric::RemoteDrive>> host =
+        co_await fabric::RemoteDrive::open(env, uri);
+    EXPECT_TRUE(host) << host.error().text();
+    if (!host) continue;
+    EXPECT_EQ((*host)->geometry().bytes(), nsid == 1 ? 4u << 20 : 1u << 20);
+    co_await (*host)->close();
+  }
+  co_await server.close();
+}
+
+TEST(DriveServer, ADriveThatDoesNotOpenKeepsNoOtherDownAndComesLater) {
+  DriveServeOptions options = options_for({"a=priority(file:/late)", "b=priority(mem:size=1M)"});
+  sim::Cluster cluster;
+  sim::Node& node = cluster.node("server", {.cores = kCores});
+  options.nbd = {node.address(10809)};
+  options.nvme = {node.address(4420)};
+  node.start([&](env::Env& env) { return open_late(env, options, node); });
+  ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s)) << cluster.report();
+}
+
+task::Task<void> open_larger(env::Env& env, DriveServeOptions& options) {
+  std::string log;
+  options.log = [&log](LogLevel, std::string_view line) { log += fmt::format("{}\n", line); };
+  DriveServer server(env, options);
+  const Attempt<void> opened = co_await server.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  EXPECT_NE(log.find("drive f has 4 MiB, and its line says size=1 MiB"), std::string::npos) << log;
+  EXPECT_NE(log.find("drive t is ok: thin (layer 0): larger than said: "), std::string::npos)
+      << log;
+  co_await server.close();
+}
+
+// A file, and a thin drive, that grew while they were served under the same line.
+task::Task<void> grow(env::Env& env, DriveServeOptions& options) {
+  DriveServer server(env, options);
+  const Attempt<void> opened = co_await server.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::string why = co_await why_not_resized(server, "f", 4 << 20);
+  EXPECT_EQ(why, "");
+  why = co_await why_not_resized(server, "t", 2_GiB);
+  EXPECT_EQ(why, "");
+  co_await server.close();
+}
+
+TEST(DriveServer, TheSameLineOpensWhatHasGrown) {
+  const std::vector<std::string> line = {"f=file:/f,size=1M",
+                                         "t=thin(file:/t,size=4M, virtual=1G)"};
+  DriveServeOptions before = options_for(line);
+  DriveServeOptions after = options_for(line);
+  sim::Cluster cluster;
+  sim::Node& node = cluster.node("server", {.cores = kCores});
+  for (auto [options, body] : {std::pair(&before, &grow), std::pair(&after, &open_larger)}) {
+    options->nbd = {node.address(10809)};
+    options->nvme = {node.address(4420)};
+    node.start([options, body](env::Env& env) { return body(env, *options); });
+    ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s)) << cluster.report();
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/drive/control.h"
+#include "apps/drive/health_json.h"
 #include "apps/table.h"
 #include "base/units.h"
 #include "drive/services.h"
@@ -89,6 +90,12 @@ std::vector<std::string> row_of(const std::vector<Json>& layers, size_t at) {
           words_of(layer.value("facts", Json::object()))};
 }
 
+std::string title_of_drive(const Json& drive) {
+  const std::string health = text_at(drive, "health");
+  return health.empty() ? text_at(drive, "name")
+                        : fmt::format("{} ({})", text_at(drive, "name"), health);
+}
+
 std::string what_is(const drive::Stack& layer) {
   if (!layer.is_leaf) return std::string(drive::find_service(layer.name)->what);
   if (layer.name.find("://") != std::string::npos) return "a drive elsewhere";
@@ -139,11 +146,11 @@ std::string plan_text(const drive::Stack& stack) {
 std::string show_text(const Json& answer) {
   std::string text;
   for (const Json& drive : list_at(answer, "drives")) {
-    std::vector<std::vector<std::string>> rows = {{text_at(drive, "name"), "SIZE", "IOPS", "MB/S",
+    std::vector<std::vector<std::string>> rows = {{title_of_drive(drive), "SIZE", "IOPS", "MB/S",
                                                    "P50", "P99", "IN FLIGHT", "ERRORS", "FACTS"}};
     const std::vector<Json> layers = list_at(drive, "layers");
     for (size_t i = 0; i < layers.size(); ++i) rows.push_back(row_of(layers, i));
-    text += (text.empty() ? "" : "\n") + table_text(rows);
+    text += (text.empty() ? "" : "\n") + table_text(rows) + health_lines(drive);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/stack_source.h"
 
+#include <set>
 #include <utility>
 
 #include "env/call.h"
@@ -32,6 +33,21 @@ task::Task<drive::LayerInfo> StackSource::layers(env::Env& env) {
   drive::LayerInfo info =
       co_await env::call_on(env, drive_->core(), [this](env::Env&) { return live_->layers(); });
   co_return info;
+}
+
+task::Task<std::vector<StackSource::Health>> StackSource::health_of(
+    env::Env& env, std::vector<const StackSource*> stacks) {
+  std::vector<Health> all(stacks.size());
+  std::set<CoreId> cores;
+  for (const StackSource* stack : stacks) cores.insert(stack->drive_->core());
+  for (const CoreId core : cores) {
+    co_await env::call_on(env, core, [&all, &stacks](env::Env& there) {
+      for (size_t i = 0; i < stacks.size(); ++i) {
+        if (stacks[i]->drive_->core() == there.core()) all[i] = stacks[i]->live_->health();
+      }
+    });
+  }
+  co_return all;
 }
 
 task::Task<drive::LiveStack::Told> StackSource::tell(env::Env& env, std::string layer,

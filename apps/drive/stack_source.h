@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ class StackSource final : public drive::Source {
 
   // As those of drive::LiveStack, from any core. The Problem of an edit shows the layer at fault.
   task::Task<drive::LayerInfo> layers(env::Env& env);
+  // Of several, in their order, with one message to each core.
+  using Health = std::optional<drive::StackHealth>;
+  static task::Task<std::vector<Health>> health_of(env::Env& env,
+                                                   std::vector<const StackSource*> stacks);
   task::Task<drive::LiveStack::Told> tell(env::Env& env, std::string layer,
                                           std::vector<std::string> words);
   task::Task<Attempt<void>> edit(env::Env& env, std::unique_ptr<StackPlan> to);

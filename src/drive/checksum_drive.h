@@ -45,6 +45,8 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:

@@ -61,6 +61,23 @@ std::vector<Fact> ChecksumDrive::facts() const {
           {"blocks_scrubbed", scrubbed_}};
 }
 
+std::vector<Concern> ChecksumDrive::concerns() const {
+  if (corrupt_ == 0) return {};
+  return {{.health = Health::kFailing,
+           .code = "blocks_corrupt",
+           .what = fmt::format("{} times a block was read that no copy has as it was written, and "
+                               "such reads fail: tell it 'scrub' to look at all, and write those "
+                               "blocks again from a backup",
+                               corrupt_)}};
+}
+
+std::vector<Job> ChecksumDrive::jobs() const {
+  if (!is_scrubbing_) return {};
+  return {{.name = "scrub",
+           .done = scrubbed_ * geometry_.block_size,
+           .total = shape_.data_blocks * geometry_.block_size}};
+}
+
 task::Task<Answer> ChecksumDrive::tell(std::vector<std::string> words) {
   if (words.size() != 1 || words[0] != "scrub") {
     co_return std::unexpected("checksum knows one command: scrub, which reads all and repairs");

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "drive/chunk_table.h"
 #include "drive/codec.h"
+#include "drive/concerns.h"
 #include "drive/pieces.h"
 #include "drive/placed_drive.h"
 #include "drive/scatter.h"
@@ -73,6 +74,13 @@ class CompressDrive final : public PlacedDrive {
             {"blocks_saved", logical - stored_},
             {"chunks_uncompressed", uncompressed_},
             {"used_percent", used() * 100 / space().units()}};
+  }
+  std::vector<Concern> concerns() const override {
+    return concerns_of(SpaceUse{.used = used(),
+                                .units = space().units(),
+                                .wanted = geometry_.blocks,
+                                .free = unused(),
+                                .needed = kChunkBlocks});
   }
 
  private:

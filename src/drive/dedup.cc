@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "drive/chunk_table.h"
+#include "drive/concerns.h"
 #include "drive/content_index.h"
 #include "drive/pieces.h"
 #include "drive/placed_drive.h"
@@ -57,6 +58,10 @@ class DedupDrive final : public PlacedDrive {
             {"blocks_saved", written_ - stored_},
             {"collisions", collisions_},
             {"used_percent", used() * 100 / space().units()}};
+  }
+  std::vector<Concern> concerns() const override {
+    return concerns_of(SpaceUse{
+        .used = used(), .units = space().units(), .wanted = geometry_.blocks, .free = unused()});
   }
 
  private:

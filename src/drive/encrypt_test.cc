@@ -98,7 +98,7 @@ TEST(Encrypt, SaysWhatIsWrongWithKeysAndWritesNothing) {
         {"encrypt(file:d0, key=none)", "give it key=FILE"},
         {"encrypt(file:d0, key=c.key)", "there is no file 'c.key'"},
         {"encrypt(file:d0, key=a.key, old_key=c.key)", "there is no file 'c.key'"},
-        {"encrypt(file:d0)", "encrypt lacks key"},
+        {"encrypt(file:d0)", "for example encrypt(file:d0, key=drive.key)"},
         {"encrypt(slice(file:d0, length=512K), key=a.key)", "smaller than it was"},
         {"encrypt(mem:size=128K, key=a.key)", "too small"},
     };

@@ -164,8 +164,17 @@ task::Task<Result<void>> FileDrive::resize(uint64_t blocks) {
     Result<void> emptied = co_await idle_.wait();
     CHECK(emptied.has_value());
   }
+  // The size is durable before anybody writes down that the drive has it.
   Result<void> resized = co_await disk_->resize(blocks * geometry_.block_size);
-  if (resized) geometry_.blocks = blocks;
+  if (resized) {
+    resized = co_await disk_->flush();
+    if (resized) {
+      geometry_.blocks = blocks;
+    } else {
+      const Result<void> undone = co_await disk_->resize(geometry_.bytes());
+      (void)undone;  // a file that is larger than its drive does no harm
+    }
+  }
   resizing_ = false;
   resized_.set();
   co_return resized;

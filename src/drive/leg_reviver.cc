@@ -113,11 +113,13 @@ task::Task<bool> LegReviver::call(AbsentDrive& one) {
     Result<std::unique_ptr<Drive>> opened = co_await late_->open(one.index, closing_);
     if (!opened) co_return false;
     one.drive = std::move(*opened);
+    legs_.given[one.index] = one.drive.get();
   }
   const Newcomer became = co_await owner_.meet(one.drive);
   if (became == Newcomer::kSilent) co_return false;
   if (became == Newcomer::kForeign) {
     ++legs_.refused;
+    legs_.foreign.push_back(one.index);
     legs_.unused.push_back(std::move(one.drive));
   }
   co_return true;

@@ -83,6 +83,7 @@ Legs new_legs(env::Env& env, Candidates<Label>& candidates, size_t count) {
   Legs legs;
   for (size_t i = 0; i < candidates.size(); ++i) {
     std::unique_ptr<Drive>& drive = *candidates[i].drive;
+    legs.given.push_back(drive.get());
     if (i < count) {
       legs.members.push_back(
           {.drive = std::move(drive), .state = Leg::State::kGood, .id = env.rng().next() | 1});
@@ -192,6 +193,7 @@ Result<Legs> match_legs(Candidates<Label>& candidates, const Label& newest, cons
                 static_cast<int32_t>(terms.good_min));
   }
   for (size_t i = 0; i < candidates.size(); ++i) {
+    legs.given.push_back(candidates[i].drive->get());
     if (!candidates[i].is_there) legs.absent.push_back({i, std::move(*candidates[i].drive)});
   }
   for (size_t i = 0; i < chosen.size(); ++i) {

@@ -14,6 +14,12 @@ bool Legs::have_news() const {
   return std::ranges::find(members, Leg::kUnsaved, &Leg::stale_from) != members.end();
 }
 
+std::optional<size_t> Legs::number_of(const Drive* drive) const {
+  const auto at = std::ranges::find(given, drive);
+  if (drive == nullptr || at == given.end()) return std::nullopt;
+  return static_cast<size_t>(at - given.begin());
+}
+
 void Legs::use_spare(size_t leg, uint64_t id) {
   Leg& lost = members[leg];
   if (lost.drive != nullptr) unused.push_back(std::move(lost.drive));

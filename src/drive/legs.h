@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +30,9 @@ class Legs {
   std::vector<AbsentDrive> absent;             // may turn out to be legs, or blank
   std::vector<std::unique_ptr<Drive>> unused;  // of no use any more, to be closed
   size_t refused = 0;                          // came later, and hold something else
+  std::vector<size_t> foreign;                 // of these, which of the drives below
+  // The drives below as they were handed in, by their number; null: not there yet. Only compared.
+  std::vector<const Drive*> given;
 
   size_t size() const { return members.size(); }
   Leg& operator[](size_t leg) { return members[leg]; }
@@ -45,6 +49,9 @@ class Legs {
   }
   // Whether one is stale, and no label says so yet.
   bool have_news() const;
+
+  // Which of the drives below it is. None: of no leg, or not there.
+  std::optional<size_t> number_of(const Drive* drive) const;
 
   // A spare takes the place of a lost leg: it lacks everything, and the next label names it.
   void use_spare(size_t leg, uint64_t id);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -32,6 +33,48 @@ LayerInfo info_of(StackNode& node, std::string path, Time now) {
     info.below.push_back(info_of(*node.below[i], fmt::format("{}.{}", info.path, i), now));
   }
   return info;
+}
+
+// How well a layer is, all below it included; adds what it says.
+Health look_at(const StackNode& node, const std::string& path, StackHealth& into) {
+  Health worst = Health::kOk;
+  const bool is_there = node.open.drive != nullptr;
+  if (!is_there) worst = Health::kFailing;
+  const auto concerns = is_there ? node.open.drive->concerns() : std::vector<Concern>();
+  for (const Concern& one : concerns) {
+    HealthReason reason{.health = one.health,
+                        .code = std::string(one.code),
+                        .path = path,
+                        .layer = node.text.name,
+                        .what = one.what};
+    if (one.below && *one.below < node.below.size()) {
+      const StackNode& below = *node.below[*one.below];
+      reason.below = below.text.text();
+      reason.below_path = fmt::format("{}.{}", path, *one.below);
+      if (!below.problem.empty()) reason.what += fmt::format(" ({})", below.problem);
+    }
+    worst = std::max(worst, one.health);
+    into.reasons.push_back(std::move(reason));
+  }
+  const auto jobs = is_there ? node.open.drive->jobs() : std::vector<Job>();
+  for (const Job& job : jobs) {
+    into.jobs.push_back({.name = std::string(job.name),
+                         .path = path,
+                         .layer = node.text.name,
+                         .done = job.done,
+                         .total = job.total});
+  }
+  Health below = Health::kOk;
+  size_t failing = 0;
+  for (size_t i = 0; i < node.below.size(); ++i) {
+    const Health one = look_at(*node.below[i], fmt::format("{}.{}", path, i), into);
+    below = std::max(below, one);
+    if (one == Health::kFailing) ++failing;
+  }
+  // What is built to lose drives says itself when it has lost too many.
+  const bool survives = !node.text.is_leaf && find_service(node.text.name)->survives_loss;
+  if (survives && failing < node.below.size()) below = std::min(below, Health::kDegraded);
+  return std::max(worst, below);
 }
 
 struct Found {
@@ -94,6 +137,13 @@ task::Task<LayerInfo> LiveStack::layers() {
   const task::Units units(layers_, turn ? 1 : 0);
   if (root_ == nullptr) co_return LayerInfo{.problem = "the stack is closed"};
   co_return info_of(*root_, "0", env_.now());
+}
+
+std::optional<StackHealth> LiveStack::health() const {
+  if (layers_.available() == 0 || root_ == nullptr) return std::nullopt;
+  StackHealth health;
+  health.health = look_at(*root_, "0", health);
+  return health;
 }
 
 StackNode* LiveStack::find(std::string_view layer, std::string& problem) {

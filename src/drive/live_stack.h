@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 
 #include "drive/drive.h"
 #include "drive/figures.h"
+#include "drive/health.h"
 #include "drive/joint.h"
 #include "drive/services.h"
 #include "drive/stack.h"
@@ -80,6 +82,10 @@ class LiveStack final : public Joint {
 
   // Waits while layers are being exchanged, no longer.
   task::Task<LayerInfo> layers();
+
+  // What is wrong with it and what it does by itself; cheap, for whoever asks often. None: layers
+  // are just being exchanged.
+  std::optional<StackHealth> health() const;
 
   // A command for one layer. One that changes what the layer holds (content_changer.h) is refused
   // below any layer but filters: the error names those above and says what to do.

@@ -58,6 +58,8 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   Incarnation incarnation() const override {
     return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening_};
   }
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/concerns.h"
 #include "drive/mirror_drive.h"
 
 namespace cairn::drive {
@@ -29,6 +30,19 @@ std::vector<Fact> MirrorDrive::facts() const {
           {"regions", now.regions},
           {"regions_marked", now.regions_marked},
           {"regions_to_copy", now.regions_to_copy}};
+}
+
+std::vector<Concern> MirrorDrive::concerns() const {
+  return concerns_of(legs_, {.spares = options_.spares, .retry = options_.retry});
+}
+
+std::vector<Job> MirrorDrive::jobs() const {
+  const uint64_t left = std::max(unequal_.count(), lacking_.count());
+  if (left == 0 && count(State::kCopying) == 0) return {};
+  const uint64_t region = label_.region_blocks * geometry_.block_size;
+  return {{.name = "resync",
+           .done = (marked_.size() - left) * region,
+           .total = marked_.size() * region}};
 }
 
 task::Task<std::expected<std::string, std::string>> MirrorDrive::tell(

@@ -69,6 +69,8 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   Incarnation incarnation() const override {
     return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening_};
   }
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/concerns.h"
 #include "drive/parity_drive.h"
 
 namespace cairn::drive {
@@ -110,6 +111,34 @@ std::vector<Fact> ParityDrive::facts() const {
           {"computed", now.computed},
           {"mended", now.mended},
           {"scrub_percent", scrub_runs_ ? scrub_row_ * 100 / label_.rows : 0}};
+}
+
+std::vector<Concern> ParityDrive::concerns() const {
+  std::vector<Concern> all = concerns_of(
+      legs_, {.good_min = layout_.data, .spares = options_.spares, .retry = options_.retry});
+  if (stuck_ > 0 || is_broken_) {
+    all.insert(all.begin(),
+               {.health = Health::kFailing,
+                .code = "write_stuck",
+                .what = "a write waits for a leg without which data would be lost: bring the legs "
+                        "back, or open the stack again when they are there"});
+  }
+  return all;
+}
+
+std::vector<Job> ParityDrive::jobs() const {
+  std::vector<Job> all;
+  const uint64_t row = geometry_.block_size * layout_.data;
+  if (count(State::kCopying) > 0) {
+    const uint64_t region = region_rows_ * row;
+    all.push_back({.name = "rebuild",
+                   .done = (lacking_.size() - lacking_.count()) * region,
+                   .total = lacking_.size() * region});
+  }
+  if (scrub_runs_) {
+    all.push_back({.name = "scrub", .done = scrub_row_ * row, .total = label_.rows * row});
+  }
+  return all;
 }
 
 // Blank legs become words of zeroes before labels say that they are words at all.

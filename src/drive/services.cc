@@ -193,8 +193,10 @@ std::expected<ServiceOptions, StackError> read_options(const Stack& layer) {
     const auto given = std::ranges::find(layer.options, known.key, &Stack::Option::key);
     const bool is_given = given != layer.options.end();
     if (!is_given && known.standard.empty()) {
+      size_t next = 0;
+      const auto own = [&] { return layer.below[std::min(next++, layer.below.size() - 1)].text(); };
       return wrong(layer.place, fmt::format("{} lacks {}: {}; for example {}", layer.name,
-                                            known.key, known.what, service->example));
+                                            known.key, known.what, example_over(*service, own)));
     }
     std::string text = is_given ? given->value : std::string(known.standard);
     const std::expected<uint64_t, std::string> number = read_value(known, text);

@@ -4,10 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/concerns.h"
 
 namespace cairn::drive {
 
 namespace {
+
+// The drive itself takes most of the space, and versions the rest.
+constexpr uint64_t kWarnPercent = 90;
 
 VersionMap::Limits limits_of(const MappedLayout& layout) {
   return {.chunks = layout.chunks(),
@@ -66,6 +70,16 @@ std::vector<Fact> SnapshotDrive::facts() const {
           {"chunks_free", space.free()},
           {"chunks_returning", units_.returning()},
           {"chunks_kept_for_versions", map_.kept()}};
+}
+
+// Without versions and clones every chunk has its place, or finds one.
+std::vector<Concern> SnapshotDrive::concerns() const {
+  const bool is_alone = map_.versions().empty() && map_.clones().empty();
+  return concerns_of(SpaceUse{.used = units_.used(),
+                              .units = units_.space().units(),
+                              .wanted = is_alone ? layout_.chunks() : UINT64_MAX,
+                              .free = units_.space().free() + units_.returning(),
+                              .warn_percent = kWarnPercent});
 }
 
 // What a record of the journal did, once more.

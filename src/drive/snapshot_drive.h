@@ -56,6 +56,7 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   task::Task<Result<void>> begin(bool is_new);
   task::Task<void> close() override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
   bool changes_contents(const std::vector<std::string>& words) const override {
     return !words.empty() && words[0] == "rollback";

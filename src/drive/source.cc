@@ -138,6 +138,35 @@ class FlashSource final : public Source {
   std::unique_ptr<ModelledMedium> medium_;
 };
 
+Result<std::unique_ptr<env::Disk>> open_exactly(env::Env& env, const Spec& spec) {
+  return env.open_disk(
+      {.path = spec.path, .size = spec.size, .create = spec.size != 0, .direct = spec.direct});
+}
+
+// A file that has grown since its text was written keeps its size: whoever resized it may have
+// lost power before the new size was written down.
+Result<std::unique_ptr<env::Disk>> open_grown(env::Env& env, const Spec& spec) {
+  Result<std::unique_ptr<env::Disk>> disk = open_exactly(env, spec);
+  if (disk || disk.error() != Errc::kInvalid || spec.size == 0) return disk;
+  Result<std::unique_ptr<env::Disk>> as_it_is =
+      env.open_disk({.path = spec.path, .direct = spec.direct});
+  if (as_it_is && (*as_it_is)->size() > spec.size) return as_it_is;
+  return disk;
+}
+
+Result<std::unique_ptr<Source>> make_file(env::Env& env, const Spec& spec,
+                                          Result<std::unique_ptr<env::Disk>> keeper) {
+  if (!keeper) return fail(keeper.error());
+  if ((*keeper)->block_size() > spec.block_size) {
+    return fail(Errc::kInvalid, "the file needs larger blocks; block size",
+                static_cast<int32_t>((*keeper)->block_size()));
+  }
+  if ((*keeper)->size() == 0 || !is_aligned((*keeper)->size(), spec.block_size)) {
+    return fail(Errc::kInvalid, "the file's size is not a multiple of the block size");
+  }
+  return std::make_unique<FileSource>(env, std::move(*keeper), spec);
+}
+
 // Pages that the medium has data of.
 std::vector<bool> written_pages(const Source& below, uint32_t page_bytes) {
   std::vector<bool> pages;
@@ -162,7 +191,7 @@ Result<std::unique_ptr<Source>> make_data(env::Env& env, const Spec& flash) {
   if (flash.path.empty()) return make_memory(env, flash, env::MemoryPages::kSmall);
   Spec file = flash;
   file.kind = Spec::Kind::kFile;
-  return Source::make(env, file);
+  return make_file(env, file, open_exactly(env, file));
 }
 
 Result<std::unique_ptr<Source>> make_flash(env::Env& env, const Spec& spec) {
@@ -264,17 +293,7 @@ Result<std::unique_ptr<Source>> Source::make(env::Env& env, const Spec& spec) {
   if (spec.kind == Spec::Kind::kMemory) {
     return make_memory(env, spec, env::MemoryPages::kLarge);
   }
-  Result<std::unique_ptr<env::Disk>> keeper = env.open_disk(
-      {.path = spec.path, .size = spec.size, .create = spec.size != 0, .direct = spec.direct});
-  if (!keeper) return fail(keeper.error());
-  if ((*keeper)->block_size() > spec.block_size) {
-    return fail(Errc::kInvalid, "the file needs larger blocks; block size",
-                static_cast<int32_t>((*keeper)->block_size()));
-  }
-  if ((*keeper)->size() == 0 || !is_aligned((*keeper)->size(), spec.block_size)) {
-    return fail(Errc::kInvalid, "the file's size is not a multiple of the block size");
-  }
-  return std::make_unique<FileSource>(env, std::move(*keeper), spec);
+  return make_file(env, spec, open_grown(env, spec));
 }
 
 }  // namespace cairn::drive

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/spillover_drive.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -95,6 +97,25 @@ std::vector<Fact> SpilloverDrive::facts() const {
           {"chunks_drained", drained_},
           {"is_draining", is_draining_ ? 1u : 0u},
           {"is_elsewhere_lost", has_elsewhere() ? 0u : 1u}};
+}
+
+std::vector<Concern> SpilloverDrive::concerns() const {
+  if (has_elsewhere()) return {};
+  const bool lacks_data = units_[kElsewhere].used() > 0;
+  return {{.health = lacks_data ? Health::kFailing : Health::kDegraded,
+           .code = "elsewhere_lost",
+           .what = fmt::format(
+               "it is not there, and with it {}: bring it back and open the stack again",
+               lacks_data ? "data that did not fit the local drive, which cannot be read"
+                          : "the room for what does not fit the local drive"),
+           .below = kElsewhere}};
+}
+
+std::vector<Job> SpilloverDrive::jobs() const {
+  if (!is_draining_) return {};
+  return {{.name = "drain",
+           .done = drained_ * chunk_bytes_,
+           .total = (drained_ + units_[kElsewhere].used()) * chunk_bytes_}};
 }
 
 Result<void> SpilloverDrive::replay(Bytes bytes) {

@@ -56,6 +56,8 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
+  std::vector<Job> jobs() const override;
 
  private:
   static constexpr size_t kLocal = 0;

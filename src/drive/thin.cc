@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/thin.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
+#include "base/units.h"
 #include "drive/chunk_table.h"
+#include "drive/concerns.h"
 #include "drive/label.h"
 #include "drive/mapped_drive.h"
 #include "drive/mapped_layout.h"
@@ -92,6 +96,31 @@ class ThinDrive final : public MappedDrive, JournalOwner {
             {"is_low", in_use * 100 >= space.units() * warn_percent_ ? 1u : 0u}};
   }
 
+  std::vector<Concern> concerns() const override {
+    std::vector<Concern> all =
+        concerns_of(SpaceUse{.used = units_.used(),
+                             .units = units_.space().units(),
+                             .wanted = layout_.chunks(),
+                             .free = units_.space().free() + units_.returning(),
+                             .warn_percent = warn_percent_});
+    if (said_blocks_ != 0 && said_blocks_ < said_when_open_) {
+      all.push_back({.health = Health::kOk,
+                     .code = "larger_than_said",
+                     .what = fmt::format(
+                         "it has grown to {}, and its line says virtual={}: it keeps what it has; "
+                         "write virtual={}, or leave virtual out",
+                         text_bytes(said_when_open_ * geometry_.block_size),
+                         text_bytes(said_blocks_ * geometry_.block_size),
+                         said_when_open_ * geometry_.block_size)});
+    }
+    return all;
+  }
+  // Its line says so many blocks, 0 when it says nothing.
+  void compare_with_line(uint64_t blocks) {
+    said_blocks_ = blocks;
+    said_when_open_ = layout_.blocks;
+  }
+
  private:
   Result<void> replay(Bytes bytes) override {
     if (bytes.size() != sizeof(ThinRecord)) return fail(Errc::kCorrupt, "the map is damaged");
@@ -156,13 +185,16 @@ class ThinDrive final : public MappedDrive, JournalOwner {
   Label label_;
   MappedLayout layout_;
   const uint64_t warn_percent_;
+  uint64_t said_blocks_ = 0;     // by the line that it was opened with
+  uint64_t said_when_open_ = 0;  // by the label, at that time
   Units units_;
   ChunkTable<uint32_t> map_;  // units, counted from 1
   std::unique_ptr<Journal> journal_;
   task::Semaphore resizing_{1};
 };
 
-// What the drive is, or becomes; a wish that differs from what it is, is refused.
+// What the drive is, or becomes. Chunks of another size are refused; a drive that has grown since
+// its line was written keeps its size, for the line is often used again.
 Result<MappedLayout> layout_of(const Geometry& below, const std::optional<Label>& label,
                                const ServiceOptions& options) {
   const uint64_t chunk = options.number("chunk");
@@ -177,9 +209,6 @@ Result<MappedLayout> layout_of(const Geometry& below, const std::optional<Label>
   if (size % below.block_size != 0 ||
       size / below.block_size / layout->chunk_blocks >= kMappedChunksMax - 1) {
     return fail(Errc::kInvalid, "virtual is a multiple of the block and less than 2^32 chunks");
-  }
-  if (label && size != 0 && size / below.block_size < layout->blocks) {
-    return fail(Errc::kInvalid, "the drive has become larger than that: leave out virtual");
   }
   if (!label && size != 0) layout->blocks = size / below.block_size;
   return layout;
@@ -198,6 +227,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_thin(ServiceParts parts) {
   Result<void> begun = co_await drive->begin(is_new);
   const uint64_t wanted = parts.options.number("virtual") / drive->geometry().block_size;
   if (begun && wanted > layout->blocks) begun = co_await drive->resize(wanted);
+  drive->compare_with_line(wanted);
   if (!begun) {
     co_await drive->close();
     co_return fail(begun.error());

@@ -38,6 +38,15 @@ void Registry::on_authentication(AuthenticationHook hook) {
   state_->authentication_hook = std::move(hook);
 }
 
+void Registry::on_refused_host(RefusedHostHook hook) {
+  state_->refused_host_hook = std::move(hook);
+}
+
+uint64_t Registry::refused_hosts(std::string_view nqn) const {
+  const Subsystem* subsystem = state_->find(nqn);
+  return subsystem == nullptr ? 0 : subsystem->refused_hosts;
+}
+
 AuthTotals Registry::authentication_totals(std::string_view nqn) const {
   const Subsystem* subsystem = state_->find(nqn);
   return subsystem == nullptr ? AuthTotals{} : subsystem->authenticated;

@@ -71,7 +71,13 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
     if (loading) return refuse(StatusCode::kConnectControllerBusy);
     return refuse_data(offsetof(ConnectData, subsystem_nqn));
   }
-  if (!subsystem->allows(*host_nqn)) return refuse(final_status(StatusCode::kConnectInvalidHost));
+  if (!subsystem->allows(*host_nqn)) {
+    ++subsystem->refused_hosts;
+    if (refused_host_hook) {
+      refused_host_hook({std::string(*nqn), std::string(*host_nqn), request.peer});
+    }
+    return refuse(final_status(StatusCode::kConnectInvalidHost));
+  }
   return command.queue_id == 0 ? connect_admin(request, *subsystem, *host_nqn)
                                : connect_io(request, *subsystem, *host_nqn);
 }

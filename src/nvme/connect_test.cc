@@ -125,7 +125,12 @@ Task<void> access_lists(Env& env, Registry& registry) {
   co_await serve(registry, options);
   TestHost first(registry, 1);
   TestHost second(registry, 2);
+  std::vector<std::string> refused;
+  registry.on_refused_host([&](const RefusedHost& host) { refused.push_back(host.host_nqn); });
   co_await expect_refused(second, 0, StatusCode::kConnectInvalidHost);
+  EXPECT_EQ(refused, std::vector<std::string>{"nqn.2014-08.org.nvmexpress:uuid:2"});
+  EXPECT_EQ(registry.refused_hosts(kTestNqn), 1u);
+  registry.on_refused_host({});
   co_await first.arrive();
   EXPECT_TRUE(registry.set_hosts(kTestNqn, false, {"nqn.2014-08.org.nvmexpress:uuid:2"}));
   co_await second.arrive();

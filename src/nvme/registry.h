@@ -184,6 +184,13 @@ struct AuthenticationFailure {
   env::Address peer;
   const char* why = "";
 };
+// A host asked for a subsystem whose list it is not on.
+struct RefusedHost {
+  std::string nqn;
+  std::string host_nqn;  // as it calls itself
+  env::Address peer;
+};
+using RefusedHostHook = std::function<void(const RefusedHost&)>;
 using AuthenticationHook = std::function<void(const AuthenticationFailure&)>;
 
 // An admin command whose meaning is ours alone (NVMe Base 2.0, figure 87: C0h and above). It brings
@@ -250,6 +257,10 @@ class Registry {
   // address.
   void on_authentication(AuthenticationHook hook);
   AuthTotals authentication_totals(std::string_view nqn) const;
+  // `hook` is called here for each Connect that is refused because of the list of hosts, however
+  // many there are.
+  void on_refused_host(RefusedHostHook hook);
+  uint64_t refused_hosts(std::string_view nqn) const;
   // `hook` is called here when the medium of a namespace fails, not for each request when many do.
   // Set it before subsystems are added.
   void on_drive_failure(DriveFailureHook hook);

@@ -60,6 +60,7 @@ class Registry::State {
   bool loading = false;
   DriveFailureHook failure_hook;
   AuthenticationHook authentication_hook;
+  RefusedHostHook refused_host_hook;
   VendorHook vendor_hook;
   AuthLimiter limiter;
   AuthTotals tls_totals;

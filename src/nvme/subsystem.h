@@ -58,7 +58,8 @@ class Subsystem {
 
   std::shared_ptr<const AuthPolicy> authentication;  // null: nobody has to
   AuthTotals authenticated;
-  TlsKeys tls_keys;  // of hosts that may come through TLS
+  uint64_t refused_hosts = 0;  // Connects of hosts that are not on the list
+  TlsKeys tls_keys;            // of hosts that may come through TLS
 
   // Null: no such namespace.
   Namespace* find(uint32_t nsid);

@@ -40,6 +40,11 @@ task::Task<Result<HttpAnswer>> Client::send(const HttpRequest& request, task::Ca
     if (token.requested()) co_return fail(token.error());
     Attempt one = co_await attempt(request, token);
     if (one.answer) one.answer->was_repeated = was_sent;
+    if (one.answer) {
+      unanswered_.reset();
+    } else if (!one.was_stale && !token.requested()) {
+      unanswered_ = one.answer.error();
+    }
     was_sent = was_sent || one.was_sent;
     if (!may_pass(one.answer) || token.requested()) co_return std::move(one.answer);
     if (!one.was_stale) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class Client {
   task::Task<Result<HttpAnswer>> send(const HttpRequest& request, task::CancelToken token = {});
 
   const Counters& counters() const { return counters_; }
+  // Why the last attempt that has ended was not answered; none: it was, or nothing was asked.
+  const std::optional<Error>& unanswered() const { return unanswered_; }
 
  private:
   struct Attempt {
@@ -65,6 +68,7 @@ class Client {
   task::Semaphore free_;
   std::vector<std::unique_ptr<Connection>> idle_;
   Counters counters_;
+  std::optional<Error> unanswered_;
 };
 
 }  // namespace cairn::rest

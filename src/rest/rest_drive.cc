@@ -146,6 +146,21 @@ std::vector<drive::Fact> RestDrive::facts() const {
           {"taken_by_another", store_.is_lost() ? 1u : 0u}};
 }
 
+std::vector<drive::Concern> RestDrive::concerns() const {
+  if (store_.is_lost()) {
+    return {{.health = drive::Health::kFailing,
+             .code = "taken_by_another",
+             .what = "somebody else has opened the drive and changes it now, so nothing is written "
+                     "here: end one of the two, and open the stack again"}};
+  }
+  if (!client_.unanswered()) return {};
+  return {{.health = drive::Health::kFailing,
+           .code = "unreachable",
+           .what = fmt::format("the server did not answer the last request ({}): look after it and "
+                               "the network",
+                               client_.unanswered()->text())}};
+}
+
 uint64_t RestDrive::object_bytes(uint64_t object) const {
   return std::min<uint64_t>(object_size_, geometry_.bytes() - object * object_size_);
 }

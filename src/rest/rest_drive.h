@@ -39,6 +39,7 @@ class RestDrive final : public drive::ServiceDrive {
   static task::Task<Opened> open(env::Env& env, Place place);
 
   std::vector<drive::Fact> facts() const override;
+  std::vector<drive::Concern> concerns() const override;
 
  private:
   // A part of a request, inside one object.

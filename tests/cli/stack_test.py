@@ -346,7 +346,7 @@ class Many(StackTest):
         running = self.serve(*words, "--nvme-tcp", "127.0.0.1:0")
         for name in ("m0", "m99", "f0", "f99"):
             self.run_tool("nbdcopy", self.data("in", MIB), self.uri(name))
-        # Nobody asks it anything while others work: it does not wake up by itself.
+        # Nobody asks it anything while others work: it looks at its stacks once a second, no more.
         before = self.switches(running.pid)
         for _ in range(10):
             self.run_ok("drive", "services", "--json")

@@ -63,6 +63,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   // It changes when something may be lost, not whenever the target is restarted.
   drive::Incarnation incarnation() const override;
   task::Task<void> close() override;
+  // Paths that cannot be used, with why; failing when none is left.
+  std::vector<drive::Concern> concerns() const override;
 
   // A command as it is, on a path that is usable now: once, whatever happens. For reservations and
   // the like. kUnreachable: no path; others as CommandOp. A status is the caller's to judge.
