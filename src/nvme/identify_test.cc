@@ -205,5 +205,21 @@ TEST(NamespaceIds, AreStableDistinctAndNotOfTheSize) {
   EXPECT_NE(make_serial("nqn.a"), make_serial("nqn.b"));
 }
 
+TEST(Identify, ANamespaceTellsItsIncarnationIfItHasOne) {
+  const NamespaceOptions space;
+  const drive::Geometry geometry{.blocks = 10};
+  IdentifyNamespace page =
+      identify_namespace({.options = space, .geometry = geometry, .limits = {}});
+  EXPECT_NE(page.incarnation_magic, kIncarnationMagic);
+  page = identify_namespace({.options = space,
+                             .geometry = geometry,
+                             .limits = {},
+                             .incarnation = {.medium = 0x0102, .opening = 0x0304}});
+  const Bytes bytes = bytes_of(page);
+  EXPECT_EQ(as_text(bytes.subspan(384, 8)), "CAIRNIN1");
+  EXPECT_EQ(load<uint64_t>(bytes.subspan(392)), 0x0102u);
+  EXPECT_EQ(load<uint64_t>(bytes.subspan(400)), 0x0304u);
+}
+
 }  // namespace
 }  // namespace cairn::nvme
