@@ -75,7 +75,7 @@ TEST(Identify, ControllerIsGolden) {
                                {"SQES", 512, 1, 0x66},
                                {"CQES", 513, 1, 0x44},
                                {"MAXCMD", 514, 2, 128},
-                               {"NN", 516, 4, 1024},
+                               {"NN", 516, 4, 65536},
                                {"ONCS", 520, 2, 0x13d},
                                {"FUSES", 522, 2, 1},
                                {"VWC", 525, 1, 7},
