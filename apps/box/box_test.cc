@@ -334,6 +334,29 @@ Task<void> opens_a_larger_file(env::Env& env, BoxInSim& test) {
 }
 TEST_F(BoxInSim, AFileIsNeverSmallerThanWhatIsKeptOfIt) { run(opens_a_larger_file, 2); }
 
+// What a host says of a target that is gone.
+Task<void> leaves_its_host(env::Env& env, BoxInSim& test) {
+  Box box(env, serving({"mem:size=1M"}), {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 1);
+  EXPECT_TRUE(drive->concerns().empty());
+  co_await box.close();
+  const Result<void> slept = co_await task::sleep_for(env, 2_s);
+  EXPECT_TRUE(slept);
+  const std::vector<drive::Concern> concerns = drive->concerns();
+  EXPECT_EQ(concerns.size(), 1u);
+  if (!concerns.empty()) {
+    EXPECT_EQ(concerns[0].code, "unreachable");
+    EXPECT_EQ(concerns[0].health, drive::Health::kFailing);
+    EXPECT_NE(concerns[0].what.find(test.node().address(4420).text()), std::string::npos)
+        << concerns[0].what;
+    EXPECT_NE(concerns[0].what.find("requests fail"), std::string::npos) << concerns[0].what;
+  }
+  co_await drive->close();
+}
+TEST_F(BoxInSim, AHostSaysThatItsTargetIsGone) { run(leaves_its_host, 2); }
+
 Task<void> refuses_strangers(env::Env& env, BoxInSim& test) {
   BoxOptions options = serving({"mem:size=1M"});
   options.subsystems[0].options.allow_any_host = false;

@@ -34,6 +34,8 @@ TEST(RestSecondWriter, TheFirstIsToldWithinTheTimeAskedFor) {
     done = co_await first->write(Lba(0), filled(2, kObject));
     EXPECT_TRUE(is_taken(done));
     EXPECT_EQ(fact(*first, "taken_by_another"), 1u);
+    CO_ASSERT_TRUE(first->concerns().size() == 1 && second->concerns().empty());
+    EXPECT_EQ(first->concerns()[0].code, "taken_by_another");
     done = co_await first->discard(Lba(0), 4);
     EXPECT_TRUE(is_taken(done)) << "for good";
     std::vector<std::byte> back(kObject);

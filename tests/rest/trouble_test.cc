@@ -159,6 +159,33 @@ TEST(RestTrouble, NoAnswerIsBelievedThatIsNotHttp) {
   }
 }
 
+task::Task<void> hear_nothing(env::Env& env, bool& is_silent) {
+  std::unique_ptr<Drive> drive = co_await must_open(env, kPlace);
+  CO_ASSERT_TRUE(drive != nullptr);
+  EXPECT_TRUE(drive->concerns().empty());
+  is_silent = true;
+  std::vector<std::byte> data(kObject);
+  Result<void> done = co_await drive->read(Lba(0), data);
+  EXPECT_FALSE(done);
+  CO_ASSERT_TRUE(drive->concerns().size() == 1);
+  EXPECT_EQ(drive->concerns()[0].code, "unreachable");
+  EXPECT_EQ(drive->concerns()[0].health, drive::Health::kFailing);
+  is_silent = false;
+  done = co_await drive->read(Lba(0), data);
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(drive->concerns().empty());
+  co_await drive->close();
+}
+
+TEST(RestTrouble, AServerThatIsSilentIsAConcernUntilItAnswers) {
+  HttpServer server;
+  bool is_silent = false;
+  server.trouble = [&is_silent](const ServedRequest&) {
+    return Trouble{.delay = is_silent ? 5_s : 0_s};
+  };
+  with_server(server, [&is_silent](env::Env& env) { return hear_nothing(env, is_silent); });
+}
+
 TEST(RestTrouble, AReadThatIsCancelledEndsAtOnce) {
   HttpServer server;
   server.trouble = [](const ServedRequest& request) {
