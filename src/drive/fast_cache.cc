@@ -8,12 +8,17 @@
 #include <utility>
 
 #include "drive/pieces.h"
+#include "task/deadline.h"
 
 namespace cairn::drive {
 
 namespace {
 
 constexpr size_t kFillsMax = 32;  // on their way at once; what is read meanwhile is not kept
+// How long anybody waits for the fast drive where the slow one would do, and how long it is left
+// alone after it failed.
+constexpr Duration kFastPatience = 250_ms;
+constexpr Duration kFastRest = 5_s;
 
 // The runs of ones in a mask.
 template <class F>
@@ -61,10 +66,14 @@ task::Task<Result<FastCache::Hold>> FastCache::hold(Ranges::Mode mode, Span bloc
   co_return std::move(made);
 }
 
-// What was written to the fast drive, and what went past it.
+// What was written to the fast drive, and what went past it. A fast drive that has nothing newer
+// fails nobody.
 task::Task<Result<void>> FastCache::flush(task::CancelToken token) {
-  const Result<void> synced = co_await journal_->sync(token);
-  if (!synced) co_return synced;
+  const bool has_newer = options_.is_back || !dirty_lines_.empty();
+  if (has_newer || journal_->durable() < journal_->added()) {
+    const Result<void> synced = co_await journal_->sync(token);
+    if (!synced) co_return synced;
+  }
   const uint64_t writes = slow_writes_;
   if (slow_flushed_ >= writes) co_return Result<void>();
   const Result<void> flushed = co_await slow().flush(token);
@@ -91,10 +100,13 @@ task::Task<Result<void>> FastCache::fetch(Request request, Memory memory, task::
                                           Span& lacking) {
   const Span blocks{request.lba.value(), request.blocks};
   uint64_t end = 0;
-  std::vector<Part> parts;
+  std::vector<Kept> parts;
+  const bool asks_fast = may_ask_fast();
   for_each_part(blocks, [&](const Part& part) {
     const uint32_t slot = find(part.line);
-    const uint64_t there = slot == Lru::kNone ? 0 : slots_[slot].valid & part.mask();
+    const uint64_t valid = slot == Lru::kNone ? 0 : slots_[slot].valid & part.mask();
+    const uint64_t dirty = slot == Lru::kNone ? 0 : slots_[slot].dirty & valid;
+    const uint64_t there = asks_fast ? valid : dirty;
     const uint64_t lack = part.mask() & ~there;
     hits_ += static_cast<uint64_t>(std::popcount(there));
     misses_ += static_cast<uint64_t>(std::popcount(lack));
@@ -106,7 +118,7 @@ task::Task<Result<void>> FastCache::fetch(Request request, Memory memory, task::
     if (there == 0) return;
     lru_.use(slot);
     ++slots_[slot].users;
-    parts.push_back(part);
+    parts.push_back({.part = part, .clean = there & ~dirty, .dirty = dirty});
   });
   lacking.count = end == 0 ? 0 : end - lacking.first;
   request.kind = Kind::kRead;
@@ -124,33 +136,61 @@ task::Task<Result<void>> FastCache::fetch(Request request, Memory memory, task::
   }
   if (parts.empty()) co_return done;
   Join join;
-  for (const Part& part : parts) {
+  for (const Kept& kept : parts) {
     join.add();
-    gate().spawn(fetch_part(part, request, memory, token, join));
+    gate().spawn(fetch_part(kept, request, memory, token, join));
   }
   const Result<void> all = co_await join.all();
   co_return done ? all : done;
 }
 
 // Whoever calls it has made itself a user of the slot.
-task::Task<void> FastCache::fetch_part(Part part, Request request, Memory memory,
+task::Task<void> FastCache::fetch_part(Kept kept, Request request, Memory memory,
                                        task::CancelToken token, Join& join) {
+  const Part& part = kept.part;
   const uint32_t slot = find(part.line);
-  std::vector<Span> runs;
-  for_each_run(slots_[slot].valid & part.mask(),
-               [&](uint32_t first, uint32_t count) { runs.push_back({first, count}); });
+  std::vector<Part> runs;
+  const auto add = [&](uint32_t first, uint32_t count) {
+    runs.push_back({.line = part.line, .first = first, .count = count, .at = part.at});
+  };
+  for_each_run(kept.dirty, add);
+  for_each_run(kept.clean, add);
   Result<void> done;
-  for (const Span& run : runs) {
+  for (const Part& run : runs) {
     Pieces piece;
     piece.add(memory, (part.at + run.first - part.first) * geometry_.block_size,
               run.count * geometry_.block_size);
     request.lba = fast_lba(slot, run.first);
     request.blocks = run.count;
-    const Result<void> one = co_await fast().submit(request, piece.all(), {}, token);
+    Result<void> one;
+    if ((run.mask() & kept.clean) != 0) {
+      one = co_await fetch_clean(slot, run, request, piece.all(), token);
+    } else {
+      one = co_await fast().submit(request, piece.all(), {}, token);
+    }
     if (!one) done = one;
   }
   --slots_[slot].users;
   join.finish(done);
+}
+
+// Blocks that both drives have: from the fast one, or where it fails from the slow one.
+task::Task<Result<void>> FastCache::fetch_clean(uint32_t slot, Part run, Request request,
+                                                Memory memory, task::CancelToken token) {
+  task::Deadline deadline(env_, env_.now() + kFastPatience, token);
+  Result<void> done = co_await fast().submit(request, memory, {}, deadline.token());
+  if (done || token.requested()) co_return done;
+  fast_failed();
+  slots_[slot].valid &= ~(run.mask() & ~slots_[slot].dirty);
+  request.lba = slow_lba(run.line * line_blocks() + run.first);
+  done = co_await slow().submit(request, memory, {}, token);
+  co_return done;
+}
+
+void FastCache::fast_failed() {
+  ++fast_errors_;
+  fast_rests_until_ = env_.now() + kFastRest;
+  env_.trace().record("cache.fast_error", fast_errors_, 0);
 }
 
 // Whether the blocks differ from the request's memory; the caller holds them.
@@ -297,7 +337,7 @@ task::Task<Result<void>> FastCache::erase(DriveOp& op) {
 // Blocks as they are on the slow drive, kept on the fast one for the next reader. The hold goes
 // with them: nobody changes them meanwhile.
 void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold) {
-  if (fills_ == kFillsMax || is_closing_) return;
+  if (fills_ == kFillsMax || is_closing_ || !may_ask_fast()) return;
   Result<Scratch> data = Scratch::make(env_, blocks.count * geometry_.block_size);
   if (!data) return;
   copy_out(memory, offset, data->bytes());
@@ -306,10 +346,12 @@ void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold)
 }
 
 task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
+  // Whoever writes there waits for it, and a fast drive that does not answer keeps nobody for long.
+  task::Deadline deadline(env_, env_.now() + kFastPatience);
   std::vector<Part> parts;
   for_each_part(blocks, [&](const Part& part) { parts.push_back(part); });
   for (const Part& part : parts) {
-    const uint32_t slot = find_or_take(part.line);
+    const uint32_t slot = may_ask_fast() ? find_or_take(part.line) : Lru::kNone;
     if (slot == Lru::kNone) continue;
     Slot& here = slots_[slot];
     std::vector<Span> runs;
@@ -320,8 +362,12 @@ task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
       const MutableBytes bytes =
           data.subspan((part.at + run.first - part.first) * geometry_.block_size,
                        run.count * geometry_.block_size);
-      const Result<void> done = co_await fast().write(fast_lba(slot, run.first), bytes);
-      if (!done) break;
+      const Result<void> done =
+          co_await fast().write(fast_lba(slot, run.first), bytes, deadline.token());
+      if (!done) {
+        fast_failed();
+        break;
+      }
       const Part filled{.first = static_cast<uint32_t>(run.first),
                         .count = static_cast<uint32_t>(run.count)};
       here.valid |= filled.mask();

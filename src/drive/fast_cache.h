@@ -52,6 +52,7 @@ class FastCache final : public ServiceDrive, private JournalOwner {
 
   Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
+  std::vector<Concern> concerns() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
 
  private:
@@ -102,8 +103,16 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   task::Task<Result<void>> change(DriveOp& op);
   task::Task<Result<void>> fetch(Request request, Memory memory, task::CancelToken token,
                                  Span& lacking);
-  task::Task<void> fetch_part(Part part, Request request, Memory memory, task::CancelToken token,
+  // Of a part, the blocks that are on the fast drive.
+  struct Kept {
+    Part part;
+    uint64_t clean = 0;  // the slow drive has them too
+    uint64_t dirty = 0;
+  };
+  task::Task<void> fetch_part(Kept kept, Request request, Memory memory, task::CancelToken token,
                               Join& join);
+  task::Task<Result<void>> fetch_clean(uint32_t slot, Part run, Request request, Memory memory,
+                                       task::CancelToken token);
   task::Task<Result<bool>> differs(DriveOp& op);
   task::Task<Result<void>> write(DriveOp& op, Memory memory, Hold hold);
   task::Task<void> write_part(Part part, Request request, Memory memory, task::CancelToken token,
@@ -114,6 +123,10 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   task::Task<Result<void>> erase(DriveOp& op);
   void fill_later(Span blocks, Memory memory, size_t offset, Hold hold);
   task::Task<void> fill(Span blocks, Scratch data, Hold hold);
+  // Whether the fast drive is asked for what the slow one has too. Not for a while after it failed
+  // or kept somebody waiting.
+  bool may_ask_fast() const { return env_.now() >= fast_rests_until_; }
+  void fast_failed();
 
   // Lines and the journal (fast_cache_lines.cc).
   Result<void> replay(Bytes record) override;
@@ -130,10 +143,14 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   uint64_t dirty_target() const;
   void wake_cleaner();
   task::Task<void> clean_to_target();
-  // Every line that was dirty when it began.
+  // Every line that was dirty when it began; one that fails keeps no other from it.
   task::Task<Result<void>> drain();
-  // Some dirty lines from `from` on, in order of address; `from` moves on, to the end.
-  task::Task<Result<void>> clean(uint64_t& from, size_t lines);
+  struct Round {
+    uint64_t from = 0;    // the next line; the largest number: it is over
+    Result<void> failed;  // the first line that could not be written
+  };
+  // Some dirty lines of a round, in order of address. An error: the drives keep no promises now.
+  task::Task<Result<void>> clean(Round& round, size_t lines);
   struct Cleaned {
     uint64_t line = 0;
     uint32_t slot = 0;
@@ -155,7 +172,11 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   uint64_t slow_flushed_ = 0;  // so many of them
   bool cleaner_runs_ = false;
   bool is_closing_ = false;
-  uint64_t clean_from_ = 0;
+  Round cleaning_;
+  Time clean_again_;          // a round wrote nothing back: not before
+  std::set<uint64_t> stuck_;  // dirty lines that the slow drive did not take
+  Time fast_rests_until_;
+  uint64_t fast_errors_ = 0;
   size_t fills_ = 0;
   uint64_t hits_ = 0;
   uint64_t misses_ = 0;

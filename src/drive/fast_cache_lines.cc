@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kLinesAtOnceMin = 4;
 constexpr size_t kLinesAtOnceMax = 32;
-constexpr uint32_t kLooksMax = 64;  // for a slot to take, before a request goes around the cache
+constexpr uint32_t kLooksMax = 64;     // for a slot to take, before a request goes around the cache
+constexpr Duration kCleanPause = 1_s;  // when a whole round wrote nothing back
 
 }  // namespace
 
@@ -162,6 +163,7 @@ void FastCache::set_dirty(uint32_t slot, uint64_t dirty, Journal::Needs needs) {
   slots_[slot].dirty = dirty;
   if (dirty == 0) {
     dirty_lines_.erase(line);
+    stuck_.erase(line);
   } else {
     dirty_lines_.insert(line);
   }
@@ -176,39 +178,49 @@ uint64_t FastCache::dirty_target() const {
 
 void FastCache::wake_cleaner() {
   if (cleaner_runs_ || is_closing_ || dirty_lines_.size() <= dirty_target()) return;
+  if (env_.now() < clean_again_) return;
   cleaner_runs_ = true;
   gate().spawn(clean_to_target());
 }
 
-// More at once the more there is.
+// More at once the more there is. Lines that the slow drive does not take stay dirty, and the
+// others go on: it gives up after a whole round that only met such, until a later write wakes it.
 task::Task<void> FastCache::clean_to_target() {
   const uint64_t target = dirty_target();
+  uint64_t cleaned_before = UINT64_MAX;  // when the round began; this one began somewhere
   while (!is_closing_ && dirty_lines_.size() > target) {
     const uint64_t over = dirty_lines_.size() - target;
     const size_t most = kLinesAtOnceMax - kLinesAtOnceMin;
     const size_t lines = kLinesAtOnceMin + most * over / (slots_.size() - target + 1);
-    if (clean_from_ == UINT64_MAX) clean_from_ = 0;
-    const Result<void> done = co_await clean(clean_from_, lines);
+    if (cleaning_.from == UINT64_MAX) {
+      const bool is_stuck = !cleaning_.failed && cleaned_ == cleaned_before;
+      cleaning_ = {};
+      cleaned_before = cleaned_;
+      if (is_stuck) clean_again_ = env_.now() + kCleanPause;
+      if (is_stuck) break;
+    }
+    const Result<void> done = co_await clean(cleaning_, lines);
     if (!done) break;  // the next write wakes it
   }
   cleaner_runs_ = false;
 }
 
 task::Task<Result<void>> FastCache::drain() {
-  for (uint64_t from = 0; from != UINT64_MAX;) {
-    const Result<void> done = co_await clean(from, kLinesAtOnceMax);
+  Round round;
+  while (round.from != UINT64_MAX) {
+    const Result<void> done = co_await clean(round, kLinesAtOnceMax);
     if (!done) co_return done;
   }
-  co_return Result<void>();
+  co_return round.failed;
 }
 
-task::Task<Result<void>> FastCache::clean(uint64_t& from, size_t lines) {
+task::Task<Result<void>> FastCache::clean(Round& round, size_t lines) {
   std::vector<Cleaned> chosen;
-  for (auto at = dirty_lines_.lower_bound(from); at != dirty_lines_.end(); ++at) {
+  for (auto at = dirty_lines_.lower_bound(round.from); at != dirty_lines_.end(); ++at) {
     if (chosen.size() == lines) break;
     chosen.push_back({.line = *at});
   }
-  from = chosen.size() < lines ? UINT64_MAX : chosen.back().line + 1;
+  round.from = chosen.size() < lines ? UINT64_MAX : chosen.back().line + 1;
   if (chosen.empty()) co_return Result<void>();
   Join join;
   for (Cleaned& one : chosen) {
@@ -216,17 +228,18 @@ task::Task<Result<void>> FastCache::clean(uint64_t& from, size_t lines) {
     gate().spawn(copy_down(one, join));
   }
   const Result<void> all = co_await join.all();
+  if (!all && round.failed) round.failed = all;
   const Result<void> flushed = co_await slow().flush();
   if (!flushed) co_return flushed;
   for (const Cleaned& one : chosen) {
+    if (!one.result && dirty_lines_.contains(one.line)) stuck_.insert(one.line);
     const bool is_same = one.result && find(one.line) == one.slot &&
                          slots_[one.slot].version == one.version && slots_[one.slot].dirty != 0;
     if (!is_same) continue;
     set_dirty(one.slot, 0, Journal::Needs::kNothing);
     ++cleaned_;
   }
-  const Result<void> committed = co_await journal_->commit();
-  co_return all ? committed : all;
+  co_return co_await journal_->commit();
 }
 
 // The dirty blocks of a line to the slow drive, while nobody changes them.
@@ -281,7 +294,27 @@ std::vector<Fact> FastCache::facts() const {
           {"lines_dirty", dirty_lines_.size()},
           {"lines_written_back", cleaned_},
           {"writes_around", around_},
+          {"lines_stuck", stuck_.size()},
+          {"fast_errors", fast_errors_},
           {"line_bytes", line_blocks() * geometry_.block_size}};
+}
+
+std::vector<Concern> FastCache::concerns() const {
+  std::vector<Concern> all;
+  if (!stuck_.empty()) {
+    all.push_back({.code = "not_written_back",
+                   .what = fmt::format("{} lines cannot be written to the slow drive; the fast one "
+                                       "keeps them, and they are tried again",
+                                       stuck_.size()),
+                   .below = 0});
+  }
+  if (!may_ask_fast()) {
+    all.push_back({.code = "fast_drive_fails",
+                   .what = "the fast drive fails or does not answer; what the slow one has is read "
+                           "there, and the fast one is tried again after 5 s",
+                   .below = 1});
+  }
+  return all;
 }
 
 task::Task<std::expected<std::string, std::string>> FastCache::tell(
@@ -292,8 +325,9 @@ task::Task<std::expected<std::string, std::string>> FastCache::tell(
   const uint64_t before = cleaned_;
   const Result<void> done = co_await drain();
   if (!done) {
-    co_return std::unexpected(
-        fmt::format("after {} lines: {}", cleaned_ - before, done.error().text()));
+    co_return std::unexpected(fmt::format("{} lines written back, {} are still dirty: {}",
+                                          cleaned_ - before, dirty_lines_.size(),
+                                          done.error().text()));
   }
   co_return fmt::format("{} lines written back, {} are dirty again", cleaned_ - before,
                         dirty_lines_.size());

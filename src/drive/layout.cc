@@ -107,7 +107,9 @@ task::Task<void> LegsDrive::run_part(DriveOp& op, Request::Kind kind, Memory mem
   part.lba = Lba(here.first);
   part.blocks = here.count;
   Pieces pieces;
-  for (uint64_t done = 0; !memory.empty() && done < all.count;) {
+  // Of zeroes no memory is looked for: whole drives are discarded at once.
+  const bool moves_data = kind != Request::Kind::kDiscard && kind != Request::Kind::kWriteZeroes;
+  for (uint64_t done = 0; moves_data && done < all.count;) {
     const Place place = locate(all.first + done);
     const uint64_t run = std::min(place.run, all.count - done);
     if (place.leg == leg) {

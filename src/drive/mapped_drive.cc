@@ -144,10 +144,8 @@ task::Task<Result<void>> MappedDrive::pass(DriveOp& op, Kind kind, Memory memory
     done = co_await at.drive->submit(request, memory, {}, op.token());
   } else {
     Pieces pieces;
-    if (!memory.empty()) {
-      pieces.add(memory, (run.first - op.request.lba.value()) * geometry_.block_size,
-                 run.count * geometry_.block_size);
-    }
+    pieces.add(memory, (run.first - op.request.lba.value()) * geometry_.block_size,
+               run.count * geometry_.block_size);
     done = co_await at.drive->submit(request, pieces.all(), {}, op.token());
   }
   if (request.writes()) wrote(*run.place);
@@ -248,7 +246,7 @@ task::Task<Result<void>> MappedDrive::zero(DriveOp& op, Run run) {
   co_return Result<void>();
 }
 
-// A new place for a chunk of which these blocks change; without memory they become zeroes.
+// A new place for a chunk of which these blocks change.
 task::Task<Result<void>> MappedDrive::replace(DriveOp& op, Memory memory, Run run) {
   const Result<Place> place = co_await allocate(op.token());
   if (!place) co_return fail(place.error());
@@ -276,15 +274,13 @@ task::Task<Result<void>> MappedDrive::put(DriveOp& op, Memory memory, Run run, P
                                           bool durable) {
   const Spot at = spot(place);
   Request request = op.request;
-  request.kind = memory.empty() ? Kind::kWriteZeroes : Kind::kWrite;
+  request.kind = is_zeroing(op.request.kind) ? Kind::kWriteZeroes : Kind::kWrite;
   request.durable = durable;
   request.lba = Lba(at.block + run.first % chunk_blocks_);
   request.blocks = run.count;
   Pieces pieces;
-  if (!memory.empty()) {
-    pieces.add(memory, (run.first - op.request.lba.value()) * geometry_.block_size,
-               run.count * geometry_.block_size);
-  }
+  pieces.add(memory, (run.first - op.request.lba.value()) * geometry_.block_size,
+             run.count * geometry_.block_size);
   co_return co_await at.drive->submit(request, pieces.all(), {}, op.token());
 }
 

@@ -70,7 +70,7 @@ void ModelledDrive::start(DriveOp& op) {
   set_ticket(op, &ticket);
   const uint64_t sectors_per_block = geometry().block_size / flash::kSectorBytes;
   const uint64_t sectors = op.request.blocks * sectors_per_block;
-  ticket.request = {.op = sectors == 0 ? flash::Op::kFlush : model_op(op.request.kind),
+  ticket.request = {.op = model_op(op.request.kind),
                     .lba = op.request.lba.value() * sectors_per_block,
                     .sectors = static_cast<uint32_t>(std::min<uint64_t>(sectors, UINT32_MAX)),
                     .durable = op.request.durable};

@@ -27,6 +27,11 @@ void gather(std::span<const MutableBytes> from, uint64_t offset, MutableBytes to
   }
 }
 
+// A request's kind says so, and never its memory, which zeroes may come with or without.
+bool is_zeroing(const Request& request) {
+  return request.kind == Request::Kind::kDiscard || request.kind == Request::Kind::kWriteZeroes;
+}
+
 // Old bytes become the difference of old and new ones.
 void subtract(MutableBytes old, Bytes fresh) {
   for (size_t i = 0; i < old.size(); ++i) old[i] ^= fresh[i];
@@ -108,12 +113,10 @@ task::Task<Result<void>> ParityDrive::apply_alone(Change& change) {
       gate().spawn(write_segment(change, segment, join));
     });
   };
-  const bool is_zeroes =
-      request.kind == Request::Kind::kDiscard || request.kind == Request::Kind::kWriteZeroes;
   const uint64_t stripe = layout_.stripe_blocks();
   const uint64_t whole_begin = align_up(at, stripe);
   const uint64_t whole_end = align_down(end, stripe);
-  if (is_zeroes && whole_begin < whole_end) {
+  if (is_zeroing(request) && whole_begin < whole_end) {
     write(at, whole_begin);
     join.add();
     const uint64_t first_row = whole_begin / stripe * layout_.chunk;
@@ -170,7 +173,7 @@ Result<void> ParityDrive::take_data(Change& change, const ParityLayout::Segment&
     const size_t symbol = segment.first_symbol + i;
     if (Result<void> room = make_room(fresh[symbol], segment.rows.count); !room) return room;
     const MutableBytes to = fresh[symbol].bytes();
-    if (change.data.empty()) {
+    if (is_zeroing(change.request)) {
       std::ranges::fill(to, std::byte{0});
       continue;
     }

@@ -215,11 +215,13 @@ task::Task<Result<void>> SpilloverDrive::sync(task::CancelToken token) {
 }
 
 // Only what was written in place: new chunks are durable there before they are mapped. A drive that
-// was lost with nothing unflushed on it fails nobody.
+// was lost with nothing unflushed on it fails nobody. Another flush that is on its way has said
+// nothing yet: this one does its own.
 task::Task<Result<void>> SpilloverDrive::flush_elsewhere(task::CancelToken token) {
-  if (!std::exchange(unflushed_elsewhere_, false)) co_return Result<void>();
-  Result<void> done = co_await below(kElsewhere).flush(token);
-  if (!done) unflushed_elsewhere_ = true;
+  const uint64_t writes = writes_elsewhere_;
+  if (flushed_elsewhere_ >= writes) co_return Result<void>();
+  const Result<void> done = co_await below(kElsewhere).flush(token);
+  if (done) flushed_elsewhere_ = std::max(flushed_elsewhere_, writes);
   co_return done;
 }
 

@@ -75,7 +75,7 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   void map(uint64_t chunk, Place place, Journal::Needs needs) override;
   void unmap(uint64_t chunk) override;
   bool is_flushed_apart(Place place) const override { return place.leg == kElsewhere; }
-  void wrote(Place place) override { unflushed_elsewhere_ |= place.leg == kElsewhere; }
+  void wrote(Place place) override { writes_elsewhere_ += place.leg == kElsewhere ? 1 : 0; }
   task::Task<Result<void>> commit(task::CancelToken token) override;
   task::Task<Result<void>> sync(task::CancelToken token) override;
   task::Task<Result<void>> flush_elsewhere(task::CancelToken token);
@@ -97,7 +97,8 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   std::array<Units, 2> units_;
   ChunkTable<uint32_t> map_;  // SpilloverRecord::place
   std::unique_ptr<Journal> journal_;
-  bool unflushed_elsewhere_ = false;
+  uint64_t writes_elsewhere_ = 0;   // in place, since it was opened
+  uint64_t flushed_elsewhere_ = 0;  // so many of them
 
   task::CancelSource closing_;
   const Duration drain_pause_;

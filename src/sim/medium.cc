@@ -132,6 +132,10 @@ const EventKind Medium::kModelEvent("disk.model", [](Event& event) {
 const Origin Medium::kOrigin;
 
 Result<void> Medium::execute(const Request& request) {
+  if (const Result<void> judged = judge_ ? judge_(request.what) : Result<void>(); !judged) {
+    execute_partly(request);
+    return judged;
+  }
   switch (request.what.kind) {
     case Kind::kRead:
       return read(request);

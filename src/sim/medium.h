@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -59,6 +61,11 @@ class Medium {
   void corrupt(DiskRange range, uint32_t bits = 1);
   // Ends all of the above but latent errors and damage done.
   void heal();
+  // Asked of each request right before it takes effect: an error, and it fails with that. A write
+  // has then changed any subset of its blocks; a flush has made nothing durable, and the next one
+  // can.
+  using Judge = std::function<Result<void>(const env::DiskOp::Request&)>;
+  void set_judge(Judge judge) { judge_ = std::move(judge); }
   // Replaces the chances given in the cluster's options.
   void set_faults(const DiskFaults& faults) { faults_ = faults; }
 
@@ -135,6 +142,7 @@ class Medium {
   Tags<Waiter> waiting_;
   std::vector<uint64_t> completed_;
   DiskFaults faults_;
+  Judge judge_;
   DurableStore store_;
   uint64_t size_ = 0;
   bool exists_ = false;

@@ -70,7 +70,7 @@ task::Task<void> StackLoad::live(env::Env& env) {
   drive::LiveOpened opened = std::unexpected(stack ? drive::StackError() : stack.error());
   if (stack) opened = co_await drive::open_live_stack(env, *stack, leaves);
   if (!opened) {
-    if (!env.stop_token().requested()) {
+    if (!env.stop_token().requested() && !options_.may_not_open) {
       wrong(fmt::format("it does not open: {}", opened.error().text));
     }
     co_return;
@@ -84,6 +84,8 @@ task::Task<void> StackLoad::live(env::Env& env) {
   claimed_.assign(blocks, false);
   begun_ = 0;
   if (failure_.empty()) co_await check_all(env, drive);
+  if (options_.fills && !std::exchange(is_filled_, true)) co_await fill_all(env, drive);
+  if (on_load && goes_on(env)) on_load();
   std::vector<task::Task<void>> workers;
   for (size_t i = 0; i < options_.workers; ++i) workers.push_back(work(env, drive));
   co_await task::when_all(std::move(workers));
@@ -101,7 +103,8 @@ task::Task<void> StackLoad::check_all(env::Env& env, drive::Drive& drive) {
     const size_t count = std::min(step, model_[0].size() - first);
     const MutableBytes piece = MutableBytes(memory).first(count * size);
     const Result<void> read = co_await drive.read(Lba(first), piece);
-    if (!read && (options_.errors_are_wrong || env.stop_token().requested())) {
+    const bool must_succeed = options_.errors_are_wrong || options_.faults_come_late;
+    if (!read && (must_succeed || env.stop_token().requested())) {
       if (goes_on(env)) wrong(fmt::format("reading block {}: {}", first, read.error().text()));
       co_return;
     }
@@ -113,6 +116,29 @@ task::Task<void> StackLoad::check_all(env::Env& env, drive::Drive& drive) {
     }
   }
   has_crashed_ = false;
+}
+
+task::Task<void> StackLoad::fill_all(env::Env& env, drive::Drive& drive) {
+  const uint32_t size = drive.geometry().block_size;
+  const size_t step = std::min<size_t>(drive.geometry().transfer_blocks, 64);
+  std::vector<std::byte> memory(step * size);
+  for (size_t first = 0; first < model_[0].size() && goes_on(env); first += step) {
+    const size_t count = std::min(step, model_[0].size() - first);
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t value = 1 + next_value_++ % options_.values;
+      fill(MutableBytes(memory).subspan(i * size, size), value, options_.is_noise);
+      model_[0].begin(first + i, value);
+    }
+    const Result<void> done =
+        co_await drive.write(Lba(first), MutableBytes(memory).first(count * size));
+    if (!done && goes_on(env) && (options_.errors_are_wrong || options_.faults_come_late)) {
+      wrong(fmt::format("filling block {}: {}", first, done.error().text()));
+    }
+    for (size_t i = 0; done && i < count; ++i) {
+      model_[0].succeeded(first + i, !drive.geometry().volatile_cache);
+    }
+  }
+  co_await flush(env, drive);
 }
 
 bool StackLoad::claim(Range range) {
@@ -136,7 +162,8 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
   Rng& rng = env.rng();
   while (goes_on(env) && begun_ < options_.requests) {
     ++begun_;
-    const Kind kind = draw_kind(rng);
+    const bool flushes = options_.flush_share > 0 && rng.chance(options_.flush_share);
+    const Kind kind = flushes ? Kind::kFlush : draw_kind(rng);
     if (kind == Kind::kFlush) {
       co_await flush(env, drive);
       continue;
@@ -161,6 +188,7 @@ task::Task<void> StackLoad::flush(env::Env& env, drive::Drive& drive) {
   const Result<void> done = co_await drive.flush();
   if (done) {
     model_[0].flush_done(begun);
+    if (on_flushed) on_flushed();
   } else if (options_.errors_are_wrong && goes_on(env)) {
     wrong(fmt::format("flush: {}", done.error().text()));
   } else {
@@ -175,7 +203,7 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   const bool compares = kind == Kind::kCompare || kind == Kind::kCompareAndWrite;
   if (compares && !is_certain(range)) kind = Kind::kRead;
   Request request{.kind = kind,
-                  .durable = rng.chance(0.2),
+                  .durable = rng.chance(options_.durable_share),
                   .priority = static_cast<drive::Priority>(rng.below(4)),
                   .lba = Lba(range.first),
                   .blocks = range.count};
@@ -260,6 +288,7 @@ void StackLoad::settle(const Request& request, Range range, const Result<void>& 
       if (!was_lost || (durable && by_itself)) model_[0].succeeded(block, durable && by_itself);
     }
   }
+  if (request.writes() && request.durable && on_durable) on_durable();
 }
 
 }  // namespace cairn::stack

@@ -28,6 +28,11 @@ struct LoadOptions {
   uint64_t values = UINT64_MAX;     // how many different blocks there are, besides zeroes
   bool is_noise = false;            // blocks cannot be compressed
   bool errors_are_wrong = true;     // no disk fails: every request succeeds or is cancelled
+  bool faults_come_late = false;    // whatever fails then, opening and the first reads do not
+  bool may_not_open = false;        // then the life is over
+  bool fills = false;               // all blocks are written before the first load
+  double flush_share = 0;           // of requests, besides those that come anyway
+  double durable_share = 0.2;       // of changes
   drive::Leaves* leaves = nullptr;  // who opens them; null: they are sources
 };
 
@@ -49,6 +54,11 @@ class StackLoad {
   void change_stack(std::string stack) { options_.stack = std::move(stack); }
   // From now on every request is waited for.
   void stop_cancelling() { options_.cancel_share = 0; }
+  // From the next life on no disk fails.
+  void must_succeed() {
+    options_.errors_are_wrong = true;
+    options_.may_not_open = false;
+  }
 
   // The first thing that was wrong; empty: nothing.
   const std::string& failure() const { return failure_; }
@@ -59,6 +69,11 @@ class StackLoad {
   std::function<void(drive::Drive*)> on_open;
   // The same, for those who change it.
   std::function<void(drive::LiveStack*)> on_live;
+  // The load begins: what was there before was right.
+  std::function<void()> on_load;
+  // A flush, or a durable change, has just succeeded.
+  std::function<void()> on_flushed;
+  std::function<void()> on_durable;
   // What the next life opens.
   void open_next(std::string stack) { options_.stack = std::move(stack); }
 
@@ -70,6 +85,7 @@ class StackLoad {
   void wrong(std::string text);
   bool goes_on(env::Env& env) const;
   task::Task<void> check_all(env::Env& env, drive::Drive& drive);
+  task::Task<void> fill_all(env::Env& env, drive::Drive& drive);
   task::Task<void> work(env::Env& env, drive::Drive& drive);
   task::Task<void> flush(env::Env& env, drive::Drive& drive);
   static task::Task<void> pause(env::Env& env);
@@ -95,6 +111,7 @@ class StackLoad {
   uint64_t finished_ = 0;
   uint64_t losses_ = 0;
   bool has_crashed_ = false;
+  bool is_filled_ = false;
   std::string failure_;
 };
 
