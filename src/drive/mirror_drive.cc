@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a mirror serves requests.
 #include "drive/mirror_drive.h"
-#include "drive/scratch.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "drive/scratch.h"
+#include "drive/stable_memory.h"
 
 namespace cairn::drive {
 
@@ -68,6 +69,8 @@ task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
     case Request::Kind::kFlush:
       co_return co_await flush(op.token());
     default:
+      // Every leg gets the same bytes.
+      if (has_unstable_memory(op.request)) co_return co_await run_on_copy(env_, *this, op);
       co_return co_await change(op);
   }
 }
