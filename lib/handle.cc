@@ -228,6 +228,8 @@ Result<void> Handle::fill(Slot& slot, const cairn_request& request) const {
                   .durable = (request.flags & CAIRN_DURABLE) != 0,
                   .no_delay = (request.flags & CAIRN_URGENT) != 0,
                   .keep_space = (request.flags & CAIRN_KEEP_SPACE) != 0,
+                  // The program's other threads may write to it.
+                  .unstable_memory = true,
                   .lba = Lba(is_flush ? 0 : request.offset / geometry_.block_size),
                   .blocks = is_flush ? 0 : bytes / geometry_.block_size};
   return {};

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "drive/scatter.h"
 #include "drive/scratch.h"
+#include "drive/stable_memory.h"
 
 namespace cairn::drive {
 
@@ -60,6 +61,10 @@ bool ChecksumDrive::is_right(uint64_t block, Bytes bytes) {
 
 task::Task<Result<void>> ChecksumDrive::run(DriveOp& op) {
   if (op.request.kind == Request::Kind::kFlush) co_return co_await flush(op.token());
+  // Sums are of the very bytes that go below, or came from there.
+  if (has_unstable_memory(op.request) && op.request.kind != Request::Kind::kCompare) {
+    co_return co_await run_on_copy(env_, *this, op);
+  }
   if (op.request.writes()) co_return co_await change(op);
   Ranges::Hold hold(ranges_, Ranges::Mode::kShared, op.request.lba.value(), op.request.blocks,
                     op.token());
@@ -133,6 +138,7 @@ task::Task<Result<void>> ChecksumDrive::compare(DriveOp& op) {
   Request request = op.request;
   request.kind = Request::Kind::kRead;
   request.durable = false;
+  request.unstable_memory = false;
   const MutableBytes piece = buffer->bytes();
   const Result<void> done = co_await read_checked(request, {&piece, 1}, op.token());
   if (!done) co_return done;

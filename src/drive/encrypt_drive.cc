@@ -12,6 +12,7 @@
 #include "crypto/hkdf.h"
 #include "drive/scatter.h"
 #include "drive/scratch.h"
+#include "drive/stable_memory.h"
 
 namespace cairn::drive {
 
@@ -71,6 +72,11 @@ task::Task<Result<void>> EncryptDrive::run(DriveOp& op) {
   if (op.request.kind == Request::Kind::kFlush) {
     co_return co_await below().submit(op.request, {}, {}, op.token());
   }
+  // Nobody else sees a block until it is plain, or changes it while it is decrypted. Writes are
+  // encrypted in memory of their own anyway.
+  if (op.request.kind == Request::Kind::kRead && op.request.unstable_memory) {
+    co_return co_await run_on_copy(env_, *this, op);
+  }
   const bool is_alone = op.request.kind == Request::Kind::kCompareAndWrite;
   const uint64_t first = op.request.lba.value();
   Ranges::Hold hold(ranges_, is_alone ? Ranges::Mode::kExclusive : Ranges::Mode::kShared, first,
@@ -124,6 +130,7 @@ task::Task<Result<void>> EncryptDrive::compare(DriveOp& op) {
   Request request = op.request;
   request.kind = Request::Kind::kRead;
   request.durable = false;
+  request.unstable_memory = false;
   request.lba = Lba(state_.data_offset + request.lba.value());
   const MutableBytes piece = memory->bytes();
   const Result<void> done = co_await read(request, {&piece, 1}, op.token());
@@ -144,6 +151,7 @@ task::Task<Result<void>> EncryptDrive::write(DriveOp& op, Memory memory) {
   }
   Request request = op.request;
   request.kind = Request::Kind::kWrite;
+  request.unstable_memory = false;
   request.lba = Lba(state_.data_offset + first);
   co_return co_await below().submit(request, {&piece, 1}, {}, op.token());
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "drive/pieces.h"
+#include "drive/stable_memory.h"
 #include "task/deadline.h"
 
 namespace cairn::drive {
@@ -43,6 +44,11 @@ void copy_out(std::span<const MutableBytes> from, size_t offset, MutableBytes to
 }  // namespace
 
 task::Task<Result<void>> FastCache::run(DriveOp& op) {
+  // What is kept never was where somebody else could write, and both drives get the same bytes.
+  // Written back, a block goes to one drive.
+  const bool looks_once =
+      op.request.kind == Kind::kCompare || (options_.is_back && op.request.kind == Kind::kWrite);
+  if (has_unstable_memory(op.request) && !looks_once) return run_on_copy(env_, *this, op);
   switch (op.request.kind) {
     case Kind::kFlush:
       return flush(op.token());
@@ -199,8 +205,10 @@ task::Task<Result<bool>> FastCache::differs(DriveOp& op) {
   Result<Scratch> memory = Scratch::make(env_, size);
   if (!memory) co_return fail(memory.error());
   const MutableBytes whole[] = {memory->bytes()};
+  Request request = op.request;
+  request.unstable_memory = false;
   Span lacking;
-  const Result<void> done = co_await fetch(op.request, whole, op.token(), lacking);
+  const Result<void> done = co_await fetch(request, whole, op.token(), lacking);
   if (!done) co_return fail(done.error());
   const std::byte* at = memory->data();
   for (const MutableBytes piece : op.data()) {

@@ -9,6 +9,7 @@
 #include "drive/pieces.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
+#include "drive/stable_memory.h"
 #include "env/memory.h"
 
 namespace cairn::drive {
@@ -44,9 +45,9 @@ class Walk {
 
 class MemoryCache final : public ServiceDrive {
  public:
-  MemoryCache(std::vector<std::unique_ptr<Drive>> drives, std::unique_ptr<env::Memory> memory,
-              uint32_t slots)
-      : ServiceDrive(std::move(drives)), memory_(std::move(memory)), lru_(slots) {
+  MemoryCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
+              std::unique_ptr<env::Memory> memory, uint32_t slots)
+      : ServiceDrive(std::move(drives)), env_(env), memory_(std::move(memory)), lru_(slots) {
     geometry_ = below().geometry();
   }
 
@@ -78,6 +79,7 @@ class MemoryCache final : public ServiceDrive {
     return memory_->bytes().subspan(size_t{slot} * geometry_.block_size, geometry_.block_size);
   }
 
+  env::Env& env_;
   std::unique_ptr<env::Memory> memory_;
   Lru lru_;
   Ranges ranges_;  // what is read to be kept is not changed meanwhile
@@ -86,8 +88,14 @@ class MemoryCache final : public ServiceDrive {
 };
 
 task::Task<Result<void>> MemoryCache::run(DriveOp& op) {
-  if (op.request.kind == Kind::kRead && op.request.copy == 0) return read(op);
-  return op.request.writes() ? change(op) : pass(op);
+  const bool is_read = op.request.kind == Kind::kRead;
+  const bool keeps = (is_read && op.request.copy == 0) || op.request.writes();
+  if (!keeps) return pass(op);
+  // What is kept never was where somebody else could write. What is here already is only given.
+  if (has_unstable_memory(op.request) && !(is_read && has_all(op.request))) {
+    return run_on_copy(env_, *this, op);
+  }
+  return is_read ? read(op) : change(op);
 }
 
 task::Task<Result<void>> MemoryCache::pass(DriveOp& op) {
@@ -213,7 +221,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_memory_cache(ServiceParts parts)
   if (slots == 0) co_return fail(Errc::kInvalid, "memory is less than a block of the drive below");
   Result<std::unique_ptr<env::Memory>> memory = parts.env.map_memory(slots * block_size);
   if (!memory) co_return fail(memory.error());
-  co_return std::make_unique<MemoryCache>(std::move(parts.below), std::move(*memory),
+  co_return std::make_unique<MemoryCache>(parts.env, std::move(parts.below), std::move(*memory),
                                           static_cast<uint32_t>(slots));
 }
 

@@ -10,6 +10,12 @@
 
 namespace cairn::drive {
 
+namespace {
+
+constexpr uint64_t kClearedAtOnce = 8_MiB;  // of a medium that several cores use
+
+}  // namespace
+
 Result<std::unique_ptr<MemoryMedium>> MemoryMedium::make(env::Env& env, uint64_t size,
                                                          uint32_t block_size,
                                                          env::MemoryPages pages) {
@@ -54,7 +60,10 @@ void MemoryMedium::discard(uint64_t begin, uint64_t end) {
 }
 
 MemoryDrive::MemoryDrive(env::Env& env, MemoryMedium& medium)
-    : env_(env), medium_(medium), ranges_(medium.ranges().on(env.core())) {
+    : env_(env),
+      medium_(medium),
+      latches_(medium.latches()),
+      ranges_(medium.ranges().on(env.core())) {
   geometry_ = {.blocks = medium.size() / medium.block_size(),
                .block_size = medium.block_size(),
                .transfer_blocks = static_cast<uint32_t>(1_MiB / medium.block_size()),
@@ -84,7 +93,9 @@ MutableBytes MemoryDrive::at(uint64_t offset) const {
 }
 
 template <class F>
-void MemoryDrive::visit(uint64_t offset, std::span<const MutableBytes> pieces, F&& visit) const {
+void MemoryDrive::visit(uint64_t offset, std::span<const MutableBytes> pieces,
+                        BlockLatches::Mode mode, F&& visit) const {
+  if (latches_ != nullptr) return visit_latched(offset, pieces, mode, visit);
   for (MutableBytes piece : pieces) {
     while (!piece.empty()) {
       MutableBytes stored = at(offset);
@@ -97,11 +108,32 @@ void MemoryDrive::visit(uint64_t offset, std::span<const MutableBytes> pieces, F
   }
 }
 
+// Pieces may be cut inside a block: its latch is held from the first of them to the last.
+template <class F>
+void MemoryDrive::visit_latched(uint64_t offset, std::span<const MutableBytes> pieces,
+                                BlockLatches::Mode mode, F&& visit) const {
+  const uint64_t size = geometry_.block_size;
+  for (MutableBytes piece : pieces) {
+    while (!piece.empty()) {
+      const uint64_t in_block = offset % size;
+      if (in_block == 0) latches_->enter(offset / size, mode);
+      MutableBytes stored = at(offset);
+      stored = stored.first(std::min({stored.size(), piece.size(), size - in_block}));
+      CHECK(!stored.empty(), "requests were checked to be within the drive");
+      visit(stored, piece.first(stored.size()));
+      piece = piece.subspan(stored.size());
+      if (in_block + stored.size() == size) latches_->leave(offset / size, mode);
+      offset += stored.size();
+    }
+  }
+}
+
 Result<void> MemoryDrive::compare(uint64_t offset, std::span<const MutableBytes> with) const {
   bool same = true;
-  visit(offset, with, [&same](MutableBytes stored, MutableBytes piece) {
-    same = same && std::memcmp(stored.data(), piece.data(), piece.size()) == 0;
-  });
+  visit(offset, with, BlockLatches::Mode::kShared,
+        [&same](MutableBytes stored, MutableBytes piece) {
+          same = same && std::memcmp(stored.data(), piece.data(), piece.size()) == 0;
+        });
   if (!same) return fail(Errc::kMismatch, "compare");
   return {};
 }
@@ -116,6 +148,24 @@ void MemoryDrive::clear(uint64_t offset, uint64_t length) {
     const uint64_t here = std::min(length, size - offset);
     if (here > 0) region->discard(offset, here);
     offset = 0;
+    length -= here;
+  }
+}
+
+// A part at a time, so that others do not wait for long.
+void MemoryDrive::clear_latched(uint64_t offset, uint64_t length) {
+  if (length == geometry_.block_size) {
+    const uint64_t block = offset / geometry_.block_size;
+    latches_->enter(block, BlockLatches::Mode::kAlone);
+    clear(offset, length);
+    return latches_->leave(block, BlockLatches::Mode::kAlone);
+  }
+  while (length > 0) {
+    const uint64_t here = std::min(length, align_up(offset + 1, kClearedAtOnce) - offset);
+    latches_->enter_all();
+    clear(offset, here);
+    latches_->leave_all();
+    offset += here;
     length -= here;
   }
 }
@@ -150,8 +200,9 @@ bool MemoryDrive::run_now(const Request& request, std::span<const MutableBytes> 
   return true;
 }
 
+// Whoever borrows holds no latch, so another core could write to a block while it is sent.
 Bytes MemoryDrive::lend_now(Lba lba, uint64_t blocks) const {
-  if (ranges_.has_exclusive()) return {};
+  if (ranges_.has_exclusive() || latches_ != nullptr) return {};
   const Bytes stored = at(lba.value() * geometry_.block_size);
   const uint64_t length = blocks * geometry_.block_size;
   if (stored.size() < length) return {};
@@ -165,7 +216,7 @@ Result<void> MemoryDrive::run(const Request& request, std::span<const MutableByt
   const uint64_t offset = request.lba.value() * geometry_.block_size;
   switch (request.kind) {
     case Kind::kRead:
-      visit(offset, data, [](MutableBytes stored, MutableBytes piece) {
+      visit(offset, data, BlockLatches::Mode::kShared, [](MutableBytes stored, MutableBytes piece) {
         std::memcpy(piece.data(), stored.data(), piece.size());
       });
       break;
@@ -173,7 +224,7 @@ Result<void> MemoryDrive::run(const Request& request, std::span<const MutableByt
       if (Result<void> same = compare(offset, data); !same) return same;
       [[fallthrough]];
     case Kind::kWrite:
-      visit(offset, request.kind == Kind::kWrite ? data : second,
+      visit(offset, request.kind == Kind::kWrite ? data : second, BlockLatches::Mode::kAlone,
             [](MutableBytes stored, MutableBytes piece) { copy_past_cache(stored, piece); });
       break;
     case Kind::kCompare:
@@ -182,7 +233,11 @@ Result<void> MemoryDrive::run(const Request& request, std::span<const MutableByt
       break;
     case Kind::kDiscard:
     case Kind::kWriteZeroes:
-      clear(offset, request.blocks * geometry_.block_size);
+      if (latches_ != nullptr) {
+        clear_latched(offset, request.blocks * geometry_.block_size);
+      } else {
+        clear(offset, request.blocks * geometry_.block_size);
+      }
       break;
   }
   return {};

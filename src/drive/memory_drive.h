@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "drive/block_latches.h"
 #include "drive/drive.h"
 #include "drive/shared_ranges.h"
 #include "env/env.h"
@@ -28,6 +29,8 @@ class MemoryMedium {
   SharedRanges& ranges() { return ranges_; }
   // Drawn when it was made: no other memory has it.
   const Incarnation& incarnation() const { return incarnation_; }
+  // What keeps each block whole while several cores copy it. Null: there is one core.
+  BlockLatches* latches() { return latches_.get(); }
   const std::vector<std::unique_ptr<env::Memory>>& regions() const { return regions_; }
 
   // Blocks beyond the old end read as zeroes. The first core to ask does it, while no other asks;
@@ -40,7 +43,8 @@ class MemoryMedium {
         block_size_(block_size),
         pages_(pages),
         ranges_(env.core_count()),
-        incarnation_{.medium = env.rng().next() | 1, .opening = env.rng().next() | 1} {}
+        incarnation_{.medium = env.rng().next() | 1, .opening = env.rng().next() | 1},
+        latches_(env.core_count() > 1 ? std::make_unique<BlockLatches>() : nullptr) {}
   uint64_t capacity() const;
   void discard(uint64_t begin, uint64_t end);
 
@@ -51,6 +55,7 @@ class MemoryMedium {
   env::MemoryPages pages_;
   SharedRanges ranges_;
   const Incarnation incarnation_;
+  std::unique_ptr<BlockLatches> latches_;
 };
 
 // Completes every request at once, unless a compare-and-write has its blocks to itself. There is no
@@ -77,13 +82,20 @@ class MemoryDrive final : public Drive {
   Result<void> compare(uint64_t offset, std::span<const MutableBytes> with) const;
   // What is stored at `offset`, up to the end of its region.
   MutableBytes at(uint64_t offset) const;
-  // Calls visit(stored, piece) for parts of the same size until all pieces are through.
+  // Calls visit(stored, piece) for parts of the same size until all pieces are through. Where
+  // several cores have the medium, each block is held so meanwhile.
   template <class F>
-  void visit(uint64_t offset, std::span<const MutableBytes> pieces, F&& visit) const;
+  void visit(uint64_t offset, std::span<const MutableBytes> pieces, BlockLatches::Mode mode,
+             F&& visit) const;
+  template <class F>
+  void visit_latched(uint64_t offset, std::span<const MutableBytes> pieces, BlockLatches::Mode mode,
+                     F&& visit) const;
   void clear(uint64_t offset, uint64_t length);
+  void clear_latched(uint64_t offset, uint64_t length);
 
   env::Env& env_;
   MemoryMedium& medium_;
+  BlockLatches* const latches_;        // null: this is the only core
   Ranges& ranges_;                     // of this core
   std::vector<env::Memory*> regions_;  // as this core knows them
   Geometry geometry_;

@@ -119,21 +119,28 @@ TEST_F(MemoryDrives, WritesAndReadsThatNeedNoWaitingAreDoneAtOnce) {
   EXPECT_FALSE(here_->try_now({.kind = Request::Kind::kFlush}, {})) << "no data: submit() it";
 }
 
-TEST_F(MemoryDrives, BlocksAreLentWhereTheyLie) {
-  make(1_MiB);
+TEST_F(MemoryDrives, BlocksAreLentWhereTheyLieToTheOnlyCore) {
+  env::TestCores one(1);
+  const std::unique_ptr<MemoryMedium> medium = std::move(*MemoryMedium::make(one[0], 1_MiB, 4096));
+  MemoryDrive drive(one[0], *medium);
   const Block data = filled(4096, 9);
-  EXPECT_TRUE(write_all(*there_, 5, data).take());
-  const Bytes lent = here_->lend(Lba(5), 1);
+  EXPECT_TRUE(write_all(drive, 5, data).take());
+  const Bytes lent = drive.lend(Lba(5), 1);
   ASSERT_EQ(lent.size(), 4096u);
   EXPECT_TRUE(std::ranges::equal(lent, data));
-  EXPECT_TRUE(write_all(*here_, 5, filled(4096, 10)).take());
+  EXPECT_TRUE(write_all(drive, 5, filled(4096, 10)).take());
   EXPECT_EQ(lent[0], std::byte{10}) << "whoever borrows sees later writes";
-  EXPECT_TRUE(here_->lend(Lba(255), 2).empty()) << "past the end";
-  EXPECT_TRUE(here_->lend(Lba(UINT64_MAX), 1).empty());
+  EXPECT_TRUE(drive.lend(Lba(255), 2).empty()) << "past the end";
+  EXPECT_TRUE(drive.lend(Lba(UINT64_MAX), 1).empty());
 
-  resize(2_MiB);
-  EXPECT_TRUE(here_->lend(Lba(255), 2).empty()) << "in two regions";
-  EXPECT_EQ(here_->lend(Lba(256), 2).size(), 8192u);
+  EXPECT_TRUE(drive.resize(512).take());
+  EXPECT_TRUE(drive.lend(Lba(255), 2).empty()) << "in two regions";
+  EXPECT_EQ(drive.lend(Lba(256), 2).size(), 8192u);
+}
+
+TEST_F(MemoryDrives, BlocksThatOtherCoresMayWriteAreNotLent) {
+  make(1_MiB);
+  EXPECT_TRUE(here_->lend(Lba(5), 1).empty());
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a mirror serves requests.
 #include "drive/mirror_drive.h"
-#include "drive/copy_blocks.h"
-#include "drive/scratch.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "drive/copy_blocks.h"
+#include "drive/scratch.h"
+#include "drive/stable_memory.h"
 
 namespace cairn::drive {
 
@@ -82,6 +83,8 @@ task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
     case Request::Kind::kFlush:
       co_return co_await flush_for_user(op.token());
     default:
+      // Every leg gets the same bytes.
+      if (has_unstable_memory(op.request)) co_return co_await run_on_copy(env_, *this, op);
       co_return co_await change(op);
   }
 }

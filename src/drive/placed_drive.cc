@@ -9,6 +9,7 @@
 #include "drive/pieces.h"
 #include "drive/scatter.h"
 #include "drive/scratch.h"
+#include "drive/stable_memory.h"
 
 namespace cairn::drive {
 
@@ -118,6 +119,10 @@ task::Task<Result<void>> PlacedDrive::run(DriveOp& op) {
     Result<void> done = co_await journal_->sync(op.token());
     units_.return_some(*journal_);
     co_return done;
+  }
+  // Blocks are hashed, then written; and units are read and written as memory of this drive.
+  if (has_unstable_memory(op.request) && op.request.kind != Kind::kCompare) {
+    co_return co_await run_on_copy(env_, *this, op);
   }
   if (op.request.writes()) co_return co_await change(op);
   Ranges::Hold held = hold(op, Ranges::Mode::kShared);

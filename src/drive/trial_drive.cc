@@ -53,6 +53,7 @@ task::Task<Result<void>> TrialDrive::read(const DriveOp& op, std::vector<std::by
   Request request = op.request;
   request.kind = Request::Kind::kRead;
   request.durable = false;
+  request.unstable_memory = false;
   into.resize(request.blocks * size);
   const MutableBytes piece(into);
   const Result<void> done = co_await below_.submit(request, {&piece, 1}, {}, op.token());

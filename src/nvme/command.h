@@ -33,6 +33,9 @@ class Command {
   // The first `bytes` of the data the host sends with the command. At most once. Same errors;
   // kInvalid: it sends less.
   virtual task::Task<Result<Pieces>> from_host(size_t bytes) = 0;
+  // Whether somebody else, a guest for instance, can change what from_host() and to_host() gave
+  // while the command runs.
+  virtual bool has_unstable_memory() const { return false; }
   // Ways that need no waiting, for drives that have their blocks in memory. A transport may always
   // decline.
   //

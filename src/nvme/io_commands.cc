@@ -158,6 +158,7 @@ task::Task<Status> IoQueue::transfer(Command& command, CoreNamespace& space) {
     pieces = co_await command.from_host(bytes);
   }
   if (!pieces) co_return data_status(pieces.error());
+  request.unstable_memory = command.has_unstable_memory();
   Result<void> done = co_await space.drive->submit(request, *pieces, {}, command.cancel_token());
   count_io(space, request, done);
   co_return done ? Status() : status_of(done.error(), request.writes());

@@ -74,6 +74,7 @@ bool IoQueue::try_now(Command& command) {
   const drive::Request request{
       .kind = writing ? drive::Request::Kind::kWrite : drive::Request::Kind::kRead,
       .durable = writing && fields.force_unit_access,
+      .unstable_memory = command.has_unstable_memory(),
       .lba = fields.start,
       .blocks = fields.blocks};
   Result<void> done;
@@ -197,11 +198,13 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
   if (!expected) co_return FusedOutcome{data_status(expected.error()), aborted};
   Result<Pieces> replacement = co_await write.from_host(bytes);
   if (!replacement) co_return FusedOutcome{aborted, data_status(replacement.error())};
-  const drive::Request request{.kind = drive::Request::Kind::kCompareAndWrite,
-                               .durable = target.force_unit_access,
-                               .no_delay = true,
-                               .lba = range.start,
-                               .blocks = range.blocks};
+  const drive::Request request{
+      .kind = drive::Request::Kind::kCompareAndWrite,
+      .durable = target.force_unit_access,
+      .no_delay = true,
+      .unstable_memory = compare.has_unstable_memory() || write.has_unstable_memory(),
+      .lba = range.start,
+      .blocks = range.blocks};
   Result<void> done =
       co_await space->drive->submit(request, *expected, *replacement, write.cancel_token());
   count_io(*space, request, done);

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "drive/pieces.h"
+#include "drive/stable_memory.h"
 #include "task/when_all.h"
 
 namespace cairn::rest {
@@ -176,6 +177,10 @@ RestDrive::Part RestDrive::part_of(const Request& request, uint64_t at) const {
 }
 
 task::Task<Result<void>> RestDrive::run(DriveOp& op) {
+  // A body is sent again as it was, and checked against its sum where it lies.
+  if (drive::has_unstable_memory(op.request) && op.request.kind != Request::Kind::kCompare) {
+    return drive::run_on_copy(env_, *this, op);
+  }
   switch (op.request.kind) {
     case Request::Kind::kRead:
       return spread(op, &RestDrive::read_part);

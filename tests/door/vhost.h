@@ -10,6 +10,7 @@
 #include "conformance/verbs.h"
 #include "door/vhost_user/driver.h"
 #include "door/vhost_user/server.h"
+#include "drive/seen_source_testing.h"
 #include "drive/source.h"
 #include "env/sharing.h"
 #include "task/task.h"
@@ -42,7 +43,10 @@ class VhostDoor {
 
   Task<void> open(const std::string& spec, bool read_only = false, CoreId core = CoreId(0),
                   door::vhost::Waiting waiting = door::vhost::Waiting::kAdaptive) {
-    source_ = must(drive::Source::make(env_, drive::Spec::parse(spec).value()));
+    std::unique_ptr<drive::Source> source =
+        must(drive::Source::make(env_, drive::Spec::parse(spec).value()));
+    if (is_watched) source = std::make_unique<drive::SeenSource>(std::move(source));
+    source_ = std::move(source);
     const Result<void> served = co_await server_.serve({.drive = {.name = "disk",
                                                                   .description = "",
                                                                   .read_only = read_only,
@@ -60,6 +64,11 @@ class VhostDoor {
   // The drive, which nobody serves any more.
   Task<void> put_away() { return source_->close(env_); }
   VhostServer& server() { return server_; }
+  // What the drive was asked; of one that is watched.
+  bool is_watched = false;
+  const drive::SeenSource::Counts& seen() const {
+    return static_cast<drive::SeenSource&>(*source_).counts();
+  }
 
  private:
   env::Env& env_;

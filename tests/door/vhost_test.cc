@@ -73,6 +73,27 @@ WORLD_TEST(Vhost, WhatWasWrittenIsReadInEveryLayout) {
   co_await door.close();
 }
 
+WORLD_TEST(Vhost, DrivesAreToldThatTheGuestCanChangeItsMemory) {
+  VhostDoor door(env, scene);
+  door.is_watched = true;
+  co_await door.open("mem:size=4M,block=4096");
+  Driver driver(env, *env::sharing(env), {});
+  must(driver.prepare());
+  const Result<void> connected = co_await driver.connect(door.address, {});
+  must(connected);
+  const Content data = pattern(16384, 1);
+  co_await expect_ok(driver.write(8, data, {}));
+  const Content found = co_await read(driver, 8, data.size());
+  EXPECT_EQ(found, data);
+  EXPECT_EQ(door.seen().transfers, 2);
+  EXPECT_EQ(door.seen().unstable, 2);
+  const Content sector = co_await read(driver, 9, 512);
+  EXPECT_EQ(door.seen().transfers, 3);
+  EXPECT_EQ(door.seen().unstable, 2) << "what is no whole block goes through memory of ours";
+  co_await driver.close();
+  co_await door.close();
+}
+
 WORLD_TEST(Vhost, SingleSectorsKeepTheRestOfTheirBlock) {
   VhostDoor door(env, scene);
   co_await door.open("mem:size=1M,block=4096");

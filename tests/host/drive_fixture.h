@@ -38,6 +38,7 @@ class DriveTest : public HostTest {
     return Bytes(target.medium->bytes).subspan(lba * kBlock, blocks * kBlock);
   }
   void run(Body<DriveTest> body) { on_host(*this, body); }
+  MutableBytes lent;  // of a request that runs, for hooks
 };
 
 // Hooks see I/O commands only.

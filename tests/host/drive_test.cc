@@ -293,6 +293,29 @@ TEST_F(Drive, FlippedDataAreReadAgain) {
   EXPECT_EQ(target.count(IoOpcode::kRead), 3u);
 }
 
+// A digest is computed when data are sent, and they may be sent in parts, or again.
+TEST_F(Drive, WithDigestsWhatIsWrittenIsWhatTheMemoryHeldAtFirst) {
+  options.data_digest = true;
+  target.options.in_capsule_max = 0;
+  target.options.on_command = for_io([this](FakeConnection&, const Sqe&) {
+    std::ranges::fill(lent, std::byte{2});
+    return Verdict::kServe;
+  });
+  run([](env::Env& env, Drive& test) -> Task<void> {
+    std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+    std::vector<std::byte> data(kBlock, std::byte{1});
+    test.lent = data;
+    const MutableBytes piece(data);
+    const Result<void> done = co_await drive->submit(
+        {.kind = Kind::kWrite, .unstable_memory = true, .lba = Lba(0), .blocks = 1}, {&piece, 1});
+    test.lent = {};
+    EXPECT_OK(done);
+    EXPECT_EQ(data[0], std::byte{2});
+    co_await drive->close();
+  });
+  EXPECT_EQ(stored(0, 1)[0], std::byte{1});
+}
+
 TEST_F(Drive, OpensOnlyWhatIsThere) {
   run([](env::Env& env, Drive& test) -> Task<void> {
     Uri wrong = test.uri();

@@ -51,7 +51,8 @@ RULES = (
                r" \bstd::default_random_engine\b",
          headers=r"sys/random\.h"),
     Rule("thread", "run a task on a core, and send other cores messages",
-         (*REAL_WORLDS, "bench/", "lib/", "src/env/shared_word.h"),
+         (*REAL_WORLDS, "bench/", "lib/", "src/env/shared_word.h",
+          "src/drive/block_latches.h"),
          names=r"\bstd::j?thread\b \bstd::this_thread\b \bstd::async\b \bstd::(?:promise|future)\b"
                r" \bpthread_\w+\b \bstd::(?:recursive_|shared_|timed_)*mutex\b"
                r" \bstd::(?:lock_guard|unique_lock|scoped_lock|shared_lock|call_once|once_flag)\b"

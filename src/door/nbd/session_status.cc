@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status of blocks: where a drive has nothing.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "door/nbd/reply.h"
 #include "door/nbd/session.h"
+#include "drive/scratch.h"
 
 namespace cairn::door {
 
@@ -18,6 +20,8 @@ constexpr int kQuestionsMax = 1024;
 // block if that is larger.
 constexpr uint64_t kLookMax = 4 << 20;
 constexpr uint64_t kLookStep = 4096;
+// At a time, where it is looked at in a copy.
+constexpr uint64_t kCopyMax = 512 << 10;
 
 // Extents as they are found, those that are alike as one.
 class Told {
@@ -38,6 +42,17 @@ class Told {
   std::vector<StatusExtent>& into_;
   size_t most_;
 };
+
+// Blocks as they are now, if that needs no waiting; else none. They lie in `room`.
+Bytes copy_now(env::Env& env, drive::Drive& drive, const BlockSpan& span, drive::Scratch& room) {
+  Result<drive::Scratch> made = drive::Scratch::make(env, span.bytes);
+  if (!made) return {};
+  const MutableBytes piece = made->bytes();
+  const auto done = drive.try_now({.lba = span.first, .blocks = span.blocks}, {&piece, 1});
+  if (!done || !*done) return {};
+  room = std::move(*made);
+  return room.bytes();
+}
 
 // Bytes of memory that begin at `offset` of the drive.
 bool add_memory(Told& told, Bytes data, uint64_t offset, uint64_t step) {
@@ -84,9 +99,15 @@ task::Task<void> Session::find_extents(NbdRequest request, std::vector<StatusExt
       offset += length;
       continue;
     }
-    const uint64_t seen = offset < look_end ? std::min(length, look_end - offset) : 0;
-    const BlockSpan span = export_.span_of(offset, seen);
-    const Bytes memory = seen == 0 ? Bytes{} : export_.drive().lend(span.first, span.blocks);
+    uint64_t seen = offset < look_end ? std::min(length, look_end - offset) : 0;
+    BlockSpan span = export_.span_of(offset, seen);
+    Bytes memory = seen == 0 ? Bytes{} : export_.drive().lend(span.first, span.blocks);
+    drive::Scratch room;
+    if (memory.empty() && seen > 0) {
+      seen = std::min(seen, kCopyMax);
+      span = export_.span_of(offset, seen);
+      memory = copy_now(env_, export_.drive(), span, room);
+    }
     if (memory.empty()) {
       if (!told.add(length, 0)) co_return;
       offset += length;

@@ -52,6 +52,12 @@ Task<void> serves(Env& env, Registry& registry, GuestOptions options) {
 TEST_P(PciControllers, DriverReadsBackWhatItWrote) {
   run([](Env& env, Registry& registry) { return serves(env, registry, {}); });
 }
+TEST_P(PciControllers, TellsDrivesThatTheGuestCanChangeItsMemory) {
+  is_watched = true;
+  run([](Env& env, Registry& registry) { return serves(env, registry, {}); });
+  EXPECT_GT(seen->counts().transfers, 0);
+  EXPECT_EQ(seen->counts().unstable, seen->counts().transfers);
+}
 TEST_P(PciControllers, DriverWithShadowDoorbellsReadsBackWhatItWrote) {
   run([](Env& env, Registry& registry) {
     return serves(env, registry, {.driver = {.shadow = true}});

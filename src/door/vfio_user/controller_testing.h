@@ -15,6 +15,7 @@
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/driver.h"
 #include "door/vfio_user/limits.h"
+#include "drive/seen_source_testing.h"
 #include "env/call.h"
 #include "nvme/io_format.h"
 #include "sim/cluster.h"
@@ -179,6 +180,8 @@ class ControllerTest : public ::testing::TestWithParam<uint32_t> {
  protected:
   using Body = std::function<task::Task<void>(env::Env&, nvme::Registry&)>;
   std::string drive = "mem:size=4M,block=512";
+  bool is_watched = false;
+  std::unique_ptr<drive::SeenSource> seen;  // what the drive was asked, if it is watched
   nvme::SubsystemOptions subsystem;
 
   void run(Body body) {
@@ -198,11 +201,18 @@ class ControllerTest : public ::testing::TestWithParam<uint32_t> {
       EXPECT_TRUE(registry.add_subsystem(subsystem));
       nvme::NamespaceOptions space;
       space.drive = *drive::Spec::parse(drive);
+      if (is_watched) {
+        auto source = drive::Source::make(env, space.drive);
+        EXPECT_TRUE(source);
+        seen = std::make_unique<drive::SeenSource>(std::move(*source));
+        space.source = seen.get();
+      }
       const Result<uint32_t> added = co_await registry.add_namespace(kGuestNqn, space);
       EXPECT_TRUE(added) << added.error().text();
       co_await env::call_on(env, CoreId(env.core_count() - 1),
                             [&](env::Env& there) { return body_(there, registry); });
       co_await registry.close();
+      if (seen != nullptr) co_await seen->close(env);
     }
     done_ = true;
   }

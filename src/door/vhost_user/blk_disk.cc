@@ -114,6 +114,7 @@ std::optional<BlkDisk::Outcome> BlkDisk::try_now(const BlkRequest& request, bool
   if (type_of(request) == BlkType::kOut && export_.has_exclusive()) return std::nullopt;
   const drive::Request wanted{.kind = type_of(request) == BlkType::kIn ? Kind::kRead : Kind::kWrite,
                               .durable = durable && type_of(request) == BlkType::kOut,
+                              .unstable_memory = true,  // the guest's
                               .lba = Lba(request.sector * kSector / block),
                               .blocks = blocks};
   const std::optional<Result<void>> done = drive.try_now(wanted, request.data);
@@ -188,6 +189,7 @@ task::Task<Result<void>> BlkDisk::transfer_whole(const BlkRequest& request, bool
   }
   drive::Request part{.kind = writes ? Kind::kWrite : Kind::kRead,
                       .durable = writes && durable,
+                      .unstable_memory = true,  // the guest's
                       .lba = Lba(first),
                       .blocks = blocks};
   if (blocks <= most) {

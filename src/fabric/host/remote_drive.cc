@@ -108,7 +108,13 @@ task::Task<void> RemoteDrive::close() {
 
 // --- requests -----------------------------------------------------------------------------------
 
+task::Task<void> RemoteDrive::serve_copy(drive::DriveOp& op) {
+  const Result<void> done = co_await drive::run_on_copy(env_, *this, op);
+  op.complete(done);
+}
+
 void RemoteDrive::start(drive::DriveOp& op) {
+  if (needs_copy(op)) return gate_.spawn(serve_copy(op));
   if (Result<void> possible = can_do(op.request); !possible) return op.complete(possible);
   if (op.request.kind == drive::Request::Kind::kFlush && !info_.geometry.volatile_cache) {
     return op.complete({});
@@ -123,6 +129,7 @@ void RemoteDrive::start(drive::DriveOp& op) {
 }
 
 void RemoteDrive::cancel(drive::DriveOp& op) {
+  if (needs_copy(op)) return;  // the copy has its token
   Progress& progress = RemoteDrive::progress(op);
   const Error why = op.cancelled().error();
   progress.is_cancelled = true;

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "drive/drive.h"
+#include "drive/stable_memory.h"
 #include "env/env.h"
 #include "fabric/host/command.h"
 #include "fabric/host/continuity.h"
@@ -134,6 +135,11 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   // Drive (remote_drive.cc).
   void start(drive::DriveOp& op) override;
   void cancel(drive::DriveOp& op) override;
+  // A digest is of the very bytes that are sent, or came.
+  bool needs_copy(const drive::DriveOp& op) const {
+    return options_.data_digest && drive::has_unstable_memory(op.request);
+  }
+  task::Task<void> serve_copy(drive::DriveOp& op);
   // Path::User (remote_drive.cc).
   Result<void> path_described(Path& path, const NamespaceInfo& info) override;
   void path_changed(Path& path) override;
