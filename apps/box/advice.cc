@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "apps/words.h"
+#include "posix/holder.h"
 
 namespace cairn::apps {
 
@@ -42,11 +45,17 @@ Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) 
                       options.nsid, error.text())};
 }
 
+std::string listener_text(const std::string& path) {
+  const std::optional<int> process = posix::listening_process(path);
+  return process ? fmt::format(" (process {})", *process) : "";
+}
+
 Problem cannot_listen(const env::Address& at, const Error& error) {
   std::string next = "name an address of this machine";
   const bool is_local = at.family == env::Address::Family::kLocal;
   if (error == Errc::kExists) {
-    next = fmt::format("end what listens there, or choose another {}", is_local ? "path" : "port");
+    next = fmt::format("end what listens there{}, or choose another {}",
+                       is_local ? listener_text(at.path) : "", is_local ? "path" : "port");
   }
   if (error == Errc::kDenied) next = "choose a port from 1024, or run as root";
   return {fmt::format("cannot listen at {}: {}: {}", at.text(), error.text(), next)};
