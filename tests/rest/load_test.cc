@@ -65,6 +65,8 @@ TEST_P(RestLoad, KeepsItsBlocks) {
         load.crashed();
         cluster.run_for(1_s);
       }
+      const auto has_ended = [&] { return !host.is_running(); };
+      ASSERT_TRUE(cluster.run_until(has_ended, 1000_s)) << cluster.report();
       host.restart();
     }
     ASSERT_TRUE(cluster.run_until([&] { return !host.is_running(); }, 1000_s)) << cluster.report();
