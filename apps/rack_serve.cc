@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/box/patience.h"
 #include "apps/output.h"
 #include "apps/rack/store.h"
 #include "apps/rack_commands.h"
@@ -30,7 +31,12 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
     co_return;
   }
   meta::Server server(env, **store);
-  const Result<env::Address> at = server.listen(serving.at);
+  Result<env::Address> at = fail(Errc::kClosed, "not tried");
+  Patience patience(env);
+  for (bool again = true; again;) {
+    at = server.listen(serving.at);
+    again = co_await patience.after(at);
+  }
   if (at) {
     say(
         fmt::format("serving the metadata of {} at {}\n  cairn rack offers --rack meta://{}\n"

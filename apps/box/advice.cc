@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "apps/error_text.h"
 #include "apps/words.h"
+#include "posix/holder.h"
 
 namespace cairn::apps {
 
@@ -48,11 +51,17 @@ Problem no_such_namespace(std::string_view nqn, uint32_t nsid) {
       fmt::format("{} has no namespace {}: 'cairn box ns list' names those there are", nqn, nsid)};
 }
 
+std::string listener_text(const std::string& path) {
+  const std::optional<int> process = posix::listening_process(path);
+  return process ? fmt::format(" (process {})", *process) : "";
+}
+
 Problem cannot_listen(const env::Address& at, const Error& error) {
   std::string next = "name an address of this machine";
   const bool is_local = at.family == env::Address::Family::kLocal;
   if (error == Errc::kExists) {
-    next = fmt::format("end what listens there, or choose another {}", is_local ? "path" : "port");
+    next = fmt::format("end what listens there{}, or choose another {}",
+                       is_local ? listener_text(at.path) : "", is_local ? "path" : "port");
   }
   if (error == Errc::kDenied) next = "choose a port from 1024, or run as root";
   return {fmt::format("cannot listen at {}: {}: {}", at.text(), error_text(error), next)};

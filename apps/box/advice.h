@@ -16,5 +16,7 @@ Problem cannot_serve(const drive::Spec& drive, const Error& error);
 Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error);
 Problem no_such_namespace(std::string_view nqn, uint32_t nsid);
 Problem cannot_listen(const env::Address& at, const Error& error);
+// " (process 123)" where one listens at that local socket; else nothing.
+std::string listener_text(const std::string& path);
 
 }  // namespace cairn::apps

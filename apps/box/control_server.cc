@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "apps/box/advice.h"
 #include "apps/box/control_line.h"
 #include "apps/box/patience.h"
 #include "apps/words.h"
@@ -74,9 +75,9 @@ namespace {
 Problem cannot_control(const std::string& path, const Error& error) {
   if (error == Errc::kExists) {
     return {
-        fmt::format("another process listens at the control socket {}: end that, or name "
+        fmt::format("another process{} listens at the control socket {}: end that, or name "
                     "another socket with --control PATH (or --control off)",
-                    in_quotes(path))};
+                    listener_text(path), in_quotes(path))};
   }
   return {fmt::format("the control socket {} cannot be made: {}: name another with --control PATH",
                       in_quotes(path), error.text())};

@@ -11,6 +11,9 @@
 
 namespace cairn::apps {
 
+// A loaded machine takes its time; whoever meets a living process waits as long for the refusal.
+inline constexpr Duration kHolderPatience = 2_s;
+
 //   Patience patience(env);
 //   for (bool again = true; again;) {
 //     done = try_it();
@@ -18,7 +21,7 @@ namespace cairn::apps {
 //   }
 class Patience {
  public:
-  explicit Patience(env::Env& env) : env_(env), until_(env.now() + 1_s) {}
+  explicit Patience(env::Env& env) : env_(env), until_(env.now() + kHolderPatience) {}
 
   // True, after a short while, when `result` is kExists and there is time for another try.
   template <class T>

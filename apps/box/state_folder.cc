@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,9 +12,11 @@
 #include <utility>
 
 #include "apps/box/changes_text.h"
+#include "apps/box/patience.h"
 #include "apps/config.h"
 #include "apps/files.h"
 #include "apps/words.h"
+#include "posix/holder.h"
 
 namespace cairn::apps {
 
@@ -40,7 +41,7 @@ Attempt<StateFolder> StateFolder::open(std::string path) {
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return std::unexpected(cannot_use(path, errno));
   StateFolder state(std::move(path), lock);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  if (!posix::lock_alone(lock, kHolderPatience)) {
     return refuse(
         fmt::format("the state folder {} is in use by another box, which 'cairn box status' may "
                     "show: end that one, or name another folder",

@@ -221,14 +221,19 @@ task::Task<Attempt<void>> DriveServer::serve_vhost(const ServedDrive& drive, Gue
   const CoreId core =
       drive.stack != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
   const bool has_others = !options_.nvme.empty() || !options_.nbd.empty() || !vfio_at_.empty();
-  const Result<void> served = co_await vhost_.serve({.drive = {.name = drive.name,
-                                                               .description = drive.text,
-                                                               .read_only = options_.read_only,
-                                                               .has_other_writers = has_others,
-                                                               .source = drive.source.get()},
-                                                     .at = socket.at,
-                                                     .core = core,
-                                                     .waiting = socket.waiting});
+  Result<void> served = fail(Errc::kClosed, "not tried");
+  Patience patience(env_);
+  for (bool again = true; again;) {
+    served = co_await vhost_.serve({.drive = {.name = drive.name,
+                                              .description = drive.text,
+                                              .read_only = options_.read_only,
+                                              .has_other_writers = has_others,
+                                              .source = drive.source.get()},
+                                    .at = socket.at,
+                                    .core = core,
+                                    .waiting = socket.waiting});
+    again = co_await patience.after(served);
+  }
   if (!served) co_return std::unexpected(cannot_listen(socket.at, served.error()));
   co_return Attempt<void>();
 }

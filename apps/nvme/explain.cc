@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 
 #include "apps/words.h"
@@ -48,15 +49,20 @@ Problem cannot_encrypt(const Error& error, const fabric::Uri& uri, const std::st
                   where, error.what())};
 }
 
+// error_of() of the host makes these, with the status as their detail.
+std::optional<nvme::StatusCode> status_of(const Error& error) {
+  const bool is_status =
+      std::string_view(error.what()).find("NVMe") != std::string_view::npos && error.detail() > 0;
+  if (!is_status) return std::nullopt;
+  return static_cast<nvme::StatusCode>(error.detail());
+}
+
 }  // namespace
 
 std::string error_words(const Error& error) {
-  // error_of() of the host makes these, with the status as their detail.
-  const bool is_status =
-      std::string_view(error.what()).find("NVMe") != std::string_view::npos && error.detail() > 0;
-  if (!is_status) return error.text();
-  const auto code = static_cast<nvme::StatusCode>(error.detail());
-  return fmt::format("{} ({:03x}h)", nvme::name(code), error.detail());
+  const std::optional<nvme::StatusCode> code = status_of(error);
+  if (!code) return error.text();
+  return fmt::format("{} ({:03x}h)", nvme::name(*code), error.detail());
 }
 
 Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Address& at) {
@@ -119,6 +125,12 @@ Problem cannot_do(const std::string& what, const Error& error) {
                       "namespace is write protected",
                       what, error_words(error))};
     case Errc::kUnreachable:
+      if (status_of(error)) {
+        return {
+            fmt::format("{} failed ({}): the target answers, and lets nobody reach the namespace "
+                        "this way now; take another path, or see 'cairn box ana' there",
+                        what, error_words(error))};
+      }
       return {fmt::format("{} failed ({}): the target is gone; start it again or check the network",
                           what, error_words(error))};
     case Errc::kNoSpace:

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "apps/box/patience.h"
 #include "apps/words.h"
 #include "meta/etcd/etcd_store.h"
 #include "meta/remote_store.h"
@@ -33,8 +34,12 @@ task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(env::Env& env, Stor
   if (uri.kind == StoreUri::Kind::kEtcd) {
     co_return std::make_unique<meta::EtcdStore>(env, meta::LinesOptions{.servers = uri.servers});
   }
-  Result<std::unique_ptr<meta::Store>> store =
-      co_await rocks::open_rocks_store(env, {.folder = uri.folder});
+  Result<std::unique_ptr<meta::Store>> store = fail(Errc::kClosed, "not tried");
+  Patience patience(env);
+  for (bool again = true; again;) {
+    store = co_await rocks::open_rocks_store(env, {.folder = uri.folder});
+    again = co_await patience.after(store);
+  }
   if (!store) {
     co_return refuse(fmt::format("the metadata in {} cannot be opened: {}: {}",
                                  in_quotes(uri.folder), store.error().text(),

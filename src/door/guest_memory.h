@@ -68,6 +68,10 @@ class GuestMemory {
     write_log_ = log;
     forget_pointers();
   }
+  // Tells the log, if there is one, of a range that was found before and may still be written.
+  void note_write(uint64_t address, uint64_t length) {
+    if (write_log_ != nullptr) write_log_->note(address, length);
+  }
   // Who keeps pointers looks them up again, as if regions had changed.
   void forget_pointers() { ++generation_; }
 

@@ -31,26 +31,49 @@ bool may_pass(const Result<HttpAnswer>& answer) {
   }
 }
 
+// Of an attempt that was sent.
+bool is_unanswered(const Result<HttpAnswer>& answer) { return !answer || answer->status() >= 500; }
+
+bool is_given_up(const Result<HttpAnswer>& answer) {
+  if (answer) return answer->status() == 502 || answer->status() == 504;
+  return answer.error() != Errc::kReset && answer.error() != Errc::kClosed;
+}
+
 }  // namespace
 
 task::Task<Result<HttpAnswer>> Client::send(const HttpRequest& request, task::CancelToken token) {
-  bool was_sent = false;
+  Outcome outcome = co_await send_change(request, token);
+  co_return std::move(outcome.answer);
+}
+
+task::Task<Outcome> Client::send_change(const HttpRequest& request, task::CancelToken token) {
+  Outcome outcome;
   Duration pause = kFirstPause;
   for (uint32_t tries = 0;;) {
-    if (token.requested()) co_return fail(token.error());
+    if (token.requested()) {
+      outcome.answer = fail(token.error());
+      co_return outcome;
+    }
     Attempt one = co_await attempt(request, token);
-    if (one.answer) one.answer->was_repeated = was_sent;
-    if (one.answer) {
+    outcome.answer = std::move(one.answer);
+    if (outcome.answer) {
       unanswered_.reset();
     } else if (!one.was_stale && !token.requested()) {
-      unanswered_ = one.answer.error();
+      unanswered_ = outcome.answer.error();
     }
-    was_sent = was_sent || one.was_sent;
-    if (!may_pass(one.answer) || token.requested()) co_return std::move(one.answer);
+    if (one.was_sent && is_unanswered(outcome.answer)) {
+      outcome.was_unanswered = true;
+      outcome.was_given_up = outcome.was_given_up || is_given_up(outcome.answer);
+    }
+    const bool is_forbidden = outcome.was_given_up && !request.may_repeat;
+    if (is_forbidden || !may_pass(outcome.answer) || token.requested()) co_return outcome;
     if (!one.was_stale) {
-      if (tries++ == options_.retries) co_return std::move(one.answer);
+      if (tries++ == options_.retries) co_return outcome;
       const Result<void> slept = co_await task::sleep_for(env_, pause, token);
-      if (!slept) co_return fail(slept.error());
+      if (!slept) {
+        outcome.answer = fail(slept.error());
+        co_return outcome;
+      }
       pause = std::min(pause * 2, kPauseMax);
     }
     ++counters_.retries;

@@ -2,10 +2,10 @@
 // Client: requests to one HTTP server, over a few connections that are kept.
 //
 // Each attempt has a deadline. What may have been the network's fault, or a server that is busy or
-// broken for a moment (429, 500, 502, 503, 504), is tried again after a pause that doubles; all
-// methods here may be repeated, and HttpAnswer::was_repeated says that it happened. A request that
-// changes something is not given up by its token once it is on its way: whoever gave it up could
-// not know when the server stops carrying it out.
+// broken for a moment (429, 500, 502, 503, 504), is tried again after a pause that doubles, unless
+// the request forbids it. A request that changes something is not given up by its token once it is
+// on its way: whoever gave it up could not know when the server stops carrying it out. Where its
+// deadline gives it up, the outcome says so.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,16 @@ struct ClientOptions {
   uint32_t retries = 3;     // after the first attempt
 };
 
+struct Outcome {
+  Result<HttpAnswer> answer;  // to the last attempt
+  // An attempt was sent and got no answer, or one that leaves open what was done: the server may
+  // have carried it out, or may yet.
+  bool was_unanswered = false;
+  // Such an attempt ended here (its deadline), or at a proxy (502, 504), and not by the server's
+  // end of the connection: it is likely to be still under way.
+  bool was_given_up = false;
+};
+
 // One core. Destroyed when no request is under way.
 class Client {
  public:
@@ -49,6 +59,8 @@ class Client {
   // The answer, whatever its status. Errors as Connection::exchange, and those of connecting;
   // kTimedOut: no attempt was answered in time.
   task::Task<Result<HttpAnswer>> send(const HttpRequest& request, task::CancelToken token = {});
+  // The same, and what may have become of attempts that failed.
+  task::Task<Outcome> send_change(const HttpRequest& request, task::CancelToken token = {});
 
   const Counters& counters() const { return counters_; }
   // Why the last attempt that has ended was not answered; none: it was, or nothing was asked.

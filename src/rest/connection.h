@@ -34,15 +34,17 @@ struct HttpRequest {
   // bytes from `skip` on: such a server sends the whole object.
   std::span<const MutableBytes> into;
   uint64_t skip = 0;
+  // False: not sent again once an attempt was given up, because both may be carried out, in any
+  // order.
+  bool may_repeat = true;
 
   bool changes() const { return method == Method::kPut || method == Method::kDelete; }
 };
 
 struct HttpAnswer {
   ResponseHead head;
-  uint64_t body_size = 0;     // all bytes of the body
-  uint64_t stored = 0;        // those that went to `into`
-  bool was_repeated = false;  // an earlier attempt may have been carried out too
+  uint64_t body_size = 0;  // all bytes of the body
+  uint64_t stored = 0;     // those that went to `into`
   uint16_t status() const { return head.status; }
 };
 

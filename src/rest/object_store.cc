@@ -7,14 +7,20 @@
 #include <utility>
 
 #include "base/buffer.h"
+#include "base/crc32c.h"
+#include "rest/condition_trial.h"
 #include "rest/status.h"
+#include "task/deadline.h"
 
 namespace cairn::rest {
 
 namespace {
 
-// No server gives an object this ETag.
-constexpr const char* kNever = "If-Match: \"cairn-never\"\r\n";
+// One change meets at most so many others of ours that arrive late.
+constexpr int kLateMax = 8;
+// How often to see whether a change that was given up has happened; the pause before doubles.
+constexpr int kLooksMax = 4;
+constexpr Duration kFirstLook = 100_ms;
 
 Result<void> check_body(const HttpAnswer& answer, uint64_t size, const ContentRange& wanted) {
   const uint64_t length = wanted.last - wanted.first + 1;
@@ -39,6 +45,12 @@ bool same_bytes(std::span<const Bytes> pieces, Bytes whole) {
     whole = whole.subspan(piece.size());
   }
   return whole.empty();
+}
+
+uint32_t checksum(std::span<const Bytes> pieces) {
+  uint32_t sum = 0;
+  for (const Bytes piece : pieces) sum = crc32c(piece, sum);
+  return sum;
 }
 
 }  // namespace
@@ -103,17 +115,13 @@ task::Task<Result<HttpAnswer>> ObjectStore::put_label(const ObjectLabel& label,
 }
 
 task::Task<Result<void>> ObjectStore::take(const ObjectLabel& label) {
+  id_ = label.id;
   owner_ = label.owner;
-  Result<HttpAnswer> answer = co_await put_label(label, kNever);
+  Result<HttpAnswer> answer = co_await put_label(label, kNeverMatches);
   if (!answer) co_return fail(answer.error());
   conditional_ = answer->status() == 412;
   if (conditional_) {
-    std::string condition;
-    if (label_version_.is_absent) condition = "If-None-Match: *\r\n";
-    if (label_version_.is_strong()) {
-      condition = fmt::format("If-Match: {}\r\n", label_version_.etag);
-    }
-    answer = co_await put_label(label, std::move(condition));
+    answer = co_await put_label(label, label_version_.condition());
     if (!answer) co_return fail(answer.error());
   }
   // 412 may be the answer to the second attempt of what the first one did.
@@ -126,6 +134,41 @@ task::Task<Result<void>> ObjectStore::take(const ObjectLabel& label) {
     co_return fail(Errc::kExists, "another opened this drive at the same time: try again");
   }
   checked_ = env_.now();
+  if (conditional_) {
+    const Result<bool> ordered = co_await conditions_order_changes(
+        client_, fmt::format("{}/trial-{:016x}", path_, owner_[0]),
+        std::as_bytes(std::span(owner_)));
+    if (!ordered) co_return fail(ordered.error());
+    ordered_ = *ordered;
+  }
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> ObjectStore::check_label(task::CancelToken token) {
+  const uint64_t before = label_looks_;
+  const Result<void> acquired = co_await label_turn_.acquire(1, token);
+  if (!acquired) co_return acquired;
+  const task::Units unit(label_turn_, 1);
+  if (label_seen_ > before) co_return Result<void>{};
+  const uint64_t look = ++label_looks_;
+  const Result<void> seen = co_await see_label(token);
+  if (seen) label_seen_ = look;
+  co_return seen;
+}
+
+task::Task<Result<void>> ObjectStore::see_label(task::CancelToken token) {
+  const Result<std::optional<ObjectLabel>> label = co_await read_label(token);
+  if (!label) co_return fail(label.error());
+  if (!*label) {
+    co_return fail(Errc::kIo,
+                   "the drive's label is gone from the HTTP server, so what is absent there is not "
+                   "zeroes: bring its folder back");
+  }
+  if ((*label)->id != id_) {
+    co_return fail(Errc::kIo,
+                   "another drive's label is where this drive's was: bring its folder back, or "
+                   "open the other one");
+  }
   co_return Result<void>{};
 }
 
@@ -153,6 +196,8 @@ task::Task<Result<Version>> ObjectStore::read(uint64_t object, uint64_t size, ui
   const Result<HttpAnswer> answer = co_await client_.send(request, token);
   if (!answer) co_return fail(answer.error());
   if (is_gone(answer->status())) {
+    const Result<void> labelled = co_await check_label(token);
+    if (!labelled) co_return fail(labelled.error());
     for (const MutableBytes piece : into) std::ranges::fill(piece, std::byte{0});
     co_return Version{.is_absent = true, .etag = ""};
   }
@@ -186,76 +231,127 @@ task::Task<Result<Version>> ObjectStore::look(uint64_t object, task::CancelToken
   co_return Version{.is_absent = false, .etag = answer->head.etag};
 }
 
-task::Task<Result<std::string>> ObjectStore::guard(uint64_t object, Version version,
-                                                   task::CancelToken token) {
-  if (!version.is_known()) co_return "";
-  if (!conditional_) {
-    const Result<Version> now = co_await look(object, token);
-    if (!now) co_return fail(now.error());
-    if (*now != version) co_return fail(lose());
-    co_return "";
-  }
-  if (version.is_absent) co_return "If-None-Match: *\r\n";
-  if (!version.is_strong()) co_return "";
-  co_return fmt::format("If-Match: {}\r\n", version.etag);
-}
-
 task::Task<Result<void>> ObjectStore::put(uint64_t object, std::span<const Bytes> body,
                                           task::CancelToken token) {
-  if (lost_) co_return fail(lose());
-  Result<std::string> condition = co_await guard(object, recall(object), token);
-  if (!condition) co_return fail(condition.error());
-  const HttpRequest request{.method = Method::kPut,
-                            .target = target(object),
-                            .fields = std::move(*condition),
-                            .body = body};
-  ++counters_.puts;
-  remember(object, {});
-  const Result<HttpAnswer> answer = co_await client_.send(request, token);
-  if (!answer) co_return fail(answer.error());
-  if (answer->status() == 412) {
-    if (!answer->was_repeated) co_return fail(lose());
-    const Result<void> settled = co_await settle_put(object, body);
-    co_return settled;
-  }
-  if (!is_success(answer->status())) co_return fail(error_of_status(answer->status()));
-  remember(object, {.is_absent = false, .etag = answer->head.etag});
-  co_return Result<void>{};
+  return apply({.method = Method::kPut, .object = object, .size = total_size(body), .body = body},
+               token);
 }
 
-task::Task<Result<void>> ObjectStore::settle_put(uint64_t object, std::span<const Bytes> body) {
-  Result<Buffer> memory = env_.buffers().allocate(total_size(body));
+task::Task<Result<void>> ObjectStore::remove(uint64_t object, uint64_t size,
+                                             task::CancelToken token) {
+  return apply({.method = Method::kDelete, .object = object, .size = size, .body = {}}, token);
+}
+
+task::Task<Result<void>> ObjectStore::apply(Change change, task::CancelToken token) {
+  for (int late = 0; late < kLateMax; ++late) {
+    if (lost_) co_return fail(lose());
+    const Result<Version> before = co_await version_before(change, token);
+    if (!before) co_return fail(before.error());
+    if (change.is_removal() && before->is_absent) co_return Result<void>{};
+    const HttpRequest request{.method = change.method,
+                              .target = target(change.object),
+                              .fields = conditional_ ? before->condition() : "",
+                              .body = change.body,
+                              .may_repeat = ordered_};
+    remember(change.object, {});
+    ++(change.is_removal() ? counters_.removes : counters_.puts);
+    const Outcome outcome = co_await client_.send_change(request, token);
+    const uint16_t status = outcome.answer ? outcome.answer->status() : 0;
+    if (is_success(status) || (change.is_removal() && is_gone(status))) {
+      complete(change, *before, outcome);
+      co_return Result<void>{};
+    }
+    note_unanswered(change, *before, outcome);
+    if (outcome.was_given_up && !request.may_repeat) {
+      const Result<void> landed = co_await await_landed(change, token);
+      co_return landed;
+    }
+    if (!outcome.answer) co_return fail(outcome.answer.error());
+    if (status != 412) co_return fail(error_of_status(status));
+    const Result<Settled> settled = co_await settle(change, outcome.was_unanswered);
+    if (!settled) co_return fail(settled.error());
+    if (*settled == Settled::kDone) co_return Result<void>{};
+  }
+  co_return fail(Errc::kIo, "earlier changes arrive at the HTTP server again and again");
+}
+
+task::Task<Result<Version>> ObjectStore::version_before(const Change& change,
+                                                        task::CancelToken token) {
+  if (!ordered_ && unanswered_.has(change.object)) {
+    const Result<void> landed = co_await see_landed(change, token);
+    if (!landed) co_return fail(landed.error());
+  }
+  const Version known = recall(change.object);
+  if (conditional_ && known.makes_condition()) co_return known;
+  const Result<Version> now = co_await look(change.object, token);
+  if (!now) co_return fail(now.error());
+  if (known.is_known() && known != *now) co_return fail(lose());
+  if (ordered_ && !now->makes_condition()) {
+    co_return fail(Errc::kUnsupported, "the HTTP server has no strong ETag for an object");
+  }
+  co_return *now;
+}
+
+void ObjectStore::complete(const Change& change, const Version& before, const Outcome& outcome) {
+  note_unanswered(change, before, outcome);
+  if (ordered_) unanswered_.outdate(change.object);
+  Version now{.is_absent = change.is_removal(), .etag = ""};
+  if (!now.is_absent) now.etag = outcome.answer->head.etag;
+  // A weak ETag may stand for another one when the object is asked for.
+  remember(change.object, now.makes_condition() ? std::move(now) : Version());
+}
+
+void ObjectStore::note_unanswered(const Change& change, const Version& before,
+                                  const Outcome& outcome) {
+  // Where there is no order, connections that the server ended count as the end of their requests:
+  // else a restart of the server would close objects for good.
+  if (!(ordered_ ? outcome.was_unanswered : outcome.was_given_up)) return;
+  unanswered_.add(
+      change.object,
+      {.before = before, .is_removal = change.is_removal(), .checksum = checksum(change.body)});
+}
+
+task::Task<Result<ObjectStore::Settled>> ObjectStore::settle(const Change& change,
+                                                             bool was_unanswered) {
+  Result<Buffer> memory = env_.buffers().allocate(change.size);
   if (!memory) co_return fail(memory.error());
   const MutableBytes piece = memory->bytes();
-  const Result<Version> found = co_await read(object, piece.size(), 0, {&piece, 1}, {});
+  const Result<Version> found = co_await read(change.object, change.size, 0, {&piece, 1}, {});
   if (!found) co_return fail(found.error());
-  if (found->is_absent || !same_bytes(body, piece)) co_return fail(lose());
-  remember(object, *found);
+  const bool is_ours =
+      change.is_removal() ? found->is_absent : !found->is_absent && same_bytes(change.body, piece);
+  const bool is_explained = unanswered_.explains(change.object, *found, crc32c(piece));
+  if (!(was_unanswered && is_ours) && !is_explained) co_return fail(lose());
+  unanswered_.outdate(change.object);
+  remember(change.object, *found);
+  co_return is_ours ? Settled::kDone : Settled::kAnotherOfOurs;
+}
+
+task::Task<Result<void>> ObjectStore::see_landed(const Change& change, task::CancelToken token) {
+  Result<Buffer> memory = env_.buffers().allocate(change.size);
+  if (!memory) co_return fail(memory.error());
+  const MutableBytes piece = memory->bytes();
+  const Result<Version> found = co_await read(change.object, change.size, 0, {&piece, 1}, token);
+  if (!found) co_return fail(found.error());
+  if (!unanswered_.explains(change.object, *found, crc32c(piece))) {
+    co_return fail(Errc::kIo,
+                   "the HTTP server ignores conditions and may still carry out an earlier change "
+                   "of this object: restart the server, then open the drive again");
+  }
+  unanswered_.forget(change.object);
   co_return Result<void>{};
 }
 
-task::Task<Result<void>> ObjectStore::remove(uint64_t object, task::CancelToken token) {
-  if (lost_) co_return fail(lose());
-  const Version known = recall(object);
-  if (known.is_absent) co_return Result<void>{};
-  Result<std::string> condition = co_await guard(object, known, token);
-  if (!condition) co_return fail(condition.error());
-  const HttpRequest request{
-      .method = Method::kDelete, .target = target(object), .fields = std::move(*condition)};
-  ++counters_.removes;
-  remember(object, {});
-  const Result<HttpAnswer> answer = co_await client_.send(request, token);
-  if (!answer) co_return fail(answer.error());
-  if (answer->status() == 412) {
-    if (!answer->was_repeated) co_return fail(lose());
-    const Result<Version> now = co_await look(object, {});
-    if (!now) co_return fail(now.error());
-    if (!now->is_absent) co_return fail(lose());
-  } else if (!is_success(answer->status()) && !is_gone(answer->status())) {
-    co_return fail(error_of_status(answer->status()));
+task::Task<Result<void>> ObjectStore::await_landed(const Change& change, task::CancelToken token) {
+  Result<void> landed;
+  Duration pause = kFirstLook;
+  for (int looks = 0; looks < kLooksMax; ++looks, pause = pause * 2) {
+    const Result<void> slept = co_await task::sleep_for(env_, pause, token);
+    if (!slept) co_return slept;
+    landed = co_await see_landed(change, token);
+    if (landed || landed.error() != Errc::kIo) co_return landed;
   }
-  remember(object, {.is_absent = true, .etag = ""});
-  co_return Result<void>{};
+  co_return landed;
 }
 
 }  // namespace cairn::rest

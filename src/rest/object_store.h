@@ -2,11 +2,17 @@
 // ObjectStore: the objects of one drive at an HTTP server, and whether somebody else changes them.
 //
 // Two things tell of a second writer. PATH/label names the owner: whoever opened the drive last. It
-// is read again before changes, though not more often than asked for. And each object's ETag, where
-// it is known from an earlier request, must still be the same when the object is changed: the
-// server checks that (If-Match) where it honours conditions on PUT, else a HEAD just before does,
-// which leaves a short time in which another can come between. Once noticed, nothing is changed any
-// more: kDenied.
+// is read again before changes, though not more often than asked for. And each object is changed
+// only as the version that is known: the server checks that (If-Match, If-None-Match) where it
+// honours conditions, else a HEAD just before does, which leaves a short time in which another can
+// come between. Once noticed, nothing is changed any more: kDenied.
+//
+// The same conditions keep our own late requests harmless: one that was given up, sent again and
+// acknowledged finds another version when it arrives at last. Where the server's conditions do not
+// bring changes into an order, a change that was given up is not sent again, and the object is
+// changed no more (kIo) until it is seen to have happened.
+//
+// An absent object reads as zeroes only where the label is still there.
 #pragma once
 
 #include <array>
@@ -21,24 +27,16 @@
 #include "env/env.h"
 #include "rest/client.h"
 #include "rest/object_label.h"
+#include "rest/unanswered.h"
+#include "rest/version.h"
 #include "task/cancel.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::rest {
 
 // The objects whose version is remembered, at most.
 inline constexpr size_t kVersionsMax = 65536;
-
-// What is known of an object.
-struct Version {
-  bool is_absent = false;
-  std::string etag;  // empty and not absent: nothing is known
-
-  bool is_known() const { return is_absent || !etag.empty(); }
-  // A server compares only these for a condition (RFC 9110, 13.1.1).
-  bool is_strong() const { return etag.starts_with('"'); }
-  friend bool operator==(const Version&, const Version&) = default;
-};
 
 // One core. Objects are changed by one caller at a time each.
 class ObjectStore {
@@ -60,7 +58,8 @@ class ObjectStore {
   task::Task<Result<void>> check_owner(task::CancelToken token);
 
   // So many bytes of an object from `offset` on; of one that is absent, zeroes. `size` is that of
-  // the whole object. kCorrupt: what is there is no such object.
+  // the whole object. kCorrupt: what is there is no such object. kIo: it is absent, and so is the
+  // drive.
   task::Task<Result<Version>> read(uint64_t object, uint64_t size, uint64_t offset,
                                    std::span<const MutableBytes> into, task::CancelToken token);
   // The whole object, to be changed: its version is remembered.
@@ -68,24 +67,47 @@ class ObjectStore {
   // Replaces the object, whole.
   task::Task<Result<void>> put(uint64_t object, std::span<const Bytes> body,
                                task::CancelToken token);
-  task::Task<Result<void>> remove(uint64_t object, task::CancelToken token);
+  // Of an object of `size` bytes. Not where keeps(object).
+  task::Task<Result<void>> remove(uint64_t object, uint64_t size, task::CancelToken token);
+  // Whether the object must exist from now on: an earlier change, never answered, would be carried
+  // out if it were absent. Zeroes are put in place of removing it, and of leaving it absent.
+  bool keeps(uint64_t object) const { return unanswered_.awaits_absence(object); }
   // Whether an object is there at all, and its version.
   task::Task<Result<Version>> look(uint64_t object, task::CancelToken token);
 
-  bool honours_conditions() const { return conditional_; }
+  // Whether conditions bring changes into an order.
+  bool honours_conditions() const { return ordered_; }
   bool is_lost() const { return lost_; }
   const Counters& counters() const { return counters_; }
 
  private:
+  struct Change {
+    Method method = Method::kPut;
+    uint64_t object = 0;
+    uint64_t size = 0;            // of the object
+    std::span<const Bytes> body;  // of a PUT
+    bool is_removal() const { return method == Method::kDelete; }
+  };
+  enum class Settled : uint8_t { kDone, kAnotherOfOurs };
+
   std::string target(uint64_t object) const;
   std::string label_target() const { return path_ + "/label"; }
   task::Task<Result<HttpAnswer>> put_label(const ObjectLabel& label, std::string condition);
   Version recall(uint64_t object) const;
   void remember(uint64_t object, Version version);
-  // The header line that makes a change depend on `version`; where the server ignores it, compares.
-  task::Task<Result<std::string>> guard(uint64_t object, Version version, task::CancelToken token);
-  // After 412: whether the object is as an earlier attempt of ours left it.
-  task::Task<Result<void>> settle_put(uint64_t object, std::span<const Bytes> body);
+  task::Task<Result<void>> apply(Change change, task::CancelToken token);
+  // What the object is before a change, compared with what is remembered where the server does not.
+  task::Task<Result<Version>> version_before(const Change& change, task::CancelToken token);
+  void complete(const Change& change, const Version& before, const Outcome& outcome);
+  void note_unanswered(const Change& change, const Version& before, const Outcome& outcome);
+  // After 412: whether the object is as this change left it, or as an earlier one of ours did.
+  task::Task<Result<Settled>> settle(const Change& change, bool was_unanswered);
+  // Where there is no order: whether what was given up has happened. kIo: not yet.
+  task::Task<Result<void>> see_landed(const Change& change, task::CancelToken token);
+  task::Task<Result<void>> await_landed(const Change& change, task::CancelToken token);
+  // Whether this drive's label is there, seen after the call. One request answers all who wait.
+  task::Task<Result<void>> check_label(task::CancelToken token);
+  task::Task<Result<void>> see_label(task::CancelToken token);
   Error lose();
 
   env::Env& env_;
@@ -93,11 +115,17 @@ class ObjectStore {
   std::string path_;
   Duration check_;
   Time checked_{};
+  std::array<uint64_t, 2> id_{};
   std::array<uint64_t, 2> owner_{};
   Version label_version_;
-  bool conditional_ = false;
+  task::Semaphore label_turn_{1};
+  uint64_t label_looks_ = 0;  // begun
+  uint64_t label_seen_ = 0;   // the last of them that found it
+  bool conditional_ = false;  // PUT honours conditions
+  bool ordered_ = false;      // and DELETE does, and no ETag comes again
   bool lost_ = false;
   std::unordered_map<uint64_t, Version> versions_;
+  Unanswered unanswered_;
   Counters counters_;
 };
 

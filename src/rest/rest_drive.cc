@@ -270,7 +270,10 @@ task::Task<Result<void>> RestDrive::change_part(DriveOp& op, Part part) {
   if (op.request.kind == Request::Kind::kWriteZeroes && op.request.keep_space) {
     return put_zeroes(op, part);
   }
-  if (!takes_data(op.request)) return store_.remove(part.object, op.token());
+  if (!takes_data(op.request)) {
+    if (store_.keeps(part.object)) return put_zeroes(op, part);
+    return store_.remove(part.object, part.length, op.token());
+  }
   return put_part(op, part);
 }
 
@@ -302,7 +305,9 @@ task::Task<Result<void>> RestDrive::edit_part(DriveOp& op, Part part) {
   const Result<Version> found = co_await store_.fetch(part.object, memory->bytes(), op.token());
   if (!found) co_return fail(found.error());
   const bool is_data = takes_data(op.request);
-  if (!is_data && found->is_absent && !op.request.keep_space) co_return Result<void>{};
+  if (!is_data && found->is_absent && !op.request.keep_space && !store_.keeps(part.object)) {
+    co_return Result<void>{};
+  }
   const MutableBytes room = memory->subspan(part.offset, part.length);
   if (is_data) {
     drive::Pieces pieces;

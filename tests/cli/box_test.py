@@ -101,11 +101,14 @@ class Access(BoxTest):
         self.assertEqual((self.subsystem()["any_host"], self.subsystem()["hosts"]), (False, []))
 
     def test_ana(self):
-        self.start_box("--drive", "mem:size=1M")
+        box = self.start_box("--drive", "mem:size=1M")
         self.ask("ns", "add", "--drive", "mem:size=1M", "--ana-group", "2")
         self.ask("ana", "set", "--group", "2", "--state", "inaccessible")
         states = {nsid: each["ana_state"] for nsid, each in self.namespaces().items()}
         self.assertEqual(states, {1: "optimized", 2: "inaccessible"})
+        uri = f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=2&loss_timeout=0"
+        result = self.run_cairn("nvme", "read", uri, "--output", "out")
+        self.expect_sentence(result, 1, "ANA inaccessible", "the target answers", "'cairn box ana'")
 
 
 class Finding(BoxTest):

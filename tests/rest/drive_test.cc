@@ -42,7 +42,8 @@ task::Task<void> write_and_look(env::Env& env, HttpServer& server) {
   const std::vector<std::byte> data = filled(7, 2 * kObject);
   const Result<void> written = co_await drive->write(Lba(2), data);
   EXPECT_TRUE(written);
-  EXPECT_EQ(server.count["PUT"], 2u + 3u) << "the label's two, then one for each object";
+  EXPECT_EQ(server.count["PUT"], 4u + 3u)
+      << "the label's two, the trial's two, then one for each object";
   EXPECT_EQ(server.objects.size(), 4u);
   EXPECT_EQ(server.objects["/v/00000000"].bytes,
             std::string(kObject / 2, '\0') + std::string(kObject / 2, 7));

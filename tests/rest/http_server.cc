@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "task/deadline.h"
 
 namespace cairn::rest {
@@ -99,11 +100,17 @@ void HttpServer::replace(const std::string& target, std::string bytes) {
   objects[target] = {.bytes = std::move(bytes), .version = next_version_++};
 }
 
+std::string HttpServer::etag(const Object& object) const {
+  if (habits.content_etags) return fmt::format("\"{:x}\"", crc32c(as_bytes(object.bytes)));
+  return fmt::format("\"v{}\"", object.version);
+}
+
 bool HttpServer::condition_holds(const ServedRequest& request) const {
   if (!habits.conditions) return true;
+  if (!habits.delete_conditions && request.method == "DELETE") return true;
   const auto object = objects.find(request.target);
   if (const auto match = request.fields.find("if-match"); match != request.fields.end()) {
-    return object != objects.end() && object->second.etag() == match->second;
+    return object != objects.end() && etag(object->second) == match->second;
   }
   return !request.fields.contains("if-none-match") || object == objects.end();
 }
@@ -125,13 +132,13 @@ HttpServer::Answer HttpServer::answer(const ServedRequest& request) {
   replace(request.target, request.body);
   Answer done{.status = static_cast<uint16_t>(is_new ? 201 : 204)};
   if (habits.etags_on_put) {
-    done.fields = fmt::format("ETag: {}\r\n", objects[request.target].etag());
+    done.fields = fmt::format("ETag: {}\r\n", etag(objects[request.target]));
   }
   return done;
 }
 
 HttpServer::Answer HttpServer::get(const ServedRequest& request, const Object& object) const {
-  Answer done{.status = 200, .fields = fmt::format("ETag: {}\r\n", object.etag())};
+  Answer done{.status = 200, .fields = fmt::format("ETag: {}\r\n", etag(object))};
   const auto range = request.fields.find("range");
   if (!habits.ranges || range == request.fields.end()) {
     done.body = object.bytes;

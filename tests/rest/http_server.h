@@ -20,8 +20,10 @@
 namespace cairn::rest {
 
 struct ServerHabits {
-  bool conditions = true;  // honours If-Match and If-None-Match
-  bool ranges = true;      // else it sends the whole object
+  bool conditions = true;         // honours If-Match and If-None-Match
+  bool delete_conditions = true;  // on DELETE too
+  bool content_etags = false;     // equal bytes have equal ETags
+  bool ranges = true;             // else it sends the whole object
   bool etags_on_put = true;
   bool chunked = false;     // bodies of answers come in chunks
   bool lengthless = false;  // bodies of answers end with the connection
@@ -50,7 +52,6 @@ class HttpServer {
   struct Object {
     std::string bytes;
     uint64_t version = 0;
-    std::string etag() const { return "\"v" + std::to_string(version) + "\""; }
   };
 
   explicit HttpServer(ServerHabits habits = {}) : habits(habits) {}
@@ -77,6 +78,7 @@ class HttpServer {
   task::Task<void> serve(env::Env& env, std::unique_ptr<env::Stream> stream);
   Answer answer(const ServedRequest& request);
   Answer get(const ServedRequest& request, const Object& object) const;
+  std::string etag(const Object& object) const;
   bool condition_holds(const ServedRequest& request) const;
   std::string text_of(const ServedRequest& request, const Answer& answer, const Trouble& now) const;
 

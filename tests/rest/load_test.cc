@@ -23,6 +23,7 @@ struct Setting {
   std::string stack;
   ServerHabits habits;
   bool has_faults = false;
+  Duration stall{};  // of some requests, beyond their deadline
 };
 
 std::string place(const std::string& folder, const std::string& options) {
@@ -44,6 +45,7 @@ TEST_P(RestLoad, KeepsItsBlocks) {
       options.network.faults.reset = 0.002;
       server.trouble = [&rng](const ServedRequest&) {
         Trouble trouble;
+        if (rng.below(100) < 4) trouble.delay = GetParam().stall;
         if (rng.below(100) < 2) trouble.status = 503;
         if (rng.below(100) < 2) trouble.cut = rng.below(400);
         return trouble;
@@ -63,6 +65,8 @@ TEST_P(RestLoad, KeepsItsBlocks) {
         load.crashed();
         cluster.run_for(1_s);
       }
+      const auto has_ended = [&] { return !host.is_running(); };
+      ASSERT_TRUE(cluster.run_until(has_ended, 1000_s)) << cluster.report();
       host.restart();
     }
     ASSERT_TRUE(cluster.run_until([&] { return !host.is_running(); }, 1000_s)) << cluster.report();
@@ -77,6 +81,8 @@ std::vector<Setting> settings() {
   std::vector<Setting> all = {
       {"alone", place("v", ""), {}},
       {"with_faults", place("v", "&retries=10"), {}, true},
+      // What was given up lands before the next life of the host begins.
+      {"with_stalls", place("v", "&object=16K&retries=10&timeout_ms=300"), {}, true, 700_ms},
       {"like_nginx", place("v", "&object=16K&retries=10"), like_nginx, true},
       {"simple", place("v", "&block=512"), simple},
   };

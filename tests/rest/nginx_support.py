@@ -2,12 +2,16 @@
 """nginx with WebDAV, run by a test for itself: its own configuration, folder and port."""
 
 import grp
+import http.client
+import http.server
 import os
 import pathlib
 import pwd
 import shutil
 import socket
 import subprocess
+import threading
+import urllib.parse
 
 CONFIGURATION = """
 user {user} {group};
@@ -78,3 +82,75 @@ class Nginx:
 
     def objects(self, path="v"):
         return sorted(each.name for each in (self.folder / "served" / path).rglob("*"))
+
+
+class Stalling(http.server.ThreadingHTTPServer):
+    """In front of a server: passes on what it is asked, and keeps the first PUT of `target` until
+    it is told to let go, long after whoever sent it has given up."""
+
+    daemon_threads = True
+
+    def __init__(self, test, behind, target):
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.behind = urllib.parse.urlparse(behind).netloc
+        self.target = target
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self._kept = threading.Event()
+        self._told = threading.Event()
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        thread = threading.Thread(target=self.serve_forever)
+        thread.start()
+        test.addCleanup(thread.join)
+        test.addCleanup(self.server_close)
+        test.addCleanup(self.shutdown)
+        test.addCleanup(self._told.set)
+
+    def keep(self, method, target):
+        """Waits, if this is the one."""
+        with self._lock:
+            if (method, target) != ("PUT", self.target) or self._kept.is_set():
+                return False
+            self._kept.set()
+        self._told.wait()
+        return True
+
+    def passed(self):
+        self._done.set()
+
+    def let_go(self):
+        """What was kept is carried out now."""
+        assert self._kept.is_set()
+        self._told.set()
+        self._done.wait()
+
+
+class _Passing(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def _pass_on(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        was_kept = self.server.keep(self.command, self.path)
+        connection = http.client.HTTPConnection(self.server.behind)
+        connection.request(self.command, self.path, body, dict(self.headers))
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        if was_kept:
+            self.server.passed()
+            self.close_connection = True
+            return
+        self.send_response_only(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("connection", "content-length", "transfer-encoding"):
+                self.send_header(name, value)
+        if answer.status != 204:
+            length = answer.getheader("Content-Length") if self.command == "HEAD" else len(data)
+            self.send_header("Content-Length", length or 0)
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_HEAD = do_PUT = do_DELETE = _pass_on  # pylint: disable=invalid-name
+
+    def log_message(self, *_words):
+        pass

@@ -189,7 +189,7 @@ TEST(RestTrouble, AServerThatIsSilentIsAConcernUntilItAnswers) {
 TEST(RestTrouble, AReadThatIsCancelledEndsAtOnce) {
   HttpServer server;
   server.trouble = [](const ServedRequest& request) {
-    return Trouble{.delay = is_object(request) ? 500_ms : 0_s};
+    return Trouble{.delay = is_object(request) && request.method != "HEAD" ? 500_ms : 0_s};
   };
   with_server(server, [](env::Env& env) -> task::Task<void> {
     std::unique_ptr<Drive> drive = co_await must_open(env, kPlace);

@@ -157,6 +157,11 @@ void PciController::abandon(uint64_t address, uint64_t size) {
   for (SubmissionQueue* const queue : polled_) queue->abandon(address, size);
 }
 
+// Rings are looked up, and so noted, whenever the log has forgotten pointers.
+void PciController::note_writes() {
+  for (const SubmissionQueue* const queue : polled_) queue->note_writes();
+}
+
 size_t PciController::in_flight() const {
   size_t count = 0;
   for (const SubmissionQueue* const queue : polled_) count += queue->in_flight();

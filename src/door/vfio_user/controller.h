@@ -55,6 +55,7 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   bool is_enabled() const override { return registers_->is_running(); }
   bool is_busy() const override { return in_flight() > event_requests_; }
   void abandon(uint64_t address, uint64_t size) override;
+  void note_writes() override;
   task::Task<void> reset() override;
   task::Task<void> pause() override;
   void resume() override;

@@ -51,6 +51,10 @@ class Device {
   // This memory is about to go: what waits for something with pieces of it ends soon.
   virtual void abandon(uint64_t address, uint64_t size) = 0;
 
+  // Tells the memory's write log (GuestMemory::note_write) of all memory that was found for writing
+  // and may still be written: that of commands in flight.
+  virtual void note_writes() = 0;
+
   // As after power on; done when nothing is in flight.
   virtual task::Task<void> reset() = 0;
 

@@ -14,6 +14,7 @@ void DirtyLog::start() {
   chunks_.clear();
   is_on_ = true;
   memory_.set_write_log(this);
+  note_running_();
 }
 
 void DirtyLog::stop() {
@@ -65,8 +66,6 @@ std::vector<std::byte> DirtyLog::report(uint64_t address, uint64_t length, uint6
   memory_.forget_pointers();
   // Pages of ours, told as pages of theirs.
   const uint64_t last = (address + (length - 1)) / kPageSize;
-  const bool is_quiet = std::ranges::all_of(
-      memory_.regions(), [](const auto& region) { return region->users().count() == 0; });
   for (auto& [number, chunk] : chunks_) {
     const uint64_t first_page = number * kChunkPages;
     if (first_page > last || first_page + kChunkPages <= address / kPageSize) continue;
@@ -77,9 +76,10 @@ std::vector<std::byte> DirtyLog::report(uint64_t address, uint64_t length, uint6
       const uint64_t at = std::max(page * kPageSize, address) - address;
       const uint64_t bit = at / page_size;
       bitmap[bit / 8] |= std::byte{1} << bit % 8;
-      if (is_quiet) forget(page);
+      forget(page);
     }
   }
+  note_running_();
   return bitmap;
 }
 

@@ -2,14 +2,17 @@
 // DirtyLog: which pages of a client's memory a device has written to, for a client that copies this
 // memory elsewhere while the device runs.
 //
-// A page is noted when the device finds it for writing, which is before it writes. So what is noted
-// while somebody may still write stays noted, and is told again, until a report comes at a time
-// when nobody does.
+// A page is noted when the device finds it for writing, which is before it writes. So whenever
+// pages are forgotten, those that the device found before and may still write to are noted anew: at
+// the start, when they were found before anybody logged, and after each report. Other pages are
+// told once for each time they are written, however busy the device is.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -20,7 +23,9 @@ namespace cairn::vfio_user {
 // On one core. Grows with the memory that is written to, at most 1/32768 of what a client lists.
 class DirtyLog final : public door::GuestMemory::WriteLog {
  public:
-  explicit DirtyLog(door::GuestMemory& memory) : memory_(memory) {}
+  // `note_running` is Device::note_writes of the device that uses the memory.
+  DirtyLog(door::GuestMemory& memory, std::function<void()> note_running)
+      : memory_(memory), note_running_(std::move(note_running)) {}
   ~DirtyLog() { stop(); }
   DirtyLog(const DirtyLog&) = delete;
   DirtyLog& operator=(const DirtyLog&) = delete;
@@ -46,6 +51,7 @@ class DirtyLog final : public door::GuestMemory::WriteLog {
   void forget(uint64_t page);
 
   door::GuestMemory& memory_;
+  std::function<void()> note_running_;
   std::unordered_map<uint64_t, Chunk> chunks_;
   bool is_on_ = false;
 };

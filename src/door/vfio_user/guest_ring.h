@@ -16,8 +16,11 @@ class GuestRing {
   // Words of entries are aligned for whoever reads them whole.
   static constexpr size_t kAlignment = 16;
 
-  GuestRing(door::GuestMemory& memory, uint64_t address, size_t bytes)
-      : memory_(memory), address_(address), bytes_(bytes) {
+  // What is only read is never noted as written.
+  enum class Use : uint8_t { kRead, kWrite };
+
+  GuestRing(door::GuestMemory& memory, uint64_t address, size_t bytes, Use use = Use::kWrite)
+      : memory_(memory), address_(address), bytes_(bytes), use_(use) {
     look();
   }
 
@@ -32,7 +35,7 @@ class GuestRing {
  private:
   void look() {
     generation_ = memory_.generation();
-    const door::GuestMemory::Piece piece = memory_.find(address_, bytes_);
+    const door::GuestMemory::Piece piece = memory_.find(address_, bytes_, use_ == Use::kWrite);
     const bool is_aligned_here =
         is_aligned(reinterpret_cast<uintptr_t>(piece.bytes.data()), kAlignment);
     begin_ = piece.is_valid() && is_aligned_here ? piece.bytes.data() : nullptr;
@@ -41,6 +44,7 @@ class GuestRing {
   door::GuestMemory& memory_;
   uint64_t address_;
   size_t bytes_;
+  Use use_;
   std::byte* begin_ = nullptr;
   uint64_t generation_ = 0;
 };

@@ -27,6 +27,7 @@ class Watched final : public Device {
   bool is_enabled() const override { return enabled; }
   bool is_busy() const override { return busy; }
   void abandon(uint64_t, uint64_t) override {}
+  void note_writes() override {}
   Task<void> reset() override { co_return; }
   Task<void> pause() override { co_return; }
   void resume() override {}

@@ -71,6 +71,11 @@ bool PciCommand::uses(uint64_t address, uint64_t size) const {
   return false;
 }
 
+void PciCommand::note_writes() const {
+  if (!is_written_) return;
+  for (const nvme::HostPiece& piece : where_) path_.memory.note_write(piece.address, piece.length);
+}
+
 bool PciCommand::needs_buffer() const {
   const uint32_t alignment = queue_.alignment_for(sqe);
   if (alignment <= 1) return false;
@@ -86,6 +91,7 @@ Result<nvme::Pieces> PciCommand::lend(size_t bytes, bool for_writing) {
   fault_ = find(bytes, for_writing);
   if (fault_.ok() && !hold()) fault_ = nvme::final_status(nvme::StatusCode::kDataTransferError);
   if (!fault_.ok()) return fail(Errc::kInvalid, "the guest's data pointer");
+  is_written_ = for_writing && bytes > 0;
   if (!needs_buffer()) return nvme::Pieces(pieces_);
   Result<Buffer> buffer = path_.buffers.allocate(bytes);
   if (!buffer) return fail(buffer.error());
@@ -151,6 +157,7 @@ void PciCommand::complete(const nvme::Cqe& completion) {
   if (!buffered_.empty()) buffer_ = Buffer();
   buffered_ = {};
   fills_guest_ = false;
+  is_written_ = false;
   fault_ = {};
   cancel_.reset();
   queue_.ended(*this);

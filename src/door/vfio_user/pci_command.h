@@ -62,6 +62,8 @@ class PciCommand final : public nvme::Command, public ListHook<> {
   void cancel();
   // Whether it holds memory in this range of the guest's.
   bool uses(uint64_t address, uint64_t size) const;
+  // See Device: of one that runs.
+  void note_writes() const;
   SubmissionQueue& queue() { return queue_; }
 
  private:
@@ -80,6 +82,7 @@ class PciCommand final : public nvme::Command, public ListHook<> {
   Buffer buffer_;
   MutableBytes buffered_;
   bool fills_guest_ = false;  // on success the buffer goes to the guest
+  bool is_written_ = false;   // its pieces may be written to until it completes
   nvme::Status fault_;        // why the data cannot be reached; success: it can
   std::optional<task::CancelSource> cancel_;
 };

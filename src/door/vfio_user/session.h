@@ -121,7 +121,7 @@ class Session {
 
   Capabilities client_;
   door::GuestMemory memory_;
-  DirtyLog dirty_{memory_};
+  DirtyLog dirty_{memory_, [this] { device_->note_writes(); }};
   DmaTable dma_{sharing_, memory_};
   ConfigSpace config_;
   Interrupts interrupts_{sharing_, config_};

@@ -22,7 +22,8 @@ bool is_told_apart(nvme::Status status) {
 SubmissionQueue::SubmissionQueue(const Parts& parts, const nvme::SubmissionQueueFields& fields)
     : parts_(parts),
       fields_(fields),
-      ring_(parts.path.memory, fields.address, (fields.size + 1u) * sizeof(nvme::Sqe)),
+      ring_(parts.path.memory, fields.address, (fields.size + 1u) * sizeof(nvme::Sqe),
+            GuestRing::Use::kRead),
       ids_(fields.size + 1u) {
   parts_.doorbells.clear(Doorbell::tail_of(fields.id));
   slots_.reserve(fields.size + 1u);
@@ -212,6 +213,12 @@ void SubmissionQueue::abandon(uint64_t address, uint64_t size) {
   for (size_t i = 0; i < slots_.size(); ++i) {
     PciCommand& slot = *slots_[i];
     if (slot.state == PciCommand::State::kRunning && slot.uses(address, size)) cancel(slot);
+  }
+}
+
+void SubmissionQueue::note_writes() const {
+  for (const auto& slot : slots_) {
+    if (slot->state == PciCommand::State::kRunning) slot->note_writes();
   }
 }
 

@@ -80,6 +80,8 @@ class SubmissionQueue final : public nvme::QueueLink, public nvme::IoControl {
   // Commands that use this memory end soon.
   void abandon(uint64_t address, uint64_t size);
   void cancel_all();
+  // Of the commands that run: see Device.
+  void note_writes() const;
 
   // The command has ended; from PciCommand.
   void ended(PciCommand& command);

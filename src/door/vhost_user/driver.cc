@@ -331,13 +331,14 @@ task::Task<Result<void>> Driver::share_inflight(task::CancelToken token) {
 }
 
 // As QEMU does: what the base is after a server has died, only its notes know; in a split virtqueue
-// the used ring says as much.
+// the used ring says as much, and one that was stopped told it.
 task::Task<Result<void>> Driver::start_queue(size_t index, task::CancelToken token) {
   GuestQueue& queue = *queues_[index];
   const DriverRingPlace& place = queue.ring->place();
   const auto number = static_cast<uint32_t>(index);
   const uint32_t used = env::load_shared<uint16_t>(memory_->bytes().data() + place.device + 2);
-  const uint32_t base = options_.is_packed ? kWrapBit | uint32_t{kWrapBit} << 16 : used;
+  const uint32_t first = options_.is_packed ? kWrapBit | uint32_t{kWrapBit} << 16 : used;
+  const uint32_t base = options_.is_packed ? queue.base.value_or(first) : first;
   const VringState size{.index = number, .num = options_.queue_size};
   const VringState begin{.index = number, .num = base};
   const VringState enable{.index = number, .num = 1};
@@ -406,6 +407,8 @@ task::Task<Result<void>> Driver::leave(task::CancelToken token) {
     const Result<std::vector<std::byte>> base =
         co_await read_reply(Request::kGetVringBase, nullptr, token);
     if (!base) co_return fail(base.error());
+    if (base->size() < sizeof(VringState)) co_return fail(Errc::kInvalid, "a base of a virtqueue");
+    queues_[i]->base = load<VringState>(*base).num;
   }
   hang_up();
   co_return Result<void>{};

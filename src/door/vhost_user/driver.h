@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -75,6 +76,8 @@ class Driver {
 
   // The guest's memory, for those who want to spoil it.
   MutableBytes memory() const { return memory_->bytes(); }
+  // Where servers note what is in flight; after the first connect().
+  const env::Descriptor& inflight() const { return inflight_hold_; }
   DriverRing& ring(size_t queue) { return *queues_[queue]->ring; }
   void kick(size_t queue) { queues_[queue]->kick->raise(); }
 
@@ -95,6 +98,7 @@ class Driver {
     task::Semaphore free;
     uint64_t ring_offset = 0;
     uint64_t slots_offset = 0;
+    std::optional<uint32_t> base;  // as told when it was stopped
   };
 
   task::Task<void> listen(GuestQueue& queue);

@@ -17,6 +17,7 @@ class PackedRing final : public Ring {
   static Result<std::unique_ptr<Ring>> make(const RingOptions& options, GuestMemory& memory);
 
   Got take(Chain& chain) override;
+  bool has_recovered() const override { return !again_.empty(); }
   void put(const Chain& chain, uint32_t written) override;
   bool publish() override;
   void pause_kicks() override;

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn::door::vhost {
 
 namespace {
@@ -37,6 +39,7 @@ task::Task<void> Queue::stop() {
   is_stopping_ = true;
   stop_polling();
   stopping_.request();
+  co_await serve_recovered();
   co_await gate_.close();
   publish();
 }
@@ -166,6 +169,16 @@ bool Queue::serve_one() {
   return true;
 }
 
+task::Task<void> Queue::serve_recovered() {
+  while (ring_->has_recovered() && !is_broken_ && !abandoned_.requested()) {
+    is_full_ = false;
+    if (serve_one() || !is_full_) continue;
+    finished_.reset();
+    const Result<void> finished = co_await finished_.wait();
+    CHECK(finished.has_value(), "nobody cancels this wait");
+  }
+}
+
 void Queue::begin(Slot& slot) {
   const Result<void> read = read_request(slot.chain, parts_.memory, slot.request);
   if (!read && read.error() == Errc::kInvalid) {
@@ -193,6 +206,7 @@ task::Task<void> Queue::run(Slot& slot) {
 
 void Queue::finish(Slot& slot, const BlkDisk::Outcome& outcome) {
   free_.push_back(&slot);
+  finished_.set();
   if (!outcome.is_done) return;
   const BlkRequest& request = slot.request;
   mark_data(request, outcome.written);

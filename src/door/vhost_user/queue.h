@@ -18,6 +18,7 @@
 #include "env/sharing.h"
 #include "task/cancel.h"
 #include "task/gate.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::door::vhost {
@@ -48,7 +49,8 @@ class Queue final : private env::Poller {
 
   // Takes what is there already, too. The driver is told once, in case its last call was lost.
   void start();
-  // Takes nothing more, and waits until everything that was taken is published.
+  // Takes nothing more, and waits until everything that was taken is published: by this process, or
+  // by one before it that was killed.
   task::Task<void> stop();
   // What is in flight is to end soon, unpublished: somebody else does it again.
   void abandon() { abandoned_.request(); }
@@ -75,6 +77,7 @@ class Queue final : private env::Poller {
   void settle();
   void work_later();
   bool serve_one();
+  task::Task<void> serve_recovered();
   void begin(Slot& slot);
   task::Task<void> run(Slot& slot);
   void finish(Slot& slot, const BlkDisk::Outcome& outcome);
@@ -102,6 +105,7 @@ class Queue final : private env::Poller {
   Time last_found_;
   Duration window_;  // how long an adaptive queue looks before it sleeps; see learn()
   WorkMessage work_;
+  task::Event finished_;  // a slot is free again
   task::CancelSource stopping_;
   task::CancelSource abandoned_;
   task::Gate gate_;

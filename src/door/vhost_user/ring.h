@@ -57,6 +57,9 @@ class Ring {
   virtual ~Ring() = default;
 
   virtual Got take(Chain& chain) = 0;
+  // Whether the next to take is one that a killed process had taken. base() counts those as taken,
+  // so none may be left when it is told to anybody.
+  virtual bool has_recovered() const = 0;
   // Hands the chain back at the next publish(). `written`: how many bytes, from the front of what
   // the device may write.
   virtual void put(const Chain& chain, uint32_t written) = 0;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,9 @@ class FakeDevice final : public Device {
     auto stop = std::exchange(stop_, std::make_unique<task::CancelSource>());
     stop->request();
     old_.push_back(std::move(stop));
+  }
+  void note_writes() override {
+    for (const Order* const order : running_) parts_.memory.note_write(order->to, order->length);
   }
   task::Task<void> reset() override {
     abandon(0, 0);
@@ -122,8 +126,10 @@ class FakeDevice final : public Device {
     const Result<void> in_from = from.region->users().enter();
     const Result<void> in_to = to.region->users().enter();
     const Duration delay{static_cast<int64_t>(std::min<uint64_t>(order.delay_ns, kDelayMax.ns))};
+    running_.insert(&order);
     const Result<void> waited = co_await task::sleep_for(parts_.env, delay, stop_->token());
     if (waited) std::ranges::copy(from.bytes, to.bytes.begin());
+    running_.erase(&order);
     if (in_to) to.region->users().leave();
     if (in_from) from.region->users().leave();
     if (waited) parts_.raise(static_cast<uint16_t>(order.vector));
@@ -134,6 +140,7 @@ class FakeDevice final : public Device {
   uint32_t seen_ = 0;
   bool is_paused_ = false;
   size_t in_flight_ = 0;
+  std::set<const Order*> running_;
   std::unique_ptr<task::CancelSource> stop_ = std::make_unique<task::CancelSource>();
   std::vector<std::unique_ptr<task::CancelSource>> old_;
   task::Event ended_;

@@ -225,6 +225,29 @@ WORLD_TEST(VfioUserMigration, WrittenPagesAreToldUntilNobodyWrites) {
   co_await rig.close();
 }
 
+WORLD_TEST(VfioUserMigration, WhatIsUnderWayWhenLoggingStartsIsTold) {
+  Rig rig(env);
+  rig.open(scene);
+  {
+    Guest guest = co_await rig.guest();
+    Client& client = *guest.client;
+    co_await sure(guest.copy(0, 4096 * 20, 4096, 0, 86400_s));
+    const Le32 rung(guest.rings);
+    co_await sure(client.write(kBar0, kDoorbellsAt, bytes_of(rung)));
+    for (int starts = 0; starts < 2; ++starts) {
+      co_await sure(client.call(Command::kFeature,
+                                payload_of(feature(FeatureId::kLoggingStart, kFeatureSet, 24),
+                                           FeatureLoggingStart{.page_size = 4096u})));
+      co_await expect_dirty(client, Pages{20});
+      co_await expect_dirty(client, Pages{20});
+    }
+    co_await sure(client.call(Command::kDirtyPages,
+                              payload_of(DirtyPages{.argsz = 8u, .flags = kDirtyStart})));
+    co_await expect_dirty(client, Pages{20});
+  }
+  co_await rig.close();
+}
+
 WORLD_TEST(VfioUserMigration, FeaturesAreProbed) {
   Rig rig(env);
   rig.open(scene);
