@@ -252,7 +252,7 @@ task::Task<Attempt<void>> Box::add_configured(const std::string& nqn,
     }
     options.reservations = std::move(*kept);
   }
-  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
+  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options, options_.format);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> added = co_await add_patiently(nqn, options);
   if (!added) {
@@ -383,8 +383,8 @@ Attempt<void> Box::keep(std::string_view what) {
 }
 
 task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
-                                               nvme::NamespaceOptions options) {
-  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
+                                               nvme::NamespaceOptions options, bool format) {
+  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options, format);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> nsid = co_await registry_.add_namespace(nqn, options);
   if (!nsid) {
@@ -401,11 +401,12 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
   co_return *nsid;
 }
 
-task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options) {
+task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options,
+                                                 bool format) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));
   if (!turn) co_return std::unexpected(turn.error());
   const std::string drive = options.drive_text();
-  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options));
+  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options), format);
   if (!nsid) co_return nsid;
   const Attempt<void> kept =
       keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, drive));

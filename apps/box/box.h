@@ -56,7 +56,8 @@ class Box {
   // Changes while serving. Hosts see them at once; they are kept before the call is done. When they
   // cannot be kept the Problem says that they are made all the same. An empty `nqn` means the only
   // subsystem there is.
-  task::Task<Attempt<uint32_t>> add_namespace(std::string nqn, nvme::NamespaceOptions options);
+  task::Task<Attempt<uint32_t>> add_namespace(std::string nqn, nvme::NamespaceOptions options,
+                                              bool format = false);
   task::Task<Attempt<void>> remove_namespace(std::string nqn, uint32_t nsid);
   task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
   task::Task<Attempt<void>> set_ana_state(std::string nqn, uint32_t group, nvme::AnaState state);
@@ -100,7 +101,8 @@ class Box {
   task::Task<Attempt<void>> listen();
   Attempt<void> keep(std::string_view what);
   // Serves another namespace, and puts it among those added.
-  task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options);
+  task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options,
+                                            bool format);
   // Stops serving one, which is there, and forgets its reservations.
   task::Task<Result<void>> stop_serving(const std::string& nqn, uint32_t nsid);
   // Refused while the namespace is under contract.

@@ -120,6 +120,7 @@ task::Task<Attempt<Json>> edit(DriveServer& server, ControlRequest request) {
   if (!drive) co_return std::unexpected(drive.error());
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(request.stack);
   if (!plan) co_return std::unexpected(plan.error());
+  if (request.format) (*plan)->allow_format();
   const std::string text = (*plan)->grown_text();
   const Attempt<void> edited = co_await (*drive)->stack->edit(server.env(), std::move(*plan));
   if (!edited) co_return std::unexpected(edited.error());

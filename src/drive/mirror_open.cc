@@ -85,9 +85,9 @@ task::Task<void> read_bitmaps(env::Env& env, MirrorFound& found, Buffer& memory)
 }
 
 task::Task<Result<MirrorFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
-                                     const MirrorOptions& options) {
+                                     const MirrorOptions& options, bool may_format) {
   Result<MirrorCandidates> candidates =
-      co_await read_labels<MirrorLabel>(env, below, read_mirror_label);
+      co_await read_labels<MirrorLabel>(env, below, may_format, read_mirror_label);
   if (!candidates) co_return fail(candidates.error());
   const MirrorLabel* newest = newest_label(*candidates);
   if (newest == nullptr) co_return make_new(env, *candidates, options);
@@ -105,7 +105,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
   Result<Buffer> label = parts.env.buffers().allocate(*block_size);
   Result<Buffer> bitmap = parts.env.buffers().allocate(*block_size);
   if (!label || !bitmap) co_return fail(Errc::kLimit, "buffers for the mirror's label");
-  Result<MirrorFound> found = co_await look(parts.env, parts.below, options);
+  Result<MirrorFound> found = co_await look(parts.env, parts.below, options, parts.may_format);
   if (!found) co_return fail(found.error());
   if (!found->is_new) {
     co_await read_bitmaps(parts.env, *found, *bitmap);

@@ -186,7 +186,8 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
 // Those above know the units of the legs that were there, which must not get worse.
 task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
-  const Result<MirrorLabel> found = co_await read_mirror_label(env_, *drive, deadline.token());
+  const Result<MirrorLabel> found =
+      co_await judge_label(env_, *drive, {}, read_mirror_label, deadline.token());
   const Geometry& shape = drive->geometry();
   if (shape.transfer_blocks < geometry_.transfer_blocks ||
       shape.atomic_blocks % geometry_.atomic_blocks != 0 ||

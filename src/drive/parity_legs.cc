@@ -111,8 +111,12 @@ std::vector<Fact> ParityDrive::facts() const {
           {"scrub_percent", scrub_runs_ ? scrub_row_ * 100 / label_.rows : 0}};
 }
 
-// Blank legs become words of zeroes before labels say that they are words at all.
+// A first label, on some legs or all, is a drive that never was: two make it one. The first comes
+// before anything else, so that a crash leaves legs that are known again; the second when all legs
+// together are words of zeroes.
 task::Task<Result<void>> ParityDrive::make_new() {
+  Result<void> done = co_await save_label();
+  if (!done) co_return done;
   const Request discard{
       .kind = Request::Kind::kDiscard, .lba = Lba(label_.data_offset()), .blocks = label_.rows};
   Outcome outcome;
@@ -126,9 +130,7 @@ task::Task<Result<void>> ParityDrive::make_new() {
   outcome = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
   if (outcome.failed != 0) co_return outcome.failure;
   if (!outcome.other) co_return outcome.other;
-  Result<void> done = co_await save_state(epoch_);
-  // A first label on some legs and a blank rest is a drive that never was: two make it one.
-  if (done) done = co_await save_label();
+  done = co_await save_state(epoch_);
   ++label_changes_;
   if (done) done = co_await save_label();
   co_return done;

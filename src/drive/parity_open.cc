@@ -120,9 +120,9 @@ task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& 
 }
 
 task::Task<Result<ParityFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
-                                     const ParityOptions& options) {
+                                     const ParityOptions& options, bool may_format) {
   Result<ParityCandidates> candidates =
-      co_await read_labels<ParityLabel>(env, below, read_parity_label);
+      co_await read_labels<ParityLabel>(env, below, may_format, read_parity_label);
   if (!candidates) co_return fail(candidates.error());
   const ParityLabel* newest = newest_label(*candidates);
   if (newest == nullptr) co_return make_new(env, *candidates, options);
@@ -153,7 +153,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
   if (!block_size) co_return fail(block_size.error());
   Result<Buffer> state = parts.env.buffers().allocate(*block_size);
   if (!state) co_return fail(Errc::kLimit, "a buffer for the state of parity");
-  Result<ParityFound> found = co_await look(parts.env, parts.below, options);
+  Result<ParityFound> found = co_await look(parts.env, parts.below, options, parts.may_format);
   if (!found) co_return fail(found.error());
   if (!found->is_new) {
     const Result<void> read = co_await read_states(parts.env, *found, *state);

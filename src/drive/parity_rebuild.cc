@@ -153,7 +153,8 @@ task::Task<bool> ParityDrive::revive(size_t index) {
 // Those above know what the legs that were there take at a time, which must not get less.
 task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
-  const Result<ParityLabel> found = co_await read_parity_label(env_, *drive, deadline.token());
+  const Result<ParityLabel> found =
+      co_await judge_label(env_, *drive, {}, read_parity_label, deadline.token());
   if (drive->geometry().transfer_blocks < geometry_.transfer_blocks) {
     co_return Newcomer::kForeign;
   }

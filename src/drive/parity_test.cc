@@ -76,7 +76,7 @@ TEST_F(Parity, AnyLegsThatParityReplacesMayBeGone) {
     SCOPED_TRACE(fmt::format("{} legs, parity {}", legs, parity));
     for (size_t i = 0; i < legs; ++i) {
       if (disk(fmt::format("d{}", i)).exists()) {
-        disk(fmt::format("d{}", i)).poke(0, std::vector<std::byte>(64_KiB));
+        disk(fmt::format("d{}", i)).poke(0, std::vector<std::byte>(768_KiB));
       }
     }
     ASSERT_EQ(fill_stack(stack_of(legs, parity, 0, ""), true), "");
