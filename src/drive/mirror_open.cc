@@ -148,13 +148,10 @@ task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
   if (!memory) co_return fail(memory.error());
   Result<MirrorLabel> newest = fail(Errc::kNotFound, "a mirror's label");
   for (uint64_t slot = 0; slot < 2; ++slot) {
+    // Unreadable is not old: what it says may be newer, and that others are stale.
     const Result<void> read = co_await drive.read(Lba(slot), memory->bytes(), token);
-    Result<MirrorLabel> label = fail(Errc::kNotFound, "");
-    if (read) {
-      label = decode_label(memory->bytes());
-    } else {
-      label = fail(read.error());
-    }
+    if (!read) co_return fail(read.error());
+    Result<MirrorLabel> label = decode_label(memory->bytes());
     const bool is_better = label ? !newest || label->generation > newest->generation
                                  : !newest && newest.error() == Errc::kNotFound;
     if (is_better) newest = label;

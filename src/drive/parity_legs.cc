@@ -33,6 +33,8 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       legs_(std::move(found.legs)),
       is_new_(found.is_new),
       epoch_(found.state.epoch),
+      state_sequence_(found.state.sequence),
+      states_differ_(found.states_differ),
       log_head_(found.label.log_blocks),
       touched_(found.label.regions()),
       missed_(std::move(found.state.missed)),
@@ -160,6 +162,9 @@ task::Task<Result<void>> ParityDrive::begin_alone() {
     for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
       if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
     }
+    // One that some legs lack was never in force. All get it, before the next takes the place of
+    // the one before it.
+    if (done && states_differ_) done = co_await write_state(epoch_, state_sequence_);
     if (done) done = co_await replay();
     if (is_whole()) missed_ = RegionSet(missed_.size());
     if (done) done = co_await checkpoint_alone();

@@ -171,6 +171,7 @@ TEST_F(Parity, DamagedMetadataOfOneLegIsNoLossAndOfAllIsRefused) {
   EXPECT_EQ(fill_stack(kThree, false), "");
   for (const char* leg : {"a", "b", "c"}) {
     disk(leg).corrupt({.offset = 2 * kBlock, .length = 64}, 3);
+    disk(leg).corrupt({.offset = 3 * kBlock, .length = 64}, 3);
   }
   EXPECT_TRUE(says(use_stack(kThree), "state of parity"));
   disk("a").corrupt({.offset = 0, .length = 2 * kBlock}, 9);
