@@ -117,8 +117,8 @@ TEST_F(Mirror, LegsThatWentOnAloneAreSplitBrain) {
   EXPECT_TRUE(contents("a") == a && contents("b") == b) << "nothing is written";
 }
 
-// Leg a went on alone, and the block that says so cannot be read any more. What it said before would
-// call leg b, which lacks what was written since, as good as a.
+// Leg a went on alone, and the block that says so cannot be read any more. The older one would call
+// leg b, which lacks what was written since, as good as a.
 TEST_F(Mirror, ALabelThatCannotBeReadIsNotTakenForAnOlderOne) {
   EXPECT_EQ(use_stack("mirror(file:a,size=1M, file:b,size=1M)", 7), "");
   EXPECT_EQ(use_stack("mirror(file:a, file:gone, degraded=yes)", 8), "");

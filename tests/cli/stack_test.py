@@ -128,8 +128,7 @@ class Doors(StackTest):
         box = self.start_box("--drive", "mem:size=1M")
         for words in (("thin",), ("mirror", "file:other,size=8M")):
             stack_of = f"{words[0]}({', '.join([*words[1:], f'file:{old}'])})"
-            said = self.run_cairn("box", "ns", "add", "--drive", stack_of, "--control",
-                                  box.control)
+            said = self.run_cairn("box", "ns", "add", "--drive", stack_of)
             self.assertIn("a btrfs file system", said.stderr)
         self.assertEqual(old.read_bytes(), before)
         self.assertEqual(box.stop(), 0)
