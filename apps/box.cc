@@ -55,6 +55,7 @@ struct BoxWords {
   std::string state;
   std::string control;
   std::optional<Duration> drain_timeout;
+  bool format = false;
   std::optional<StoreUri> rack;
   std::string rack_name;
   std::vector<RackShelf> shelves;
@@ -155,6 +156,7 @@ Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
     for (const BoxHost& host : words.tls_hosts) add_host(host, **subsystem);
   }
   if (!words.control.empty()) config.control = words.control;
+  config.box.format = words.format;
   if (words.drain_timeout) config.box.drain_timeout = *words.drain_timeout;
   if (Attempt<void> merged = merge_rack(words, config); !merged) return merged;
   const bool has_drives = std::ranges::any_of(
@@ -193,6 +195,8 @@ class BoxCommand final : public Command {
     add_values(app, "--tls-key HOSTNQN=FILE",
                "the TLS key of a host, which may connect then; several allowed",
                [this](const std::string& text) { return add_tls_host(text, words_.tls_hosts); });
+    add_switch(app, "--format", words_.format,
+               "layers of --drive may take drives that are not blank: what those hold is lost");
     add_text(app, "--state DIR", words_.state, "keep live changes and reservations here");
     add_value(app, "--control PATH", "the control socket, or off (made from the first port)",
               [this](const std::string& text) -> Attempt<void> {

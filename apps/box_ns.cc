@@ -72,6 +72,8 @@ class NsAdd final : public NsCommand {
                 return {};
               });
     add_switch(app, "--read-only", request_.read_only, "hosts may not write");
+    add_switch(app, "--format", request_.format,
+               "layers may take drives that are not blank: what those hold is lost");
     set_examples(app, {"cairn box ns add --drive mem:size=1G",
                        "cairn box ns add --nsid 3 --drive file:/srv/d3,size=8G --ana-group 2"});
   }

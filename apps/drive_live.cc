@@ -126,6 +126,8 @@ class EditCommand final : public Command {
               [this](const std::string& text) { return take(parse_drive_words(text)); });
     add_value(app, "--file FILE", "what it is to be, as TOML",
               [this](const std::string& text) { return take(read_stack_file(text)); });
+    add_switch(app, "--format", request_.format,
+               "layers may take drives that are not blank: what those hold is lost");
     add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveEdit;
     set_examples(app, {"cairn drive edit safe 'limit(mirror(file:/a, file:/b), iops=5000)'",

@@ -99,6 +99,8 @@ class DriveServeCommand final : public Command {
                 return {};
               });
     add_switch(app, "--read-only", options_.read_only, "clients may not write");
+    add_switch(app, "--format", format_,
+               "layers may take drives that are not blank: what those hold is lost");
     add_value(app, "--tls-psk FILE", "clients must come through TLS with a key of this file",
               [this](const std::string& text) -> Attempt<void> {
                 key_file_ = whole(text);
@@ -155,6 +157,9 @@ class DriveServeCommand final : public Command {
       return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
     }
     if (Attempt<void> named = name_drives(options_.drives); !named) return named;
+    for (const DriveWords& drive : options_.drives) {
+      if (format_ && drive.stack != nullptr) drive.stack->allow_format();
+    }
     if (Attempt<void> assigned = assign_sockets(options_.vhost, options_.drives); !assigned) {
       return assigned;
     }
@@ -292,6 +297,7 @@ class DriveServeCommand final : public Command {
   }
 
   DriveServeOptions options_;
+  bool format_ = false;
   std::string key_file_;
   std::optional<door::NbdKeys> keys_;
   CertificateFiles certificate_files_;

@@ -349,7 +349,7 @@ uint32_t Box::next_nsid(const std::string& nqn) const {
 }
 
 task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
-                                               nvme::NamespaceOptions options) {
+                                               nvme::NamespaceOptions options, bool format) {
   const bool is_counted = options.nsid == 0;
   if (is_counted) options.nsid = next_nsid(nqn);
   if (const auto failed = failed_.find({nqn, options.nsid}); failed != failed_.end()) {
@@ -358,7 +358,7 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
                     "again with 'cairn box ns retry --nsid {}', or remove it first",
                     options.nsid, nqn, last_line(failed->second.problem), options.nsid));
   }
-  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
+  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options, format);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> nsid = co_await registry_.add_namespace(nqn, options);
   if (!nsid) {
@@ -378,11 +378,12 @@ task::Task<Attempt<uint32_t>> Box::serve_added(const std::string& nqn,
   co_return *nsid;
 }
 
-task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options) {
+task::Task<Attempt<uint32_t>> Box::add_namespace(std::string nqn, nvme::NamespaceOptions options,
+                                                 bool format) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));
   if (!turn) co_return std::unexpected(turn.error());
   const std::string drive = options.drive_text();
-  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options));
+  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options), format);
   if (!nsid) co_return nsid;
   const Attempt<void> kept =
       keep(fmt::format("namespace {} of {} is added: {}", *nsid, turn->nqn, drive));

@@ -61,7 +61,8 @@ class Box final : private drive::HealthWatch::Owner {
   // Changes while serving. Hosts see them at once; they are kept before the call is done. When they
   // cannot be kept the Problem says that they are made all the same. An empty `nqn` means the only
   // subsystem there is.
-  task::Task<Attempt<uint32_t>> add_namespace(std::string nqn, nvme::NamespaceOptions options);
+  task::Task<Attempt<uint32_t>> add_namespace(std::string nqn, nvme::NamespaceOptions options,
+                                              bool format = false);
   task::Task<Attempt<void>> remove_namespace(std::string nqn, uint32_t nsid);
   task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
   // Tries again to open a namespace's drive that could not be.
@@ -137,7 +138,8 @@ class Box final : private drive::HealthWatch::Owner {
   void set_size(const std::string& nqn, uint32_t nsid, uint64_t bytes);
   Attempt<void> save() const;
   // Serves another namespace, and puts it among those added.
-  task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options);
+  task::Task<Attempt<uint32_t>> serve_added(const std::string& nqn, nvme::NamespaceOptions options,
+                                            bool format);
   // Stops serving one, which is there, and forgets its reservations.
   task::Task<Result<void>> stop_serving(const std::string& nqn, uint32_t nsid);
   // Refused while the namespace is under contract.

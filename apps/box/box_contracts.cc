@@ -17,7 +17,7 @@ task::Task<Result<uint32_t>> Box::add_contract(rack::Contract contract,
   if (!turn) co_return fail(Errc::kNotFound, "the subsystem of the contract is not served");
   options.uuid = contract.id;
   options.owner = contract.owner;
-  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options));
+  const Attempt<uint32_t> nsid = co_await serve_added(turn->nqn, std::move(options), false);
   if (!nsid) {
     log(LogLevel::kError,
         fmt::format("space for drive {} cannot be made: {}", contract.drive, nsid.error().text));

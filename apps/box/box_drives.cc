@@ -99,7 +99,7 @@ task::Task<Attempt<void>> Box::add_configured(const std::string& nqn,
     }
     options.reservations = std::move(*kept);
   }
-  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options);
+  Attempt<std::unique_ptr<StackSource>> stack = co_await stacks_.open(options, options_.format);
   if (!stack) co_return std::unexpected(stack.error());
   const Result<uint32_t> added = co_await add_patiently(nqn, options);
   if (!added) {

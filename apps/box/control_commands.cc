@@ -290,7 +290,8 @@ Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {
 task::Task<Attempt<Json>> add_namespace(Box& box, ControlRequest request) {
   Attempt<nvme::NamespaceOptions> options = namespace_of(request);
   if (!options) co_return std::unexpected(options.error());
-  Attempt<uint32_t> nsid = co_await box.add_namespace(request.nqn, std::move(*options));
+  Attempt<uint32_t> nsid =
+      co_await box.add_namespace(request.nqn, std::move(*options), request.format);
   if (!nsid) co_return std::unexpected(nsid.error());
   co_return Json{{"nsid", *nsid}};
 }

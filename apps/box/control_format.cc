@@ -179,6 +179,7 @@ std::string encode_request(const ControlRequest& request) {
   if (request.uuid != plain.uuid) json["uuid"] = request.uuid;
   if (request.group != plain.group) json["group"] = request.group;
   if (request.read_only != plain.read_only) json["read_only"] = request.read_only;
+  if (request.format != plain.format) json["format"] = request.format;
   if (request.host != plain.host) json["host"] = request.host;
   if (request.state != plain.state) json["state"] = ana_word(request.state);
   if (request.stack != plain.stack) json["stack"] = request.stack;
@@ -205,6 +206,7 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   fields.text("uuid", request.uuid, 64);
   fields.number("group", request.group, nvme::kAnaGroupsMax);
   fields.boolean("read_only", request.read_only);
+  fields.boolean("format", request.format);
   fields.text("host", request.host, nvme::kNqnMax);
   std::string state = "optimized";
   fields.text("state", state, 32);

@@ -58,7 +58,8 @@ struct ControlRequest {
   std::string uuid;    // ns.add; empty: made from the names
   uint32_t group = 1;  // ns.add, ana.set: the ANA group
   bool read_only = false;
-  std::string host;  // hosts.*: an NQN, or "any"
+  bool format = false;  // ns.add, drive.edit: layers may take drives that are not blank
+  std::string host;     // hosts.*: an NQN, or "any"
   nvme::AnaState state = nvme::AnaState::kOptimized;
   std::string stack;               // drive.edit
   std::string layer;               // drive.tell: its path, or its service's name

@@ -17,6 +17,7 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
                          .uuid = "x",
                          .group = 128,
                          .read_only = true,
+                         .format = true,
                          .host = "nqn.h",
                          .state = nvme::AnaState::kChange,
                          .stack = "limit(mem:, iops=1)",

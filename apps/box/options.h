@@ -50,6 +50,7 @@ struct BoxOptions {
   fabric::TargetOptions target;
   std::string reservations;       // a folder that keeps those with PTPL; empty: none are kept
   Duration drain_timeout = 10_s;  // how long commands in flight may take once we are to end
+  bool format = false;            // stacks may take drives that are not blank, when it starts
 };
 
 }  // namespace cairn::apps

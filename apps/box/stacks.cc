@@ -20,11 +20,13 @@ Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options)
   return {};
 }
 
-task::Task<Attempt<std::unique_ptr<StackSource>>> BoxStacks::open(nvme::NamespaceOptions& options) {
+task::Task<Attempt<std::unique_ptr<StackSource>>> BoxStacks::open(nvme::NamespaceOptions& options,
+                                                                  bool format) {
   if (options.stack.empty() || options.source != nullptr) co_return nullptr;
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(options.stack);
   if (!plan) co_return std::unexpected(plan.error());
   (*plan)->share(shared_);
+  if (format) (*plan)->allow_format();
   const CoreId home(opened_++ % env_.core_count());
   Attempt<std::unique_ptr<StackSource>> stack =
       co_await StackSource::open_on(env_, home, std::move(*plan));

@@ -27,8 +27,9 @@ class BoxStacks {
   explicit BoxStacks(env::Env& env) : env_(env), shared_(env) {}
 
   // Opens the stack that `options` names, on one core after the other, and makes it their source.
-  // Null: they name none, and nothing is changed.
-  task::Task<Attempt<std::unique_ptr<StackSource>>> open(nvme::NamespaceOptions& options);
+  // Null: they name none, and nothing is changed. `format`: what its drives hold may be lost.
+  task::Task<Attempt<std::unique_ptr<StackSource>>> open(nvme::NamespaceOptions& options,
+                                                         bool format);
   // What became of it: the namespace is served, or could not be.
   void keep(const std::string& nqn, uint32_t nsid, std::unique_ptr<StackSource> stack);
   task::Task<void> drop(std::unique_ptr<StackSource> stack);

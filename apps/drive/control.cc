@@ -136,6 +136,7 @@ task::Task<Attempt<Json>> edit(DriveServer& server, ControlRequest request) {
   if (!drive) co_return std::unexpected(drive.error());
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(request.stack);
   if (!plan) co_return std::unexpected(plan.error());
+  if (request.format) (*plan)->allow_format();
   const std::string text = (*plan)->grown_text();
   if (is_in_box(**drive) && text.find((*drive)->text) == text.npos) {
     co_return refuse(

@@ -187,6 +187,7 @@ task::Task<drive::Leaves::Leaf> StackPlan::open_source(env::Env& env, const driv
 task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> StackPlan::open(env::Env& env) {
   drive::Leaves& leaves = *this;
   drive::LiveOpened live = co_await drive::open_live_stack(env, whole_stack(), leaves);
+  may_format_ = false;
   if (live) co_return std::move(*live);
   co_return refuse(live.error().show(text_));
 }
@@ -200,7 +201,9 @@ void StackPlan::learn(StackPlan& other) {
 
 task::Task<Attempt<void>> StackPlan::edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to) {
   learn(*to);
+  may_format_ = to->may_format_;
   const drive::LiveStack::Edited edited = co_await live.edit(to->whole_stack());
+  may_format_ = false;
   if (!edited) co_return refuse(edited.error().show(to->text_));
   text_ = std::move(to->text_);
   stack_ = std::move(to->stack_);

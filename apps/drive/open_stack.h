@@ -56,6 +56,10 @@ class StackPlan final : private drive::Leaves {
   // Before open(); outlives it.
   void share(drive::SharedSources& sources) { shared_ = &sources; }
 
+  // The user has said so: what its drives hold may be lost. Counts for one open(), or for the edit
+  // that this is the aim of.
+  void allow_format() { may_format_ = true; }
+
   // On `env`'s core, which also closes it. A file that somebody killed a moment ago still holds is
   // waited for. The Problem names the layer at fault.
   task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> open(env::Env& env);
@@ -84,6 +88,7 @@ class StackPlan final : private drive::Leaves {
   task::Task<Leaf> open_source(env::Env& env, const drive::Spec& spec,
                                drive::SharedSources* shared);
   void gone(const drive::Drive* drive) override { sources_.erase(drive); }
+  bool may_format() const override { return may_format_; }
   // Those the stack names were read before the world, and are handed over once; what a command
   // names later is read then.
   std::expected<drive::FileContent, std::string> read_file(const std::string& path) override;
@@ -103,6 +108,7 @@ class StackPlan final : private drive::Leaves {
   std::map<std::string, Place> places_;
   std::map<std::string, rest::Place> http_;
   std::map<std::string, drive::FileContent> files_;  // by whole path
+  bool may_format_ = false;
   drive::SharedSources* shared_ = nullptr;
   std::unique_ptr<drive::SharedSources> own_shared_;
   std::map<const drive::Drive*, std::unique_ptr<drive::Source>> sources_;

@@ -189,7 +189,8 @@ task::Task<Result<std::unique_ptr<Drive>>> open_atomic(ServiceParts parts) {
   }
   const uint64_t unit =
       std::min<uint64_t>(unit_bytes / shape.block_size, std::bit_floor(shape.transfer_blocks));
-  Result<std::optional<Label>> read = co_await read_label(parts.env, below, kAtomicLabel);
+  Result<std::optional<Label>> read =
+      co_await find_label(parts.env, below, kAtomicLabel, {.may_format = parts.may_format});
   if (!read) co_return fail(read.error());
   const bool is_new = !*read;
   Label label = is_new ? new_label(parts.env, below) : std::move(**read);
@@ -207,7 +208,8 @@ task::Task<Result<std::unique_ptr<Drive>>> open_atomic(ServiceParts parts) {
                    static_cast<int32_t>(layout->log_blocks));
   }
   if (is_new) {
-    const Result<void> written = co_await write_label(parts.env, below, kAtomicLabel, label);
+    Result<void> written = co_await begin_label(parts.env, below, kAtomicLabel, label);
+    if (written) written = co_await finish_label(parts.env, below, kAtomicLabel, label);
     if (!written) co_return fail(written.error());
   }
   auto drive = std::make_unique<Atomic>(parts.env, std::move(parts.below), std::move(label),

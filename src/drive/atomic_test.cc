@@ -171,7 +171,7 @@ task::Task<void> forge_a_batch(env::Env& env, sim::Cluster& cluster) {
   leaves.close();
   sim::Medium& disk = cluster.node("host").disk("d");
   std::vector<std::byte> block(4096);
-  disk.peek(4096, block);
+  disk.peek(0, block);
   const Result<Label> label = decode_label(kAtomicLabel, block);
   CO_ASSERT_TRUE(label);
   const AtomicBatch batch{.name = {.id = label->id, .generation = label->generation},

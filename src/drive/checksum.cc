@@ -23,8 +23,9 @@ Result<ChecksumFound> make_new(env::Env& env, const Drive& below) {
   return found;
 }
 
-task::Task<Result<ChecksumFound>> look(env::Env& env, Drive& below) {
-  Result<std::optional<Label>> label = co_await read_label(env, below, kChecksumLabel);
+task::Task<Result<ChecksumFound>> look(env::Env& env, Drive& below, bool may_format) {
+  Result<std::optional<Label>> label =
+      co_await find_label(env, below, kChecksumLabel, {.may_format = may_format});
   if (!label) co_return fail(label.error());
   if (!*label) co_return make_new(env, below);
   if ((*label)->block_size != below.geometry().block_size) {
@@ -39,7 +40,7 @@ task::Task<Result<ChecksumFound>> look(env::Env& env, Drive& below) {
 }
 
 task::Task<Result<std::unique_ptr<Drive>>> open_checksum(ServiceParts parts) {
-  Result<ChecksumFound> found = co_await look(parts.env, *parts.below[0]);
+  Result<ChecksumFound> found = co_await look(parts.env, *parts.below[0], parts.may_format);
   if (!found) co_return fail(found.error());
   const ChecksumOptions options{.cache = parts.options.number("cache"),
                                 .rate = parts.options.number("rate")};

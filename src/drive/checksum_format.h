@@ -6,8 +6,13 @@
 //   block 3 on    the table: pages of entries, 4 bytes per block of data
 //   from data_offset on   the data
 //
-// A page is a head and entries. A page of zeroes is one whose entries are all 0. All numbers are
-// little-endian; a checksum is the CRC32C of its block with the checksum's own bytes zero.
+// The bitmap and a page are rewritten in place, and power may tear a block inside where the disk's
+// own blocks are smaller. So they are divided into units of 512 bytes, the least that a disk writes
+// whole: each is a head and a part of the bits or entries. Units of before and of after side by
+// side are sound: bits are there before what they speak of changes, and entries of regions that
+// have one are made anew after a crash. A unit of zeroes has entries that are all 0. All numbers
+// are little-endian; a checksum is the CRC32C of its unit with the checksum's own bytes zero. (In
+// the first form of the label's body, which names no unit, it is the block.)
 #pragma once
 
 #include <array>
@@ -32,6 +37,7 @@ struct ChecksumShape {
   uint64_t data_offset = 0;  // blocks
   uint64_t data_blocks = 0;
   uint64_t region_blocks = 0;
+  uint32_t unit = 0;  // bytes
 
   uint64_t page_entries() const;
   uint64_t pages() const { return (data_blocks + page_entries() - 1) / page_entries(); }

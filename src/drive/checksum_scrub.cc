@@ -29,10 +29,11 @@ task::Task<Result<void>> ChecksumDrive::begin() {
   bitmap_block_ = std::move(*memory);
   if (is_new_) {
     const uint64_t rest = below().geometry().blocks - kLabelBlocks;
-    Result<void> done = co_await below().discard(Lba(kLabelBlocks), rest);
+    Result<void> done = co_await begin_label(env_, below(), kChecksumLabel, label_);
+    if (done) done = co_await below().discard(Lba(kLabelBlocks), rest);
     if (done) done = co_await below().flush();
     if (done) done = co_await save_marks(RegionSet(shape_.regions()), true);
-    if (done) done = co_await write_label(env_, below(), kChecksumLabel, label_);
+    if (done) done = co_await finish_label(env_, below(), kChecksumLabel, label_);
     co_return done;
   }
   if (!unsettled_.empty()) {

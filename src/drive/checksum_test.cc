@@ -201,6 +201,32 @@ TEST(Checksum, DoesNotOpenWhatIsNotItsOwn) {
   EXPECT_EQ(before, after);
 }
 
+// Of a block that power tore each unit is the old one or the new one.
+TEST(ChecksumFormat, UnitsOfBeforeAndAfterMakeAPage) {
+  ChecksumShape shape = *new_checksum_shape({.blocks = 1000, .block_size = 4096});
+  std::vector<uint32_t> entries(shape.page_entries(), 17);
+  std::vector<std::byte> before(4096);
+  encode_checksum_page(shape, 2, entries, before);
+  entries.assign(entries.size(), 18);
+  std::vector<std::byte> after(4096);
+  encode_checksum_page(shape, 2, entries, after);
+  std::ranges::copy(Bytes(before).first(1024), after.begin());
+  ASSERT_TRUE(decode_checksum_page(shape, 2, after, entries));
+  EXPECT_EQ(entries.front(), 17U);
+  EXPECT_EQ(entries.back(), 18U);
+}
+
+TEST(ChecksumFormat, ABodyWithoutAUnitHasUnitsOfABlock) {
+  const ChecksumShape shape = *new_checksum_shape({.blocks = 1000, .block_size = 4096});
+  Label label{.id = shape.id, .generation = 1, .blocks = 1000, .block_size = 4096, .body = {}};
+  label.body = encode_checksum_body(shape);
+  label.body.resize(24);
+  const Result<ChecksumShape> found = decode_checksum_body(label);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->unit, 4096U);
+  EXPECT_EQ(found->page_entries(), (4096U - 40) / 4);
+}
+
 TEST(ChecksumFormat, RefusesWhatIsDamaged) {
   const Geometry below{.blocks = 1000, .block_size = 512};
   ChecksumShape shape = *new_checksum_shape(below);

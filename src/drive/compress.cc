@@ -296,7 +296,8 @@ task::Task<Result<std::unique_ptr<Drive>>> open_compress(ServiceParts parts) {
                                {.kind = kKind,
                                 .virtual_bytes = parts.options.number("virtual"),
                                 .grain = kChunkBlocks,
-                                .record_size = sizeof(CompressRecord)});
+                                .record_size = sizeof(CompressRecord),
+                                .may_format = parts.may_format});
   if (!found) co_return fail(found.error());
   auto drive = std::make_unique<CompressDrive>(parts.env, std::move(parts.below), std::move(*found),
                                                CompressOptions{.codec = *codec, .level = level});

@@ -255,7 +255,8 @@ task::Task<Result<std::unique_ptr<Drive>>> open_dedup(ServiceParts parts) {
       co_await look_for_placed(parts.env, *parts.below[0],
                                {.kind = kKind,
                                 .virtual_bytes = parts.options.number("virtual"),
-                                .record_size = sizeof(DedupRecord)});
+                                .record_size = sizeof(DedupRecord),
+                                .may_format = parts.may_format});
   if (!found) co_return fail(found.error());
   auto drive = std::make_unique<DedupDrive>(parts.env, std::move(parts.below), std::move(*found));
   const Result<void> begun = co_await drive->begin();

@@ -77,7 +77,8 @@ task::Task<Result<std::unique_ptr<Drive>>> open_encrypt(ServiceParts parts) {
   const Result<Keys> keys = read_keys(parts);
   if (!keys) co_return fail(keys.error());
   Drive& below = *parts.below[0];
-  Result<std::optional<Label>> label = co_await read_label(parts.env, below, kEncryptLabel);
+  Result<std::optional<Label>> label =
+      co_await find_label(parts.env, below, kEncryptLabel, {.may_format = parts.may_format});
   if (!label) co_return fail(label.error());
   Result<EncryptFound> found =
       *label ? match(std::move(**label), below, *keys) : make_new(parts.env, below, *keys);

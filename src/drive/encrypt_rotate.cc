@@ -26,10 +26,14 @@ constexpr Duration kRetryEvery = 1_s;
 task::Task<Result<void>> EncryptDrive::begin() {
   Result<void> done;
   if (label_.generation == 0) {
+    done = co_await begin_label(env_, below(), kEncryptLabel, label_);
     // Whatever was there was not written with this key.
-    done = co_await below().discard(Lba(kLabelBlocks), label_.blocks - kLabelBlocks);
+    if (done) {
+      done = co_await below().discard(Lba(kLabelBlocks), label_.blocks - kLabelBlocks);
+    }
     if (done) done = co_await below().flush();
-    if (done) done = co_await save(state_);
+    label_.body = encode_encrypt_body(state_);
+    if (done) done = co_await finish_label(env_, below(), kEncryptLabel, label_);
   }
   if (!done || !state_.is_rotating) co_return done;
   if (state_.has_journal) {

@@ -38,8 +38,13 @@ FastCache::FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
 task::Task<Result<void>> FastCache::begin(bool is_new) {
   if (found_.slow_label.generation == 0) {
     found_.slow_label.body = encode_slow_state(found_.slow);
-    const Result<void> written = co_await write_label(env_, slow(), kSlowLabel, found_.slow_label);
+    Result<void> written = co_await begin_label(env_, slow(), kSlowLabel, found_.slow_label);
+    if (written) written = co_await finish_label(env_, slow(), kSlowLabel, found_.slow_label);
     if (!written) co_return written;
+  }
+  if (is_new) {
+    const Result<void> begun = co_await begin_label(env_, fast(), kFastLabel, found_.fast_label);
+    if (!begun) co_return begun;
   }
   const JournalArea area{.first = kLabelBlocks, .blocks = found_.fast.journal_blocks};
   Result<std::unique_ptr<Journal>> journal =
@@ -55,7 +60,8 @@ task::Task<Result<void>> FastCache::begin(bool is_new) {
   journal_ = std::move(*journal);
   found_.fast.openings = found_.slow.openings + 1;
   found_.fast_label.body = encode_fast_state(found_.fast);
-  const Result<void> named = co_await write_label(env_, fast(), kFastLabel, found_.fast_label);
+  const auto write = is_new ? finish_label : write_label;
+  const Result<void> named = co_await write(env_, fast(), kFastLabel, found_.fast_label);
   if (!named) co_return named;
   found_.slow.openings = found_.fast.openings;
   const Result<void> written = co_await write_slow_label(options_.is_back || !dirty_lines_.empty());

@@ -64,9 +64,11 @@ task::Task<Result<std::unique_ptr<Drive>>> open_fast_cache(ServiceParts parts) {
   if (Result<void> same = check_same_blocks(parts.below); !same) co_return fail(same.error());
   Drive& slow = *parts.below[0];
   Drive& fast = *parts.below[1];
-  Result<std::optional<Label>> slow_label = co_await read_label(parts.env, slow, kSlowLabel);
+  Result<std::optional<Label>> slow_label =
+      co_await find_label(parts.env, slow, kSlowLabel, {.may_format = parts.may_format});
   if (!slow_label) co_return fail(slow_label.error());
-  Result<std::optional<Label>> fast_label = co_await read_label(parts.env, fast, kFastLabel);
+  Result<std::optional<Label>> fast_label = co_await find_label(
+      parts.env, fast, kFastLabel, {.may_format = parts.may_format, .number = 2});
   if (!fast_label) co_return fail(fast_label.error());
   const Result<SlowState> slow_found = slow_state(*slow_label, slow.geometry());
   if (!slow_found) co_return fail(slow_found.error());

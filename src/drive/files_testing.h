@@ -26,6 +26,8 @@ class LeavesWithFiles final : public SourceLeaves {
     if (found == files_.end()) return std::unexpected("there is no file '" + path + "'");
     return FileContent(as_bytes(found->second));
   }
+  bool may_format() const override { return formats; }
+  bool formats = false;
 
  private:
   static std::expected<Spec, std::string> parse_small(std::string_view text) {

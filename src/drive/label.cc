@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/label.h"
-#include "drive/scratch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +7,8 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "drive/blank.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -74,9 +75,7 @@ Result<Label> decode_label(const LabelKind& kind, Bytes block) {
   if (is_blank(block)) return fail(Errc::kNotFound, "there is no label");
   const auto head = load<Head>(block);
   if (head.magic != kMagic) {
-    return fail(Errc::kInvalid,
-                "the drive below holds something else; to use it nevertheless, discard its first "
-                "64 KiB");
+    return fail(Errc::kInvalid, "the drive below holds something else");
   }
   if (!is_whole(block, head)) return fail(Errc::kCorrupt, "the label is damaged");
   if (strnlen(head.service.data(), head.service.size()) != kind.service.size() ||
@@ -99,8 +98,23 @@ Result<Label> decode_label(const LabelKind& kind, Bytes block) {
                .body = {body.begin(), body.end()}};
 }
 
-task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind,
-                                                    task::CancelToken token) {
+namespace {
+
+// What the two blocks say.
+struct LabelBlocks {
+  std::optional<Label> newest;
+  Error worst{Errc::kNotFound, "there is no label"};
+
+  // A label of another kind beside ours is no torn write. Beside a first label, or one of a drive
+  // that is being made, lies what was there before.
+  bool is_foreign() const {
+    if (newest && (newest->generation == 1 || newest->body.empty())) return false;
+    return worst == Errc::kInvalid;
+  }
+};
+
+task::Task<Result<LabelBlocks>> read_label_blocks(env::Env& env, Drive& drive, LabelKind kind,
+                                                  task::CancelToken token) {
   const Geometry& shape = drive.geometry();
   if (shape.blocks <= kLabelBlocks) {
     co_return fail(Errc::kInvalid, "the drive below is too small for a label");
@@ -109,26 +123,55 @@ task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive,
   if (!memory) co_return fail(memory.error());
   const Result<void> done = co_await drive.read(Lba(0), memory->bytes(), token);
   if (!done) co_return fail(done.error());
-  std::optional<Label> newest;
-  Error worst(Errc::kNotFound, "there is no label");
+  LabelBlocks blocks;
   for (size_t i = 0; i < kLabelBlocks; ++i) {
     Result<Label> label =
         decode_label(kind, memory->bytes().subspan(i * shape.block_size, shape.block_size));
     if (!label) {
-      worst = worse(worst, label.error());
-    } else if (!newest || label->generation > newest->generation) {
-      newest = std::move(*label);
+      blocks.worst = worse(blocks.worst, label.error());
+    } else if (!blocks.newest || label->generation > blocks.newest->generation) {
+      blocks.newest = std::move(*label);
     }
   }
-  // A label of another kind beside ours is no torn write.
-  if (!newest || worst == Errc::kUnsupported || worst == Errc::kInvalid) {
-    if (worst == Errc::kNotFound) co_return std::optional<Label>();
-    co_return fail(worst);
+  co_return blocks;
+}
+
+Result<std::optional<Label>> judge(LabelBlocks blocks, const Geometry& shape) {
+  if (!blocks.newest || blocks.worst == Errc::kUnsupported || blocks.is_foreign()) {
+    if (blocks.worst == Errc::kNotFound) return std::nullopt;
+    return fail(blocks.worst);
   }
-  if (newest->blocks > shape.blocks) {
-    co_return fail(Errc::kInvalid, "the drive below is smaller than it was");
+  if (blocks.newest->blocks > shape.blocks) {
+    return fail(Errc::kInvalid, "the drive below is smaller than it was");
   }
-  co_return newest;
+  return std::move(blocks.newest);
+}
+
+}  // namespace
+
+task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind,
+                                                    task::CancelToken token) {
+  Result<LabelBlocks> blocks = co_await read_label_blocks(env, drive, kind, token);
+  if (!blocks) co_return fail(blocks.error());
+  co_return judge(std::move(*blocks), drive.geometry());
+}
+
+task::Task<Result<std::optional<Label>>> find_label(env::Env& env, Drive& drive, LabelKind kind,
+                                                    LabelTerms terms) {
+  Result<LabelBlocks> blocks = co_await read_label_blocks(env, drive, kind, {});
+  if (!blocks) co_return fail(blocks.error());
+  if (blocks->is_foreign()) {
+    if (terms.may_format) co_return std::optional<Label>();
+    co_return fail(not_blank(terms.number));
+  }
+  Result<std::optional<Label>> label = judge(std::move(*blocks), drive.geometry());
+  if (!label) co_return label;
+  if (*label && !(*label)->body.empty()) co_return label;
+  if (!*label && !terms.may_format) {
+    const Result<void> blank = co_await check_blank(env, drive, terms.number);
+    if (!blank) co_return fail(blank.error());
+  }
+  co_return std::optional<Label>();
 }
 
 Label new_label(env::Env& env, const Drive& drive) {
@@ -154,6 +197,26 @@ task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind
   const Result<void> done = co_await drive.submit(request, pieces);
   // After a failure the block may hold either: the next attempt writes the same one.
   if (done) label.generation = next.generation;
+  co_return done;
+}
+
+task::Task<Result<void>> begin_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
+  Label unmade = label;
+  unmade.body.clear();
+  Result<void> done;
+  for (uint64_t i = 0; i < kLabelBlocks && done; ++i) {
+    done = co_await write_label(env, drive, kind, unmade);
+  }
+  if (done) label.generation = unmade.generation;
+  co_return done;
+}
+
+task::Task<Result<void>> finish_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
+  CHECK(!label.body.empty());
+  Result<void> done;
+  for (uint64_t i = 0; i < kLabelBlocks && done; ++i) {
+    done = co_await write_label(env, drive, kind, label);
+  }
   co_return done;
 }
 

@@ -5,8 +5,9 @@
 //   block 0, 1    the label, newest in block (generation modulo 2)
 //
 // A label says which service made it, in which version of its format, an id, and a body of the
-// service's own. A block is written whole or not at all; all numbers are little-endian; the
-// checksum is the CRC32C of the block with the checksum's own bytes zero.
+// service's own. One without a body says that a drive is being made: what it holds does not count,
+// and whoever opens it begins anew. A block is written whole or not at all; all numbers are
+// little-endian; the checksum is the CRC32C of the block with the checksum's own bytes zero.
 #pragma once
 
 #include <array>
@@ -49,16 +50,35 @@ void encode_label(const LabelKind& kind, const Label& label, MutableBytes block)
 // label, or that of another service. kCorrupt: a label whose checksum or numbers are wrong.
 Result<Label> decode_label(const LabelKind& kind, Bytes block);
 
-// The newest label on a drive; none: both blocks are blank. One damaged block beside a whole one is
-// a write that a crash tore. Nothing is written. Errors as decode_label, and those of the drive;
-// kInvalid also when the drive has become smaller than the label says.
+// The newest label on a drive, be it finished or not; none: both blocks are blank. One damaged
+// block beside a whole one is a write that a crash tore. Nothing is written. Errors as
+// decode_label, and those of the drive; kInvalid also when the drive has become smaller than the
+// label says.
 task::Task<Result<std::optional<Label>>> read_label(env::Env& env, Drive& drive, LabelKind kind,
                                                     task::CancelToken token = {});
 
-// A label of a new id and generation 0, for this drive; write_label() puts it there.
+// On what terms a service takes a drive that has no label of its own.
+struct LabelTerms {
+  bool may_format = false;  // though it is not blank (ServiceParts::may_format)
+  int32_t number = 1;       // of the drive among those that the service was given
+};
+// What a service opens with: its label; none: the drive is to be made, begin_label() and
+// finish_label(). Nothing is written. Errors as read_label; not_blank() when it holds something
+// else, and that may not be lost (blank.h).
+task::Task<Result<std::optional<Label>>> find_label(env::Env& env, Drive& drive, LabelKind kind,
+                                                    LabelTerms terms);
+
+// A label of a new id and generation 0, for this drive.
 Label new_label(env::Env& env, const Drive& drive);
 // Counts the generation up and writes the label durably. A failure leaves the older one in force,
 // or this one: write it again. One at a time.
 task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+
+// Says, in both blocks, that the drive is being made: before anything else is written to it, so
+// that a crash leaves a drive that opens. Of a new label.
+task::Task<Result<void>> begin_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+// And that it is made, with all it is to hold on it: in both blocks, so that no damage to one shows
+// a drive that is being made.
+task::Task<Result<void>> finish_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
 
 }  // namespace cairn::drive

@@ -292,6 +292,17 @@ TEST_P(LateLeg, ThatHoldsSomethingElseIsLeftAlone) {
   EXPECT_EQ(contents("b"), before);
 }
 
+TEST_P(LateLeg, ThatHoldsSomethingBehindZeroesIsLeftAloneToo) {
+  disk("b").poke(0, std::vector<std::byte>(disk("b").size()));
+  disk("b").poke(700_KiB, blocks_of(0x5a, 4));
+  const auto before = contents("b");
+  uint64_t refused = 0;
+  run_in_sim(cluster_,
+             [&](env::Env& env) { return meet_a_stranger(env, GetParam().opened, refused); });
+  EXPECT_EQ(refused, 1U);
+  EXPECT_EQ(contents("b"), before);
+}
+
 TEST_P(LateLeg, ThatIsBlankTakesThePlaceOfTheLostOne) {
   disk("b").poke(0, std::vector<std::byte>(disk("b").size()));
   run_in_sim(cluster_, [](env::Env& env) { return return_late(env, GetParam().opened); });

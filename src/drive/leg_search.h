@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "drive/blank.h"
 #include "drive/drive.h"
+#include "drive/label.h"
 #include "drive/leg.h"
 #include "drive/leg_reviver.h"
 #include "drive/legs.h"
@@ -43,16 +45,35 @@ inline bool is_foreign(const Error& error) {
   return error == Errc::kInvalid || error == Errc::kCorrupt || error == Errc::kUnsupported;
 }
 
-// One candidate for each drive. An error: a drive holds something else, or none can be read.
+// What a drive is by its label. kNotFound: it is blank, or may be lost; not_blank(), with its
+// number: neither; other errors as those of `read`.
+template <class Label>
+task::Task<Result<Label>> judge_label(env::Env& env, Drive& drive, LabelTerms terms,
+                                      ReadLabel<Label> read, task::CancelToken token) {
+  Result<Label> label = co_await read(env, drive, token);
+  if (label) co_return label;
+  const bool is_other = label.error() == Errc::kInvalid;
+  if (!is_other && label.error() != Errc::kNotFound) co_return label;
+  if (terms.may_format) co_return fail(Errc::kNotFound, "it may be lost");
+  if (is_other) co_return fail(not_blank(terms.number));
+  const Result<void> blank = co_await check_blank(env, drive, terms.number, token);
+  if (!blank) co_return fail(blank.error());
+  co_return label;
+}
+
+// One candidate for each drive. An error: a drive holds something else, unless it may be lost; or
+// none can be read.
 template <class Label>
 task::Task<Result<Candidates<Label>>> read_labels(env::Env& env,
                                                   std::vector<std::unique_ptr<Drive>>& below,
-                                                  ReadLabel<Label> read) {
+                                                  bool may_format, ReadLabel<Label> read) {
   Candidates<Label> candidates;
   for (std::unique_ptr<Drive>& drive : below) {
     Candidate<Label> one{.drive = &drive};
     if (drive != nullptr) {
-      one.label = co_await read(env, *drive, env.stop_token());
+      const LabelTerms terms{.may_format = may_format,
+                             .number = static_cast<int32_t>(candidates.size() + 1)};
+      one.label = co_await judge_label(env, *drive, terms, read, env.stop_token());
       if (!one.label && is_foreign(one.label.error())) co_return fail(one.label.error());
       one.is_there = one.label || one.label.error() == Errc::kNotFound;
     }

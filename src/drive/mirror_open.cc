@@ -100,9 +100,9 @@ task::Task<void> read_bitmaps(env::Env& env, MirrorFound& found, Buffer& memory)
 }
 
 task::Task<Result<MirrorFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
-                                     const MirrorOptions& options) {
+                                     const MirrorOptions& options, bool may_format) {
   Result<MirrorCandidates> candidates =
-      co_await read_labels<MirrorLabel>(env, below, read_mirror_label);
+      co_await read_labels<MirrorLabel>(env, below, may_format, read_mirror_label);
   if (!candidates) co_return fail(candidates.error());
   const MirrorLabel* newest = newest_label(*candidates);
   if (newest == nullptr) co_return make_new(env, *candidates, options);
@@ -120,7 +120,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
   Result<Buffer> label = parts.env.buffers().allocate(*block_size);
   Result<Buffer> bitmap = parts.env.buffers().allocate(*block_size);
   if (!label || !bitmap) co_return fail(Errc::kLimit, "buffers for the mirror's label");
-  Result<MirrorFound> found = co_await look(parts.env, parts.below, options);
+  Result<MirrorFound> found = co_await look(parts.env, parts.below, options, parts.may_format);
   if (!found) co_return fail(found.error());
   if (!found->is_new) {
     co_await read_bitmaps(parts.env, *found, *bitmap);
@@ -163,13 +163,10 @@ task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
   if (!memory) co_return fail(memory.error());
   Result<MirrorLabel> newest = fail(Errc::kNotFound, "a mirror's label");
   for (uint64_t slot = 0; slot < 2; ++slot) {
+    // Unreadable is not old: what it says may be newer, and that others are stale.
     const Result<void> read = co_await drive.read(Lba(slot), memory->bytes(), token);
-    Result<MirrorLabel> label = fail(Errc::kNotFound, "");
-    if (read) {
-      label = decode_label(memory->bytes());
-    } else {
-      label = fail(read.error());
-    }
+    if (!read) co_return fail(read.error());
+    Result<MirrorLabel> label = decode_label(memory->bytes());
     const bool is_better = label ? !newest || label->generation > newest->generation
                                  : !newest && newest.error() == Errc::kNotFound;
     if (is_better) newest = label;

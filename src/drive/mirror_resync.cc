@@ -208,6 +208,9 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
   Leg& lost = legs_[leg];
   if (!found && found.error() == Errc::kNotFound && lost.is_replaced &&
       fits(lost.drive->geometry())) {
+    const Result<void> blank =
+        co_await check_blank(env_, *lost.drive, static_cast<int32_t>(leg + 1), deadline.token());
+    if (!blank) co_return false;
     co_return co_await fill_anew(leg, false);
   }
   if (!found || lost.state != State::kLost || found->id != label_.id || found->own_id != lost.id) {
@@ -238,7 +241,8 @@ bool MirrorDrive::fits(const Geometry& shape) const {
 
 task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
-  const Result<MirrorLabel> found = co_await read_mirror_label(env_, *drive, deadline.token());
+  const Result<MirrorLabel> found =
+      co_await judge_label(env_, *drive, {}, read_mirror_label, deadline.token());
   if (!fits(drive->geometry())) co_return Newcomer::kForeign;
   co_return take_in(drive, found, label_, legs_);
 }

@@ -54,16 +54,17 @@ task::Task<std::expected<std::string, std::string>> MirrorDrive::tell(
 }
 
 task::Task<Result<void>> MirrorDrive::begin() {
-  // Legs may have marks that others lack, from a crash between two of them.
   Result<void> done;
-  // Holes of new legs are alike only when no power loss undoes the discard that made one.
-  if (is_new_) done = co_await flush({});
-  if (done && (is_new_ || !wanted_.empty())) done = co_await save_marks();
-  if (is_new_ && done) {
-    // A first label on some legs and a blank rest is a mirror that never was: two make it one.
+  if (is_new_) {
+    // A first label, on some legs or all, is a mirror that never was: two make it one. It comes
+    // before anything else, so that a crash leaves legs that are known again.
     done = co_await save_label();
     label_is_old_ = true;
+    // Holes of new legs are alike only when no power loss undoes the discard that made one.
+    if (done) done = co_await flush({});
   }
+  // Legs may have marks that others lack, from a crash between two of them.
+  if (done && (is_new_ || !wanted_.empty())) done = co_await save_marks();
   if (done) done = co_await save_label();
   if (!done) co_return done;
   for (size_t leg = 0; leg < legs_.size(); ++leg) {

@@ -117,6 +117,27 @@ TEST_F(Mirror, LegsThatWentOnAloneAreSplitBrain) {
   EXPECT_TRUE(contents("a") == a && contents("b") == b) << "nothing is written";
 }
 
+// Leg a went on alone, and the block that says so cannot be read any more. The older one would call
+// leg b, which lacks what was written since, as good as a.
+TEST_F(Mirror, ALabelThatCannotBeReadIsNotTakenForAnOlderOne) {
+  EXPECT_EQ(use_stack("mirror(file:a,size=1M, file:b,size=1M)", 7), "");
+  EXPECT_EQ(use_stack("mirror(file:a, file:gone, degraded=yes)", 8), "");
+  uint64_t newest = 0;
+  uint64_t slot = 0;
+  for (const uint64_t at : {0, 1}) {
+    std::vector<std::byte> block(4096);
+    disk("a").peek(at * 4096, block);
+    const Result<MirrorLabel> label = decode_label(block);
+    ASSERT_TRUE(label);
+    if (label->generation > newest) slot = at;
+    newest = std::max(newest, label->generation);
+  }
+  disk("a").fail_reads({slot * 4096, 4096});
+  EXPECT_TRUE(says(use_stack("mirror(file:a, file:b)"), "may have newer data"));
+  disk("a").heal();
+  EXPECT_EQ(use_stack("mirror(file:a, file:b)"), "");
+}
+
 TEST_F(Mirror, DrivesThatHoldSomethingElseAreRefusedUntouched) {
   EXPECT_EQ(use_stack("mirror(file:a,size=1M, file:b,size=1M)", 7), "");
   EXPECT_EQ(use_stack("mirror(file:c,size=1M, file:d,size=1M)", 7), "");

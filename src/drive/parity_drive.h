@@ -46,7 +46,8 @@ struct ParityFound {
   ParityLabel label;
   Legs legs;
   ParityState state;
-  bool is_new = false;  // all is to be written
+  bool states_differ = false;  // a crash came between two legs
+  bool is_new = false;         // all is to be written
 };
 
 // The newest label of a leg. kNotFound: it is blank. Errors as read_label and decode_parity_label.
@@ -167,6 +168,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> checkpoint(uint64_t room, task::CancelToken token);
   task::Task<Result<void>> checkpoint_alone();
   task::Task<Result<void>> save_state(uint64_t epoch);
+  task::Task<Result<void>> write_state(uint64_t epoch, uint64_t sequence);
   uint64_t units_of(uint64_t rows) const;
 
   // What a log holds when the drive opens (parity_replay.cc).
@@ -270,6 +272,8 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   static constexpr uint64_t kUnits = 2048;  // of 4 KiB
   task::Semaphore units_{kUnits};
   uint64_t epoch_ = 0;
+  uint64_t state_sequence_ = 0;  // of the newest state
+  bool states_differ_ = false;
   uint64_t log_head_ = 0;     // where the next entry goes
   bool must_replay_ = false;  // a flush failed: what is in place may not last
   LegSet doubtful_ = 0;       // good legs whose rows may be old, until the log was replayed

@@ -33,9 +33,11 @@ struct StateBody {
   std::array<uint64_t, 2> id;
   uint64_t epoch;
   uint64_t regions;
-  std::array<uint64_t, 2> unused;
+  uint64_t sequence;
+  uint64_t unused;
 };
 static_assert(sizeof(Seal) + sizeof(StateBody) == 64);
+constexpr uint32_t kStateVersion = 2;  // 1: in block 2 alone, without a sequence
 constexpr size_t kBitsOffset = sizeof(Seal) + sizeof(StateBody);
 
 struct EntryBody {
@@ -120,22 +122,28 @@ Result<ParityLabel> decode_parity_label(const Label& label) {
 
 void encode_parity_state(const ParityState& state, const ParityLabel& label, MutableBytes block) {
   std::ranges::fill(block, std::byte{0});
-  const StateBody body{
-      .id = label.id, .epoch = state.epoch, .regions = state.missed.size(), .unused = {}};
+  const StateBody body{.id = label.id,
+                       .epoch = state.epoch,
+                       .regions = state.missed.size(),
+                       .sequence = state.sequence,
+                       .unused = 0};
   store(block.subspan(sizeof(Seal)), body);
   state.missed.store(block.subspan(kBitsOffset));
-  seal(block, kStateMagic, kParityLabel.version);
+  seal(block, kStateMagic, kStateVersion);
 }
 
 Result<ParityState> decode_parity_state(const ParityLabel& label, Bytes block) {
   const auto start = load<Seal>(block);
   const auto body = load<StateBody>(block.subspan(sizeof start));
-  if (start.magic != kStateMagic || start.version != kParityLabel.version || !is_whole(block) ||
-      body.id != label.id || body.regions != label.regions() || body.epoch == 0 ||
-      body.epoch == UINT64_MAX) {
+  const bool is_known =
+      start.version == kStateVersion || (start.version == 1 && body.sequence == 0);
+  if (start.magic != kStateMagic || !is_known || !is_whole(block) || body.id != label.id ||
+      body.regions != label.regions() || body.epoch == 0 || body.epoch == UINT64_MAX ||
+      body.sequence == UINT64_MAX) {
     return fail(Errc::kCorrupt, "the state of parity's legs");
   }
-  ParityState state{.epoch = body.epoch, .missed = RegionSet(label.regions())};
+  ParityState state{
+      .epoch = body.epoch, .missed = RegionSet(label.regions()), .sequence = body.sequence};
   state.missed.load(block.subspan(kBitsOffset));
   return state;
 }

@@ -2,13 +2,14 @@
 // What parity keeps on each of its legs, in blocks before the data.
 //
 //   block 0, 1             the label (label.h); its body is ParityLabel
-//   block 2                the state: the log's epoch, and the regions that legs may lack
+//   block 2, 3             the state: the log's epoch, and the regions that legs may lack; newest
+//                          in block 2 + (sequence modulo 2)
 //   from log_offset() on   the log: entries of one header block and the blocks it speaks of
 //   from data_offset() on  the rows
 //
 // A row is one block of each leg, and these are one word of the code (parity_code.h). A stripe is
-// chunk_blocks rows; in stripe s, symbol i of a row lies on leg (i + s) modulo legs. A block is
-// written whole or not at all; all numbers are little-endian.
+// chunk_blocks rows; in stripe s, symbol i of a row lies on leg (i + s) modulo legs. A block that a
+// crash tore is known by its checksum; all numbers are little-endian.
 #pragma once
 
 #include <array>
@@ -57,9 +58,11 @@ Label encode_parity_label(const ParityLabel& label, uint64_t leg_blocks);
 Result<ParityLabel> decode_parity_label(const Label& label);
 
 struct ParityState {
-  uint64_t epoch = 0;  // entries of the log with another one are of the past
-  RegionSet missed;    // where legs that are stale may lack something
+  uint64_t epoch = 0;     // entries of the log with another one are of the past
+  RegionSet missed;       // where legs that are stale may lack something
+  uint64_t sequence = 0;  // counts states; 0: of version 1, which had one block
 };
+inline uint64_t parity_state_block(uint64_t sequence) { return kParityStateBlock + sequence % 2; }
 void encode_parity_state(const ParityState& state, const ParityLabel& label, MutableBytes block);
 // kCorrupt: damaged, or of other legs.
 Result<ParityState> decode_parity_state(const ParityLabel& label, Bytes block);

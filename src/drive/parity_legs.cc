@@ -35,6 +35,8 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       opening_(env.rng().next() | 1),
       is_new_(found.is_new),
       epoch_(found.state.epoch),
+      state_sequence_(found.state.sequence),
+      states_differ_(found.states_differ),
       log_head_(found.label.log_blocks),
       touched_(found.label.regions()),
       missed_(std::move(found.state.missed)),
@@ -141,8 +143,12 @@ std::vector<Job> ParityDrive::jobs() const {
   return all;
 }
 
-// Blank legs become words of zeroes before labels say that they are words at all.
+// A first label, on some legs or all, is a drive that never was: two make it one. The first comes
+// before anything else, so that a crash leaves legs that are known again; the second when all legs
+// together are words of zeroes.
 task::Task<Result<void>> ParityDrive::make_new() {
+  Result<void> done = co_await save_label();
+  if (!done) co_return done;
   const Request discard{
       .kind = Request::Kind::kDiscard, .lba = Lba(label_.data_offset()), .blocks = label_.rows};
   Outcome outcome;
@@ -156,9 +162,7 @@ task::Task<Result<void>> ParityDrive::make_new() {
   outcome = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
   if (outcome.failed != 0) co_return outcome.failure;
   if (!outcome.other) co_return outcome.other;
-  Result<void> done = co_await save_state(epoch_);
-  // A first label on some legs and a blank rest is a drive that never was: two make it one.
-  if (done) done = co_await save_label();
+  done = co_await save_state(epoch_);
   ++label_changes_;
   if (done) done = co_await save_label();
   co_return done;
@@ -188,6 +192,9 @@ task::Task<Result<void>> ParityDrive::begin_alone() {
     for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
       if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
     }
+    // One that some legs lack was never in force. All get it, before the next takes the place of
+    // the one before it.
+    if (done && states_differ_) done = co_await write_state(epoch_, state_sequence_);
     if (done) done = co_await replay();
     if (is_whole()) missed_ = RegionSet(missed_.size());
     if (done) done = co_await checkpoint_alone();

@@ -213,16 +213,24 @@ task::Task<Result<void>> ParityDrive::checkpoint_alone() {
   co_return done;
 }
 
-// Durable on every good leg. A leg that is dropped meanwhile has missed more than was written.
+// Durable on every good leg. One that fails is written again in the same place: the other block has
+// the state that is in force.
 task::Task<Result<void>> ParityDrive::save_state(uint64_t epoch) {
+  const Result<void> written = co_await write_state(epoch, state_sequence_ + 1);
+  if (written) ++state_sequence_;
+  co_return written;
+}
+
+// A leg that is dropped meanwhile has missed more than was written.
+task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t sequence) {
   const MutableBytes piece = state_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,
                         .durable = true,
                         .metadata = true,
-                        .lba = Lba(kParityStateBlock),
+                        .lba = Lba(parity_state_block(sequence)),
                         .blocks = 1};
   for (;;) {
-    encode_parity_state({.epoch = epoch, .missed = missed_}, label_, piece);
+    encode_parity_state({.epoch = epoch, .missed = missed_, .sequence = sequence}, label_, piece);
     const Outcome outcome = co_await submit_to_all(request, {&piece, 1});
     if (outcome.failed == 0 && outcome.other) co_return Result<void>();
     const Result<void> judged = co_await judge(outcome);

@@ -100,17 +100,32 @@ Result<ParityFound> assemble(ParityCandidates& candidates, const ParityLabel& ne
   return found;
 }
 
+// The newest state of a leg. A block that a crash tore was never in force, so the other one counts;
+// one that cannot be read may have been.
+task::Task<Result<ParityState>> read_state(env::Env& env, const ParityLabel& label, Drive& drive,
+                                           Buffer& memory) {
+  Result<ParityState> newest = fail(Errc::kCorrupt, "there is no state of parity");
+  for (uint64_t slot = 0; slot < 2; ++slot) {
+    const Result<void> read =
+        co_await drive.read(Lba(parity_state_block(slot)), memory.bytes(), env.stop_token());
+    if (!read) co_return fail(read.error());
+    Result<ParityState> state = decode_parity_state(label, memory.bytes());
+    if (state && (!newest || state->sequence > newest->sequence)) newest = std::move(state);
+  }
+  co_return newest;
+}
+
 // Any good leg's epoch will do: entries of one exist only once it is durable on all good legs.
 task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& memory) {
   for (const Leg& leg : found.legs) {
     if (leg.state != Leg::State::kGood) continue;
-    const Result<void> read =
-        co_await leg.drive->read(Lba(kParityStateBlock), memory.bytes(), env.stop_token());
+    const Result<ParityState> state = co_await read_state(env, found.label, *leg.drive, memory);
     if (env.stop_token().requested()) co_return fail(env.stop_token().error());
-    if (!read) continue;
-    const Result<ParityState> state = decode_parity_state(found.label, memory.bytes());
     if (!state) continue;
+    const bool is_first = found.state.epoch == 0;
+    found.states_differ |= !is_first && state->sequence != found.state.sequence;
     found.state.epoch = std::max(found.state.epoch, state->epoch);
+    found.state.sequence = std::max(found.state.sequence, state->sequence);
     found.state.missed.add(state->missed);
   }
   if (found.state.epoch == 0) {
@@ -120,9 +135,9 @@ task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& 
 }
 
 task::Task<Result<ParityFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
-                                     const ParityOptions& options) {
+                                     const ParityOptions& options, bool may_format) {
   Result<ParityCandidates> candidates =
-      co_await read_labels<ParityLabel>(env, below, read_parity_label);
+      co_await read_labels<ParityLabel>(env, below, may_format, read_parity_label);
   if (!candidates) co_return fail(candidates.error());
   const ParityLabel* newest = newest_label(*candidates);
   if (newest == nullptr) co_return make_new(env, *candidates, options);
@@ -153,7 +168,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
   if (!block_size) co_return fail(block_size.error());
   Result<Buffer> state = parts.env.buffers().allocate(*block_size);
   if (!state) co_return fail(Errc::kLimit, "a buffer for the state of parity");
-  Result<ParityFound> found = co_await look(parts.env, parts.below, options);
+  Result<ParityFound> found = co_await look(parts.env, parts.below, options, parts.may_format);
   if (!found) co_return fail(found.error());
   if (!found->is_new) {
     const Result<void> read = co_await read_states(parts.env, *found, *state);

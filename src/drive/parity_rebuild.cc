@@ -190,6 +190,9 @@ task::Task<bool> ParityDrive::revive(size_t index) {
       co_await read_parity_label(env_, *legs_[index].drive, deadline.token());
   if (!found && found.error() == Errc::kNotFound && legs_[index].is_replaced &&
       fits(legs_[index].drive->geometry())) {
+    const Result<void> blank = co_await check_blank(
+        env_, *legs_[index].drive, static_cast<int32_t>(index + 1), deadline.token());
+    if (!blank) co_return false;
     co_return co_await fill_anew(index, false);
   }
   if (!found) co_return false;
@@ -224,7 +227,8 @@ bool ParityDrive::fits(const Geometry& shape) const {
 
 task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
-  const Result<ParityLabel> found = co_await read_parity_label(env_, *drive, deadline.token());
+  const Result<ParityLabel> found =
+      co_await judge_label(env_, *drive, {}, read_parity_label, deadline.token());
   if (!fits(drive->geometry())) co_return Newcomer::kForeign;
   co_return take_in(drive, found, label_, legs_);
 }

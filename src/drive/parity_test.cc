@@ -76,7 +76,7 @@ TEST_F(Parity, AnyLegsThatParityReplacesMayBeGone) {
     SCOPED_TRACE(fmt::format("{} legs, parity {}", legs, parity));
     for (size_t i = 0; i < legs; ++i) {
       if (disk(fmt::format("d{}", i)).exists()) {
-        disk(fmt::format("d{}", i)).poke(0, std::vector<std::byte>(64_KiB));
+        disk(fmt::format("d{}", i)).poke(0, std::vector<std::byte>(768_KiB));
       }
     }
     ASSERT_EQ(fill_stack(stack_of(legs, parity, 0, ""), true), "");
@@ -171,6 +171,7 @@ TEST_F(Parity, DamagedMetadataOfOneLegIsNoLossAndOfAllIsRefused) {
   EXPECT_EQ(fill_stack(kThree, false), "");
   for (const char* leg : {"a", "b", "c"}) {
     disk(leg).corrupt({.offset = 2 * kBlock, .length = 64}, 3);
+    disk(leg).corrupt({.offset = 3 * kBlock, .length = 64}, 3);
   }
   EXPECT_TRUE(says(use_stack(kThree), "state of parity"));
   disk("a").corrupt({.offset = 0, .length = 2 * kBlock}, 9);

@@ -50,7 +50,8 @@ Result<MappedLayout> plan_new(const Geometry& below, const PlacedPlan& plan) {
 }  // namespace
 
 task::Task<Result<PlacedFound>> look_for_placed(env::Env& env, Drive& below, PlacedPlan plan) {
-  Result<std::optional<Label>> label = co_await read_label(env, below, plan.kind);
+  Result<std::optional<Label>> label =
+      co_await find_label(env, below, plan.kind, {.may_format = plan.may_format});
   if (!label) co_return fail(label.error());
   if (!*label) {
     const Result<MappedLayout> layout = plan_new(below.geometry(), plan);
@@ -91,6 +92,10 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
 }
 
 task::Task<Result<void>> PlacedDrive::begin() {
+  if (found_.is_new) {
+    const Result<void> begun = co_await begin_label(env_, below(), kind_, found_.label);
+    if (!begun) co_return begun;
+  }
   const auto start = found_.is_new ? Journal::create : Journal::open;
   Result<std::unique_ptr<Journal>> journal =
       co_await start(env_, below(), found_.layout.journal(), found_.label.id, *this);
@@ -98,7 +103,7 @@ task::Task<Result<void>> PlacedDrive::begin() {
   journal_ = std::move(*journal);
   if (!found_.is_new) co_return Result<void>();
   found_.label.body = encode_layout(found_.layout);
-  co_return co_await write_label(env_, below(), kind_, found_.label);
+  co_return co_await finish_label(env_, below(), kind_, found_.label);
 }
 
 task::Task<void> PlacedDrive::close() {

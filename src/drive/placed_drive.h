@@ -37,6 +37,7 @@ struct PlacedPlan {
   uint64_t virtual_bytes = 0;  // of a new drive; 0: what surely fits
   uint64_t grain = 1;          // blocks: sizes are a multiple; the state is a record for each
   size_t record_size = 0;
+  bool may_format = false;  // ServiceParts::may_format
 };
 // Judges the drive below by its label and writes nothing. kInvalid: too small, or another size than
 // it has; errors of read_label().

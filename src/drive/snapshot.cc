@@ -35,7 +35,8 @@ Result<MappedLayout> layout_of(const Geometry& below, const std::optional<Label>
 
 task::Task<Result<std::unique_ptr<Drive>>> open_snapshot(ServiceParts parts) {
   Drive& below = *parts.below[0];
-  Result<std::optional<Label>> label = co_await read_label(parts.env, below, kSnapshotLabel);
+  Result<std::optional<Label>> label =
+      co_await find_label(parts.env, below, kSnapshotLabel, {.may_format = parts.may_format});
   if (!label) co_return fail(label.error());
   const Result<MappedLayout> layout = layout_of(below.geometry(), *label, parts.options);
   if (!layout) co_return fail(layout.error());

@@ -39,6 +39,10 @@ SnapshotDrive::SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
 }
 
 task::Task<Result<void>> SnapshotDrive::begin(bool is_new) {
+  if (is_new) {
+    const Result<void> begun = co_await begin_label(env(), below(), kSnapshotLabel, label_);
+    if (!begun) co_return begun;
+  }
   const auto start = is_new ? Journal::create : Journal::open;
   Result<std::unique_ptr<Journal>> journal =
       co_await start(env(), below(), layout_.journal(), label_.id, *this);
@@ -46,7 +50,7 @@ task::Task<Result<void>> SnapshotDrive::begin(bool is_new) {
   journal_ = std::move(*journal);
   if (!is_new) co_return Result<void>();
   label_.body = encode_layout(layout_);
-  co_return co_await write_label(env(), below(), kSnapshotLabel, label_);
+  co_return co_await finish_label(env(), below(), kSnapshotLabel, label_);
 }
 
 task::Task<void> SnapshotDrive::close() {

@@ -80,15 +80,18 @@ Result<bool> check_elsewhere(const std::optional<Label>& label, const Geometry& 
   return false;
 }
 
-task::Task<Result<Found>> look(env::Env& env, Drive& local, Drive* elsewhere, uint64_t chunk) {
-  Result<std::optional<Label>> mine = co_await read_label(env, local, kSpilloverLabel);
+task::Task<Result<Found>> look(env::Env& env, Drive& local, Drive* elsewhere, uint64_t chunk,
+                               bool may_format) {
+  Result<std::optional<Label>> mine =
+      co_await find_label(env, local, kSpilloverLabel, {.may_format = may_format});
   if (!mine) co_return fail(mine.error());
   std::optional<Label> other;
   if (elsewhere != nullptr) {
     if (elsewhere->geometry().block_size != local.geometry().block_size) {
       co_return fail(Errc::kInvalid, "its drives have different block sizes");
     }
-    Result<std::optional<Label>> read = co_await read_label(env, *elsewhere, kSpilloverLabel);
+    Result<std::optional<Label>> read = co_await find_label(
+        env, *elsewhere, kSpilloverLabel, {.may_format = may_format, .number = 2});
     if (!read) co_return fail(read.error());
     other = std::move(*read);
   }
@@ -128,7 +131,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_spillover(ServiceParts parts) {
     co_return fail(Errc::kUnreachable, "the local drive, which has the map, is missing");
   }
   Result<Found> found = co_await look(parts.env, *parts.below[0], parts.below[1].get(),
-                                      parts.options.number("chunk"));
+                                      parts.options.number("chunk"), parts.may_format);
   if (!found) co_return fail(found.error());
   const SpilloverOptions options{
       .rate = parts.options.number("rate"),

@@ -47,6 +47,11 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
 }
 
 task::Task<Result<void>> SpilloverDrive::begin() {
+  if (found_.is_new) {
+    const Result<void> begun =
+        co_await begin_label(env(), below(kLocal), kSpilloverLabel, found_.label);
+    if (!begun) co_return begun;
+  }
   const auto start = found_.is_new ? Journal::create : Journal::open;
   Result<std::unique_ptr<Journal>> journal =
       co_await start(env(), below(kLocal), found_.body.layout.journal(), found_.label.id, *this);
@@ -68,7 +73,7 @@ task::Task<Result<void>> SpilloverDrive::label_drives() {
   if (found_.is_new) {
     found_.label.body.resize(sizeof(SpilloverBody));
     store(MutableBytes(found_.label.body), found_.body);
-    Result<void> done = co_await write_label(env(), below(kLocal), kSpilloverLabel, found_.label);
+    Result<void> done = co_await finish_label(env(), below(kLocal), kSpilloverLabel, found_.label);
     if (!done) co_return done;
   }
   Label label = new_label(env(), below(kElsewhere));
@@ -77,7 +82,9 @@ task::Task<Result<void>> SpilloverDrive::label_drives() {
   body.role = 1;
   label.body.resize(sizeof body);
   store(MutableBytes(label.body), body);
-  co_return co_await write_label(env(), below(kElsewhere), kSpilloverLabel, label);
+  const Result<void> begun = co_await begin_label(env(), below(kElsewhere), kSpilloverLabel, label);
+  if (!begun) co_return begun;
+  co_return co_await finish_label(env(), below(kElsewhere), kSpilloverLabel, label);
 }
 
 task::Task<void> SpilloverDrive::close() {

@@ -34,6 +34,9 @@ class Leaves : public Files {
   virtual task::Task<Leaf> open_shared(env::Env& env, std::string text) {
     return open(env, std::move(text));
   }
+  // Whether the user has said that what drives hold may be lost (ServiceParts::may_format). Asked
+  // when layers are opened, not for those that come late.
+  virtual bool may_format() const { return false; }
   // A drive of these was closed and destroyed before all the others: its medium can go.
   virtual void gone(const Drive* drive) { (void)drive; }
 

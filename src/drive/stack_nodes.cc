@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "drive/blank.h"
 #include "drive/services.h"
 #include "drive/trial_drive.h"
 #include "task/when_all.h"
@@ -46,6 +47,7 @@ class LateNodes final : public LateDrives {
     if (!mine) co_return fail(mine.error());
     const task::Units turn(turn_, 1);
     StackOpener opener(env_, leaves_, &turn_);
+    opener.keep_all();
     StackOpener::Node opened = co_await opener.open(node_.below[index]->text);
     if (!opened) {
       co_await opener.close_rest(nullptr);
@@ -131,6 +133,7 @@ std::unique_ptr<StackNode> StackOpener::take(const Stack& stack) {
 StackOpener StackOpener::on_trial() const {
   StackOpener trial(env_, leaves_, nullptr);
   trial.failed_ = failed_;
+  trial.may_format_ = may_format_;
   for (const auto& node : have) {
     auto copy = std::make_unique<StackNode>();
     copy->text = node->text;
@@ -200,7 +203,8 @@ task::Task<StackOpener::Node> StackOpener::open_service(const Stack& stack) {
                        .options = *read_options(stack),
                        .contents = {},
                        .files = leaves_,
-                       .late = node->late.get()};
+                       .late = node->late.get(),
+                       .may_format = may_format_};
     if (auto read = read_files(stack, service, parts); !read) {
       failed = std::move(read.error());
     } else {
@@ -209,14 +213,31 @@ task::Task<StackOpener::Node> StackOpener::open_service(const Stack& stack) {
         node->open.drive = std::move(*drive);
         co_return node;
       }
-      failed = {stack.place,
-                fmt::format("{} cannot be opened: {}", stack.name, drive.error().text())};
+      std::string why = co_await why_not(*node, drive.error());
+      failed = {stack.place, std::move(why)};
       if (lost != nullptr) failed.text += fmt::format("; below it: {}", lost->text);
     }
   }
   joints.clear();
   co_await take_apart(std::move(node));
   co_return std::unexpected(std::move(failed));
+}
+
+// Of a drive that is not blank it says which one that is and what it holds.
+task::Task<std::string> StackOpener::why_not(const StackNode& node, Error error) {
+  const auto number = static_cast<size_t>(error.detail());
+  if (!is_not_blank(error) || number == 0 || number > node.below.size() ||
+      node.below[number - 1]->open.drive == nullptr) {
+    co_return fmt::format("{} cannot be opened: {}", node.text.name, error.text());
+  }
+  const StackNode& below = *node.below[number - 1];
+  const Result<std::optional<Remains>> found = co_await find_remains(env_, *below.open.drive);
+  const std::string what =
+      found && *found ? fmt::format("{} at byte {}", (*found)->what, (*found)->byte) : "data";
+  co_return fmt::format(
+      "{} cannot be opened: {} holds something else, {}, which would be lost; --format takes it "
+      "nevertheless",
+      node.text.name, below.text.text(), what);
 }
 
 task::Task<void> StackOpener::take_apart(std::unique_ptr<StackNode> node) {

@@ -26,7 +26,9 @@ class StackOpener {
   // `turn` is taken by whoever changes the stack later, so also to open drives that were not there
   // at first; null: those never come. Outlives what is opened.
   StackOpener(env::Env& env, Leaves& leaves, task::Semaphore* turn)
-      : env_(env), leaves_(leaves), turn_(turn) {}
+      : env_(env), leaves_(leaves), turn_(turn), may_format_(leaves.may_format()) {}
+  // From here on no drive is taken that holds something else.
+  void keep_all() { may_format_ = false; }
 
   using Node = std::expected<std::unique_ptr<StackNode>, StackError>;
   // On failure whatever was opened is in `have`, services that had come taken apart.
@@ -53,12 +55,14 @@ class StackOpener {
   std::unique_ptr<StackNode> take(const Stack& stack);
   task::Task<Node> open_leaf(const Stack& stack);
   task::Task<Node> open_service(const Stack& stack);
+  task::Task<std::string> why_not(const StackNode& node, Error error);
   void list_missing(const Stack& stack, bool may_fail, std::map<std::string, size_t>& counted,
                     std::vector<std::pair<const Stack*, bool>>& missing) const;
 
   env::Env& env_;
   Leaves& leaves_;
   task::Semaphore* turn_;
+  bool may_format_;
   std::map<std::string, std::string> failed_;  // leaves, and why
 };
 

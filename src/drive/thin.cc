@@ -42,13 +42,18 @@ class ThinDrive final : public MappedDrive, JournalOwner {
 
   // Reads the map of a drive that was labelled, or begins a new one.
   task::Task<Result<void>> begin(bool is_new) {
+    if (is_new) {
+      const Result<void> begun = co_await begin_label(env(), below(), kKind, label_);
+      if (!begun) co_return begun;
+    }
     const auto start = is_new ? Journal::create : Journal::open;
     Result<std::unique_ptr<Journal>> journal =
         co_await start(env(), below(), layout_.journal(), label_.id, *this);
     if (!journal) co_return fail(journal.error());
     journal_ = std::move(*journal);
     if (!is_new) co_return Result<void>();
-    co_return co_await save_label();
+    label_.body = encode_layout(layout_);
+    co_return co_await finish_label(env(), below(), kKind, label_);
   }
   task::Task<Result<void>> save_label() {
     label_.body = encode_layout(layout_);
@@ -216,7 +221,8 @@ Result<MappedLayout> layout_of(const Geometry& below, const std::optional<Label>
 
 task::Task<Result<std::unique_ptr<Drive>>> open_thin(ServiceParts parts) {
   Drive& below = *parts.below[0];
-  Result<std::optional<Label>> label = co_await read_label(parts.env, below, kKind);
+  Result<std::optional<Label>> label =
+      co_await find_label(parts.env, below, kKind, {.may_format = parts.may_format});
   if (!label) co_return fail(label.error());
   const Result<MappedLayout> layout = layout_of(below.geometry(), *label, parts.options);
   if (!layout) co_return fail(layout.error());

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "drive/files_testing.h"
 #include "drive/service_testing.h"
 
 namespace cairn::drive {
@@ -82,7 +83,9 @@ TEST(Thin, ShowsNothingOfWhatWasBelow) {
     co_await junk->close();
     junk = nullptr;
     leaves.close();
-    const auto drive = co_await must_open(env, "thin(file:d,size=4M, chunk=64K)", leaves);
+    LeavesWithFiles willing({});
+    willing.formats = true;
+    const auto drive = co_await must_open(env, "thin(file:d,size=4M, chunk=64K)", willing);
     co_await write_value(*drive, 37, 1);
     for (uint64_t block = 0; block < drive->geometry().blocks; ++block) {
       EXPECT_EQ(co_await read_value(*drive, block), block == 37 ? 1 : 0) << block;

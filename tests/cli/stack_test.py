@@ -109,6 +109,36 @@ class Doors(StackTest):
         self.assertEqual(mirror_data(self.folder / "local"), mirror_data(self.folder / "remote"))
         self.assertTrue(mirror_data(self.folder / "local").startswith(written.read_bytes()[:65536]))
 
+    def test_an_image_with_data_becomes_a_leg_only_when_told(self):
+        old = self.folder / "old.img"
+        with open(old, "wb") as image:
+            image.truncate(8 * MIB)
+            image.seek(65536 + 64)
+            image.write(b"_BHRfS_M")
+            image.seek(5 * MIB)
+            image.write(b"precious")
+        before = old.read_bytes()
+        stack = f"mirror(file:new,size=8M, file:{old})"
+        result = self.run_cairn("drive", "serve", stack, "--nbd", "unix:s")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        for part in (f"file:{old}", "a btrfs file system at byte 65600", "would be lost",
+                     "--format"):
+            self.assertIn(part, result.stderr)
+        self.assertEqual(old.read_bytes(), before)
+        box = self.start_box("--drive", "mem:size=1M")
+        for words in (("thin",), ("mirror", "file:other,size=8M")):
+            stack_of = f"{words[0]}({', '.join([*words[1:], f'file:{old}'])})"
+            said = self.run_cairn("box", "ns", "add", "--drive", stack_of)
+            self.assertIn("a btrfs file system", said.stderr)
+        self.assertEqual(old.read_bytes(), before)
+        self.assertEqual(box.stop(), 0)
+        running = self.serve(stack, "--format")
+        written = self.data("in", self.size_of(), 3)
+        self.run_tool("nbdcopy", written, self.uri())
+        self.assertEqual(running.stop(), 0)
+        self.assertEqual(self.serve(stack).stop(), 0)
+        self.assertEqual(mirror_data(self.folder / "new"), mirror_data(old))
+
     def test_holes_come_from_the_drive(self):
         self.serve("priority(file:sparse,size=64M)")
         self.run_tool("nbdcopy", self.data("in", 1 * MIB), self.uri())
