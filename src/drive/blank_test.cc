@@ -172,9 +172,9 @@ std::vector<const Service*> services_that_label() {
 TEST(Blank, ServicesThatLabelAreKnown) {
   std::vector<std::string_view> names;
   for (const Service* service : services_that_label()) names.push_back(service->name);
-  EXPECT_EQ(names,
-            (std::vector<std::string_view>{"atomic", "checksum", "compress", "dedup", "encrypt",
-                                           "mirror", "parity", "snapshot", "spillover", "thin"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"atomic", "cache", "checksum", "compress",
+                                                  "dedup", "encrypt", "mirror", "parity",
+                                                  "snapshot", "spillover", "thin"}));
 }
 
 struct Precious {
