@@ -182,7 +182,8 @@ uint64_t EncryptDrive::holes_ahead() const {
   return holes == left ? holes : align_down(holes, state_.window_blocks());
 }
 
-// A hole is zeroes with any key: only the label has to say that it has the new one.
+// A hole is zeroes with any key: only the label has to say that it has the new one, once no power
+// loss can undo the discard that made it and bring old ciphertext back.
 task::Task<Result<void>> EncryptDrive::rotate_holes() {
   const uint64_t count = holes_ahead();
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, state_.rotated, count, closing_.token());
@@ -191,6 +192,8 @@ task::Task<Result<void>> EncryptDrive::rotate_holes() {
   EncryptState next = state_;
   next.rotated += std::min(count, holes_ahead());
   if (next.rotated == state_.rotated) co_return Result<void>();
+  const Result<void> flushed = co_await below().flush();
+  if (!flushed) co_return flushed;
   stuck_blocks_ = std::max(stuck_blocks_, next.rotated - state_.rotated);
   co_return co_await save(next);
 }
@@ -236,18 +239,23 @@ task::Task<Result<void>> EncryptDrive::fill_journal(MutableBytes memory) {
   co_return co_await save(next);
 }
 
-// In place. Blocks of zeroes are zeroes there already, and may have no space.
+// In place, durably; zeroes too: they may be of a discard that a power loss undid, and the blocks
+// hold old ciphertext again. They take no space.
 task::Task<Result<void>> EncryptDrive::write_window(MutableBytes memory) {
-  const uint64_t first = state_.data_offset + state_.rotated;
-  const CopyShape shape{.lba = first, .unit = 1, .block_size = geometry_.block_size};
-  for (uint64_t at = 0; at < memory.size() / geometry_.block_size;) {
-    const CopyRun run = copy_run_at(shape, memory, at);
-    at += run.count;
-    if (run.is_zero) continue;
-    const MutableBytes part =
-        memory.subspan(run.first * geometry_.block_size, run.count * geometry_.block_size);
-    const Result<void> done = co_await move(Request::Kind::kWrite, first + run.first, part);
+  uint64_t block = state_.data_offset + state_.rotated;
+  while (!memory.empty()) {
+    const uint64_t count =
+        std::min<uint64_t>(geometry_.transfer_blocks, memory.size() / geometry_.block_size);
+    const MutableBytes piece = memory.first(count * geometry_.block_size);
+    const Request request{.kind = Request::Kind::kWrite,
+                          .durable = true,
+                          .priority = Priority::kLow,
+                          .lba = Lba(block),
+                          .blocks = count};
+    const Result<void> done = co_await write_copy(below(), request, piece);
     if (!done) co_return done;
+    memory = memory.subspan(piece.size());
+    block += count;
   }
   co_return Result<void>();
 }

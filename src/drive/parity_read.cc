@@ -114,6 +114,11 @@ task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool 
     co_return fail(Errc::kUnreachable, "the leg that has this block is lost");
   }
   const Result<void> done = co_await compute(part, memory, is_alone, token);
+  const bool is_back = !has_failed && copy == 0 && legs_[index].state == State::kGood;
+  if (!done && is_back && done.error() == Errc::kUnreachable && !token.requested()) {
+    // It got all it lacked while this waited, and another one was lost that was to replace it.
+    co_return co_await read_chunk(part, memory, is_alone, token);
+  }
   if (done && has_failed && !closing_.requested()) {
     gate().spawn(write_back(part.rows, part.symbol));
   }

@@ -49,7 +49,7 @@ class RotatingHost {
   sim::Medium& disk() { return node().disk("d0"); }
   bool is_rotating() const { return drive_ != nullptr && is_told_ && key_ != target_; }
   bool is_open() const { return drive_ != nullptr; }
-  bool is_refused() const { return drive_ != nullptr && fact(*drive_, "window_refused") == 1; }
+  bool is_refused() const { return drive_ != nullptr && !drive_->concerns().empty(); }
   uint64_t done() const { return load_.done(); }
   int key() const { return key_; }
   Rng& rng() { return rng_; }
