@@ -43,6 +43,8 @@ class Command {
   virtual std::optional<Pieces> here_from_host([[maybe_unused]] size_t bytes) {
     return std::nullopt;
   }
+  // The same for to_host().
+  virtual std::optional<Pieces> here_to_host([[maybe_unused]] size_t bytes) { return std::nullopt; }
   // On success these bytes go to the host from where they lie, instead of what to_host() gives.
   // `keeper` is entered until they are not needed any more, and that waits for no host. False: not
   // taken.

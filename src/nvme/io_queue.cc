@@ -78,16 +78,17 @@ bool IoQueue::try_now(Command& command) {
       .lba = fields.start,
       .blocks = fields.blocks};
   Result<void> done;
-  if (writing) {
+  const Bytes lent = writing ? Bytes() : space->drive->lend(fields.start, fields.blocks);
+  if (!lent.empty()) {
+    if (!command.borrow(lent, space->gate)) return false;
+  } else {
     const size_t bytes = size_t{fields.blocks} * space->drive->geometry().block_size;
-    const std::optional<Pieces> pieces = command.here_from_host(bytes);
+    const std::optional<Pieces> pieces =
+        writing ? command.here_from_host(bytes) : command.here_to_host(bytes);
     if (!pieces) return false;
     const std::optional<Result<void>> tried = space->drive->try_now(request, *pieces);
     if (!tried) return false;
     done = *tried;
-  } else {
-    const Bytes lent = space->drive->lend(fields.start, fields.blocks);
-    if (lent.empty() || !command.borrow(lent, space->gate)) return false;
   }
   count_io(*space, request, done);
   command.complete(make_cqe(sqe, done ? Status() : status_of(done.error(), writing)));

@@ -120,6 +120,11 @@ std::optional<nvme::Pieces> PciCommand::here_from_host(size_t bytes) {
   return nvme::Pieces(pieces_);
 }
 
+std::optional<nvme::Pieces> PciCommand::here_to_host(size_t bytes) {
+  if (!find(bytes, true).ok()) return std::nullopt;
+  return nvme::Pieces(pieces_);
+}
+
 // The guest's memory is here, so nothing needs to be borrowed for longer.
 bool PciCommand::borrow(Bytes bytes, task::Gate& /*keeper*/) { return copy_out(bytes).ok(); }
 

@@ -38,6 +38,7 @@ class PciCommand final : public nvme::Command, public ListHook<> {
   task::Task<Result<nvme::Pieces>> to_host(size_t bytes) override;
   task::Task<Result<nvme::Pieces>> from_host(size_t bytes) override;
   std::optional<nvme::Pieces> here_from_host(size_t bytes) override;
+  std::optional<nvme::Pieces> here_to_host(size_t bytes) override;
   // The guest's own memory, unless it had to go through a buffer.
   bool has_unstable_memory() const override { return buffered_.empty(); }
   bool borrow(Bytes bytes, task::Gate& keeper) override;
