@@ -211,6 +211,15 @@ task::Task<std::vector<drive::DriveHealth>> Box::look() {
                                         "ns retry --nqn {} --nsid {}'",
                                         name.first, name.second))});
   }
+  // A single drive that could not be opened, and now is, says nothing more of itself.
+  for (const BoxSubsystem& subsystem : options_.subsystems) {
+    for (const nvme::NamespaceInfo& each : registry_.namespaces(subsystem.options.nqn)) {
+      std::string name = drive_name(subsystem.options.nqn, each.options.nsid);
+      if (each.options.stack.empty() && watch_.find(name) != nullptr) {
+        all.push_back({std::move(name), drive::StackHealth()});
+      }
+    }
+  }
   std::vector<const StackSource*> stacks;
   std::vector<std::string> names;
   for (const auto& [name, stack] : stacks_.all()) {

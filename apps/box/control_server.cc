@@ -75,7 +75,7 @@ namespace {
 Problem cannot_control(const std::string& path, const Error& error) {
   if (error == Errc::kExists) {
     return {
-        fmt::format("another process{} listens at the control socket {}: end that, or name "
+        fmt::format("another server{} listens at the control socket {}: end that, or name "
                     "another socket with --control PATH (or --control off)",
                     listener_text(path), in_quotes(path))};
   }

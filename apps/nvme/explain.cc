@@ -125,7 +125,7 @@ Problem cannot_do(const std::string& what, const Error& error) {
                       "namespace is write protected",
                       what, error_words(error))};
     case Errc::kUnreachable:
-      if (status_of(error)) {
+      if (status_of(error) || std::string_view(error.what()).starts_with("ANA")) {
         return {
             fmt::format("{} failed ({}): the target answers, and lets nobody reach the namespace "
                         "this way now; take another path, or see 'cairn box ana' there",

@@ -187,6 +187,10 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   bool is_whole() const { return legs_.are_whole(); }
   bool is_written(size_t leg) const { return legs_.is_written(leg); }
   LegSet legs_in(State state) const;
+  // Whether what it holds is right.
+  bool is_trusted(size_t leg) const {
+    return legs_[leg].state == State::kGood && (doubtful_ >> leg & 1) == 0;
+  }
   // The symbols of a row that lie on these legs.
   SymbolSet symbols_on(uint64_t row, LegSet legs) const;
   bool drop(size_t leg);

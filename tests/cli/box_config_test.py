@@ -34,7 +34,7 @@ subsystems = ["nqn.2026-11.io.cairn:b"]
 nqn = "nqn.2026-11.io.cairn:a"
 serial = "S1"
 model = "A model"
-hosts = ["nqn.h1", "nqn.h2"]
+hosts = ["nqn.2026-11.io.cairn:h1", "nqn.2026-11.io.cairn:h2"]
 queues_max = 4
 queue_entries_max = 64
 controllers_max = 10
@@ -83,7 +83,7 @@ class Files(BoxTest):
         self.assertEqual(len(asked["listeners"]), 2)
         first, second = asked["subsystems"]
         self.assertEqual((first["serial"], first["model"], first["hosts"]),
-                         ("S1", "A model", ["nqn.h1", "nqn.h2"]))
+                         ("S1", "A model", ["nqn.2026-11.io.cairn:h1", "nqn.2026-11.io.cairn:h2"]))
         self.assertTrue(second["any_host"])
         spaces = self.ask("ns", "list", "--control", "c")["namespaces"]
         self.assertEqual([(each["nqn"][-1], each["nsid"]) for each in spaces],

@@ -114,7 +114,7 @@ class Siblings(HealthTest):
         self.ask("ns", "retry", "--nsid", "1")
         self.assertEqual(self.namespaces()[1]["size"], MIB)
         self.assertRegex(box.log, rf"drive {NQN}/1 is ok again: not open is over")
-        self.ask("ns", "remove", "--nsid", "3")
+        self.ask("ns", "remove", "--nsid", "3", "--yes")
         self.assertEqual(self.ask("status")["boxes"][0]["health"], "ok")
         self.assertEqual(box.stop(), 0)
 

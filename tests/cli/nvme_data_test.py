@@ -236,16 +236,28 @@ class Perf(NvmeTest):
         self.assertGreater(json.loads(out)["read"]["ios"], 0)
 
     def test_a_target_that_comes_back_is_used_again(self):
+        self.box.stop()
+        kept = [f"file:{self.folder}/kept,size=4M"]
+        self.box = Box(self, *kept)
         load = self.start_load()
         port = self.box.port
         self.box.stop(signal.SIGKILL)
-        self.box = Box(self, *self.drives, port=port)
+        self.box = Box(self, *kept, port=port)
         while self.nvme_json("smart-log", self.uri())["host_read_commands"] == 0:
             pass
         load.send(signal.SIGINT)
         status, out, _ = load.communicate()
         self.assertEqual(status, 0)
         self.assertIsNone(json.loads(out)["error"])
+
+    def test_a_target_that_comes_back_empty_is_not(self):
+        load = self.start_load()
+        port = self.box.port
+        self.box.stop(signal.SIGKILL)
+        self.box = Box(self, *self.drives, port=port)
+        status, _, err = load.communicate()
+        self.assertEqual(status, 1)
+        self.assertIn("a new medium", err)
 
     def test_an_interrupt_shows_what_was_measured(self):
         load = self.start_load()

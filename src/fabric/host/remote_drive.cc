@@ -120,7 +120,7 @@ void RemoteDrive::start(drive::DriveOp& op) {
     return op.complete({});
   }
   if (continuity_.is_replaced()) return op.complete(fail(kReplaced));
-  if (is_failing_) return op.complete(fail(Errc::kUnreachable, "no path to the namespace"));
+  if (is_failing_) return op.complete(fail(no_path()));
   new (op.scratch) Progress();
   progress(op).mark = continuity_.mark();
   const bool overtakes = kept_parts_ > 0 && op.request.is_urgent();
@@ -271,7 +271,17 @@ void RemoteDrive::on_loss(task::Timer& timer) {
   RemoteDrive& drive = *static_cast<DriveTimer&>(timer).drive;
   drive.env_.trace().record("host.no_path");
   drive.is_failing_ = true;
-  drive.fail_all(Error(Errc::kUnreachable, "no path to the namespace for too long"));
+  drive.fail_all(drive.no_path());
+}
+
+// A target that answers and lets nobody in is not gone.
+Error RemoteDrive::no_path() const {
+  const bool answers = std::ranges::any_of(paths_, [](const auto& path) {
+    return path->is_connected() && path->ana_state() != nvme::AnaState::kOptimized &&
+           path->ana_state() != nvme::AnaState::kNonOptimized;
+  });
+  if (answers) return {Errc::kUnreachable, "ANA closes every path to the namespace for too long"};
+  return {Errc::kUnreachable, "no path to the namespace for too long"};
 }
 
 }  // namespace cairn::fabric

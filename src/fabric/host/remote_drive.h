@@ -174,6 +174,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   void look_for_path();
   static void on_delay(task::Timer& timer);
   static void on_loss(task::Timer& timer);
+  Error no_path() const;
   static Progress& progress(drive::DriveOp& op) { return *reinterpret_cast<Progress*>(op.scratch); }
 
   std::unique_ptr<HostPool> own_pool_;  // of a drive that shares with nobody
