@@ -29,8 +29,8 @@ class BlockModel {
   bool is_certain(size_t block) const;
   uint64_t value(size_t block) const { return blocks_[block].history.back(); }
 
-  // A medium below lost power under the drive, which goes on, or a flush failed: until it is written
-  // again, a block that was not safe may hold any of what it might hold after a crash.
+  // A medium below lost power under the drive, which goes on, or a flush failed: until it is
+  // written again, a block that was not safe may hold any of what it might hold after a crash.
   void lose_certainty();
 
   // The machine lost power, and the block holds `value` now: whether it may.
