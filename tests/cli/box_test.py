@@ -108,7 +108,8 @@ class Access(BoxTest):
         self.assertEqual(states, {1: "optimized", 2: "inaccessible"})
         uri = f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=2&loss_timeout=0"
         result = self.run_cairn("nvme", "read", uri, "--output", "out")
-        self.expect_sentence(result, 1, "ANA closes every path", "the target answers", "'cairn box ana'")
+        self.expect_sentence(result, 1, "ANA closes every path", "the target answers",
+                             "'cairn box ana'")
 
 
 class Finding(BoxTest):
