@@ -192,6 +192,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_atomic(ServiceParts parts) {
   if (!read) co_return fail(read.error());
   const bool is_new = !*read;
   Label label = is_new ? new_label(parts.env, below) : std::move(**read);
+  label.writer = 0;  // batches of the log go by the generation: it is claimed when they are placed
   if (is_new) {
     label.body = encode_atomic_layout(make_layout(shape, parts.options.number("log"), unit));
   }

@@ -148,6 +148,7 @@ task::Task<Result<void>> ChecksumDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count, op.token());
   Result<void> done = co_await hold;
+  if (done && is_taken_over_) done = fail(taken_over());
   if (!done) co_return done;
   Memory memory = op.data();
   if (op.request.kind == Request::Kind::kCompareAndWrite) {
@@ -193,7 +194,16 @@ task::Task<Result<void>> ChecksumDrive::change_held(DriveOp& op, Memory memory) 
   co_return done;
 }
 
+task::Task<Result<void>> ChecksumDrive::check_owned() {
+  if (is_taken_over_) co_return fail(taken_over());
+  const Result<void> owned = co_await check_writer(env_, below(), label_.id, label_.writer);
+  if (!owned && owned.error() == Errc::kDenied) is_taken_over_ = true;
+  co_return owned;
+}
+
 task::Task<Result<void>> ChecksumDrive::save_marks(const RegionSet& marks, bool durable) {
+  const Result<void> owned = co_await check_owned();
+  if (!owned) co_return owned;
   encode_checksum_bitmap(shape_, marks, bitmap_block_.bytes());
   const MutableBytes piece = bitmap_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,

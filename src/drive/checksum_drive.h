@@ -66,6 +66,8 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
   task::Task<Result<void>> mend(uint64_t block, Memory memory, size_t offset,
                                 task::CancelToken token);
   uint32_t entry_of(uint64_t block, Bytes bytes) const;
+  // kDenied: another opening has the drive now.
+  task::Task<Result<void>> check_owned();
   bool is_right(uint64_t block, Bytes bytes);
   bool is_settled(uint64_t block) const { return !unsettled_.has(block / shape_.region_blocks); }
   Regions regions_of(Span blocks) const {
@@ -90,6 +92,7 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
 
   env::Env& env_;
   Label label_;
+  bool is_taken_over_ = false;
   const ChecksumShape shape_;
   const bool is_new_;
   const uint32_t seed_;  // of every checksum

@@ -36,6 +36,8 @@ task::Task<Result<void>> ChecksumDrive::begin() {
     if (done) done = co_await finish_label(env_, below(), kChecksumLabel, label_);
     co_return done;
   }
+  const Result<void> claimed = co_await claim_label(env_, below(), kChecksumLabel, label_);
+  if (!claimed) co_return claimed;
   if (!unsettled_.empty()) {
     settler_runs_ = true;
     gate().spawn(settle_all());

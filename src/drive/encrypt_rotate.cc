@@ -33,6 +33,8 @@ task::Task<Result<void>> EncryptDrive::begin() {
     if (done) done = co_await below().flush();
     label_.body = encode_encrypt_body(state_);
     if (done) done = co_await finish_label(env_, below(), kEncryptLabel, label_);
+  } else {
+    done = co_await claim_label(env_, below(), kEncryptLabel, label_);
   }
   if (!done || !state_.is_rotating) co_return done;
   if (state_.has_journal) {
@@ -74,8 +76,10 @@ task::Task<Answer> EncryptDrive::begin_rotation(std::string path) {
   if (!content) co_return std::unexpected(content.error());
   const std::optional<DriveKey> parsed = parse_drive_key(as_text(content->bytes()));
   if (!parsed) {
-    co_return std::unexpected(fmt::format(
-        "'{}' holds no key: it is 64 bytes in base64; 'cairn drive key new FILE' makes one", path));
+    co_return std::unexpected(
+        fmt::format("'{}' holds no key: it is 64 bytes in base64; 'cairn drive "
+                    "key new FILE' makes one",
+                    path));
   }
   EncryptKey key(*parsed, label_);
   if (key.check == state_.key) {
@@ -92,7 +96,8 @@ task::Task<Answer> EncryptDrive::begin_rotation(std::string path) {
   is_starting_ = false;
   if (!saved) {
     co_return std::unexpected(
-        fmt::format("the label cannot be written ({}): say it again, and keep both keys until it "
+        fmt::format("the label cannot be written ({}): say it again, and keep "
+                    "both keys until it "
                     "succeeded",
                     saved.error().text()));
   }
@@ -101,7 +106,8 @@ task::Task<Answer> EncryptDrive::begin_rotation(std::string path) {
   state_ = next;
   if (!closing_.requested()) gate().spawn(rotate());
   co_return fmt::format(
-      "rotating {} blocks to the key in '{}'; until it is done a restart needs key={}, "
+      "rotating {} blocks to the key in '{}'; until it is "
+      "done a restart needs key={}, "
       "old_key=the old file",
       state_.data_blocks, path, path);
 }

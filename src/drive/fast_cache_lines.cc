@@ -40,20 +40,25 @@ task::Task<Result<void>> FastCache::begin(bool is_new) {
     Result<void> written = co_await begin_label(env_, slow(), kSlowLabel, found_.slow_label);
     if (written) written = co_await finish_label(env_, slow(), kSlowLabel, found_.slow_label);
     if (!written) co_return written;
+  } else {
+    const Result<void> claimed = co_await claim_label(env_, slow(), kSlowLabel, found_.slow_label);
+    if (!claimed) co_return claimed;
   }
-  if (is_new) {
-    const Result<void> begun = co_await begin_label(env_, fast(), kFastLabel, found_.fast_label);
-    if (!begun) co_return begun;
-  }
+  const auto take = is_new ? begin_label : claim_label;
+  const Result<void> taken = co_await take(env_, fast(), kFastLabel, found_.fast_label);
+  if (!taken) co_return taken;
   const JournalArea area{.first = kLabelBlocks, .blocks = found_.fast.journal_blocks};
   Result<std::unique_ptr<Journal>> journal =
-      is_new ? co_await Journal::create(env_, fast(), area, found_.fast_label.id, *this)
-             : co_await Journal::open(env_, fast(), area, found_.fast_label.id, *this);
+      is_new ? co_await Journal::create(env_, fast(), area, found_.fast_label.id, *this,
+                                        found_.fast_label.writer)
+             : co_await Journal::open(env_, fast(), area, found_.fast_label.id, *this,
+                                      found_.fast_label.writer);
   if (!journal) co_return fail(journal.error());
   if (found_.slow.needs_fast == 0 && !dirty_lines_.empty()) {
     co_await (*journal)->close();
     co_return fail(Errc::kInvalid,
-                   "the fast drive has data that the slow one was closed without: it is of another "
+                   "the fast drive has data that the slow one "
+                   "was closed without: it is of another "
                    "time. Discard its first 64K to use it");
   }
   journal_ = std::move(*journal);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "task/when_all.h"
 
 namespace cairn::drive {
 
@@ -26,11 +27,17 @@ uint64_t Journal::blocks_for(uint64_t records, size_t record_size, uint32_t bloc
 }
 
 Journal::Journal(env::Env& env, Drive& drive, JournalArea area, JournalId id, JournalOwner& owner,
-                 Buffer memory)
-    : env_(env), drive_(drive), area_(area), id_(id), owner_(owner), memory_(std::move(memory)) {}
+                 uint64_t writer, Buffer memory)
+    : env_(env),
+      drive_(drive),
+      area_(area),
+      id_(id),
+      owner_(owner),
+      writer_(writer),
+      memory_(std::move(memory)) {}
 
 Result<std::unique_ptr<Journal>> Journal::make(env::Env& env, Drive& drive, JournalArea area,
-                                               JournalId id, JournalOwner& owner) {
+                                               JournalId id, JournalOwner& owner, uint64_t writer) {
   const Geometry& below = drive.geometry();
   if (area.blocks < 4 || area.blocks / 2 > UINT32_MAX || area.first > below.blocks ||
       area.blocks > below.blocks - area.first) {
@@ -40,13 +47,14 @@ Result<std::unique_ptr<Journal>> Journal::make(env::Env& env, Drive& drive, Jour
       std::clamp<uint64_t>(kMemory / below.block_size, 1, below.transfer_blocks);
   Result<Buffer> memory = env.buffers().allocate(blocks * below.block_size);
   if (!memory) return fail(memory.error());
-  return std::unique_ptr<Journal>(new Journal(env, drive, area, id, owner, std::move(*memory)));
+  return std::unique_ptr<Journal>(
+      new Journal(env, drive, area, id, owner, writer, std::move(*memory)));
 }
 
 task::Task<Result<std::unique_ptr<Journal>>> Journal::create(env::Env& env, Drive& drive,
                                                              JournalArea area, JournalId id,
-                                                             JournalOwner& owner) {
-  Result<std::unique_ptr<Journal>> journal = make(env, drive, area, id, owner);
+                                                             JournalOwner& owner, uint64_t writer) {
+  Result<std::unique_ptr<Journal>> journal = make(env, drive, area, id, owner, writer);
   if (!journal) co_return journal;
   const Batch batch = (*journal)->take_batch();
   const Result<void> done = co_await (*journal)->write(batch);
@@ -56,8 +64,8 @@ task::Task<Result<std::unique_ptr<Journal>>> Journal::create(env::Env& env, Driv
 
 task::Task<Result<std::unique_ptr<Journal>>> Journal::open(env::Env& env, Drive& drive,
                                                            JournalArea area, JournalId id,
-                                                           JournalOwner& owner) {
-  Result<std::unique_ptr<Journal>> journal = make(env, drive, area, id, owner);
+                                                           JournalOwner& owner, uint64_t writer) {
+  Result<std::unique_ptr<Journal>> journal = make(env, drive, area, id, owner, writer);
   if (!journal) co_return journal;
   const Result<void> done = co_await (*journal)->read_all();
   if (!done) co_return fail(done.error());
@@ -127,14 +135,29 @@ Journal::Batch Journal::take_batch() {
   return batch;
 }
 
+task::Task<Result<void>> Journal::look_for_others() {
+  if (writer_ == 0) co_return Result<void>();
+  if (Result<void> owned = check_owned(); !owned) co_return owned;
+  const Result<void> owned = co_await check_writer(env_, drive_, id_, writer_);
+  if (!owned && owned.error() == Errc::kDenied) is_taken_over_ = true;
+  co_return owned;
+}
+
+task::Task<Result<void>> Journal::flush_data(const Batch& batch) {
+  if (!batch.needs_flush || !drive_.geometry().volatile_cache) co_return Result<void>();
+  co_return co_await drive_.flush();
+}
+
+// Nothing is written before it is known that nobody else does; meanwhile data is flushed.
+task::Task<Result<void>> Journal::prepare(const Batch& batch) {
+  auto [owned, flushed] = co_await task::when_all(look_for_others(), flush_data(batch));
+  if (batch.needs_flush && (!owned || !flushed)) needs_flush_ = true;
+  co_return owned ? flushed : owned;
+}
+
 task::Task<Result<void>> Journal::write(const Batch& batch) {
-  if (batch.needs_flush && drive_.geometry().volatile_cache) {
-    const Result<void> flushed = co_await drive_.flush();
-    if (!flushed) {
-      needs_flush_ = true;
-      co_return flushed;
-    }
-  }
+  const Result<void> prepared = co_await prepare(batch);
+  if (!prepared) co_return prepared;
   if (batch.records.empty() && !batch.is_checkpoint) co_return Result<void>();
   const uint64_t blocks = blocks_of_records(batch.records.bytes(), block_size());
   if (!batch.is_checkpoint) {

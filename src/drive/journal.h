@@ -37,6 +37,7 @@
 #include "base/list.h"
 #include "drive/drive.h"
 #include "drive/journal_format.h"
+#include "drive/label.h"
 #include "env/env.h"
 #include "task/gate.h"
 #include "task/operation.h"
@@ -68,15 +69,19 @@ class Journal {
   static uint64_t blocks_for(uint64_t records, size_t record_size, uint32_t block_size);
 
   // Begins a new journal with the owner's state, durably: before the label that names `id` is
-  // written. The drive and the owner outlive the journal. kInvalid: the area cannot hold the state.
+  // finished. The drive and the owner outlive the journal. kInvalid: the area cannot hold the
+  // state. Before each write it looks whether the label on the drive still has this `writer`
+  // (check_writer() in label.h); 0: it does not look.
   static task::Task<Result<std::unique_ptr<Journal>>> create(env::Env& env, Drive& drive,
                                                              JournalArea area, JournalId id,
-                                                             JournalOwner& owner);
+                                                             JournalOwner& owner,
+                                                             uint64_t writer = 0);
   // Replays what there is and writes nothing. kCorrupt: no journal of that id, or a damaged one;
   // errors of replay() and of the drive.
   static task::Task<Result<std::unique_ptr<Journal>>> open(env::Env& env, Drive& drive,
                                                            JournalArea area, JournalId id,
-                                                           JournalOwner& owner);
+                                                           JournalOwner& owner,
+                                                           uint64_t writer = 0);
   ~Journal() = default;
 
   enum class Needs : uint8_t { kNothing, kData };
@@ -123,13 +128,15 @@ class Journal {
   task::Task<void> close();
 
   uint64_t generation() const { return generation_; }
+  // kDenied: somebody else has the drive now. Then nothing of it is changed any more.
+  Result<void> check_owned() const { return is_taken_over_ ? fail(taken_over()) : Result<void>(); }
 
  private:
   struct Half;
   Journal(env::Env& env, Drive& drive, JournalArea area, JournalId id, JournalOwner& owner,
-          Buffer memory);
+          uint64_t writer, Buffer memory);
   static Result<std::unique_ptr<Journal>> make(env::Env& env, Drive& drive, JournalArea area,
-                                               JournalId id, JournalOwner& owner);
+                                               JournalId id, JournalOwner& owner, uint64_t writer);
 
   uint64_t half_blocks() const { return area_.blocks / 2; }
   uint64_t first_of(uint64_t generation) const {
@@ -154,6 +161,9 @@ class Journal {
   bool has_work() const;
   task::Task<void> write_batches();
   Batch take_batch();
+  task::Task<Result<void>> prepare(const Batch& batch);
+  task::Task<Result<void>> flush_data(const Batch& batch);
+  task::Task<Result<void>> look_for_others();
   task::Task<Result<void>> write(const Batch& batch);
   task::Task<Result<void>> write_blocks(uint64_t generation, Bytes records, bool is_checkpoint);
   void settle(uint64_t number, const Result<void>& done);
@@ -163,6 +173,8 @@ class Journal {
   const JournalArea area_;
   const JournalId id_;
   JournalOwner& owner_;
+  const uint64_t writer_;
+  bool is_taken_over_ = false;
   Buffer memory_;
 
   uint64_t generation_ = 0;  // of the half that counts; 0: none yet

@@ -36,6 +36,7 @@ struct Label {
   uint64_t blocks = 0;  // of the drive it is on
   uint32_t block_size = 0;
   std::vector<std::byte> body;
+  uint64_t writer = 0;  // drawn by each opening; 0: not known
 };
 
 // Whose label it is. Both are part of the format.
@@ -68,11 +69,24 @@ struct LabelTerms {
 task::Task<Result<std::optional<Label>>> find_label(env::Env& env, Drive& drive, LabelKind kind,
                                                     LabelTerms terms);
 
+// Two processes that open one medium, over a network for instance, would destroy each other's
+// maps. So every opening puts a writer of its own into the label before it reads anything else, and
+// whoever changes a label, journal or bitmap looks first whether that is still there. kDenied: not;
+// from then on the drive belongs to the other one. A write in flight at that moment is not undone.
+task::Task<Result<void>> check_writer(env::Env& env, Drive& drive, std::array<uint64_t, 2> id,
+                                      uint64_t writer);
+// Draws a writer and writes the label with it, whoever wrote it before.
+task::Task<Result<void>> claim_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+Error taken_over();
+
 // A label of a new id and generation 0, for this drive.
 Label new_label(env::Env& env, const Drive& drive);
 // Counts the generation up and writes the label durably. A failure leaves the older one in force,
-// or this one: write it again. One at a time.
+// or this one: write it again. One at a time. kDenied: as check_writer(), of a label that was
+// claimed.
 task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+// The same for whoever has looked by itself whether the drive is still its own.
+task::Task<Result<void>> put_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
 
 // Says, in both blocks, that the drive is being made: before anything else is written to it, so
 // that a crash leaves a drive that opens. Of a new label.

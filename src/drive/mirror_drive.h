@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "drive/join.h"
+#include "drive/label.h"
 #include "drive/leg_reviver.h"
 #include "drive/legs.h"
 #include "drive/mirror.h"
@@ -99,6 +100,8 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> save_marks();
   task::Task<Result<void>> save_bitmap(bool durable);
   task::Task<Result<void>> write_label(size_t leg, const MirrorLabel& label);
+  // kDenied: another opening has the legs now, and this one writes no more.
+  task::Task<Result<void>> check_owned();
 
   // What runs in the background (mirror_resync.cc).
   void must_copy(size_t region);
@@ -134,6 +137,8 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   std::vector<uint32_t> changing_;  // by region: changes in flight
   RegionSet touched_;               // changed since the sweeper last looked
   bool label_is_old_;
+  bool is_claimed_ = false;  // labels say that this opening has the legs
+  bool is_taken_over_ = false;
   const bool is_new_;
   task::Semaphore label_turn_{1};
   task::Semaphore bitmap_turn_{1};

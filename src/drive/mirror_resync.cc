@@ -224,6 +224,9 @@ task::Task<void> MirrorDrive::sweep() {
   for (;;) {
     const Result<void> slept = co_await task::sleep_for(env_, kSweepEvery, closing_.token());
     if (!slept) break;
+    // Also when what is written now is marked already.
+    const Result<void> owned = co_await check_owned();
+    if (!owned) break;
     const bool goes_on = co_await unmark_idle(false);
     if (!goes_on || marked_.empty()) break;
   }

@@ -83,13 +83,27 @@ void MirrorDrive::drop(size_t leg) {
   reviver_.wake();
 }
 
+// A leg that was away has an older label, of whoever wrote it then.
+task::Task<Result<void>> MirrorDrive::check_owned() {
+  if (is_taken_over_) co_return fail(taken_over());
+  if (!is_claimed_) co_return Result<void>();
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg)) continue;
+    const Result<MirrorLabel> found = co_await read_mirror_label(env_, *legs_[leg].drive, {});
+    // One that cannot be read is dropped when it cannot be written.
+    if (!found || found->id != label_.id || found->writer == label_.writer) continue;
+    if (found->generation >= label_.generation) is_taken_over_ = true;
+  }
+  co_return is_taken_over_ ? fail(taken_over()) : Result<void>();
+}
+
 // Done when the newest facts about legs are durable on every good one.
 task::Task<Result<void>> MirrorDrive::save_label() {
   // Whoever saves one now has not finished: what it says is not durable yet.
   if (!label_is_old_ && label_turn_.available() > 0) co_return Result<void>();
   Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  Result<void> saved;
+  Result<void> saved = co_await check_owned();
   while (label_is_old_ && saved) {
     label_is_old_ = false;
     ++label_.generation;
@@ -111,6 +125,7 @@ task::Task<Result<void>> MirrorDrive::save_label() {
     }
     if (has_one) {
       saved = {};
+      is_claimed_ = true;
     } else {
       label_is_old_ = true;
       if (saved) saved = fail(Errc::kUnreachable, "no leg of the mirror is left");
@@ -173,6 +188,8 @@ task::Task<Result<void>> MirrorDrive::save_marks() {
 
 // Whoever calls it has the bitmap's turn.
 task::Task<Result<void>> MirrorDrive::save_bitmap(bool durable) {
+  const Result<void> owned = co_await check_owned();
+  if (!owned) co_return owned;
   const RegionSet saved = wanted_;
   encode_bitmap(saved, label_, bitmap_block_.bytes());
   const MutableBytes piece = bitmap_block_.bytes();

@@ -193,6 +193,8 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
   task::Task<Result<void>> save_label();
   task::Task<Result<void>> write_label_on(size_t leg);
+  // kDenied: another opening has the legs now, and this one writes no more.
+  task::Task<Result<void>> check_owned();
   task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> make_new();
   task::Task<Result<void>> begin_alone();
@@ -260,6 +262,10 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   uint32_t leftover_ = 0;     // changes whose requests have completed
   bool is_broken_ = false;    // an update was given up: the next start judges it
 
+  const uint64_t writer_;    // that labels name
+  bool is_claimed_ = false;  // and do so
+  bool is_taken_over_ = false;
+  Time owned_until_;  // it is not asked again before
   uint64_t label_changes_ = 0;
   uint64_t labels_saved_ = 0;
   bool label_is_partly_saved_ = false;

@@ -12,6 +12,8 @@ namespace cairn::drive {
 
 namespace {
 
+constexpr Duration kAskEvery = 1_s;  // whether legs are still its own, while it is written to
+
 ParityLayout layout_of(const ParityLabel& label) {
   return {.data = static_cast<size_t>(label.legs - label.parity),
           .legs = label.legs,
@@ -39,11 +41,13 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       touched_(found.label.regions()),
       missed_(std::move(found.state.missed)),
       lacking_(found.label.regions()),
+      writer_(env.rng().next() | 1),
+      owned_until_(env.now()),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
-  if (is_new_ || legs_.have_news()) ++label_changes_;
+  ++label_changes_;  // they name another writer
   geometry_.block_size = label_.block_size;
   geometry_.transfer_blocks = UINT32_MAX;
   uint64_t discard = layout_.chunk;
@@ -249,7 +253,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
   if (labels_saved_ == label_changes_) co_return Result<void>();
   const Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  Result<void> saved;
+  Result<void> saved = co_await check_owned();
   while (labels_saved_ < label_changes_ && saved) {
     const uint64_t changes = label_changes_;
     // One that is on some legs only is written again: a leg never lacks two.
@@ -266,6 +270,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
       if (!blames_leg(written.error()) || !drop(leg)) saved = written;
     }
     if (saved) {
+      is_claimed_ = true;
       labels_saved_ = changes;
       label_is_partly_saved_ = false;
     }
@@ -290,8 +295,25 @@ task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {
   own.own = static_cast<uint8_t>(leg);
   Drive& drive = *legs_[leg].drive;
   Label label = encode_parity_label(own, drive.geometry().blocks);
-  --label.generation;  // write_label() counts it up
-  co_return co_await write_label(env_, drive, kParityLabel, label);
+  label.writer = writer_;
+  --label.generation;  // put_label() counts it up
+  co_return co_await put_label(env_, drive, kParityLabel, label);
+}
+
+// A leg that was away has an older label, of whoever wrote it then.
+task::Task<Result<void>> ParityDrive::check_owned() {
+  if (is_taken_over_) co_return fail(taken_over());
+  if (!is_claimed_) co_return Result<void>();
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg)) continue;
+    const Result<std::optional<Label>> found =
+        co_await read_label(env_, *legs_[leg].drive, kParityLabel);
+    // One that cannot be read is dropped when it cannot be written.
+    if (!found || !*found || (*found)->id != label_.id || (*found)->writer == writer_) continue;
+    if ((*found)->generation >= label_.generation) is_taken_over_ = true;
+  }
+  owned_until_ = env_.now() + kAskEvery;
+  co_return is_taken_over_ ? fail(taken_over()) : Result<void>();
 }
 
 task::Task<void> ParityDrive::close() {

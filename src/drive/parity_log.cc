@@ -32,8 +32,13 @@ task::Task<Result<void>> ParityDrive::admit(Update& update, task::CancelToken to
     const Result<void> got = co_await units_.acquire(wanted, token);
     if (!got) co_return got;
     update.units = task::Units(units_, wanted);
+    if (is_taken_over_) co_return fail(taken_over());
     if (is_broken_ || stuck_ > 0) {
       co_return fail(Errc::kIo, "more legs fail than parity can replace");
+    }
+    if (env_.now() >= owned_until_) {
+      const Result<void> owned = co_await check_owned();
+      if (!owned) co_return owned;
     }
     if (log_head_ + room <= label_.log_blocks) break;
     update.units.release();
@@ -219,6 +224,8 @@ task::Task<Result<void>> ParityDrive::save_state(uint64_t epoch) {
 
 // A leg that is dropped meanwhile has missed more than was written.
 task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t sequence) {
+  const Result<void> owned = co_await check_owned();
+  if (!owned) co_return owned;
   const MutableBytes piece = state_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,
                         .durable = true,

@@ -29,7 +29,8 @@ Result<MappedLayout> plan_new(const Geometry& below, const PlacedPlan& plan) {
   const uint64_t wanted = plan.virtual_bytes / below.block_size;
   if (plan.virtual_bytes % (plan.grain * below.block_size) != 0 || wanted >= kMappedChunksMax) {
     return fail(Errc::kInvalid,
-                "virtual is a multiple of what is stored together, and less than 2^32 blocks; "
+                "virtual is a multiple of what is stored together, and less "
+                "than 2^32 blocks; "
                 "blocks stored together",
                 static_cast<int32_t>(plan.grain));
   }
@@ -94,10 +95,13 @@ task::Task<Result<void>> PlacedDrive::begin() {
   if (found_.is_new) {
     const Result<void> begun = co_await begin_label(env_, below(), kind_, found_.label);
     if (!begun) co_return begun;
+  } else {
+    const Result<void> claimed = co_await claim_label(env_, below(), kind_, found_.label);
+    if (!claimed) co_return claimed;
   }
   const auto start = found_.is_new ? Journal::create : Journal::open;
-  Result<std::unique_ptr<Journal>> journal =
-      co_await start(env_, below(), found_.layout.journal(), found_.label.id, *this);
+  Result<std::unique_ptr<Journal>> journal = co_await start(
+      env_, below(), found_.layout.journal(), found_.label.id, *this, found_.label.writer);
   if (!journal) co_return fail(journal.error());
   journal_ = std::move(*journal);
   if (!found_.is_new) co_return Result<void>();
@@ -147,6 +151,7 @@ task::Task<Result<void>> PlacedDrive::compare(DriveOp& op) {
 task::Task<Result<void>> PlacedDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   if (blocks.count == 0) co_return Result<void>();
+  if (Result<void> owned = journal_->check_owned(); !owned) co_return owned;
   Ranges::Hold held = hold(op, Ranges::Mode::kExclusive);
   Result<void> done = co_await held;
   if (!done) co_return done;

@@ -177,11 +177,14 @@ task::Task<Result<void>> RedoLog::recover() {
   uint64_t found = 0;
   const Result<void> searched = co_await find_batches(found);
   if (!searched) co_return searched;
-  if (found == 0) co_return Result<void>();
-  batches_ = found;
-  is_broken_ = true;
-  const Result<void> emptied = co_await empty();
-  co_return emptied;
+  if (found > 0) {
+    batches_ = found;
+    is_broken_ = true;
+    const Result<void> emptied = co_await empty();
+    if (!emptied) co_return emptied;
+  }
+  if (label_.writer != 0) co_return Result<void>();
+  co_return co_await claim_label(env_, below(), kAtomicLabel, label_);
 }
 
 Result<Scratch> RedoLog::chunk_memory() {

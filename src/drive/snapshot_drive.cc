@@ -38,10 +38,13 @@ task::Task<Result<void>> SnapshotDrive::begin(bool is_new) {
   if (is_new) {
     const Result<void> begun = co_await begin_label(env(), below(), kSnapshotLabel, label_);
     if (!begun) co_return begun;
+  } else {
+    const Result<void> claimed = co_await claim_label(env(), below(), kSnapshotLabel, label_);
+    if (!claimed) co_return claimed;
   }
   const auto start = is_new ? Journal::create : Journal::open;
   Result<std::unique_ptr<Journal>> journal =
-      co_await start(env(), below(), layout_.journal(), label_.id, *this);
+      co_await start(env(), below(), layout_.journal(), label_.id, *this, label_.writer);
   if (!journal) co_return fail(journal.error());
   journal_ = std::move(*journal);
   if (!is_new) co_return Result<void>();

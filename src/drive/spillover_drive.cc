@@ -49,10 +49,15 @@ task::Task<Result<void>> SpilloverDrive::begin() {
     const Result<void> begun =
         co_await begin_label(env(), below(kLocal), kSpilloverLabel, found_.label);
     if (!begun) co_return begun;
+  } else {
+    const Result<void> claimed =
+        co_await claim_label(env(), below(kLocal), kSpilloverLabel, found_.label);
+    if (!claimed) co_return claimed;
   }
   const auto start = found_.is_new ? Journal::create : Journal::open;
   Result<std::unique_ptr<Journal>> journal =
-      co_await start(env(), below(kLocal), found_.body.layout.journal(), found_.label.id, *this);
+      co_await start(env(), below(kLocal), found_.body.layout.journal(), found_.label.id, *this,
+                     found_.label.writer);
   if (!journal) co_return fail(journal.error());
   journal_ = std::move(*journal);
   Result<void> done;

@@ -41,10 +41,13 @@ class ThinDrive final : public MappedDrive, JournalOwner {
     if (is_new) {
       const Result<void> begun = co_await begin_label(env(), below(), kKind, label_);
       if (!begun) co_return begun;
+    } else {
+      const Result<void> claimed = co_await claim_label(env(), below(), kKind, label_);
+      if (!claimed) co_return claimed;
     }
     const auto start = is_new ? Journal::create : Journal::open;
     Result<std::unique_ptr<Journal>> journal =
-        co_await start(env(), below(), layout_.journal(), label_.id, *this);
+        co_await start(env(), below(), layout_.journal(), label_.id, *this, label_.writer);
     if (!journal) co_return fail(journal.error());
     journal_ = std::move(*journal);
     if (!is_new) co_return Result<void>();
@@ -116,6 +119,7 @@ class ThinDrive final : public MappedDrive, JournalOwner {
     });
   }
 
+  Result<void> check_change() const override { return journal_->check_owned(); }
   std::optional<Place> find(uint64_t chunk) const override {
     const uint32_t unit = map_.get(chunk);
     if (unit == 0) return std::nullopt;
