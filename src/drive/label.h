@@ -4,10 +4,11 @@
 //
 //   block 0, 1    the label, newest in block (generation modulo 2)
 //
-// A label says which service made it, in which version of its format, an id, and a body of the
-// service's own. One without a body says that a drive is being made: what it holds does not count,
-// and whoever opens it begins anew. A block is written whole or not at all; all numbers are
-// little-endian; the checksum is the CRC32C of the block with the checksum's own bytes zero.
+// A label says which service made it, in which version of its format, an id, who has it open
+// (claim.h; the last of the first 512 bytes), and a body of the service's own. One without a body
+// says that a drive is being made: what it holds does not count, and whoever opens it begins anew.
+// A block is written whole or not at all; all numbers are little-endian; the checksum is the CRC32C
+// of the block with the checksum's own bytes zero.
 #pragma once
 
 #include <array>
