@@ -136,6 +136,10 @@ task::Task<Result<void>> Atomic::change(DriveOp& op) {
     const Result<void> logged = co_await log(op, std::move(hold));
     co_return logged;
   }
+  if (log_.claim().is_due()) {
+    const Result<void> mine = co_await log_.claim().check(op.token());
+    if (!mine) co_return mine;
+  }
   ++direct_;
   const Result<void> done = co_await pass(op, request.kind);
   co_return done;
@@ -194,6 +198,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_atomic(ServiceParts parts) {
   if (!read) co_return fail(read.error());
   const bool is_new = !*read;
   Label label = is_new ? new_label(parts.env, below) : std::move(**read);
+  label.writer = 0;  // batches of the log go by the generation: it is claimed when they are placed
   if (is_new) {
     label.body = encode_atomic_layout(make_layout(shape, parts.options.number("log"), unit));
   }

@@ -29,6 +29,7 @@ ChecksumDrive::ChecksumDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
     : ServiceDrive(std::move(drives)),
       env_(env),
       label_(std::move(found.label)),
+      claim_(env, below(), label_),
       shape_(found.shape),
       is_new_(found.is_new),
       seed_(crc_of(shape_.id, 0)),
@@ -75,7 +76,8 @@ task::Task<Result<void>> ChecksumDrive::run(DriveOp& op) {
 }
 
 task::Task<Result<void>> ChecksumDrive::flush(task::CancelToken token) {
-  const Result<void> written = co_await table_.write_changes();
+  Result<void> written = co_await claim_.check(token);
+  if (written) written = co_await table_.write_changes();
   if (!written) co_return written;
   co_return co_await below().flush(token);
 }
@@ -150,6 +152,7 @@ task::Task<Result<void>> ChecksumDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count, op.token());
   Result<void> done = co_await hold;
+  if (done && claim_.is_due()) done = co_await claim_.check(op.token());
   if (!done) co_return done;
   Memory memory = op.data();
   if (op.request.kind == Request::Kind::kCompareAndWrite) {
@@ -196,6 +199,8 @@ task::Task<Result<void>> ChecksumDrive::change_held(DriveOp& op, Memory memory) 
 }
 
 task::Task<Result<void>> ChecksumDrive::save_marks(const RegionSet& marks, bool durable) {
+  const Result<void> mine = co_await claim_.check();
+  if (!mine) co_return mine;
   encode_checksum_bitmap(shape_, marks, bitmap_block_.bytes());
   const MutableBytes piece = bitmap_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,

@@ -11,6 +11,7 @@
 #include "drive/checksum.h"
 #include "drive/checksum_format.h"
 #include "drive/checksum_table.h"
+#include "drive/claim.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
 #include "drive/token_bucket.h"
@@ -91,6 +92,7 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
 
   env::Env& env_;
   Label label_;
+  Claim claim_;
   const ChecksumShape shape_;
   const bool is_new_;
   const uint32_t seed_;  // of every checksum

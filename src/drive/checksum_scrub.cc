@@ -36,6 +36,12 @@ task::Task<Result<void>> ChecksumDrive::begin() {
     if (done) done = co_await finish_label(env_, below(), kChecksumLabel, label_);
     co_return done;
   }
+  const Result<void> claimed = co_await claim_label(env_, below(), kChecksumLabel, label_);
+  if (!claimed) co_return claimed;
+  Result<RegionSet> marked = co_await read_checksum_bitmap(env_, below(), shape_);
+  if (!marked) co_return fail(marked.error());
+  marked->remove(unsettled_);
+  if (!marked->empty()) co_return fail(changed_meanwhile());
   if (!unsettled_.empty()) {
     settler_runs_ = true;
     gate().spawn(settle_all());
@@ -205,7 +211,8 @@ task::Task<void> ChecksumDrive::repair(uint64_t block) {
   if (!done) co_return;
   bool all_right = false;
   const bool found = co_await find_right(block, memory->bytes(), closing_.token(), all_right);
-  if (found && !all_right) {
+  if (found && !all_right) done = co_await claim_.check();
+  if (found && !all_right && done) {
     // Without a token: a write that is stopped may leave copies different.
     done = co_await below().write(Lba(shape_.data_offset + block), memory->bytes());
     if (done) ++repaired_;

@@ -42,6 +42,7 @@ EncryptDrive::EncryptDrive(env::Env& env, Files& files, std::vector<std::unique_
       env_(env),
       files_(files),
       label_(std::move(found.label)),
+      claim_(env, below(), label_),
       state_(found.state),
       key_(std::move(found.key)),
       old_key_(std::move(found.old_key)),
@@ -81,7 +82,9 @@ task::Task<Result<void>> EncryptDrive::run(DriveOp& op) {
   const uint64_t first = op.request.lba.value();
   Ranges::Hold hold(ranges_, is_alone ? Ranges::Mode::kExclusive : Ranges::Mode::kShared, first,
                     op.request.blocks, op.token());
-  const Result<void> held = co_await hold;
+  Result<void> held = co_await hold;
+  // Whoever has the drive now may have given it another key.
+  if (held && op.request.writes() && claim_.is_due()) held = co_await claim_.check(op.token());
   if (!held) co_return held;
   const bool overlaps =
       first < state_.rotated + stuck_blocks_ && state_.rotated < first + op.request.blocks;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crypto/xts.h"
+#include "drive/claim.h"
 #include "drive/encrypt.h"
 #include "drive/encrypt_format.h"
 #include "drive/ranges.h"
@@ -73,6 +74,7 @@ class EncryptDrive final : public ServiceDrive {
   env::Env& env_;
   Files& files_;
   Label label_;
+  Claim claim_;
   EncryptState state_;  // as the label has it, unless there are stuck_blocks_
   EncryptKey key_;
   std::optional<EncryptKey> old_key_;

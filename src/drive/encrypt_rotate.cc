@@ -34,6 +34,8 @@ task::Task<Result<void>> EncryptDrive::begin() {
     if (done) done = co_await below().flush();
     label_.body = encode_encrypt_body(state_);
     if (done) done = co_await finish_label(env_, below(), kEncryptLabel, label_);
+  } else {
+    done = co_await claim_label(env_, below(), kEncryptLabel, label_);
   }
   if (!done || !state_.is_rotating) co_return done;
   if (state_.has_journal) {

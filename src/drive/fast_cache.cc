@@ -72,6 +72,15 @@ task::Task<Result<FastCache::Hold>> FastCache::hold(Ranges::Mode mode, Span bloc
   co_return std::move(made);
 }
 
+// For a change. The slow drive is asked: the fast one may be away.
+task::Task<Result<FastCache::Hold>> FastCache::hold_mine(Span blocks, task::CancelToken token) {
+  if (slow_claim_.is_due()) {
+    const Result<void> mine = co_await slow_claim_.check(token);
+    if (!mine) co_return fail(mine.error());
+  }
+  co_return co_await hold(Ranges::Mode::kExclusive, blocks, token);
+}
+
 // What was written to the fast drive, and what went past it. A fast drive that has nothing newer
 // fails nobody.
 task::Task<Result<void>> FastCache::flush(task::CancelToken token) {
@@ -230,7 +239,7 @@ task::Task<Result<void>> FastCache::compare(DriveOp& op) {
 
 task::Task<Result<void>> FastCache::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
-  Result<Hold> held = co_await hold(Ranges::Mode::kExclusive, blocks, op.token());
+  Result<Hold> held = co_await hold_mine(blocks, op.token());
   if (!held) co_return fail(held.error());
   Memory memory = op.data();
   if (op.request.kind == Kind::kCompareAndWrite) {
@@ -320,7 +329,7 @@ task::Task<Result<void>> FastCache::write_slow(Request request, Memory memory,
 // The slow drive first, for good: a record that lets go of newer data must not uncover older.
 task::Task<Result<void>> FastCache::erase(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
-  Result<Hold> held = co_await hold(Ranges::Mode::kExclusive, blocks, op.token());
+  Result<Hold> held = co_await hold_mine(blocks, op.token());
   if (!held) co_return fail(held.error());
   forget(blocks);
   // What the cleaner has just copied down is older than this.

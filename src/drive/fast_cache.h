@@ -97,6 +97,7 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   // Requests (fast_cache.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
   task::Task<Result<Hold>> hold(Ranges::Mode mode, Span blocks, task::CancelToken token);
+  task::Task<Result<Hold>> hold_mine(Span blocks, task::CancelToken token);
   task::Task<Result<void>> flush(task::CancelToken token);
   task::Task<Result<void>> read(DriveOp& op);
   task::Task<Result<void>> compare(DriveOp& op);
@@ -130,6 +131,7 @@ class FastCache final : public ServiceDrive, private JournalOwner {
 
   // Lines and the journal (fast_cache_lines.cc).
   Result<void> replay(Bytes record) override;
+  Result<void> check_replayed() const override;
   void save(JournalRecords& records) const override;
   // kNone: it is not there, or there is no slot that may be taken.
   uint32_t find(uint64_t line) const { return lru_.find(line); }
@@ -137,7 +139,7 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   bool is_dirty(Span blocks) const;
   void forget(Span blocks);
   void set_dirty(uint32_t slot, uint64_t dirty, Journal::Needs needs);
-  task::Task<Result<void>> write_slow_label(bool needs_fast);
+  task::Task<Result<void>> free_slow();  // its label says that it has all
 
   // What runs in the background.
   uint64_t dirty_target() const;
@@ -162,6 +164,8 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   env::Env& env_;
   const FastCacheOptions options_;
   FastCacheFound found_;
+  Claim slow_claim_;
+  Claim fast_claim_;
   Lru lru_;  // by line
   std::vector<Slot> slots_;
   std::set<uint64_t> dirty_lines_;

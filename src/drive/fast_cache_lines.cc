@@ -26,6 +26,8 @@ FastCache::FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
       env_(env),
       options_(options),
       found_(std::move(found)),
+      slow_claim_(env, slow(), found_.slow_label),
+      fast_claim_(env, fast(), found_.fast_label),
       lru_(static_cast<uint32_t>(found_.fast.slots)),
       slots_(found_.fast.slots) {
   geometry_ = slow().geometry();
@@ -36,41 +38,34 @@ FastCache::FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
 }
 
 task::Task<Result<void>> FastCache::begin(bool is_new) {
-  if (found_.slow_label.generation == 0) {
+  const bool is_slow_new = found_.slow_label.generation == 0;
+  if (is_slow_new) {
     found_.slow_label.body = encode_slow_state(found_.slow);
     Result<void> written = co_await begin_label(env_, slow(), kSlowLabel, found_.slow_label);
     if (written) written = co_await finish_label(env_, slow(), kSlowLabel, found_.slow_label);
     if (!written) co_return written;
   }
-  if (is_new) {
-    const Result<void> begun = co_await begin_label(env_, fast(), kFastLabel, found_.fast_label);
-    if (!begun) co_return begun;
-  }
   const JournalArea area{.first = kLabelBlocks, .blocks = found_.fast.journal_blocks};
-  Result<std::unique_ptr<Journal>> journal =
-      is_new ? co_await Journal::create(env_, fast(), area, found_.fast_label.id, *this)
-             : co_await Journal::open(env_, fast(), area, found_.fast_label.id, *this);
-  if (!journal) co_return fail(journal.error());
-  if (found_.slow.needs_fast == 0 && !dirty_lines_.empty()) {
-    co_await (*journal)->close();
-    co_return fail(Errc::kInvalid,
-                   "the fast drive has data that the slow one was closed without: it is of another "
-                   "time. Discard its first 64K to use it");
-  }
-  journal_ = std::move(*journal);
+  const Result<void> started = co_await Journal::start(
+      {env_, fast(), area, kFastLabel, found_.fast_label, *this, fast_claim_}, is_new, journal_);
+  if (!started) co_return started;
   found_.fast.openings = found_.slow.openings + 1;
   found_.fast_label.body = encode_fast_state(found_.fast);
-  const auto write = is_new ? finish_label : write_label;
-  const Result<void> named = co_await write(env_, fast(), kFastLabel, found_.fast_label);
+  const auto write_fast_label = is_new ? finish_label : write_label;
+  const Result<void> named = co_await write_fast_label(env_, fast(), kFastLabel, found_.fast_label);
   if (!named) co_return named;
   found_.slow.openings = found_.fast.openings;
-  const Result<void> written = co_await write_slow_label(options_.is_back || !dirty_lines_.empty());
+  found_.slow.needs_fast = options_.is_back || !dirty_lines_.empty() ? 1 : 0;
+  found_.slow_label.body = encode_slow_state(found_.slow);
+  const auto write_slow_label = is_slow_new ? write_label : claim_label;
+  const Result<void> written =
+      co_await write_slow_label(env_, slow(), kSlowLabel, found_.slow_label);
   if (written) wake_cleaner();
   co_return written;
 }
 
-task::Task<Result<void>> FastCache::write_slow_label(bool needs_fast) {
-  found_.slow.needs_fast = needs_fast ? 1 : 0;
+task::Task<Result<void>> FastCache::free_slow() {
+  found_.slow.needs_fast = 0;
   found_.slow_label.body = encode_slow_state(found_.slow);
   co_return co_await write_label(env_, slow(), kSlowLabel, found_.slow_label);
 }
@@ -85,7 +80,7 @@ task::Task<void> FastCache::close() {
     co_await journal_->close();
     if (dirty_lines_.empty() && found_.slow.needs_fast != 0) {
       // If it fails the fast drive is asked for next time, and has nothing to say.
-      [[maybe_unused]] const Result<void> freed = co_await write_slow_label(false);
+      [[maybe_unused]] const Result<void> freed = co_await free_slow();
     }
   }
   co_await slow().close();
@@ -110,6 +105,13 @@ Result<void> FastCache::replay(Bytes bytes) {
   slots_[slot].valid = slots_[slot].dirty = record->dirty;
   dirty_lines_.insert(record->line);
   return {};
+}
+
+Result<void> FastCache::check_replayed() const {
+  if (found_.slow.needs_fast != 0 || dirty_lines_.empty()) return {};
+  return fail(Errc::kInvalid,
+              "the fast drive has data that the slow one was closed without: it is of another "
+              "time. Discard its first 64K to use it");
 }
 
 void FastCache::save(JournalRecords& records) const {
@@ -228,6 +230,8 @@ task::Task<Result<void>> FastCache::clean(Round& round, size_t lines) {
   }
   round.from = chosen.size() < lines ? UINT64_MAX : chosen.back().line + 1;
   if (chosen.empty()) co_return Result<void>();
+  const Result<void> mine = co_await slow_claim_.check();
+  if (!mine) co_return mine;
   Join join;
   for (Cleaned& one : chosen) {
     join.add();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "task/when_all.h"
 
 namespace cairn::drive {
 
@@ -45,9 +46,10 @@ Result<std::unique_ptr<Journal>> Journal::make(env::Env& env, Drive& drive, Jour
 
 task::Task<Result<std::unique_ptr<Journal>>> Journal::create(env::Env& env, Drive& drive,
                                                              JournalArea area, JournalId id,
-                                                             JournalOwner& owner) {
+                                                             JournalOwner& owner, Claim* claim) {
   Result<std::unique_ptr<Journal>> journal = make(env, drive, area, id, owner);
   if (!journal) co_return journal;
+  (*journal)->claim_ = claim;
   const Batch batch = (*journal)->take_batch();
   const Result<void> done = co_await (*journal)->write(batch);
   if (!done) co_return fail(done.error());
@@ -62,6 +64,26 @@ task::Task<Result<std::unique_ptr<Journal>>> Journal::open(env::Env& env, Drive&
   const Result<void> done = co_await (*journal)->read_all();
   if (!done) co_return fail(done.error());
   co_return journal;
+}
+
+task::Task<Result<void>> Journal::start(JournalStart with, bool is_new,
+                                        std::unique_ptr<Journal>& journal) {
+  if (is_new) {
+    const Result<void> begun = co_await begin_label(with.env, with.drive, with.kind, with.label);
+    if (!begun) co_return begun;
+  }
+  Result<std::unique_ptr<Journal>> made =
+      is_new
+          ? co_await create(with.env, with.drive, with.area, with.label.id, with.owner, &with.claim)
+          : co_await open(with.env, with.drive, with.area, with.label.id, with.owner);
+  if (!made) co_return fail(made.error());
+  if (!is_new) {
+    Result<void> claimed = co_await claim_label(with.env, with.drive, with.kind, with.label);
+    if (claimed) claimed = co_await (*made)->own(with.claim);
+    if (!claimed) co_return claimed;
+  }
+  journal = std::move(*made);
+  co_return Result<void>();
 }
 
 uint64_t Journal::add(Bytes record, Needs needs) {
@@ -127,14 +149,26 @@ Journal::Batch Journal::take_batch() {
   return batch;
 }
 
+task::Task<Result<void>> Journal::check_claim() {
+  if (claim_ == nullptr) co_return Result<void>();
+  co_return co_await claim_->check();
+}
+
+task::Task<Result<void>> Journal::flush_data(const Batch& batch) {
+  if (!batch.needs_flush || !drive_.geometry().volatile_cache) co_return Result<void>();
+  co_return co_await drive_.flush();
+}
+
+// Nothing is written before it is known that nobody else does; meanwhile data is flushed.
+task::Task<Result<void>> Journal::prepare(const Batch& batch) {
+  auto [owned, flushed] = co_await task::when_all(check_claim(), flush_data(batch));
+  if (batch.needs_flush && (!owned || !flushed)) needs_flush_ = true;
+  co_return owned ? flushed : owned;
+}
+
 task::Task<Result<void>> Journal::write(const Batch& batch) {
-  if (batch.needs_flush && drive_.geometry().volatile_cache) {
-    const Result<void> flushed = co_await drive_.flush();
-    if (!flushed) {
-      needs_flush_ = true;
-      co_return flushed;
-    }
-  }
+  const Result<void> prepared = co_await prepare(batch);
+  if (!prepared) co_return prepared;
   if (batch.records.empty() && !batch.is_checkpoint) co_return Result<void>();
   const uint64_t blocks = blocks_of_records(batch.records.bytes(), block_size());
   if (!batch.is_checkpoint) {

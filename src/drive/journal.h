@@ -35,6 +35,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "drive/claim.h"
 #include "drive/drive.h"
 #include "drive/journal_format.h"
 #include "env/env.h"
@@ -50,6 +51,8 @@ class JournalOwner {
   // One record, of a checkpoint or a change, oldest first. It comes from a drive: check it. An
   // error refuses the journal.
   virtual Result<void> replay(Bytes record) = 0;
+  // All records were replayed. An error refuses the journal.
+  virtual Result<void> check_replayed() const { return {}; }
   // The state as it is now, as records from which replay() makes it again.
   virtual void save(JournalRecords& records) const = 0;
 
@@ -62,21 +65,42 @@ struct JournalArea {
   uint64_t blocks = 0;
 };
 
+// What a service that has a journal and a label starts with; all outlive the journal.
+struct JournalStart {
+  env::Env& env;
+  Drive& drive;
+  JournalArea area;
+  LabelKind kind;
+  Label& label;
+  JournalOwner& owner;
+  Claim& claim;  // of this label
+};
+
 class Journal {
  public:
   // An area for a state of at most so many records of that size, whose checkpoints are rare.
   static uint64_t blocks_for(uint64_t records, size_t record_size, uint32_t block_size);
 
   // Begins a new journal with the owner's state, durably: before the label that names `id` is
-  // written. The drive and the owner outlive the journal. kInvalid: the area cannot hold the state.
+  // finished. The drive, the owner and the claim outlive the journal; without a claim it never
+  // looks whether somebody else has the drive. kInvalid: the area cannot hold the state.
   static task::Task<Result<std::unique_ptr<Journal>>> create(env::Env& env, Drive& drive,
                                                              JournalArea area, JournalId id,
-                                                             JournalOwner& owner);
+                                                             JournalOwner& owner,
+                                                             Claim* claim = nullptr);
   // Replays what there is and writes nothing. kCorrupt: no journal of that id, or a damaged one;
   // errors of replay() and of the drive.
   static task::Task<Result<std::unique_ptr<Journal>>> open(env::Env& env, Drive& drive,
                                                            JournalArea area, JournalId id,
                                                            JournalOwner& owner);
+  // Before the first change of a journal that was opened, right after its drive was claimed: from
+  // here on it looks before each write. changed_meanwhile(): what was replayed is old.
+  task::Task<Result<void>> own(Claim& claim);
+  // Both, each at its time: of a new drive, whose label is to be finished then, or of one that was
+  // labelled, which is claimed when all of the journal was read and nothing was written before. On
+  // failure `journal` is untouched.
+  static task::Task<Result<void>> start(JournalStart with, bool is_new,
+                                        std::unique_ptr<Journal>& journal);
   ~Journal() = default;
 
   enum class Needs : uint8_t { kNothing, kData };
@@ -142,6 +166,7 @@ class Journal {
   task::Task<Result<void>> scan(Half& half);
   task::Task<Result<void>> replay(const Half& chosen);
   task::Task<Result<uint64_t>> read_blocks(uint64_t half, uint64_t index);
+  task::Task<Result<bool>> has_grown();
 
   // Writing.
   struct Batch {
@@ -154,6 +179,9 @@ class Journal {
   bool has_work() const;
   task::Task<void> write_batches();
   Batch take_batch();
+  task::Task<Result<void>> prepare(const Batch& batch);
+  task::Task<Result<void>> flush_data(const Batch& batch);
+  task::Task<Result<void>> check_claim();
   task::Task<Result<void>> write(const Batch& batch);
   task::Task<Result<void>> write_blocks(uint64_t generation, Bytes records, bool is_checkpoint);
   void settle(uint64_t number, const Result<void>& done);
@@ -163,11 +191,13 @@ class Journal {
   const JournalArea area_;
   const JournalId id_;
   JournalOwner& owner_;
+  Claim* claim_ = nullptr;
   Buffer memory_;
 
   uint64_t generation_ = 0;  // of the half that counts; 0: none yet
   uint64_t next_ = 0;        // the index in it that is written next
   uint64_t tag_ = 0;         // of the block before
+  uint64_t other_tag_ = 0;   // of the first block of the other half, when it was read
   bool must_checkpoint_ = true;
 
   JournalRecords waiting_;

@@ -15,6 +15,7 @@ struct Journal::Half {
   uint64_t end = 0;             // the index after it
   uint64_t tag = 0;             // of its last block
   // All blocks of this journal, in the chain or not.
+  uint64_t first_tag = 0;
   uint64_t newest = 0;         // generation
   uint64_t newest_change = 0;  // generation of one that follows a whole checkpoint
   uint64_t latest_batch = 0;   // of the chain's generation
@@ -26,6 +27,7 @@ struct Journal::Half {
   }
   void take(const JournalHead& head, uint64_t index) {
     newest = std::max(newest, head.generation);
+    if (index == 0) first_tag = head.tag;
     if (head.kind == static_cast<uint16_t>(JournalBlockKind::kChanges)) {
       newest_change = std::max(newest_change, head.generation);
     }
@@ -81,13 +83,42 @@ task::Task<Result<void>> Journal::read_all() {
       other.newest_change > chosen.generation) {
     co_return fail(Errc::kCorrupt, "the journal on the drive below has a gap: restore the drive");
   }
-  const Result<void> replayed = co_await replay(chosen);
+  Result<void> replayed = co_await replay(chosen);
+  if (replayed) replayed = owner_.check_replayed();
   if (!replayed) co_return replayed;
   generation_ = chosen.generation;
   next_ = chosen.end;
   tag_ = chosen.tag;
+  other_tag_ = other.first_tag;
   must_checkpoint_ = false;
   co_return Result<void>();
+}
+
+task::Task<Result<void>> Journal::own(Claim& claim) {
+  const Result<bool> grown = co_await has_grown();
+  if (!grown) co_return fail(grown.error());
+  if (*grown) co_return fail(changed_meanwhile());
+  claim_ = &claim;
+  co_return Result<void>();
+}
+
+// Whether a block follows the last one, or another checkpoint was begun, since it was read.
+task::Task<Result<bool>> Journal::has_grown() {
+  if (next_ < half_blocks()) {
+    const Result<uint64_t> count = co_await read_blocks(generation_, next_);
+    if (!count) co_return fail(count.error());
+    const auto block = decode_journal_block(id_, memory_.first(block_size()));
+    if (block && block->head.index == next_ && block->head.generation == generation_ &&
+        block->head.previous == tag_) {
+      co_return true;
+    }
+  }
+  const Result<uint64_t> count = co_await read_blocks(generation_ + 1, 0);
+  if (!count) co_return fail(count.error());
+  const auto block = decode_journal_block(id_, memory_.first(block_size()));
+  const bool counts =
+      block && block->head.index == 0 && block->head.generation % 2 == (generation_ + 1) % 2;
+  co_return (counts ? block->head.tag : 0) != other_tag_;
 }
 
 task::Task<Result<void>> Journal::replay(const Half& chosen) {

@@ -102,6 +102,30 @@ task::Task<void> append(Journal& journal, Table::Record record) {
   EXPECT_TRUE(done.has_value());
 }
 
+// Whoever reads it while another one writes has an old state: it must not go on with that.
+TEST_F(JournalOnDrive, IsNotOwnedByWhoReadLessThanThereIs) {
+  run_in_sim([](env::Env& env) -> task::Task<void> {
+    SourceLeaves leaves;
+    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
+    Label label = new_label(env, *drive);
+    Claim claim(env, *drive, label);
+    Table table = co_await fill(env, *drive, 100);
+    auto writes = co_await must(Journal::open(env, *drive, kArea, kId, table));
+    for (int i = 0; i < 100; ++i) {
+      Table other;
+      auto reads = co_await must(Journal::open(env, *drive, kArea, kId, other));
+      EXPECT_TRUE((co_await reads->own(claim)).has_value()) << i;
+      co_await append(*writes, table.set(1));
+      const Result<void> owned = co_await reads->own(claim);
+      CO_ASSERT_TRUE(!owned.has_value());
+      EXPECT_EQ(owned.error().text(), changed_meanwhile().text()) << i;
+    }
+    EXPECT_GT(writes->generation(), 3u) << "checkpoints were among it";
+    co_await writes->close();
+    co_await drive->close();
+  });
+}
+
 // The first goes alone, the others wait meanwhile and go together: a block each would fill the half
 // that has ten of them many times over.
 TEST_F(JournalOnDrive, WritesTogetherWhatComesTogether) {

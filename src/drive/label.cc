@@ -28,7 +28,9 @@ struct Head {
   uint32_t body_size;
 };
 static_assert(sizeof(Head) == 72);
-static_assert(sizeof(Head) + kLabelBodyMax <= 512);
+// Of the first 512 bytes the last ones are the writer; they were zero before there were any.
+constexpr size_t kWriterOffset = 512 - sizeof(uint64_t);
+static_assert(sizeof(Head) + kLabelBodyMax <= kWriterOffset);
 
 bool is_blank(Bytes block) {
   return std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; });
@@ -67,6 +69,7 @@ void encode_label(const LabelKind& kind, const Label& label, MutableBytes block)
   std::ranges::copy(kind.service, head.service.begin());
   store(block, head);
   std::ranges::copy(label.body, block.begin() + sizeof head);
+  store(block.subspan(kWriterOffset), label.writer);
   head.checksum = crc32c(block);
   store(block, head);
 }
@@ -95,7 +98,8 @@ Result<Label> decode_label(const LabelKind& kind, Bytes block) {
                .generation = head.generation,
                .blocks = head.blocks,
                .block_size = head.block_size,
-               .body = {body.begin(), body.end()}};
+               .body = {body.begin(), body.end()},
+               .writer = load<uint64_t>(block.subspan(kWriterOffset))};
 }
 
 namespace {
@@ -182,7 +186,7 @@ Label new_label(env::Env& env, const Drive& drive) {
           .body = {}};
 }
 
-task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
+task::Task<Result<void>> put_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
   Result<Scratch> memory = Scratch::make(env, label.block_size);
   if (!memory) co_return fail(memory.error());
   Label next = label;
@@ -200,14 +204,90 @@ task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind
   co_return done;
 }
 
+Error taken_over() {
+  return {Errc::kDenied,
+          "another process has opened this drive since, and has it now: this one writes no more"};
+}
+
+Error changed_meanwhile() {
+  return {Errc::kDenied, "another process changed this drive meanwhile: end it, and open it again"};
+}
+
+namespace {
+
+// The newest label of an id, whatever service made it; generation 0: there is none.
+struct Newest {
+  uint64_t generation = 0;
+  uint64_t writer = 0;
+};
+
+task::Task<Result<Newest>> read_newest(env::Env& env, Drive& drive, std::array<uint64_t, 2> id,
+                                       task::CancelToken token = {}) {
+  const uint32_t size = drive.geometry().block_size;
+  Result<Scratch> memory = Scratch::make(env, kLabelBlocks * size);
+  if (!memory) co_return fail(memory.error());
+  const Request request{.metadata = true, .lba = Lba(0), .blocks = kLabelBlocks};
+  const MutableBytes piece = memory->bytes();
+  const Result<void> done = co_await drive.submit(request, {&piece, 1}, {}, token);
+  if (!done) co_return fail(done.error());
+  Newest newest;
+  for (size_t i = 0; i < kLabelBlocks; ++i) {
+    const Bytes block = piece.subspan(i * size, size);
+    const auto head = load<Head>(block);
+    if (head.magic != kMagic || head.id != id || !is_whole(block, head)) continue;
+    if (head.generation <= newest.generation) continue;
+    newest = {.generation = head.generation,
+              .writer = load<uint64_t>(block.subspan(kWriterOffset))};
+  }
+  co_return newest;
+}
+
+}  // namespace
+
+task::Task<Result<bool>> has_writer(env::Env& env, Drive& drive, const Label& label,
+                                    task::CancelToken token) {
+  const Result<Newest> newest = co_await read_newest(env, drive, label.id, token);
+  if (!newest) co_return fail(newest.error());
+  if (newest->generation == 0) {
+    co_return fail(Errc::kCorrupt, "the label is gone: the drive below is not the one it was");
+  }
+  co_return newest->writer == label.writer;
+}
+
+task::Task<Result<void>> claim_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
+  const Result<Newest> newest = co_await read_newest(env, drive, label.id);
+  if (!newest) co_return fail(newest.error());
+  if (newest->generation != label.generation) {
+    co_return fail(changed_meanwhile());
+  }
+  Label mine = label;
+  mine.writer = env.rng().next() | 1;
+  const Result<void> done = co_await put_label(env, drive, kind, mine);
+  if (done) label = std::move(mine);
+  co_return done;
+}
+
+task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
+  if (label.writer != 0 && label.generation > 0) {
+    const Result<bool> is_mine = co_await has_writer(env, drive, label);
+    if (!is_mine) co_return fail(is_mine.error());
+    if (!*is_mine) co_return fail(taken_over());
+  }
+  co_return co_await put_label(env, drive, kind, label);
+}
+
 task::Task<Result<void>> begin_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
   Label unmade = label;
   unmade.body.clear();
+  unmade.writer = env.rng().next() | 1;
   Result<void> done;
+  // What was there may have the same id: of an attempt that a crash ended.
   for (uint64_t i = 0; i < kLabelBlocks && done; ++i) {
-    done = co_await write_label(env, drive, kind, unmade);
+    done = co_await put_label(env, drive, kind, unmade);
   }
-  if (done) label.generation = unmade.generation;
+  if (!done) co_return done;
+  label.generation = unmade.generation;
+  label.writer = unmade.writer;
   co_return done;
 }
 

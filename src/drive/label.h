@@ -4,10 +4,11 @@
 //
 //   block 0, 1    the label, newest in block (generation modulo 2)
 //
-// A label says which service made it, in which version of its format, an id, and a body of the
-// service's own. One without a body says that a drive is being made: what it holds does not count,
-// and whoever opens it begins anew. A block is written whole or not at all; all numbers are
-// little-endian; the checksum is the CRC32C of the block with the checksum's own bytes zero.
+// A label says which service made it, in which version of its format, an id, who has it open
+// (claim.h; the last of the first 512 bytes), and a body of the service's own. One without a body
+// says that a drive is being made: what it holds does not count, and whoever opens it begins anew.
+// A block is written whole or not at all; all numbers are little-endian; the checksum is the CRC32C
+// of the block with the checksum's own bytes zero.
 #pragma once
 
 #include <array>
@@ -36,6 +37,7 @@ struct Label {
   uint64_t blocks = 0;  // of the drive it is on
   uint32_t block_size = 0;
   std::vector<std::byte> body;
+  uint64_t writer = 0;  // drawn by each opening; 0: not known
 };
 
 // Whose label it is. Both are part of the format.
@@ -68,11 +70,25 @@ struct LabelTerms {
 task::Task<Result<std::optional<Label>>> find_label(env::Env& env, Drive& drive, LabelKind kind,
                                                     LabelTerms terms);
 
+// Whether the newest label on the drive is still of this id and writer (claim.h), or else another
+// opening has put its own there. kCorrupt: there is no label of that id any more.
+task::Task<Result<bool>> has_writer(env::Env& env, Drive& drive, const Label& label,
+                                    task::CancelToken token = {});
+// kDenied: another opening has the drive now; it has written what this one had read before.
+Error taken_over();
+Error changed_meanwhile();
+// Draws a writer and writes the label with it, once nothing else keeps the drive from being opened.
+// changed_meanwhile(), and nothing was written: it is not the newest any more.
+task::Task<Result<void>> claim_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+
 // A label of a new id and generation 0, for this drive.
 Label new_label(env::Env& env, const Drive& drive);
 // Counts the generation up and writes the label durably. A failure leaves the older one in force,
-// or this one: write it again. One at a time.
+// or this one: write it again. One at a time. kDenied: another opening
+// has claimed it since.
 task::Task<Result<void>> write_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
+// The same for whoever has looked by itself whether the drive is still its own.
+task::Task<Result<void>> put_label(env::Env& env, Drive& drive, LabelKind kind, Label& label);
 
 // Says, in both blocks, that the drive is being made: before anything else is written to it, so
 // that a crash leaves a drive that opens. Of a new label.

@@ -29,6 +29,8 @@ Errc refusal(Bytes block) {
   return label ? Errc{} : label.error().code();
 }
 
+std::string why(const Result<void>& done) { return done ? "" : std::string(done.error().text()); }
+
 TEST(Label, ComesBackAsItWas) {
   const Result<Label> label = decode_label(kKind, encoded(kKind));
   ASSERT_TRUE(label) << label.error().text();
@@ -92,6 +94,32 @@ TEST(Label, NewestCountsAndATornOneDoesNot) {
     const auto neither = co_await read_label(env, *drive, kKind);
     CO_ASSERT_TRUE(!neither.has_value());
     EXPECT_EQ(neither.error().code(), Errc::kCorrupt);
+    co_await drive->close();
+  });
+}
+
+TEST(Label, IsOfTheLastWhoClaimedIt) {
+  run_in_sim([](env::Env& env) -> task::Task<void> {
+    SourceLeaves leaves;
+    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
+    // As it was before there were writers.
+    Label first = new_label(env, *drive);
+    first.body.assign(10, std::byte{1});
+    EXPECT_TRUE((co_await put_label(env, *drive, kKind, first)).has_value());
+    Label second = first;
+    Label third = first;
+
+    EXPECT_TRUE((co_await claim_label(env, *drive, kKind, first)).has_value());
+    EXPECT_TRUE((co_await write_label(env, *drive, kKind, first)).has_value());
+    EXPECT_TRUE((co_await has_writer(env, *drive, first)).value_or(false));
+    // One that was read before is not claimed any more.
+    EXPECT_EQ(why(co_await claim_label(env, *drive, kKind, second)), changed_meanwhile().text());
+    EXPECT_TRUE((co_await has_writer(env, *drive, first)).value_or(false));
+
+    third = first;
+    EXPECT_TRUE((co_await claim_label(env, *drive, kKind, third)).has_value());
+    EXPECT_EQ(why(co_await write_label(env, *drive, kKind, first)), taken_over().text());
+    EXPECT_TRUE((co_await write_label(env, *drive, kKind, third)).has_value());
     co_await drive->close();
   });
 }

@@ -60,5 +60,9 @@ LegVerdict judge_leg(const LegClaims& claims);
 
 // Whether an error of a leg says something about the leg, not about the request.
 bool blames_leg(const Error& error);
+// Whether it says that nobody answered in time.
+inline bool is_silent(const Error& error) {
+  return error == Errc::kUnreachable || error == Errc::kTimedOut;
+}
 
 }  // namespace cairn::drive

@@ -164,6 +164,10 @@ bool MappedDrive::needs_alone(const Request& request) const {
 task::Task<Result<void>> MappedDrive::change(DriveOp& op) {
   if (Result<void> allowed = check_change(); !allowed) co_return allowed;
   if (op.request.blocks == 0) co_return Result<void>();
+  if (Claim* mine = claim(); mine != nullptr && mine->is_due()) {
+    const Result<void> checked = co_await mine->check(op.token());
+    if (!checked) co_return checked;
+  }
   const uint64_t chunk = op.request.lba.value() / chunk_blocks_;
   const uint64_t last = (op.request.lba.value() + op.request.blocks - 1) / chunk_blocks_;
   bool is_alone = needs_alone(op.request);

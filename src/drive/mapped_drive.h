@@ -67,6 +67,8 @@ class MappedDrive : public ServiceDrive {
   virtual task::Task<Result<void>> sync(task::CancelToken token) = 0;
   // kDenied for drives that only show.
   virtual Result<void> check_change() const { return {}; }
+  // Of the drive with the map; null for drives that only show.
+  virtual Claim* claim() { return nullptr; }
 
   // All chunks, or some, alone: nothing reads or changes them meanwhile.
   Ranges::Hold hold_alone(uint64_t chunk, uint64_t count, task::CancelToken token = {}) {

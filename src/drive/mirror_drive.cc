@@ -34,13 +34,14 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
       lacking_(found.marked.size()),
       changing_(found.marked.size()),
       touched_(found.marked.size()),
-      label_is_old_(found.is_new || legs_.have_news()),
+      label_is_old_(true),  // it names another writer
       is_new_(found.is_new),
       label_block_(std::move(label)),
       bitmap_block_(std::move(bitmap)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
+  label_.writer = env.rng().next() | 1;
   if (count(State::kCopying) > 0) lacking_ = found.marked;
   choose_primary();
   geometry_.transfer_blocks = UINT32_MAX;
@@ -209,6 +210,7 @@ task::Task<Result<void>> MirrorDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count, op.token());
   Result<void> done = co_await hold;
+  if (done && must_check_owned()) done = co_await check_owned(op.token());
   if (!done) co_return done;
   Request request = op.request;
   Memory memory = op.data();

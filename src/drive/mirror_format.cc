@@ -26,8 +26,9 @@ struct LabelBody {
   uint32_t primary;
   uint32_t unused;
   std::array<LegMember, kMirrorLegsMax> legs;
+  uint64_t writer;  // was zero before there were any
 };
-static_assert(sizeof(LabelBody) == 72 + 16 * kMirrorLegsMax);
+static_assert(sizeof(LabelBody) == 80 + 16 * kMirrorLegsMax);
 static_assert(sizeof(Seal) + sizeof(LabelBody) <= 512);
 
 struct BitmapBody {
@@ -74,7 +75,8 @@ void encode_label(const MirrorLabel& label, MutableBytes block) {
                        .own_id = label.own_id,
                        .primary = label.primary,
                        .unused = 0,
-                       .legs = label.legs};
+                       .legs = label.legs,
+                       .writer = label.writer};
   store(block.subspan(sizeof(Seal)), body);
   seal(block, kLabelMagic, kMirrorVersion);
 }
@@ -101,6 +103,7 @@ Result<MirrorLabel> decode_label(Bytes block) {
                           .leg_count = body.leg_count,
                           .own_id = body.own_id,
                           .primary = body.primary,
+                          .writer = body.writer,
                           .legs = body.legs};
   if (label.block_size != block.size() || !makes_sense(label)) {
     return fail(Errc::kCorrupt, "the numbers in a mirror's label");

@@ -38,6 +38,7 @@ struct MirrorLabel {
   uint32_t leg_count = 0;
   uint64_t own_id = 0;
   uint32_t primary = 0;  // of the legs: where good ones may differ, it is right
+  uint64_t writer = 0;   // drawn by each opening (check_writer() in label.h); 0: not known
   std::array<LegMember, kMirrorLegsMax> legs{};
 
   // Null: it is no member.

@@ -9,6 +9,7 @@
 #include "drive/leg_search.h"
 #include "drive/mirror.h"
 #include "drive/mirror_drive.h"
+#include "drive/scratch.h"
 
 namespace cairn::drive {
 
@@ -159,14 +160,15 @@ constexpr ServiceOption kOptions[] = {
 
 task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token) {
-  Result<Buffer> memory = env.buffers().allocate(drive.geometry().block_size);
+  const size_t size = drive.geometry().block_size;
+  Result<Scratch> memory = Scratch::make(env, kMirrorBitmapBlock * size);
   if (!memory) co_return fail(memory.error());
+  // Unreadable is not old: what it says may be newer, and that others are stale.
+  const Result<void> read = co_await drive.read(Lba(0), memory->bytes(), token);
+  if (!read) co_return fail(read.error());
   Result<MirrorLabel> newest = fail(Errc::kNotFound, "a mirror's label");
-  for (uint64_t slot = 0; slot < 2; ++slot) {
-    // Unreadable is not old: what it says may be newer, and that others are stale.
-    const Result<void> read = co_await drive.read(Lba(slot), memory->bytes(), token);
-    if (!read) co_return fail(read.error());
-    Result<MirrorLabel> label = decode_label(memory->bytes());
+  for (uint64_t slot = 0; slot < kMirrorBitmapBlock; ++slot) {
+    Result<MirrorLabel> label = decode_label(memory->bytes().subspan(slot * size, size));
     const bool is_better = label ? !newest || label->generation > newest->generation
                                  : !newest && newest.error() == Errc::kNotFound;
     if (is_better) newest = label;

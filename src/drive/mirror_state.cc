@@ -66,6 +66,7 @@ task::Task<Result<void>> MirrorDrive::begin() {
   // Legs may have marks that others lack, from a crash between two of them.
   if (done && (is_new_ || !wanted_.empty())) done = co_await save_marks();
   if (done) done = co_await save_label();
+  if (done && !is_new_) done = co_await check_marks();
   if (!done) co_return done;
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
@@ -120,13 +121,62 @@ void MirrorDrive::note_loss() {
   }
 }
 
+// Before this opening wrote a label the newest is that which it read.
+task::Task<Result<void>> MirrorDrive::check_owned(task::CancelToken token) {
+  if (is_taken_over_) co_return fail(taken_over());
+  const Time asked = env_.now();
+  const uint64_t from = claimed_from_ != 0 ? claimed_from_ : label_.generation + 1;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg)) continue;
+    join.add();
+    gate().spawn(check_leg(leg, from, token, join));
+  }
+  const Result<void> all = co_await join.all();
+  (void)all;  // a leg that fails is no other's
+  if (is_taken_over_) co_return fail(claimed_from_ != 0 ? taken_over() : changed_meanwhile());
+  if (token.requested()) co_return fail(token.error());
+  owned_until_ = asked + kClaimLasts;
+  co_return Result<void>();
+}
+
+// A leg that was away has an older label, of whoever wrote it then. One that cannot be read is
+// dropped when it cannot be written; one that does not answer would keep the next write waiting as
+// long once more.
+task::Task<void> MirrorDrive::check_leg(size_t leg, uint64_t from, task::CancelToken token,
+                                        Join& join) {
+  const Result<MirrorLabel> found = co_await read_mirror_label(env_, *legs_[leg].drive, token);
+  if (found) {
+    const bool is_other = found->id == label_.id && found->writer != label_.writer;
+    if (is_other && found->generation >= from) is_taken_over_ = true;
+  } else if (!token.requested() && is_silent(found.error())) {
+    drop(leg);
+  }
+  join.finish({});
+}
+
+// Whoever had the legs may have gone on until they were claimed.
+task::Task<Result<void>> MirrorDrive::check_marks() {
+  for (Leg& leg : legs_) {
+    if (leg.state != State::kGood) continue;
+    const Result<void> read =
+        co_await leg.drive->read(Lba(kMirrorBitmapBlock), bitmap_block_.bytes());
+    if (!read) continue;
+    Result<RegionSet> marked = decode_bitmap(label_, bitmap_block_.bytes());
+    if (!marked) continue;
+    marked->remove(wanted_);
+    if (!marked->empty()) co_return fail(changed_meanwhile());
+  }
+  co_return Result<void>();
+}
+
 // Done when the newest facts about legs are durable on every good one.
 task::Task<Result<void>> MirrorDrive::save_label() {
   // Whoever saves one now has not finished: what it says is not durable yet.
   if (!label_is_old_ && label_turn_.available() > 0) co_return Result<void>();
   Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  Result<void> saved;
+  Result<void> saved = co_await check_owned();
   while (label_is_old_ && saved) {
     label_is_old_ = false;
     ++label_.generation;
@@ -148,6 +198,7 @@ task::Task<Result<void>> MirrorDrive::save_label() {
     }
     if (has_one) {
       saved = {};
+      if (claimed_from_ == 0) claimed_from_ = label.generation;
     } else {
       label_is_old_ = true;
       if (saved) saved = fail(Errc::kUnreachable, "no leg of the mirror is left");
@@ -210,6 +261,8 @@ task::Task<Result<void>> MirrorDrive::save_marks() {
 
 // Whoever calls it has the bitmap's turn.
 task::Task<Result<void>> MirrorDrive::save_bitmap(bool durable) {
+  const Result<void> owned = co_await check_owned();
+  if (!owned) co_return owned;
   const RegionSet saved = wanted_;
   encode_bitmap(saved, label_, bitmap_block_.bytes());
   const MutableBytes piece = bitmap_block_.bytes();

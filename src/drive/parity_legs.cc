@@ -41,11 +41,13 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       touched_(found.label.regions()),
       missed_(std::move(found.state.missed)),
       lacking_(found.label.regions()),
+      writer_(env.rng().next() | 1),
+      owned_until_(env.now()),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
-  if (is_new_ || legs_.have_news()) ++label_changes_;
+  ++label_changes_;  // they name another writer
   geometry_.block_size = label_.block_size;
   geometry_.transfer_blocks = UINT32_MAX;
   uint64_t discard = layout_.chunk;
@@ -159,9 +161,18 @@ task::Task<Result<void>> ParityDrive::make_new() {
   }
   const Result<void> zeroed = co_await join.all();
   if (!zeroed) co_return zeroed;
-  outcome = co_await submit_to_all({.kind = Request::Kind::kFlush}, {});
-  if (outcome.failed != 0) co_return outcome.failure;
-  if (!outcome.other) co_return outcome.other;
+  // The block of the second label may hold what was there before; a leg that lacks that label gets
+  // the third into the other block, and would have both.
+  std::ranges::fill(state_block_.bytes(), std::byte{0});
+  const MutableBytes zeroes = state_block_.bytes();
+  const Request blank{
+      .kind = Request::Kind::kWrite, .lba = Lba((label_.generation + 1) % 2), .blocks = 1};
+  for (const Request& request : {blank, Request{.kind = Request::Kind::kFlush}}) {
+    const bool is_write = request.kind == Request::Kind::kWrite;
+    outcome = co_await submit_to_all(request, is_write ? Memory(&zeroes, 1) : Memory());
+    if (outcome.failed != 0) co_return outcome.failure;
+    if (!outcome.other) co_return outcome.other;
+  }
   done = co_await save_state(epoch_);
   ++label_changes_;
   if (done) done = co_await save_label();
@@ -189,6 +200,7 @@ task::Task<Result<void>> ParityDrive::begin_alone() {
   } else {
     // Who is lost is settled before the log is judged by those who are there.
     done = co_await save_label();
+    if (done) done = co_await check_state();
     for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
       if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
     }
@@ -302,7 +314,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
   if (labels_saved_ == label_changes_) co_return Result<void>();
   const Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  Result<void> saved;
+  Result<void> saved = co_await check_owned();
   while (labels_saved_ < label_changes_ && saved) {
     const uint64_t changes = label_changes_;
     // One that is on some legs only is written again: a leg never lacks two.
@@ -319,6 +331,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
       if (!blames_leg(written.error()) || !drop(leg)) saved = written;
     }
     if (saved) {
+      if (claimed_from_ == 0) claimed_from_ = label_.generation;
       labels_saved_ = changes;
       label_is_partly_saved_ = false;
     }
@@ -343,8 +356,9 @@ task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {
   own.own = static_cast<uint8_t>(leg);
   Drive& drive = *legs_[leg].drive;
   Label label = encode_parity_label(own, drive.geometry().blocks);
-  --label.generation;  // write_label() counts it up
-  co_return co_await write_label(env_, drive, kParityLabel, label);
+  label.writer = writer_;
+  --label.generation;  // put_label() counts it up
+  co_return co_await put_label(env_, drive, kParityLabel, label);
 }
 
 task::Task<void> ParityDrive::close() {

@@ -32,6 +32,10 @@ task::Task<Result<void>> ParityDrive::admit(Update& update, task::CancelToken to
     const Result<void> got = co_await units_.acquire(wanted, token);
     if (!got) co_return got;
     update.units = task::Units(units_, wanted);
+    if (must_check_owned()) {
+      const Result<void> owned = co_await check_owned(token);
+      if (!owned) co_return owned;
+    }
     if (is_broken_ || stuck_ > 0) {
       co_return fail(Errc::kIo, "more legs fail than parity can replace");
     }
@@ -193,7 +197,8 @@ task::Task<Result<void>> ParityDrive::checkpoint_alone() {
   const uint64_t doubts = doubts_;
   Result<void> done;
   if (must_replay_) {
-    done = co_await replay();
+    done = co_await check_owned();
+    if (done) done = co_await replay();
     if (!done) co_return done;
     must_replay_ = false;
   }
@@ -223,6 +228,8 @@ task::Task<Result<void>> ParityDrive::save_state(uint64_t epoch) {
 
 // A leg that is dropped meanwhile has missed more than was written.
 task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t sequence) {
+  const Result<void> owned = co_await check_owned();
+  if (!owned) co_return owned;
   const MutableBytes piece = state_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,
                         .durable = true,
@@ -236,6 +243,57 @@ task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t seque
     const Result<void> judged = co_await judge(outcome);
     if (!judged) co_return judged;
   }
+}
+
+// Before this opening wrote a label the newest is that which it read.
+task::Task<Result<void>> ParityDrive::check_owned(task::CancelToken token) {
+  if (is_taken_over_) co_return fail(taken_over());
+  const Time asked = env_.now();
+  const uint64_t from = claimed_from_ != 0 ? claimed_from_ : label_.generation + 1;
+  Join join;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!is_written(leg)) continue;
+    join.add();
+    gate().spawn(check_leg(leg, from, token, join));
+  }
+  const Result<void> all = co_await join.all();
+  (void)all;  // a leg that fails is no other's
+  if (is_taken_over_) co_return fail(claimed_from_ != 0 ? taken_over() : changed_meanwhile());
+  if (token.requested()) co_return fail(token.error());
+  owned_until_ = asked + kClaimLasts;
+  co_return Result<void>();
+}
+
+// A leg that was away has an older label, of whoever wrote it then. One that cannot be read is
+// dropped when it cannot be written; one that does not answer would keep the next write waiting as
+// long once more.
+task::Task<void> ParityDrive::check_leg(size_t leg, uint64_t from, task::CancelToken token,
+                                        Join& join) {
+  const Result<std::optional<Label>> found =
+      co_await read_label(env_, *legs_[leg].drive, kParityLabel, token);
+  if (found && *found) {
+    const bool is_other = (*found)->id == label_.id && (*found)->writer != writer_;
+    if (is_other && (*found)->generation >= from) is_taken_over_ = true;
+  } else if (!found && !token.requested() && is_silent(found.error())) {
+    const bool dropped = drop(leg);
+    (void)dropped;  // if not, it is waited for
+  }
+  join.finish({});
+}
+
+// Whoever had the legs may have gone on until they were claimed.
+task::Task<Result<void>> ParityDrive::check_state() {
+  for (Leg& leg : legs_) {
+    if (leg.state != State::kGood) continue;
+    for (uint64_t slot = 0; slot < 2; ++slot) {
+      const Result<void> read =
+          co_await leg.drive->read(Lba(parity_state_block(slot)), state_block_.bytes());
+      if (!read) continue;
+      const Result<ParityState> state = decode_parity_state(label_, state_block_.bytes());
+      if (state && state->sequence > state_sequence_) co_return fail(changed_meanwhile());
+    }
+  }
+  co_return Result<void>();
 }
 
 }  // namespace cairn::drive

@@ -76,6 +76,7 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
       found_(std::move(found)),
       kind_(kind),
       grain_(grain),
+      claim_(env, below(), found_.label),
       units_(below(), found_.layout.place()) {
   geometry_ = below().geometry();
   geometry_.blocks = found_.layout.blocks;
@@ -92,16 +93,10 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
 }
 
 task::Task<Result<void>> PlacedDrive::begin() {
-  if (found_.is_new) {
-    const Result<void> begun = co_await begin_label(env_, below(), kind_, found_.label);
-    if (!begun) co_return begun;
-  }
-  const auto start = found_.is_new ? Journal::create : Journal::open;
-  Result<std::unique_ptr<Journal>> journal =
-      co_await start(env_, below(), found_.layout.journal(), found_.label.id, *this);
-  if (!journal) co_return fail(journal.error());
-  journal_ = std::move(*journal);
-  if (!found_.is_new) co_return Result<void>();
+  const Result<void> started = co_await Journal::start(
+      {env_, below(), found_.layout.journal(), kind_, found_.label, *this, claim_}, found_.is_new,
+      journal_);
+  if (!started || !found_.is_new) co_return started;
   found_.label.body = encode_layout(found_.layout);
   co_return co_await finish_label(env_, below(), kind_, found_.label);
 }
@@ -152,6 +147,10 @@ task::Task<Result<void>> PlacedDrive::compare(DriveOp& op) {
 task::Task<Result<void>> PlacedDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   if (blocks.count == 0) co_return Result<void>();
+  if (claim_.is_due()) {
+    const Result<void> mine = co_await claim_.check(op.token());
+    if (!mine) co_return mine;
+  }
   Ranges::Hold held = hold(op, Ranges::Mode::kExclusive);
   Result<void> done = co_await held;
   if (!done) co_return done;

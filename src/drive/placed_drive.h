@@ -102,6 +102,7 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner {
   PlacedFound found_;
   const LabelKind kind_;
   const uint64_t grain_;
+  Claim claim_;
   Units units_;
   std::unique_ptr<Journal> journal_;
   Ranges ranges_;       // of grains

@@ -23,6 +23,7 @@ RedoLog::RedoLog(env::Env& env, Drive& below, Label label, const AtomicLayout& l
     : env_(env),
       below_(below),
       label_(std::move(label)),
+      claim_(env, below, label_),
       layout_(layout),
       unit_(unit),
       batch_blocks_max_(std::min(std::max<uint64_t>(unit + 1, below.geometry().transfer_blocks),
@@ -90,6 +91,10 @@ AtomicBatch RedoLog::take_batch(Entries& taken) {
 }
 
 task::Task<Result<void>> RedoLog::commit(AtomicBatch& batch, Entries& entries) {
+  if (claim_.is_due()) {
+    const Result<void> mine = co_await claim_.check();
+    if (!mine) co_return mine;
+  }
   const uint64_t blocks = 1 + batch.content_blocks();
   if (is_doubtful_ || used_ + blocks > layout_.log_blocks) {
     const Result<void> emptied = co_await empty_now();
@@ -156,6 +161,8 @@ task::Task<Result<void>> RedoLog::empty_now() {
   if (!waited) co_return waited;
   if (batches_ == 0 && !is_doubtful_) co_return Result<void>();
   if (is_broken_) {
+    const Result<void> mine = co_await claim_.check();
+    if (!mine) co_return mine;
     const Result<void> replayed = co_await replay(batches_);
     if (!replayed) co_return replayed;
   }
@@ -177,11 +184,14 @@ task::Task<Result<void>> RedoLog::recover() {
   uint64_t found = 0;
   const Result<void> searched = co_await find_batches(found);
   if (!searched) co_return searched;
-  if (found == 0) co_return Result<void>();
-  batches_ = found;
-  is_broken_ = true;
-  const Result<void> emptied = co_await empty();
-  co_return emptied;
+  if (found > 0) {
+    batches_ = found;
+    is_broken_ = true;
+    const Result<void> emptied = co_await empty();
+    if (!emptied) co_return emptied;
+  }
+  if (label_.writer != 0) co_return Result<void>();
+  co_return co_await claim_label(env_, below(), kAtomicLabel, label_);
 }
 
 Result<Scratch> RedoLog::chunk_memory() {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "drive/atomic_format.h"
+#include "drive/claim.h"
 #include "drive/drive.h"
 #include "drive/scratch.h"
 #include "env/env.h"
@@ -55,6 +56,9 @@ class RedoLog {
   // After the last append and placed().
   task::Task<void> close();
 
+  // Before a change that does not go through the log. kDenied: somebody else has the drive now.
+  Claim& claim() { return claim_; }
+
   const Counts& counts() const { return counts_; }
   uint64_t used_blocks() const { return used_; }
 
@@ -92,6 +96,7 @@ class RedoLog {
   env::Env& env_;
   Drive& below_;
   Label label_;
+  Claim claim_;
   const AtomicLayout layout_;
   const uint64_t unit_;
   const uint64_t batch_blocks_max_;

@@ -33,22 +33,16 @@ SnapshotDrive::SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
     : MappedDrive(env, std::move(below), layout.chunk_blocks),
       label_(std::move(label)),
       layout_(layout),
+      claim_(env, this->below(), label_),
       units_(this->below(), layout.place()),
       map_(limits_of(layout)) {
   geometry_ = geometry_on(this->below().geometry(), layout.blocks, layout.chunk_blocks);
 }
 
 task::Task<Result<void>> SnapshotDrive::begin(bool is_new) {
-  if (is_new) {
-    const Result<void> begun = co_await begin_label(env(), below(), kSnapshotLabel, label_);
-    if (!begun) co_return begun;
-  }
-  const auto start = is_new ? Journal::create : Journal::open;
-  Result<std::unique_ptr<Journal>> journal =
-      co_await start(env(), below(), layout_.journal(), label_.id, *this);
-  if (!journal) co_return fail(journal.error());
-  journal_ = std::move(*journal);
-  if (!is_new) co_return Result<void>();
+  const Result<void> started = co_await Journal::start(
+      {env(), below(), layout_.journal(), kSnapshotLabel, label_, *this, claim_}, is_new, journal_);
+  if (!started || !is_new) co_return started;
   label_.body = encode_layout(layout_);
   co_return co_await finish_label(env(), below(), kSnapshotLabel, label_);
 }

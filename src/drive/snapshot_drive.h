@@ -73,6 +73,7 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
                              VersionMap::Freed& freed);
   void save(JournalRecords& records) const override;
 
+  Claim* claim() override { return &claim_; }
   std::optional<Place> find(uint64_t chunk) const override { return place(map_.find(chunk)); }
   // A version whose removal may be undone by a crash still counts.
   bool is_own(uint64_t chunk) const override {
@@ -109,6 +110,7 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
 
   Label label_;
   const MappedLayout layout_;
+  Claim claim_;
   Units units_;
   VersionMap map_;
   std::unique_ptr<Journal> journal_;
@@ -149,6 +151,7 @@ class CloneView final : public MappedDrive {
   task::Task<void> close() override;
 
  private:
+  Claim* claim() override { return drive_.claim(); }
   const VersionMap::Clone& clone() const { return drive_.map_.clones().at(clone_); }
   std::optional<Place> find(uint64_t chunk) const override {
     return SnapshotDrive::place(drive_.map_.find_in(clone(), chunk));

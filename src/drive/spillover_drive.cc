@@ -27,6 +27,7 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
                                Found found, const SpilloverOptions& options)
     : MappedDrive(env, std::move(below), found.body.layout.chunk_blocks),
       found_(std::move(found)),
+      claim_(env, this->below(kLocal), found_.label),
       chunk_bytes_(found_.body.layout.chunk_blocks * found_.label.block_size),
       units_{Units(this->below(kLocal), found_.body.layout.place()),
              Units(this->below(below_count() - 1), elsewhere_of(found_.body))},
@@ -47,23 +48,11 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
 }
 
 task::Task<Result<void>> SpilloverDrive::begin() {
-  if (found_.is_new) {
-    const Result<void> begun =
-        co_await begin_label(env(), below(kLocal), kSpilloverLabel, found_.label);
-    if (!begun) co_return begun;
-  }
-  const auto start = found_.is_new ? Journal::create : Journal::open;
-  Result<std::unique_ptr<Journal>> journal =
-      co_await start(env(), below(kLocal), found_.body.layout.journal(), found_.label.id, *this);
-  if (!journal) co_return fail(journal.error());
-  journal_ = std::move(*journal);
-  Result<void> done;
-  if (found_.is_elsewhere_blank) {
-    if (units_[kElsewhere].space().used() > 0) {
-      co_return fail(Errc::kInvalid, "the drive elsewhere is blank, but chunks lie there");
-    }
-    done = co_await label_drives();
-  }
+  Result<void> done = co_await Journal::start({env(), below(kLocal), found_.body.layout.journal(),
+                                               kSpilloverLabel, found_.label, *this, claim_},
+                                              found_.is_new, journal_);
+  if (!done) co_return done;
+  if (found_.is_elsewhere_blank) done = co_await label_drives();
   if (done && has_elsewhere()) wake_drainer();
   co_return done;
 }
@@ -141,6 +130,11 @@ Result<void> SpilloverDrive::replay(Bytes bytes) {
   }
   const Place place = *find(record.chunk);
   return units_[place.leg].space().claim(place.unit);
+}
+
+Result<void> SpilloverDrive::check_replayed() const {
+  if (!found_.is_elsewhere_blank || units_[kElsewhere].space().used() == 0) return {};
+  return fail(Errc::kInvalid, "the drive elsewhere is blank, but chunks lie there");
 }
 
 void SpilloverDrive::save(JournalRecords& records) const {
@@ -286,6 +280,8 @@ task::Task<bool> SpilloverDrive::drain_chunk(uint64_t chunk) {
   Ranges::Hold alone = hold_alone(chunk, 1, closing_.token());
   const Result<void> held = co_await alone;
   if (!held) co_return false;
+  const Result<void> mine = co_await claim_.check();
+  if (!mine) co_return false;
   const std::optional<Place> from = find(chunk);
   if (!from || from->leg == kLocal) co_return true;
   const std::optional<uint64_t> unit = units_[kLocal].space().take();

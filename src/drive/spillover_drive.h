@@ -64,9 +64,11 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   static constexpr size_t kElsewhere = 1;
 
   Result<void> replay(Bytes bytes) override;
+  Result<void> check_replayed() const override;
   void save(JournalRecords& records) const override;
   task::Task<Result<void>> label_drives();
 
+  Claim* claim() override { return &claim_; }
   std::optional<Place> find(uint64_t chunk) const override;
   bool is_own(uint64_t) const override { return true; }
   Spot spot(Place place) override;
@@ -93,6 +95,7 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   std::optional<uint64_t> next_elsewhere();
 
   Found found_;
+  Claim claim_;
   const uint64_t chunk_bytes_;
   std::array<Units, 2> units_;
   ChunkTable<uint32_t> map_;  // SpilloverRecord::place

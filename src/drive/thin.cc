@@ -34,6 +34,7 @@ class ThinDrive final : public MappedDrive, JournalOwner {
       : MappedDrive(env, std::move(below), layout.chunk_blocks),
         label_(std::move(label)),
         layout_(layout),
+        claim_(env, this->below(), label_),
         warn_percent_(warn_percent),
         units_(this->below(), layout.place()),
         map_(layout.chunks()) {
@@ -42,16 +43,9 @@ class ThinDrive final : public MappedDrive, JournalOwner {
 
   // Reads the map of a drive that was labelled, or begins a new one.
   task::Task<Result<void>> begin(bool is_new) {
-    if (is_new) {
-      const Result<void> begun = co_await begin_label(env(), below(), kKind, label_);
-      if (!begun) co_return begun;
-    }
-    const auto start = is_new ? Journal::create : Journal::open;
-    Result<std::unique_ptr<Journal>> journal =
-        co_await start(env(), below(), layout_.journal(), label_.id, *this);
-    if (!journal) co_return fail(journal.error());
-    journal_ = std::move(*journal);
-    if (!is_new) co_return Result<void>();
+    const Result<void> started = co_await Journal::start(
+        {env(), below(), layout_.journal(), kKind, label_, *this, claim_}, is_new, journal_);
+    if (!started || !is_new) co_return started;
     label_.body = encode_layout(layout_);
     co_return co_await finish_label(env(), below(), kKind, label_);
   }
@@ -145,6 +139,7 @@ class ThinDrive final : public MappedDrive, JournalOwner {
     });
   }
 
+  Claim* claim() override { return &claim_; }
   std::optional<Place> find(uint64_t chunk) const override {
     const uint32_t unit = map_.get(chunk);
     if (unit == 0) return std::nullopt;
@@ -189,6 +184,7 @@ class ThinDrive final : public MappedDrive, JournalOwner {
 
   Label label_;
   MappedLayout layout_;
+  Claim claim_;
   const uint64_t warn_percent_;
   uint64_t said_blocks_ = 0;     // by the line that it was opened with
   uint64_t said_when_open_ = 0;  // by the label, at that time

@@ -22,6 +22,7 @@ COLUMNS = {
     "NoBlockIsTorn": "torn block",
     "AnIoErrorAtAnyStepHarmsNoBlock": "EIO from below",
     "NoSpaceAtAnyStepHarmsNoBlock": "ENOSPC from below",
+    "OfTwoOpenersTheFirstStopsAndTheSecondLosesNothing": "two openers",
 }
 BEGIN = "<!-- promises: made by tests/stack/promises_table.py --write -->"
 END = "<!-- end of promises -->"
