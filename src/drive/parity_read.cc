@@ -99,8 +99,10 @@ task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool 
   const size_t copy = std::exchange(part.request.copy, 0);
   part.request.durable = false;
   bool has_failed = false;
-  const bool is_trusted = legs_[index].state == State::kGood && (doubtful_ >> index & 1) == 0;
-  if (copy != 2 && is_trusted) {
+  const auto is_trusted = [this, index] {
+    return legs_[index].state == State::kGood && (doubtful_ >> index & 1) == 0;
+  };
+  if (copy != 2 && is_trusted()) {
     part.request.lba = Lba(label_.data_offset() + part.rows.first);
     part.request.blocks = part.rows.count;
     Pieces pieces;
@@ -114,7 +116,7 @@ task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool 
     co_return fail(Errc::kUnreachable, "the leg that has this block is lost");
   }
   const Result<void> done = co_await compute(part, memory, is_alone, token);
-  const bool is_back = !has_failed && copy == 0 && legs_[index].state == State::kGood;
+  const bool is_back = !has_failed && copy == 0 && is_trusted();
   if (!done && is_back && done.error() == Errc::kUnreachable && !token.requested()) {
     // It got all it lacked while this waited, and another one was lost that was to replace it.
     co_return co_await read_chunk(part, memory, is_alone, token);
