@@ -85,9 +85,15 @@ task::Task<Result<void>> Journal::read_all() {
   if (!replayed) co_return replayed;
   generation_ = chosen.generation;
   next_ = chosen.end;
+  committed_ = chosen.end;
   tag_ = chosen.tag;
   must_checkpoint_ = false;
   co_return Result<void>();
+}
+
+task::Task<Result<void>> Journal::replay_durable() {
+  const Half half{.which = generation_ % 2, .generation = generation_, .end = committed_};
+  co_return co_await replay(half);
 }
 
 task::Task<Result<void>> Journal::replay(const Half& chosen) {

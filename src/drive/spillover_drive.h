@@ -40,7 +40,7 @@ struct SpilloverOptions {
   Duration drain_pause;  // before room that appeared is used, and before a failure is tried again
 };
 
-class SpilloverDrive final : public MappedDrive, JournalOwner {
+class SpilloverDrive final : public MappedDrive, JournalOwner, MapOwner {
  public:
   struct Found {
     Label label;  // of the local drive
@@ -65,6 +65,8 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
 
   Result<void> replay(Bytes bytes) override;
   void save(JournalRecords& records) const override;
+  Journal& map_journal() override { return *journal_; }
+  task::Task<Result<void>> reload_map() override;
   task::Task<Result<void>> label_drives();
 
   std::optional<Place> find(uint64_t chunk) const override;
@@ -97,6 +99,7 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   std::array<Units, 2> units_;
   ChunkTable<uint32_t> map_;  // SpilloverRecord::place
   std::unique_ptr<Journal> journal_;
+  MapGuard guard_;
   uint64_t writes_elsewhere_ = 0;   // in place, since it was opened
   uint64_t flushed_elsewhere_ = 0;  // so many of them
 
