@@ -227,10 +227,13 @@ task::Task<Result<void>> SpilloverDrive::sync(task::CancelToken token) {
   const auto wait_for = [](Journal& journal, task::CancelToken given) -> task::Task<Result<void>> {
     co_return co_await journal.sync(given);
   };
+  const uint64_t told = losses_elsewhere_.told();
   const auto [here, there] =
       co_await task::when_all(wait_for(*journal_, token), flush_elsewhere(token));
   return_some();
-  co_return here ? there : here;
+  const Result<void> done = here ? there : here;
+  // The drive elsewhere tells once; a flush that overlaps that one must hear of it too.
+  co_return token.requested() ? done : losses_elsewhere_.tell(told, done);
 }
 
 // Only what was written in place: new chunks are durable there before they are mapped. A drive that
@@ -240,6 +243,7 @@ task::Task<Result<void>> SpilloverDrive::flush_elsewhere(task::CancelToken token
   const uint64_t writes = writes_elsewhere_;
   if (flushed_elsewhere_ >= writes) co_return Result<void>();
   const Result<void> done = co_await below(kElsewhere).flush(token);
+  losses_elsewhere_.flushed(done, token);
   if (done) flushed_elsewhere_ = std::max(flushed_elsewhere_, writes);
   co_return done;
 }

@@ -102,6 +102,7 @@ class SpilloverDrive final : public MappedDrive, JournalOwner, MapOwner {
   MapGuard guard_;
   uint64_t writes_elsewhere_ = 0;   // in place, since it was opened
   uint64_t flushed_elsewhere_ = 0;  // so many of them
+  Losses losses_elsewhere_;
 
   task::CancelSource closing_;
   const Duration drain_pause_;
