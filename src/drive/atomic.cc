@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "drive/atomic_format.h"
+#include "drive/losses.h"
 #include "drive/ranges.h"
 #include "drive/redo_log.h"
 #include "drive/scratch.h"
@@ -28,7 +29,7 @@ class Atomic final : public ServiceDrive {
         env_(env),
         data_first_(layout.data_first),
         log_blocks_(layout.log_blocks),
-        log_(env, below(), std::move(label), layout, unit) {
+        log_(env, below(), std::move(label), layout, unit, losses_) {
     geometry_ = below().geometry();
     geometry_.blocks = layout.data_blocks;
     geometry_.atomic_blocks = unit;
@@ -39,7 +40,8 @@ class Atomic final : public ServiceDrive {
   Extent extent_at(Lba lba, uint64_t most) const override {
     const uint64_t left = geometry_.blocks - lba.value();
     // A write whose request is gone may be on its way to a hole.
-    if (ranges_.has_exclusive() || log_.is_broken()) return {.blocks = std::min(most, left)};
+    const bool is_lost = log_.is_broken() || log_.has_lost();
+    if (ranges_.has_exclusive() || is_lost) return {.blocks = std::min(most, left)};
     return below().extent_at(Lba(lba.value() + data_first_), std::min(most, left));
   }
   std::vector<Fact> facts() const override {
@@ -70,18 +72,20 @@ class Atomic final : public ServiceDrive {
   task::Task<void> carry(uint64_t first, Scratch data, std::unique_ptr<Ranges::Hold> hold,
                          Tie* tie);
   task::Task<Result<void>> pass(DriveOp& op, Kind kind);
+  task::Task<Result<void>> flush(DriveOp& op);
   bool is_whole_below(const Request& request) const;
 
   env::Env& env_;
   const uint64_t data_first_;
   const uint64_t log_blocks_;
   Ranges ranges_;  // changes are alone with their blocks; reads share them
+  Losses losses_;
   RedoLog log_;
   uint64_t direct_ = 0;
 };
 
 task::Task<Result<void>> Atomic::run(DriveOp& op) {
-  if (op.request.kind == Kind::kFlush) return pass(op, Kind::kFlush);
+  if (op.request.kind == Kind::kFlush) return flush(op);
   return op.request.writes() ? change(op) : look(op);
 }
 
@@ -95,16 +99,31 @@ task::Task<Result<void>> Atomic::pass(DriveOp& op, Kind kind) {
   co_return done;
 }
 
+task::Task<Result<void>> Atomic::flush(DriveOp& op) {
+  const uint64_t told = losses_.told();
+  log_.notice_losses();
+  const Result<void> done = co_await pass(op, Kind::kFlush);
+  log_.notice_losses();
+  if (op.token().requested()) co_return done;
+  losses_.flushed(done);
+  if (!done) log_.lose();
+  co_return losses_.tell(told, done);
+}
+
 task::Task<Result<void>> Atomic::look(DriveOp& op) {
   Ranges::Hold hold(ranges_, Ranges::Mode::kShared, op.request.lba.value(), op.request.blocks,
                     op.token());
   const Result<void> held = co_await hold;
   if (!held) co_return held;
-  if (log_.is_broken() && log_.holds(op.request.lba.value(), op.request.blocks)) {
-    const Result<void> mended = co_await log_.empty();
-    if (!mended) co_return mended;
-  }
-  const Result<void> done = co_await pass(op, op.request.kind);
+  Result<void> done;
+  do {
+    log_.notice_losses();
+    if (log_.is_broken() && log_.holds(op.request.lba.value(), op.request.blocks)) {
+      const Result<void> mended = co_await log_.empty();
+      if (!mended) co_return mended;
+    }
+    done = co_await pass(op, op.request.kind);
+  } while (log_.has_lost());
   co_return done;
 }
 
@@ -124,6 +143,7 @@ task::Task<Result<void>> Atomic::change(DriveOp& op) {
 
   const bool has_data = request.kind == Kind::kWrite || request.kind == Kind::kCompareAndWrite;
   const bool is_small = has_data && request.blocks <= geometry_.atomic_blocks;
+  log_.notice_losses();
   const bool is_in_log = log_.holds(first, request.blocks);
   if (is_in_log && (!is_small || log_.is_broken())) {
     const Result<void> emptied = co_await log_.empty();
@@ -131,6 +151,9 @@ task::Task<Result<void>> Atomic::change(DriveOp& op) {
   } else if (is_small && (is_in_log || !is_whole_below(request))) {
     if (request.kind == Kind::kCompareAndWrite) {
       const Result<void> equal = co_await pass(op, Kind::kCompare);
+      if (log_.has_lost()) {
+        co_return fail(Errc::kIo, "the drive below was restarted meanwhile: compare again");
+      }
       if (!equal) co_return equal;
     }
     const Result<void> logged = co_await log(op, std::move(hold));

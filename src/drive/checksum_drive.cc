@@ -61,7 +61,7 @@ bool ChecksumDrive::is_right(uint64_t block, Bytes bytes) {
 }
 
 task::Task<Result<void>> ChecksumDrive::run(DriveOp& op) {
-  if (op.request.kind == Request::Kind::kFlush) co_return co_await flush(op.token());
+  if (op.request.kind == Request::Kind::kFlush) co_return co_await flush_for_user(op.token());
   // Sums are of the very bytes that go below, or came from there.
   if (has_unstable_memory(op.request) && op.request.kind != Request::Kind::kCompare) {
     co_return co_await run_on_copy(env_, *this, op);
@@ -79,7 +79,33 @@ task::Task<Result<void>> ChecksumDrive::flush(task::CancelToken token) {
   Result<void> written = co_await claim_.check(token);
   if (written) written = co_await table_.write_changes();
   if (!written) co_return written;
-  co_return co_await below().flush(token);
+  notice_losses();
+  const Result<void> flushed = co_await below().flush(token);
+  if (!flushed && !token.requested()) lose();
+  co_return flushed;
+}
+
+// The drive flushes by itself too: what was lost by then is told to the next who asks.
+task::Task<Result<void>> ChecksumDrive::flush_for_user(task::CancelToken token) {
+  const uint64_t told = losses_.told();
+  const Result<void> done = co_await flush(token);
+  if (token.requested()) co_return done;
+  co_return losses_.tell(told, done);
+}
+
+void ChecksumDrive::lose() {
+  losses_.add();
+  table_.lose();
+  const RegionSet& marks = intent_.marks();
+  for (size_t region = marks.next(0); region < marks.size(); region = marks.next(region + 1)) {
+    unsettle({region, 1});
+  }
+}
+
+void ChecksumDrive::notice_losses() {
+  if (!watch_.has_changed(below())) return;
+  watch_.look(below());
+  lose();
 }
 
 task::Task<Result<void>> ChecksumDrive::read_checked(Request request, Memory memory,
@@ -123,6 +149,7 @@ task::Task<Result<void>> ChecksumDrive::mend(uint64_t block, Memory memory, size
     }
     if (token.requested()) co_return fail(token.error());
   }
+  notice_losses();
   if (!is_settled(block)) {
     gather(memory, offset, scratch_);
     table_.set(block, is_zero(scratch_) ? 0 : entry_of(block, scratch_));

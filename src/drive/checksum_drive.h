@@ -12,6 +12,7 @@
 #include "drive/checksum_format.h"
 #include "drive/checksum_table.h"
 #include "drive/claim.h"
+#include "drive/losses.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
 #include "drive/token_bucket.h"
@@ -60,6 +61,10 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
   // Requests (checksum_drive.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
   task::Task<Result<void>> flush(task::CancelToken token);
+  task::Task<Result<void>> flush_for_user(task::CancelToken token);
+  // Data or sums that were not flushed may be gone: sums of marked regions are in doubt.
+  void lose();
+  void notice_losses();
   task::Task<Result<void>> change(DriveOp& op);
   task::Task<Result<void>> change_held(DriveOp& op, Memory memory);
   task::Task<Result<void>> compare(DriveOp& op);
@@ -98,7 +103,9 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
   const uint32_t seed_;  // of every checksum
   ChecksumTable table_;
   WriteIntent intent_;
-  Ranges ranges_;                   // readers share blocks, changes are alone
+  Ranges ranges_;  // readers share blocks, changes are alone
+  Losses losses_;
+  Watch watch_;
   RegionSet unsettled_;             // may hold blocks without their checksums
   std::vector<std::byte> scratch_;  // one block; never across a suspension
   Buffer bitmap_block_;

@@ -24,6 +24,7 @@ constexpr Duration kRetryEvery = 1_s;     // what cannot be read, or when buffer
 }  // namespace
 
 task::Task<Result<void>> ChecksumDrive::begin() {
+  watch_.look(below());
   Result<Buffer> memory = env_.buffers().allocate(shape_.block_size);
   if (!memory) co_return fail(memory.error());
   bitmap_block_ = std::move(*memory);
@@ -172,8 +173,10 @@ task::Task<void> ChecksumDrive::forget_idle() {
   RegionSet idle = intent_.idle();
   idle.remove(unsettled_);
   if (idle.empty()) co_return;
+  const uint64_t losses = losses_.count();
   const Result<void> durable = co_await flush({});
-  if (!durable) co_return;
+  notice_losses();
+  if (!durable || losses != losses_.count()) co_return;
   idle.remove(unsettled_);
   co_await intent_.forget(std::move(idle));
 }

@@ -172,6 +172,12 @@ task::Task<Result<void>> ChecksumTable::write_changes() {
   co_return co_await join.all();
 }
 
+void ChecksumTable::lose() {
+  for (const auto& [number, page] : pages_) {
+    if (!page->entries.empty()) page->is_changed = true;
+  }
+}
+
 task::Task<Result<void>> ChecksumTable::make_room() {
   while (pages_.size() >= pages_max_ && !unused_.empty()) {
     Page& oldest = *unused_.front();

@@ -46,6 +46,9 @@ class ChecksumTable {
   // Done when every change before the call was written; a flush makes it durable.
   task::Task<Result<void>> write_changes();
 
+  // What was written since the last flush may be lost: all that is in memory is written again.
+  void lose();
+
   size_t pages() const { return pages_.size(); }
   uint64_t hits() const { return hits_; }
   uint64_t misses() const { return misses_; }

@@ -54,6 +54,7 @@ class CompressDrive final : public PlacedDrive {
         map_(layout().blocks / kChunkBlocks) {}
 
   Extent extent_at(Lba lba, uint64_t most) const override {
+    if (guard().is_lost()) return {.blocks = std::min(most, geometry_.blocks - lba.value())};
     const auto is_hole = [this](uint64_t block) {
       return map_.get(block / kChunkBlocks).count == 0;
     };
@@ -76,6 +77,7 @@ class CompressDrive final : public PlacedDrive {
             {"used_percent", used() * 100 / space().units()}};
   }
   std::vector<Concern> concerns() const override {
+    if (guard().is_lost()) return guard().concerns();
     return concerns_of(SpaceUse{.used = used(),
                                 .units = space().units(),
                                 .wanted = geometry_.blocks,
@@ -109,6 +111,13 @@ class CompressDrive final : public PlacedDrive {
         journal().add(bytes, chunk.count > 0 ? Journal::Needs::kData : Journal::Needs::kNothing);
     set(number, chunk);
     for (const uint32_t unit : old.used()) release(unit, added);
+  }
+
+  void forget_map() override {
+    map_ = ChunkTable<Chunk>(layout().blocks / kChunkBlocks);
+    chunks_ = 0;
+    stored_ = 0;
+    uncompressed_ = 0;
   }
 
   Result<void> replay(Bytes bytes) override {

@@ -43,7 +43,7 @@ class ContentIndex {
   size_t home_of(uint64_t hash) const { return sip_hash(key_, hash) & (slots_.size() - 1); }
   void clear(size_t slot);
 
-  const SipKey key_;
+  SipKey key_;
   std::vector<uint32_t> references_;  // by unit
   std::vector<uint64_t> hashes_;
   std::vector<uint32_t>

@@ -43,6 +43,7 @@ class DedupDrive final : public PlacedDrive {
         index_(layout().units, draw_key(env)) {}
 
   Extent extent_at(Lba lba, uint64_t most) const override {
+    if (guard().is_lost()) return {.blocks = std::min(most, geometry_.blocks - lba.value())};
     Extent extent{.blocks = 0, .is_hole = map_.get(lba.value()) == 0};
     while (extent.blocks < most && (map_.get(lba.value() + extent.blocks) == 0) == extent.is_hole) {
       ++extent.blocks;
@@ -60,6 +61,7 @@ class DedupDrive final : public PlacedDrive {
             {"used_percent", used() * 100 / space().units()}};
   }
   std::vector<Concern> concerns() const override {
+    if (guard().is_lost()) return guard().concerns();
     return concerns_of(SpaceUse{
         .used = used(), .units = space().units(), .wanted = geometry_.blocks, .free = unused()});
   }
@@ -98,6 +100,13 @@ class DedupDrive final : public PlacedDrive {
       if (unit == 0) return;
       records.add(DedupRecord{static_cast<uint32_t>(block), unit, index_.hash(unit - 1)});
     });
+  }
+
+  void forget_map() override {
+    map_ = ChunkTable<uint32_t>(layout().blocks);
+    index_ = ContentIndex(layout().units, draw_key(env()));
+    written_ = 0;
+    stored_ = 0;
   }
 
   // The map, the index and their counts.

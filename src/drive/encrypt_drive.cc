@@ -69,10 +69,16 @@ crypto::Xts& EncryptDrive::cipher_of(uint64_t block) {
   return is_old ? old_key_->cipher : key_.cipher;
 }
 
+task::Task<Result<void>> EncryptDrive::flush(DriveOp& op) {
+  const uint64_t told = losses_.told();
+  const Result<void> done = co_await below().submit(op.request, {}, {}, op.token());
+  if (op.token().requested()) co_return done;
+  losses_.flushed(done);
+  co_return losses_.tell(told, done);
+}
+
 task::Task<Result<void>> EncryptDrive::run(DriveOp& op) {
-  if (op.request.kind == Request::Kind::kFlush) {
-    co_return co_await below().submit(op.request, {}, {}, op.token());
-  }
+  if (op.request.kind == Request::Kind::kFlush) co_return co_await flush(op);
   // Nobody else sees a block until it is plain, or changes it while it is decrypted. Writes are
   // encrypted in memory of their own anyway.
   if (op.request.kind == Request::Kind::kRead && op.request.unstable_memory) {

@@ -13,6 +13,7 @@
 #include "drive/claim.h"
 #include "drive/encrypt.h"
 #include "drive/encrypt_format.h"
+#include "drive/losses.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
 #include "drive/token_bucket.h"
@@ -55,6 +56,7 @@ class EncryptDrive final : public ServiceDrive {
 
   task::Task<Result<void>> run(DriveOp& op) override;
   task::Task<Result<void>> run_held(DriveOp& op);
+  task::Task<Result<void>> flush(DriveOp& op);
   task::Task<Result<void>> read(Request request, Memory memory, task::CancelToken token);
   task::Task<Result<void>> compare(DriveOp& op);
   task::Task<Result<void>> write(DriveOp& op, Memory memory);
@@ -80,6 +82,7 @@ class EncryptDrive final : public ServiceDrive {
   std::optional<EncryptKey> old_key_;
   Ranges ranges_;                   // requests, and windows that change their key
   std::vector<std::byte> scratch_;  // one block; never across a suspension
+  Losses losses_;
   TokenBucket rotation_rate_;
   task::CancelSource closing_;
   Result<void> rotation_;      // what the last step of a rotation came to

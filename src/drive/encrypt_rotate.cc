@@ -162,7 +162,10 @@ task::Task<void> EncryptDrive::rotate() {
 }
 
 task::Task<Result<void>> EncryptDrive::rotate_some() {
-  if (!state_.has_journal && holes_ahead() > 0) co_return co_await rotate_holes();
+  // After a loss a hole may be one until the next crash only: it is written, as zeroes.
+  if (!state_.has_journal && losses_.count() == 0 && holes_ahead() > 0) {
+    co_return co_await rotate_holes();
+  }
   const uint64_t window_bytes = state_.window_blocks() * geometry_.block_size;
   const Time when = rotation_rate_.when(window_bytes, env_.now());
   Result<void> done = co_await task::sleep_until(env_, when, closing_.token());
@@ -195,6 +198,7 @@ task::Task<Result<void>> EncryptDrive::rotate_holes() {
   next.rotated += std::min(count, holes_ahead());
   if (next.rotated == state_.rotated) co_return Result<void>();
   const Result<void> flushed = co_await below().flush();
+  losses_.flushed(flushed);
   if (!flushed) co_return flushed;
   stuck_blocks_ = std::max(stuck_blocks_, next.rotated - state_.rotated);
   co_return co_await save(next);

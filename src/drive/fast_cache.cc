@@ -49,6 +49,26 @@ task::Task<Result<void>> FastCache::run(DriveOp& op) {
   const bool looks_once =
       op.request.kind == Kind::kCompare || (options_.is_back && op.request.kind == Kind::kWrite);
   if (has_unstable_memory(op.request) && !looks_once) return run_on_copy(env_, *this, op);
+  return run_guarded(op);
+}
+
+task::Task<Result<void>> FastCache::run_guarded(DriveOp& op) {
+  const uint64_t told = guard_.told();
+  const uint64_t slow_told = slow_losses_.told();
+  forget_clean_if_lost();
+  if (has_newer() && !guard_.is_sound()) {
+    const Result<void> mended = co_await guard_.mend(op.token());
+    if (!mended) co_return mended;
+  }
+  MapGuard::Use use(guard_);
+  const Result<void> done = co_await dispatch(op);
+  forget_clean_if_lost();
+  const Result<void> judged = has_newer() ? use.judge(done) : done;
+  if (op.request.kind != Kind::kFlush || op.token().requested()) co_return judged;
+  co_return slow_losses_.tell(slow_told, guard_.tell(told, judged, op.token()));
+}
+
+task::Task<Result<void>> FastCache::dispatch(DriveOp& op) {
   switch (op.request.kind) {
     case Kind::kFlush:
       return flush(op.token());
@@ -84,14 +104,14 @@ task::Task<Result<FastCache::Hold>> FastCache::hold_mine(Span blocks, task::Canc
 // What was written to the fast drive, and what went past it. A fast drive that has nothing newer
 // fails nobody.
 task::Task<Result<void>> FastCache::flush(task::CancelToken token) {
-  const bool has_newer = options_.is_back || !dirty_lines_.empty();
-  if (has_newer || journal_->durable() < journal_->added()) {
+  if (has_newer()) {
     const Result<void> synced = co_await journal_->sync(token);
     if (!synced) co_return synced;
   }
   const uint64_t writes = slow_writes_;
   if (slow_flushed_ >= writes) co_return Result<void>();
   const Result<void> flushed = co_await slow().flush(token);
+  slow_losses_.flushed(flushed, token);
   if (flushed) slow_flushed_ = std::max(slow_flushed_, writes);
   co_return flushed;
 }
@@ -194,8 +214,9 @@ task::Task<Result<void>> FastCache::fetch_clean(uint32_t slot, Part run, Request
                                                 Memory memory, task::CancelToken token) {
   task::Deadline deadline(env_, env_.now() + kFastPatience, token);
   Result<void> done = co_await fast().submit(request, memory, {}, deadline.token());
-  if (done || token.requested()) co_return done;
-  fast_failed();
+  const bool is_lost = guard_.has_changed();
+  if ((done && !is_lost) || token.requested()) co_return done;
+  if (!done) fast_failed();
   slots_[slot].valid &= ~(run.mask() & ~slots_[slot].dirty);
   request.lba = slow_lba(run.line * line_blocks() + run.first);
   done = co_await slow().submit(request, memory, {}, token);
@@ -336,8 +357,17 @@ task::Task<Result<void>> FastCache::erase(DriveOp& op) {
   for_each_dirty_part(blocks, [this](const Part& part) { ++slots_[find(part.line)].version; });
   Request request = op.request;
   request.lba = slow_lba(blocks.first);
+  const uint64_t losses = slow_losses_.count();
+  Watch slow_watch;
+  slow_watch.look(slow());
   Result<void> done = co_await write_slow(request, {}, op.token());
-  if (done && is_dirty(blocks)) done = co_await slow().flush(op.token());
+  if (done && is_dirty(blocks)) {
+    done = co_await slow().flush(op.token());
+    slow_losses_.flushed(done, op.token());
+    if (done && (losses != slow_losses_.count() || slow_watch.has_changed(slow()))) {
+      done = fail(Errc::kIo, "the slow drive lost writes that were not flushed");
+    }
+  }
   if (!done) co_return done;
   std::vector<Part> parts;
   for_each_dirty_part(blocks, [&](const Part& part) { parts.push_back(part); });
@@ -354,7 +384,7 @@ task::Task<Result<void>> FastCache::erase(DriveOp& op) {
 // Blocks as they are on the slow drive, kept on the fast one for the next reader. The hold goes
 // with them: nobody changes them meanwhile.
 void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold) {
-  if (fills_ == kFillsMax || is_closing_ || !may_ask_fast()) return;
+  if (fills_ == kFillsMax || is_closing_ || !may_ask_fast() || guard_.is_lost()) return;
   Result<Scratch> data = Scratch::make(env_, blocks.count * geometry_.block_size);
   if (!data) return;
   copy_out(memory, offset, data->bytes());
@@ -365,6 +395,7 @@ void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold)
 task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
   // Whoever writes there waits for it, and a fast drive that does not answer keeps nobody for long.
   task::Deadline deadline(env_, env_.now() + kFastPatience);
+  const MapGuard::Use use(guard_);
   std::vector<Part> parts;
   for_each_part(blocks, [&](const Part& part) { parts.push_back(part); });
   for (const Part& part : parts) {
@@ -381,10 +412,8 @@ task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
                        run.count * geometry_.block_size);
       const Result<void> done =
           co_await fast().write(fast_lba(slot, run.first), bytes, deadline.token());
-      if (!done) {
-        fast_failed();
-        break;
-      }
+      if (!done) fast_failed();
+      if (!done || guard_.has_changed()) break;
       const Part filled{.first = static_cast<uint32_t>(run.first),
                         .count = static_cast<uint32_t>(run.count)};
       here.valid |= filled.mask();

@@ -16,6 +16,7 @@
 #include "drive/join.h"
 #include "drive/journal.h"
 #include "drive/lru.h"
+#include "drive/map_guard.h"
 #include "drive/ranges.h"
 #include "drive/scratch.h"
 #include "drive/service_drive.h"
@@ -40,7 +41,7 @@ struct FastCacheFound {
   FastState fast;
 };
 
-class FastCache final : public ServiceDrive, private JournalOwner {
+class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
  public:
   FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
             const FastCacheOptions& options, FastCacheFound found);
@@ -51,6 +52,10 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   task::Task<void> close() override;
 
   Extent extent_at(Lba lba, uint64_t most) const override;
+  // Another one too when its blocks are as they were some time before.
+  Incarnation incarnation() const override {
+    return guard_.losses().mixed(ServiceDrive::incarnation());
+  }
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
@@ -96,6 +101,8 @@ class FastCache final : public ServiceDrive, private JournalOwner {
 
   // Requests (fast_cache.cc).
   task::Task<Result<void>> run(DriveOp& op) override;
+  task::Task<Result<void>> run_guarded(DriveOp& op);
+  task::Task<Result<void>> dispatch(DriveOp& op);
   task::Task<Result<Hold>> hold(Ranges::Mode mode, Span blocks, task::CancelToken token);
   task::Task<Result<Hold>> hold_mine(Span blocks, task::CancelToken token);
   task::Task<Result<void>> flush(task::CancelToken token);
@@ -133,6 +140,12 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   Result<void> replay(Bytes record) override;
   Result<void> check_replayed() const override;
   void save(JournalRecords& records) const override;
+  Journal& map_journal() override { return *journal_; }
+  task::Task<Result<void>> reload_map() override;
+  // Whether the fast drive has, or may have, what the slow one has not.
+  bool has_newer() const;
+  // Of lines that are dirty nowhere, a fast drive that lost something has nothing to tell.
+  void forget_clean_if_lost();
   // kNone: it is not there, or there is no slot that may be taken.
   uint32_t find(uint64_t line) const { return lru_.find(line); }
   uint32_t find_or_take(uint64_t line);
@@ -170,7 +183,9 @@ class FastCache final : public ServiceDrive, private JournalOwner {
   std::vector<Slot> slots_;
   std::set<uint64_t> dirty_lines_;
   std::unique_ptr<Journal> journal_;
-  Ranges ranges_;  // changes are alone with their blocks
+  MapGuard guard_;      // of the fast drive's lines
+  Losses slow_losses_;  // of the slow drive, by flushes
+  Ranges ranges_;       // changes are alone with their blocks
 
   uint64_t slow_writes_ = 1;   // that went past the fast drive; one of a former life perhaps
   uint64_t slow_flushed_ = 0;  // so many of them

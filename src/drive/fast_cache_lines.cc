@@ -29,7 +29,9 @@ FastCache::FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
       slow_claim_(env, slow(), found_.slow_label),
       fast_claim_(env, fast(), found_.fast_label),
       lru_(static_cast<uint32_t>(found_.fast.slots)),
-      slots_(found_.fast.slots) {
+      slots_(found_.fast.slots),
+      guard_(*this, gate()) {
+  guard_.add(fast());
   geometry_ = slow().geometry();
   geometry_.blocks = found_.slow.data_blocks;
   geometry_.atomic_blocks = 1;
@@ -38,6 +40,7 @@ FastCache::FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
 }
 
 task::Task<Result<void>> FastCache::begin(bool is_new) {
+  guard_.begin();
   const bool is_slow_new = found_.slow_label.generation == 0;
   if (is_slow_new) {
     found_.slow_label.body = encode_slow_state(found_.slow);
@@ -78,7 +81,9 @@ task::Task<void> FastCache::close() {
   co_await gate().close();
   if (journal_ != nullptr) {
     co_await journal_->close();
-    if (dirty_lines_.empty() && found_.slow.needs_fast != 0) {
+    // What the journal on the fast drive says, not only what is known here.
+    const bool is_said = !journal_->has_lost() && journal_->durable() == journal_->added();
+    if (is_said && dirty_lines_.empty() && found_.slow.needs_fast != 0) {
       // If it fails the fast drive is asked for next time, and has nothing to say.
       [[maybe_unused]] const Result<void> freed = co_await free_slow();
     }
@@ -112,6 +117,27 @@ Result<void> FastCache::check_replayed() const {
   return fail(Errc::kInvalid,
               "the fast drive has data that the slow one was closed without: it is of another "
               "time. Discard its first 64K to use it");
+}
+
+task::Task<Result<void>> FastCache::reload_map() {
+  for (uint32_t slot = 0; slot < lru_.size(); ++slot) {
+    if (lru_.is_used(slot)) lru_.drop(slot);
+  }
+  slots_.assign(found_.fast.slots, {});
+  dirty_lines_.clear();
+  stuck_.clear();
+  co_return co_await journal_->reload();
+}
+
+bool FastCache::has_newer() const {
+  return options_.is_back || !dirty_lines_.empty() || journal_->has_lost() ||
+         journal_->durable() < journal_->added();
+}
+
+void FastCache::forget_clean_if_lost() {
+  if (has_newer() || !guard_.has_changed()) return;
+  for (Slot& slot : slots_) slot.valid = 0;
+  guard_.forgive();
 }
 
 void FastCache::save(JournalRecords& records) const {
@@ -232,6 +258,12 @@ task::Task<Result<void>> FastCache::clean(Round& round, size_t lines) {
   if (chosen.empty()) co_return Result<void>();
   const Result<void> mine = co_await slow_claim_.check();
   if (!mine) co_return mine;
+  const Error lost(Errc::kIo, "the fast drive lost writes that were not flushed");
+  if (!guard_.is_sound()) co_return fail(lost);
+  const MapGuard::Use use(guard_);
+  const uint64_t losses = slow_losses_.count();
+  Watch slow_watch;
+  slow_watch.look(slow());
   Join join;
   for (Cleaned& one : chosen) {
     join.add();
@@ -240,7 +272,13 @@ task::Task<Result<void>> FastCache::clean(Round& round, size_t lines) {
   const Result<void> all = co_await join.all();
   if (!all && round.failed) round.failed = all;
   const Result<void> flushed = co_await slow().flush();
+  slow_losses_.flushed(flushed);
   if (!flushed) co_return flushed;
+  // What was copied may be lost, and another flush have been told.
+  if (losses != slow_losses_.count() || slow_watch.has_changed(slow())) {
+    co_return fail(Errc::kIo, "the slow drive lost writes that were not flushed");
+  }
+  if (!guard_.is_sound()) co_return fail(lost);
   for (const Cleaned& one : chosen) {
     if (!one.result && dirty_lines_.contains(one.line)) stuck_.insert(one.line);
     const bool is_same = one.result && find(one.line) == one.slot &&
@@ -272,6 +310,7 @@ task::Task<void> FastCache::copy_down(Cleaned& one, Join& join) {
     const auto count = static_cast<uint64_t>(std::countr_one(dirty >> at));
     const MutableBytes bytes = memory->first(count * geometry_.block_size);
     one.result = co_await fast().read(fast_lba(one.slot, at), bytes);
+    if (!guard_.is_sound()) one.result = fail(Errc::kIo, "the fast drive lost writes");
     if (one.result) one.result = co_await slow().write(slow_lba(first + at), bytes);
     at += count;
     if (at == 64) break;
@@ -283,6 +322,7 @@ task::Task<void> FastCache::copy_down(Cleaned& one, Join& join) {
 Extent FastCache::extent_at(Lba lba, uint64_t most) const {
   const uint64_t first = lba.value();
   most = std::min({most, geometry_.blocks - first, 1024 * line_blocks()});
+  if (guard_.is_lost()) return {.blocks = most};
   uint64_t before = most;  // blocks of which the fast drive has none
   for_each_part({first, most}, [&](const Part& part) {
     const uint32_t slot = find(part.line);
@@ -310,7 +350,7 @@ std::vector<Fact> FastCache::facts() const {
 }
 
 std::vector<Concern> FastCache::concerns() const {
-  std::vector<Concern> all;
+  std::vector<Concern> all = guard_.concerns();
   if (!stuck_.empty()) {
     all.push_back({.code = "not_written_back",
                    .what = fmt::format("{} lines cannot be written to the slow drive; the fast one "

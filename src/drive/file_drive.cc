@@ -78,7 +78,7 @@ task::Task<Result<void>> FileDrive::run(DriveOp& op) {
     case Kind::kCompareAndWrite:
       break;
     case Kind::kFlush:
-      co_return co_await disk_->flush(op.token());
+      co_return co_await flush(op);
     case Kind::kDiscard:
       co_return co_await disk_->discard(offset(op), length(op), op.token());
     case Kind::kWriteZeroes:
@@ -139,8 +139,19 @@ task::Task<Result<void>> FileDrive::zero(DriveOp& op) {
     co_return co_await disk_->write_zeroes(offset(op), length(op), options, op.token());
   }
   Result<void> done = co_await disk_->discard(offset(op), length(op), op.token());
-  if (done && op.request.durable) done = co_await disk_->flush(op.token());
+  if (!done || !op.request.durable) co_return done;
+  done = co_await disk_->flush(op.token());
+  losses_.flushed(done, op.token());
   co_return done;
+}
+
+// A disk says once that it lost something, whoever asked: all who flush must hear of it.
+task::Task<Result<void>> FileDrive::flush(DriveOp& op) {
+  const uint64_t told = losses_.told();
+  const Result<void> done = co_await disk_->flush(op.token());
+  losses_.flushed(done, op.token());
+  if (op.token().requested()) co_return done;
+  co_return losses_.tell(told, done);
 }
 
 Extent FileDrive::extent_at(Lba lba, uint64_t most) const {
@@ -168,6 +179,7 @@ task::Task<Result<void>> FileDrive::resize(uint64_t blocks) {
   Result<void> resized = co_await disk_->resize(blocks * geometry_.block_size);
   if (resized) {
     resized = co_await disk_->flush();
+    losses_.flushed(resized);
     if (resized) {
       geometry_.blocks = blocks;
     } else {

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "drive/drive.h"
+#include "drive/losses.h"
 #include "drive/shared_ranges.h"
 #include "env/env.h"
 #include "task/gate.h"
@@ -41,6 +42,7 @@ class FileDrive final : public Drive {
   task::Task<Result<void>> compare(DriveOp& op);
   task::Task<Result<void>> compare_and_write(DriveOp& op);
   task::Task<Result<void>> zero(DriveOp& op);
+  task::Task<Result<void>> flush(DriveOp& op);
   uint64_t offset(const DriveOp& op) const { return op.request.lba.value() * geometry_.block_size; }
   uint64_t length(const DriveOp& op) const { return op.request.blocks * geometry_.block_size; }
   bool is_aligned_for_disk(std::span<const MutableBytes> pieces) const;
@@ -50,6 +52,7 @@ class FileDrive final : public Drive {
   Geometry geometry_;
   const Incarnation incarnation_;
   SharedRanges& ranges_;
+  Losses losses_;
   task::Gate gate_;
   size_t running_ = 0;
   bool resizing_ = false;

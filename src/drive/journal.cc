@@ -17,6 +17,8 @@ constexpr size_t kMemory = 16384;
 // Room for changes in each half beside twice its checkpoint.
 constexpr uint64_t kChangeBlocks = 8;
 
+Result<void> lost() { return fail(Errc::kIo, "the drive below lost writes that were not flushed"); }
+
 }  // namespace
 
 uint64_t Journal::blocks_for(uint64_t records, size_t record_size, uint32_t block_size) {
@@ -28,7 +30,9 @@ uint64_t Journal::blocks_for(uint64_t records, size_t record_size, uint32_t bloc
 
 Journal::Journal(env::Env& env, Drive& drive, JournalArea area, JournalId id, JournalOwner& owner,
                  Buffer memory)
-    : env_(env), drive_(drive), area_(area), id_(id), owner_(owner), memory_(std::move(memory)) {}
+    : env_(env), drive_(drive), area_(area), id_(id), owner_(owner), memory_(std::move(memory)) {
+  writer_rests_.set();
+}
 
 Result<std::unique_ptr<Journal>> Journal::make(env::Env& env, Drive& drive, JournalArea area,
                                                JournalId id, JournalOwner& owner) {
@@ -87,8 +91,9 @@ task::Task<Result<void>> Journal::start(JournalStart with, bool is_new,
 }
 
 uint64_t Journal::add(Bytes record, Needs needs) {
-  // After a failure the next write is a checkpoint, which has the record in it.
-  if (!must_checkpoint_) waiting_.add(record);
+  // After a failure the next write is a checkpoint, which has the record in it; after a loss the
+  // record is lost.
+  if (!must_checkpoint_ && !has_lost_) waiting_.add(record);
   needs_flush_ |= needs == Needs::kData;
   const uint64_t number = ++added_;
   if (waiting_.size() > kWaitingMax) wake_writer();
@@ -103,6 +108,7 @@ Journal::Commit Journal::sync(task::CancelToken token) {
 
 void Journal::Commit::start() {
   if (number_ <= journal_.durable_) return complete({});
+  if (journal_.has_lost_) return complete(lost());
   journal_.commits_.push_back(*this);
   journal_.wake_writer();
 }
@@ -113,10 +119,42 @@ task::Task<void> Journal::close() {
   co_await gate_.close();
 }
 
-bool Journal::has_work() const { return !commits_.empty() || waiting_.size() > kWaitingMax; }
+void Journal::lose() {
+  has_lost_ = true;
+  waiting_.clear();
+  settle(UINT64_MAX, lost());
+}
+
+task::Task<Result<void>> Journal::reload() {
+  CHECK(has_lost_, "a journal that lost nothing has no need of it");
+  const Result<void> rests = co_await writer_rests_.wait();
+  CHECK(rests.has_value());
+  // From here on the drive below has told of the loss.
+  if (drive_.geometry().volatile_cache) {
+    const Result<void> flushed = co_await drive_.flush();
+    if (!flushed) co_return flushed;
+  }
+  const Result<void> replayed = co_await replay_durable();
+  if (!replayed) co_return replayed;
+  needs_flush_ = false;
+  must_checkpoint_ = true;
+  // Behind what is durable may lie blocks of a write that failed, which can be read and yet go in a
+  // crash: nothing follows them, for a new generation begins.
+  const Batch batch = take_batch();
+  const Result<void> written = co_await write(batch);
+  if (!written) co_return written;
+  durable_ = batch.number;
+  has_lost_ = false;
+  co_return Result<void>();
+}
+
+bool Journal::has_work() const {
+  return !has_lost_ && (!commits_.empty() || waiting_.size() > kWaitingMax);
+}
 
 void Journal::wake_writer() {
   if (std::exchange(writer_runs_, true)) return;
+  writer_rests_.reset();
   gate_.spawn(write_batches());
 }
 
@@ -128,6 +166,7 @@ task::Task<void> Journal::write_batches() {
     settle(batch.number, done);
   }
   writer_runs_ = false;
+  writer_rests_.set();
 }
 
 // Taken at one instant: a checkpoint has exactly the changes up to its number, and the flush that
@@ -162,7 +201,8 @@ task::Task<Result<void>> Journal::flush_data(const Batch& batch) {
 // Nothing is written before it is known that nobody else does; meanwhile data is flushed.
 task::Task<Result<void>> Journal::prepare(const Batch& batch) {
   auto [owned, flushed] = co_await task::when_all(check_claim(), flush_data(batch));
-  if (batch.needs_flush && (!owned || !flushed)) needs_flush_ = true;
+  if (!flushed) lose();
+  if (batch.needs_flush && !owned) needs_flush_ = true;
   co_return owned ? flushed : owned;
 }
 
@@ -172,7 +212,9 @@ task::Task<Result<void>> Journal::write(const Batch& batch) {
   if (batch.records.empty() && !batch.is_checkpoint) co_return Result<void>();
   const uint64_t blocks = blocks_of_records(batch.records.bytes(), block_size());
   if (!batch.is_checkpoint) {
-    co_return co_await write_blocks(generation_, batch.records.bytes(), false);
+    const Result<void> added = co_await write_blocks(generation_, batch.records.bytes(), false);
+    if (added) committed_ = next_;
+    co_return added;
   }
   if (blocks > half_blocks()) {
     co_return fail(Errc::kNoSpace, "the state has outgrown the area of its journal");
@@ -181,7 +223,10 @@ task::Task<Result<void>> Journal::write(const Batch& batch) {
   tag_ = 0;
   // One that fails is written again in the same place: the other half is all there is until then.
   const Result<void> done = co_await write_blocks(generation_ + 1, batch.records.bytes(), true);
-  if (done) ++generation_;
+  if (done) {
+    ++generation_;
+    committed_ = next_;
+  }
   co_return done;
 }
 

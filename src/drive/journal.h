@@ -24,6 +24,11 @@
 //
 // A write that fails fails every commit() that waits for it. Nothing is lost: the next commit
 // writes a checkpoint of the state as it is then, with all that was added.
+//
+// A flush that fails is another matter: data that was written below may be gone, and the owner's
+// state, which points to it, is ahead of the medium. Then nothing is committed any more until the
+// owner has made its state anew by reload(), from what is durable. The same when the owner saw the
+// loss itself, and told of it by lose().
 #pragma once
 
 #include <cstddef>
@@ -41,6 +46,7 @@
 #include "env/env.h"
 #include "task/gate.h"
 #include "task/operation.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::drive {
@@ -143,6 +149,15 @@ class Journal {
     return commit(token);
   }
 
+  // Data below may be lost: what was added and is not durable never will be, and every commit()
+  // fails.
+  void lose();
+  bool has_lost() const { return has_lost_; }
+  // Replays what is durable, for an owner whose state is empty again and who adds nothing
+  // meanwhile. On success the loss is over, and that state is the journal's; after an error it can
+  // be tried again, with an empty state. kCorrupt: what was durable is not there any more.
+  task::Task<Result<void>> reload();
+
   // Commits what was added; then it can be destroyed. Once, before the drive is closed.
   task::Task<void> close();
 
@@ -165,6 +180,7 @@ class Journal {
   task::Task<Result<void>> read_all();
   task::Task<Result<void>> scan(Half& half);
   task::Task<Result<void>> replay(const Half& chosen);
+  task::Task<Result<void>> replay_durable();
   task::Task<Result<uint64_t>> read_blocks(uint64_t half, uint64_t index);
   task::Task<Result<bool>> has_grown();
 
@@ -198,6 +214,7 @@ class Journal {
   uint64_t next_ = 0;        // the index in it that is written next
   uint64_t tag_ = 0;         // of the block before
   uint64_t other_tag_ = 0;   // of the first block of the other half, when it was read
+  uint64_t committed_ = 0;   // blocks of the half that counts, which are durable
   bool must_checkpoint_ = true;
 
   JournalRecords waiting_;
@@ -206,6 +223,8 @@ class Journal {
   uint64_t durable_ = 0;
   List<Commit, Journal> commits_;
   bool writer_runs_ = false;
+  task::Event writer_rests_;
+  bool has_lost_ = false;
   task::Gate gate_;
 };
 

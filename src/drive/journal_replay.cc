@@ -88,6 +88,7 @@ task::Task<Result<void>> Journal::read_all() {
   if (!replayed) co_return replayed;
   generation_ = chosen.generation;
   next_ = chosen.end;
+  committed_ = chosen.end;
   tag_ = chosen.tag;
   other_tag_ = other.first_tag;
   must_checkpoint_ = false;
@@ -119,6 +120,11 @@ task::Task<Result<bool>> Journal::has_grown() {
   const bool counts =
       block && block->head.index == 0 && block->head.generation % 2 == (generation_ + 1) % 2;
   co_return (counts ? block->head.tag : 0) != other_tag_;
+}
+
+task::Task<Result<void>> Journal::replay_durable() {
+  const Half half{.which = generation_ % 2, .generation = generation_, .end = committed_};
+  co_return co_await replay(half);
 }
 
 task::Task<Result<void>> Journal::replay(const Half& chosen) {

@@ -45,16 +45,21 @@ task::Task<Result<void>> LayoutDrive::compare_and_write(DriveOp& op) {
 }
 
 task::Task<Result<void>> LayoutDrive::flush_all(DriveOp& op) {
+  // A leg tells once; a flush that overlaps that one, and is done before it, must hear of it too.
+  const uint64_t told = losses_.told();
   Join join;
   for (size_t leg = 0; leg < below_count(); ++leg) {
     join.add();
     gate().spawn(flush_leg(op, leg, join));
   }
-  co_return co_await join.all();
+  const Result<void> done = co_await join.all();
+  if (op.token().requested()) co_return done;
+  co_return losses_.tell(told, done);
 }
 
 task::Task<void> LayoutDrive::flush_leg(DriveOp& op, size_t leg, Join& join) {
   const Result<void> done = co_await below(leg).submit(op.request, {}, {}, op.token());
+  losses_.flushed(done, op.token());
   join.finish(done);
 }
 

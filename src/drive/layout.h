@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "drive/join.h"
+#include "drive/losses.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
 
@@ -49,6 +50,7 @@ class LayoutDrive : public ServiceDrive {
                            Join& join);
   task::Task<void> flush_leg(DriveOp& op, size_t leg, Join& join);
 
+  Losses losses_;  // of legs
   Ranges ranges_;  // who changes which blocks here
 };
 

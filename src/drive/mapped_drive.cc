@@ -49,6 +49,7 @@ Geometry MappedDrive::geometry_on(const Geometry& below, uint64_t blocks, uint64
 }
 
 Extent MappedDrive::extent_at(Lba lba, uint64_t most) const {
+  if (guard_->is_lost()) return {.blocks = std::min(most, geometry_.blocks - lba.value())};
   const bool is_hole = !find(lba.value() / chunk_blocks_);
   Extent extent{.blocks = 0, .is_hole = is_hole};
   while (extent.blocks < most) {
@@ -84,6 +85,19 @@ MappedDrive::Run MappedDrive::change_at(uint64_t first, uint64_t most) const {
 }
 
 task::Task<Result<void>> MappedDrive::run(DriveOp& op) {
+  const uint64_t told = guard_->told();
+  if (!guard_->is_sound()) {
+    const Result<void> mended = co_await guard_->mend(op.token());
+    if (!mended) co_return mended;
+  }
+  MapGuard::Use use(*guard_);
+  const Result<void> done = co_await run_guarded(op);
+  const Result<void> judged = use.judge(done);
+  if (op.request.kind != Kind::kFlush) co_return judged;
+  co_return guard_->tell(told, judged, op.token());
+}
+
+task::Task<Result<void>> MappedDrive::run_guarded(DriveOp& op) {
   switch (op.request.kind) {
     case Kind::kFlush:
       co_return co_await sync(op.token());
@@ -269,6 +283,11 @@ task::Task<Result<void>> MappedDrive::replace(DriveOp& op, Memory memory, Run ru
     if (done) continue;
     forsake(*place);
     co_return done;
+  }
+  // What was copied may be of another chunk.
+  if (!guard_->is_sound()) {
+    forsake(*place);
+    co_return fail(Errc::kIo, "the drive below lost writes that were not flushed");
   }
   map(chunk, *place, durable ? Journal::Needs::kNothing : Journal::Needs::kData);
   co_return Result<void>();

@@ -17,6 +17,7 @@
 
 #include "drive/join.h"
 #include "drive/journal.h"
+#include "drive/map_guard.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
 #include "env/env.h"
@@ -26,6 +27,10 @@ namespace cairn::drive {
 class MappedDrive : public ServiceDrive {
  public:
   Extent extent_at(Lba lba, uint64_t most) const override;
+  // Another one too when its blocks are as they were some time before.
+  Incarnation incarnation() const override {
+    return guard_->losses().mixed(ServiceDrive::incarnation());
+  }
 
  protected:
   struct Place {
@@ -38,6 +43,9 @@ class MappedDrive : public ServiceDrive {
   };
   MappedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, uint64_t chunk_blocks)
       : ServiceDrive(std::move(below)), env_(env), chunk_blocks_(chunk_blocks) {}
+
+  // Who guards the map: before any request.
+  void set_guard(MapGuard& guard) { guard_ = &guard; }
 
   // The geometry of chunks on such a drive.
   static Geometry geometry_on(const Geometry& below, uint64_t blocks, uint64_t chunk_blocks);
@@ -101,6 +109,7 @@ class MappedDrive : public ServiceDrive {
   };
 
   task::Task<Result<void>> run(DriveOp& op) final;
+  task::Task<Result<void>> run_guarded(DriveOp& op);
   task::Task<Result<void>> look(DriveOp& op, Request::Kind kind, Memory memory);
   task::Task<Result<void>> look_at(DriveOp& op, Request::Kind kind, Memory memory, Run run);
   task::Task<Result<void>> change(DriveOp& op);
@@ -122,6 +131,7 @@ class MappedDrive : public ServiceDrive {
 
   env::Env& env_;
   const uint64_t chunk_blocks_;
+  MapGuard* guard_ = nullptr;
   Ranges ranges_;  // of chunks
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "drive/claim.h"
 #include "drive/join.h"
 #include "drive/leg_reviver.h"
@@ -55,9 +56,10 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   MirrorStatus status() const;
   Extent extent_at(Lba lba, uint64_t most) const override;
   std::vector<Fact> facts() const override;
-  // Of the mirror as such: legs come and go.
+  // Of the mirror as such: legs come and go. Another opening when all lost something.
   Incarnation incarnation() const override {
-    return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening_};
+    const uint64_t opening = losses_ == 0 ? opening_ : mix64(opening_ + losses_) | 1;
+    return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening};
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;

@@ -270,7 +270,9 @@ task::Task<bool> ParityDrive::fill_anew(size_t index, bool by_spare) {
 }
 
 void ParityDrive::wake_recovery() {
-  if (recovery_runs_ || closing_.requested()) return;
+  if (recovery_runs_) return;
+  // Nobody waits for what does not come.
+  if (closing_.requested()) return recovery_tried_.set();
   recovery_runs_ = true;
   gate().spawn(recover());
 }

@@ -77,7 +77,9 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
       kind_(kind),
       grain_(grain),
       claim_(env, below(), found_.label),
-      units_(below(), found_.layout.place()) {
+      units_(below(), found_.layout.place()),
+      guard_(*this, gate()) {
+  guard_.add(below());
   geometry_ = below().geometry();
   geometry_.blocks = found_.layout.blocks;
   const uint64_t most =
@@ -93,6 +95,7 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
 }
 
 task::Task<Result<void>> PlacedDrive::begin() {
+  guard_.begin();
   const Result<void> started = co_await Journal::start(
       {env_, below(), found_.layout.journal(), kind_, found_.label, *this, claim_}, found_.is_new,
       journal_);
@@ -114,15 +117,34 @@ Ranges::Hold PlacedDrive::hold(DriveOp& op, Ranges::Mode mode) {
   return {ranges_, mode, first, last - first + 1, op.token()};
 }
 
+task::Task<Result<void>> PlacedDrive::reload_map() {
+  co_await units_.restart();
+  forget_map();
+  co_return co_await journal_->reload();
+}
+
 task::Task<Result<void>> PlacedDrive::run(DriveOp& op) {
+  // Blocks are hashed, then written; and units are read and written as memory of this drive.
+  if (has_unstable_memory(op.request) && op.request.kind != Kind::kCompare) {
+    co_return co_await run_on_copy(env_, *this, op);
+  }
+  const uint64_t told = guard_.told();
+  if (!guard_.is_sound()) {
+    const Result<void> mended = co_await guard_.mend(op.token());
+    if (!mended) co_return mended;
+  }
+  MapGuard::Use use(guard_);
+  const Result<void> done = co_await run_guarded(op);
+  const Result<void> judged = use.judge(done);
+  if (op.request.kind != Kind::kFlush) co_return judged;
+  co_return guard_.tell(told, judged, op.token());
+}
+
+task::Task<Result<void>> PlacedDrive::run_guarded(DriveOp& op) {
   if (op.request.kind == Kind::kFlush) {
     Result<void> done = co_await journal_->sync(op.token());
     units_.return_some(*journal_);
     co_return done;
-  }
-  // Blocks are hashed, then written; and units are read and written as memory of this drive.
-  if (has_unstable_memory(op.request) && op.request.kind != Kind::kCompare) {
-    co_return co_await run_on_copy(env_, *this, op);
   }
   if (op.request.writes()) co_return co_await change(op);
   Ranges::Hold held = hold(op, Ranges::Mode::kShared);

@@ -17,6 +17,7 @@
 
 #include "drive/journal.h"
 #include "drive/label.h"
+#include "drive/map_guard.h"
 #include "drive/mapped_layout.h"
 #include "drive/ranges.h"
 #include "drive/service_drive.h"
@@ -43,11 +44,15 @@ struct PlacedPlan {
 // it has; errors of read_label().
 task::Task<Result<PlacedFound>> look_for_placed(env::Env& env, Drive& below, PlacedPlan plan);
 
-class PlacedDrive : public ServiceDrive, protected JournalOwner {
+class PlacedDrive : public ServiceDrive, protected JournalOwner, MapOwner {
  public:
   // Replays the map, or begins a new drive. Once, before any request.
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
+  // Another one too when its blocks are as they were some time before.
+  Incarnation incarnation() const override {
+    return guard_.losses().mixed(ServiceDrive::incarnation());
+  }
 
  protected:
   using Memory = std::span<const MutableBytes>;
@@ -65,6 +70,8 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner {
   virtual task::Task<Result<void>> write_blocks(Span blocks, Memory memory,
                                                 task::CancelToken token) = 0;
   virtual task::Task<Result<void>> zero_blocks(Span blocks, task::CancelToken token) = 0;
+  // The map is empty, as before the first replay().
+  virtual void forget_map() = 0;
 
   // Free units for new data; settled() follows when they are in the map, or were given back. Waits
   // for units that are on their way back. kNoSpace: there are not so many.
@@ -81,6 +88,7 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner {
   task::Task<Result<void>> write_units(std::span<const uint32_t> units, Memory memory,
                                        size_t offset, task::CancelToken token);
 
+  const MapGuard& guard() const { return guard_; }
   env::Env& env() { return env_; }
   Journal& journal() { return *journal_; }
   Space& space() { return units_.space(); }
@@ -92,6 +100,9 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner {
 
  private:
   task::Task<Result<void>> run(DriveOp& op) final;
+  task::Task<Result<void>> run_guarded(DriveOp& op);
+  Journal& map_journal() override { return *journal_; }
+  task::Task<Result<void>> reload_map() override;
   task::Task<Result<void>> change(DriveOp& op);
   task::Task<Result<void>> compare(DriveOp& op);
   task::Task<Result<void>> move_units(Request::Kind kind, std::span<const uint32_t> units,
@@ -105,6 +116,7 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner {
   Claim claim_;
   Units units_;
   std::unique_ptr<Journal> journal_;
+  MapGuard guard_;
   Ranges ranges_;       // of grains
   size_t placing_ = 0;  // takers that have not settled
   task::Event placed_;  // one has

@@ -19,7 +19,7 @@ MutableBytes lent(Bytes bytes) {
 }  // namespace
 
 RedoLog::RedoLog(env::Env& env, Drive& below, Label label, const AtomicLayout& layout,
-                 uint64_t unit)
+                 uint64_t unit, Losses& losses)
     : env_(env),
       below_(below),
       label_(std::move(label)),
@@ -27,9 +27,11 @@ RedoLog::RedoLog(env::Env& env, Drive& below, Label label, const AtomicLayout& l
       layout_(layout),
       unit_(unit),
       batch_blocks_max_(std::min(std::max<uint64_t>(unit + 1, below.geometry().transfer_blocks),
-                                 layout.log_blocks)) {
+                                 layout.log_blocks)),
+      losses_(losses) {
   CHECK(layout_.log_blocks > unit_, "the log has room for a write");
   all_placed_.set();
+  watch_.look(below_);
 }
 
 task::Task<Result<void>> RedoLog::append(uint64_t first, Bytes data) {
@@ -163,11 +165,11 @@ task::Task<Result<void>> RedoLog::empty_now() {
   if (is_broken_) {
     const Result<void> mine = co_await claim_.check();
     if (!mine) co_return mine;
-    const Result<void> replayed = co_await replay(batches_);
-    if (!replayed) co_return replayed;
   }
-  const Result<void> flushed = co_await below().flush();
-  if (!flushed) co_return flushed;
+  Result<void> settled = co_await settle();
+  // A drive that lost something says so once, and keeps what is written to it again.
+  if (!settled && is_broken_) settled = co_await settle();
+  if (!settled) co_return settled;
   is_doubtful_ = true;
   const Result<void> written = co_await write_label(env_, below(), kAtomicLabel, label_);
   if (!written) co_return written;
@@ -178,6 +180,29 @@ task::Task<Result<void>> RedoLog::empty_now() {
   units_.clear();
   ++counts_.emptied;
   co_return Result<void>();
+}
+
+void RedoLog::notice_losses() {
+  if (!watch_.has_changed(below_)) return;
+  watch_.look(below_);
+  losses_.add();
+  lose();
+}
+
+task::Task<Result<void>> RedoLog::settle() {
+  notice_losses();
+  const uint64_t losses = losses_.count();
+  if (is_broken_) {
+    const Result<void> replayed = co_await replay(batches_);
+    if (!replayed) co_return replayed;
+  }
+  const Result<void> flushed = co_await below().flush();
+  losses_.flushed(flushed);
+  notice_losses();
+  // Another flush may have been told of what this one counts on.
+  if (losses == losses_.count()) co_return flushed;
+  lose();
+  co_return flushed ? fail(Errc::kIo, "the drive below lost writes") : flushed;
 }
 
 task::Task<Result<void>> RedoLog::recover() {

@@ -13,6 +13,7 @@
 #include "drive/atomic_format.h"
 #include "drive/claim.h"
 #include "drive/drive.h"
+#include "drive/losses.h"
 #include "drive/scratch.h"
 #include "env/env.h"
 #include "task/gate.h"
@@ -32,8 +33,10 @@ class RedoLog {
     uint64_t replayed = 0;  // writes put in place when it was opened
   };
 
-  // `label` is in force on the drive; its body is the layout. Blocks are of the data.
-  RedoLog(env::Env& env, Drive& below, Label label, const AtomicLayout& layout, uint64_t unit);
+  // `label` is in force on the drive; its body is the layout. Blocks are of the data. Flushes that
+  // fail are added to `losses`.
+  RedoLog(env::Env& env, Drive& below, Label label, const AtomicLayout& layout, uint64_t unit,
+          Losses& losses);
 
   // Puts in place what a crash left in the log. Before anything else, once. kCorrupt: it holds what
   // nobody wrote, and nothing was changed; or an error of the drive below.
@@ -50,6 +53,11 @@ class RedoLog {
   // Whether something could not be put in place: what the log holds must not be read before empty()
   // succeeded.
   bool is_broken() const { return is_broken_; }
+  // Looks whether the drive below was restarted: what it lost is put in place again.
+  void notice_losses();
+  bool has_lost() const { return watch_.has_changed(below_); }
+  // The drive below may have lost what was put in place and not flushed.
+  void lose() { is_broken_ = is_broken_ || batches_ > 0; }
   // Ends when the log is empty: everything in it is in place, durably.
   task::Task<Result<void>> empty();
 
@@ -84,6 +92,8 @@ class RedoLog {
   task::Task<Result<void>> write_batch(AtomicBatch& batch, Entries& entries);
   // The caller has the turn.
   task::Task<Result<void>> empty_now();
+  // What it holds is in place, durably.
+  task::Task<Result<void>> settle();
   // How many batches there are, in `found`.
   task::Task<Result<void>> find_batches(uint64_t& found);
   task::Task<Result<void>> replay(uint64_t batches);
@@ -100,6 +110,8 @@ class RedoLog {
   const AtomicLayout layout_;
   const uint64_t unit_;
   const uint64_t batch_blocks_max_;
+  Losses& losses_;
+  Watch watch_;
 
   Entries waiting_;
   task::Semaphore turn_{1};  // to write the log, or to empty it

@@ -19,6 +19,15 @@ std::unexpected<std::string> refuse(const Error& error) { return std::unexpected
 }  // namespace
 
 task::Task<SnapshotDrive::Answer> SnapshotDrive::tell(std::vector<std::string> words) {
+  if (!guard_.is_sound()) {
+    const Result<void> mended = co_await guard_.mend({});
+    if (!mended) co_return refuse(mended.error());
+  }
+  const MapGuard::Use use(guard_);
+  co_return co_await obey(std::move(words));
+}
+
+task::Task<SnapshotDrive::Answer> SnapshotDrive::obey(std::vector<std::string> words) {
   const std::string_view verb = words.empty() ? std::string_view() : words[0];
   const size_t count = words.size();
   if (verb == "take" && count <= 2) co_return co_await take(count == 2 ? words[1] : "");

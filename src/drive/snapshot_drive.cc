@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/snapshot_drive.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -35,11 +36,15 @@ SnapshotDrive::SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
       layout_(layout),
       claim_(env, this->below(), label_),
       units_(this->below(), layout.place()),
-      map_(limits_of(layout)) {
+      map_(limits_of(layout)),
+      guard_(*this, gate()) {
+  guard_.add(this->below());
+  set_guard(guard_);
   geometry_ = geometry_on(this->below().geometry(), layout.blocks, layout.chunk_blocks);
 }
 
 task::Task<Result<void>> SnapshotDrive::begin(bool is_new) {
+  guard_.begin();
   const Result<void> started = co_await Journal::start(
       {env(), below(), layout_.journal(), kSnapshotLabel, label_, *this, claim_}, is_new, journal_);
   if (!started || !is_new) co_return started;
@@ -72,6 +77,7 @@ std::vector<Fact> SnapshotDrive::facts() const {
 
 // Without versions and clones every chunk has its place, or finds one.
 std::vector<Concern> SnapshotDrive::concerns() const {
+  if (guard_.is_lost()) return guard_.concerns();
   const bool is_alone = map_.versions().empty() && map_.clones().empty();
   return concerns_of(SpaceUse{.used = units_.used(),
                               .units = units_.space().units(),
@@ -146,6 +152,22 @@ void SnapshotDrive::save(JournalRecords& records) const {
   });
 }
 
+task::Task<Result<void>> SnapshotDrive::reload_map() {
+  co_await units_.restart();
+  map_ = VersionMap(limits_of(layout_));
+  removed_ = 0;
+  removal_ = 0;
+  Result<void> done = co_await journal_->reload();
+  if (!done) co_return done;
+  const auto lacks = [](const auto& open, const auto& all) {
+    return std::ranges::any_of(open, [&](const auto& one) { return !all.contains(one.first); });
+  };
+  if (lacks(open_versions_, map_.versions()) || lacks(open_clones_, map_.clones())) {
+    co_return fail(Errc::kIo, "a version or clone in use was lost before it was durable: close it");
+  }
+  co_return done;
+}
+
 task::Task<Result<MappedDrive::Place>> SnapshotDrive::allocate(task::CancelToken token) {
   const Result<uint64_t> unit = co_await units_.take(*journal_, token);
   if (!unit) co_return fail(unit.error());
@@ -212,6 +234,10 @@ task::Task<Result<void>> SnapshotDrive::sync(task::CancelToken token) {
 }
 
 Result<std::unique_ptr<Drive>> SnapshotDrive::open_view(std::string_view name) {
+  if (!guard_.is_sound()) {
+    return fail(Errc::kIo,
+                "the drive below lost writes that were not flushed: read it, then retry");
+  }
   constexpr std::string_view kClone = "clone:";
   if (!name.starts_with(kClone)) {
     const Result<uint32_t> version = map_.version(name);
@@ -229,6 +255,7 @@ Result<std::unique_ptr<Drive>> SnapshotDrive::open_view(std::string_view name) {
 VersionView::VersionView(SnapshotDrive& drive, uint32_t version)
     : MappedDrive(drive.env(), {}, drive.chunk_blocks()), drive_(drive), version_(version) {
   geometry_ = drive.geometry();
+  set_guard(drive_.guard_);
   ++drive_.open_versions_[version];
 }
 
@@ -250,6 +277,7 @@ task::Task<Result<void>> VersionView::sync(task::CancelToken) { co_return Result
 CloneView::CloneView(SnapshotDrive& drive, uint32_t clone)
     : MappedDrive(drive.env(), {}, drive.chunk_blocks()), drive_(drive), clone_(clone) {
   geometry_ = drive.geometry();
+  set_guard(drive_.guard_);
   ++drive_.open_clones_[clone];
 }
 

@@ -47,7 +47,7 @@ inline uint64_t snapshot_versions_max(uint64_t units) {
   return std::min<uint64_t>(1024, 8 + units / 8);
 }
 
-class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOwner {
+class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOwner, MapOwner {
  public:
   SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, Label label,
                 const MappedLayout& layout);
@@ -72,6 +72,8 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   Result<void> replay_change(const SnapshotRecord& record, std::string_view name,
                              VersionMap::Freed& freed);
   void save(JournalRecords& records) const override;
+  Journal& map_journal() override { return *journal_; }
+  task::Task<Result<void>> reload_map() override;
 
   Claim* claim() override { return &claim_; }
   std::optional<Place> find(uint64_t chunk) const override { return place(map_.find(chunk)); }
@@ -100,6 +102,7 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   void set_in(uint32_t clone, uint64_t chunk, uint32_t unit, Journal::Needs needs);
 
   // Commands (snapshot_commands.cc).
+  task::Task<Answer> obey(std::vector<std::string> words);
   task::Task<Answer> take(std::string name);
   task::Task<Answer> remove(std::string name);
   task::Task<Answer> make_clone(std::string version, std::string name);
@@ -114,6 +117,7 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   Units units_;
   VersionMap map_;
   std::unique_ptr<Journal> journal_;
+  MapGuard guard_;
   uint32_t removed_ = 0;  // the newest version that was removed...
   uint64_t removal_ = 0;  // ...and the number of the last record that removed one
   std::map<uint32_t, uint32_t> open_versions_;  // how often

@@ -32,12 +32,16 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
       units_{Units(this->below(kLocal), found_.body.layout.place()),
              Units(this->below(below_count() - 1), elsewhere_of(found_.body))},
       map_(found_.body.layout.chunks()),
+      guard_(*this, gate()),
       closing_(env.stop_token()),
       drain_pause_(options.drain_pause),
       drain_pace_(env, options.rate) {
   geometry_ = geometry_on(this->below(kLocal).geometry(), found_.body.layout.blocks,
                           found_.body.layout.chunk_blocks);
+  set_guard(guard_);
+  guard_.add(this->below(kLocal));
   if (!has_elsewhere()) return;
+  guard_.add(this->below(kElsewhere));
   const Geometry other = this->below(kElsewhere).geometry();
   geometry_.transfer_blocks = std::min(geometry_.transfer_blocks, other.transfer_blocks);
   geometry_.optimal_blocks = std::max(geometry_.optimal_blocks, other.optimal_blocks);
@@ -48,6 +52,7 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
 }
 
 task::Task<Result<void>> SpilloverDrive::begin() {
+  guard_.begin();
   Result<void> done = co_await Journal::start({env(), below(kLocal), found_.body.layout.journal(),
                                                kSpilloverLabel, found_.label, *this, claim_},
                                               found_.is_new, journal_);
@@ -96,6 +101,7 @@ std::vector<Fact> SpilloverDrive::facts() const {
 }
 
 std::vector<Concern> SpilloverDrive::concerns() const {
+  if (guard_.is_lost()) return guard_.concerns();
   if (has_elsewhere()) return {};
   const bool lacks_data = units_[kElsewhere].used() > 0;
   return {{.health = lacks_data ? Health::kFailing : Health::kDegraded,
@@ -135,6 +141,12 @@ Result<void> SpilloverDrive::replay(Bytes bytes) {
 Result<void> SpilloverDrive::check_replayed() const {
   if (!found_.is_elsewhere_blank || units_[kElsewhere].space().used() == 0) return {};
   return fail(Errc::kInvalid, "the drive elsewhere is blank, but chunks lie there");
+}
+
+task::Task<Result<void>> SpilloverDrive::reload_map() {
+  for (Units& units : units_) co_await units.restart();
+  map_ = ChunkTable<uint32_t>(found_.body.layout.chunks());
+  co_return co_await journal_->reload();
 }
 
 void SpilloverDrive::save(JournalRecords& records) const {
@@ -209,10 +221,13 @@ task::Task<Result<void>> SpilloverDrive::sync(task::CancelToken token) {
   const auto wait_for = [](Journal& journal, task::CancelToken given) -> task::Task<Result<void>> {
     co_return co_await journal.sync(given);
   };
+  const uint64_t told = losses_elsewhere_.told();
   const auto [here, there] =
       co_await task::when_all(wait_for(*journal_, token), flush_elsewhere(token));
   return_some();
-  co_return here ? there : here;
+  const Result<void> done = here ? there : here;
+  // The drive elsewhere tells once; a flush that overlaps that one must hear of it too.
+  co_return token.requested() ? done : losses_elsewhere_.tell(told, done);
 }
 
 // Only what was written in place: new chunks are durable there before they are mapped. A drive that
@@ -222,6 +237,7 @@ task::Task<Result<void>> SpilloverDrive::flush_elsewhere(task::CancelToken token
   const uint64_t writes = writes_elsewhere_;
   if (flushed_elsewhere_ >= writes) co_return Result<void>();
   const Result<void> done = co_await below(kElsewhere).flush(token);
+  losses_elsewhere_.flushed(done, token);
   if (done) flushed_elsewhere_ = std::max(flushed_elsewhere_, writes);
   co_return done;
 }
@@ -241,6 +257,8 @@ task::Task<void> SpilloverDrive::drain() {
   while (can_drain() && is_room) {
     const Result<void> slept = co_await task::sleep_for(env(), drain_pause_, closing_.token());
     if (!slept) break;
+    const Result<void> mended = co_await guard_.mend(closing_.token());
+    if (!mended) continue;
     Result<void> done = co_await commit(closing_.token());
     if (!done) continue;
     co_await units_[kLocal].return_now(*journal_);
@@ -277,6 +295,8 @@ std::optional<uint64_t> SpilloverDrive::next_elsewhere() {
 }
 
 task::Task<bool> SpilloverDrive::drain_chunk(uint64_t chunk) {
+  if (!guard_.is_sound()) co_return false;
+  const MapGuard::Use use(guard_);
   Ranges::Hold alone = hold_alone(chunk, 1, closing_.token());
   const Result<void> held = co_await alone;
   if (!held) co_return false;
@@ -288,7 +308,7 @@ task::Task<bool> SpilloverDrive::drain_chunk(uint64_t chunk) {
   if (!unit) co_return true;
   const Place to{.leg = kLocal, .unit = *unit};
   const Result<void> copied = co_await fill(from, to, {.count = chunk_blocks()}, closing_.token());
-  if (!copied) {
+  if (!copied || !guard_.is_sound()) {
     forsake(to);
     co_return false;
   }

@@ -40,7 +40,7 @@ struct SpilloverOptions {
   Duration drain_pause;  // before room that appeared is used, and before a failure is tried again
 };
 
-class SpilloverDrive final : public MappedDrive, JournalOwner {
+class SpilloverDrive final : public MappedDrive, JournalOwner, MapOwner {
  public:
   struct Found {
     Label label;  // of the local drive
@@ -66,6 +66,8 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   Result<void> replay(Bytes bytes) override;
   Result<void> check_replayed() const override;
   void save(JournalRecords& records) const override;
+  Journal& map_journal() override { return *journal_; }
+  task::Task<Result<void>> reload_map() override;
   task::Task<Result<void>> label_drives();
 
   Claim* claim() override { return &claim_; }
@@ -100,8 +102,10 @@ class SpilloverDrive final : public MappedDrive, JournalOwner {
   std::array<Units, 2> units_;
   ChunkTable<uint32_t> map_;  // SpilloverRecord::place
   std::unique_ptr<Journal> journal_;
+  MapGuard guard_;
   uint64_t writes_elsewhere_ = 0;   // in place, since it was opened
   uint64_t flushed_elsewhere_ = 0;  // so many of them
+  Losses losses_elsewhere_;
 
   task::CancelSource closing_;
   const Duration drain_pause_;

@@ -27,7 +27,7 @@ struct ThinRecord {
 };
 static_assert(sizeof(ThinRecord) == 8);
 
-class ThinDrive final : public MappedDrive, JournalOwner {
+class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
  public:
   ThinDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, Label label,
             const MappedLayout& layout, uint64_t warn_percent)
@@ -37,12 +37,16 @@ class ThinDrive final : public MappedDrive, JournalOwner {
         claim_(env, this->below(), label_),
         warn_percent_(warn_percent),
         units_(this->below(), layout.place()),
-        map_(layout.chunks()) {
+        map_(layout.chunks()),
+        guard_(*this, gate()) {
+    guard_.add(this->below());
+    set_guard(guard_);
     geometry_ = geometry_on(this->below().geometry(), layout.blocks, layout.chunk_blocks);
   }
 
   // Reads the map of a drive that was labelled, or begins a new one.
   task::Task<Result<void>> begin(bool is_new) {
+    guard_.begin();
     const Result<void> started = co_await Journal::start(
         {env(), below(), layout_.journal(), kKind, label_, *this, claim_}, is_new, journal_);
     if (!started || !is_new) co_return started;
@@ -96,6 +100,7 @@ class ThinDrive final : public MappedDrive, JournalOwner {
   }
 
   std::vector<Concern> concerns() const override {
+    if (guard_.is_lost()) return guard_.concerns();
     std::vector<Concern> all =
         concerns_of(SpaceUse{.used = units_.used(),
                              .units = units_.space().units(),
@@ -140,6 +145,13 @@ class ThinDrive final : public MappedDrive, JournalOwner {
   }
 
   Claim* claim() override { return &claim_; }
+  Journal& map_journal() override { return *journal_; }
+  task::Task<Result<void>> reload_map() override {
+    co_await units_.restart();
+    map_ = ChunkTable<uint32_t>(layout_.chunks());
+    co_return co_await journal_->reload();
+  }
+
   std::optional<Place> find(uint64_t chunk) const override {
     const uint32_t unit = map_.get(chunk);
     if (unit == 0) return std::nullopt;
@@ -191,6 +203,7 @@ class ThinDrive final : public MappedDrive, JournalOwner {
   Units units_;
   ChunkTable<uint32_t> map_;  // units, counted from 1
   std::unique_ptr<Journal> journal_;
+  MapGuard guard_;
   task::Semaphore resizing_{1};
 };
 

@@ -59,4 +59,12 @@ task::Task<void> Units::return_now(Journal& journal) {
   returned_.set();
 }
 
+// A discard that is on its way would hit what its unit is used for next.
+task::Task<void> Units::restart() {
+  const Result<void> mine = co_await turn_.acquire();
+  CHECK(mine.has_value());
+  const task::Units turn(turn_, 1);
+  space_ = Space(options_.count);
+}
+
 }  // namespace cairn::drive

@@ -45,6 +45,9 @@ class Units {
   void return_some(Journal& journal);
   // The same, done when it is.
   task::Task<void> return_now(Journal& journal);
+  // All are free: their owner claims anew what it finds in use. Nobody takes or gives any
+  // meanwhile.
+  task::Task<void> restart();
   task::Task<void> close() { return gate_.close(); }
 
  private:

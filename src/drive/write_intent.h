@@ -46,6 +46,7 @@ class WriteIntent {
   task::Task<void> forget(RegionSet regions);
 
   size_t marked() const { return marked_.count(); }
+  const RegionSet& marks() const { return marked_; }
 
  private:
   bool are_marked(Regions regions) const;

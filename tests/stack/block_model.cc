@@ -43,6 +43,10 @@ bool BlockModel::read(size_t block, uint64_t value, bool is_settled) {
   return true;
 }
 
+bool BlockModel::may_have_lost(size_t block, uint64_t value) const {
+  return std::ranges::find(blocks_[block].history, value) != blocks_[block].history.end();
+}
+
 bool BlockModel::is_certain(size_t block) const {
   const Block& one = blocks_[block];
   return one.current + 1 == one.history.size();

@@ -25,6 +25,10 @@ class BlockModel {
   // Whether a block may hold `value` now. If so, and `is_settled` (nothing changes it), it holds
   // that from then on: a drive does not change its mind.
   bool read(size_t block, uint64_t value, bool is_settled);
+  // Whether it held `value` once, and no flush says that it holds a later one.
+  bool may_have_lost(size_t block, uint64_t value) const;
+  // Whether a flush or a durable change covers all that was done to it.
+  bool is_safe(size_t block) const { return blocks_[block].history.size() == 1; }
   // Whether there is only one value it can hold, and which.
   bool is_certain(size_t block) const;
   uint64_t value(size_t block) const { return blocks_[block].history.back(); }

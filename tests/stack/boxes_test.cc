@@ -67,6 +67,7 @@ class Scene {
     options_.stack = stack_of(pair);
     options_.requests = 800;
     options_.errors_are_wrong = false;
+    options_.may_forget = true;
     options_.leaves = &leaves_;
     load_ = StackLoad(options_);
     for (size_t box = 0; box < kBoxes; ++box) {

@@ -185,7 +185,10 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
 
 task::Task<void> StackLoad::flush(env::Env& env, drive::Drive& drive) {
   const auto begun = model_[0].flush_begins();
+  const bool must_fail = owes_error_;
   const Result<void> done = co_await drive.flush();
+  if (done && must_fail && owes_error_) wrong("a flush succeeded though writes had been lost");
+  if (!done) owes_error_ = false;
   if (done) {
     model_[0].flush_done(begun);
     if (on_flushed) on_flushed();
@@ -250,6 +253,18 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   if (is_fault) co_await pause(env);
 }
 
+bool StackLoad::is_safe(Range range) const {
+  for (size_t i = 0; i < range.count; ++i) {
+    if (!model_[0].is_safe(range.first + i)) return false;
+  }
+  return true;
+}
+
+void StackLoad::forgot() {
+  owes_error_ = true;
+  lost_below();
+}
+
 void StackLoad::lost_below() {
   ++losses_;
   if (!model_.empty()) model_[0].lose_certainty();
@@ -271,6 +286,7 @@ void StackLoad::settle(const Request& request, Range range, const Result<void>& 
     wrong(fmt::format("{} of block {} found other bytes equal", name(request.kind), range.first));
   }
   if (!done && done.error() == Errc::kMismatch && (begun.must_match || !compares) && !was_lost) {
+    if (options_.may_forget && compares && !is_safe(range)) return forgot();
     wrong(
         fmt::format("{} of block {} found equal bytes different", name(request.kind), range.first));
   }
@@ -280,7 +296,10 @@ void StackLoad::settle(const Request& request, Range range, const Result<void>& 
     const size_t block = range.first + i;
     if (request.kind == Kind::kRead) {
       const uint64_t value = value_of(Bytes(data).subspan(i * size, size), options_.is_noise);
-      if (!model_[0].read(block, value, !was_lost)) {
+      if (model_[0].read(block, value, !was_lost)) continue;
+      if (options_.may_forget && model_[0].may_have_lost(block, value)) {
+        forgot();
+      } else {
         wrong(fmt::format("block {} holds {}, not {}", block, value, model_[0].value(block)));
       }
     } else if (request.writes()) {

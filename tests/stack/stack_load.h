@@ -29,6 +29,7 @@ struct LoadOptions {
   bool is_noise = false;            // blocks cannot be compressed
   bool errors_are_wrong = true;     // no disk fails: every request succeeds or is cancelled
   bool faults_come_late = false;    // whatever fails then, opening and the first reads do not
+  bool may_forget = false;          // what was not flushed, if the next flush fails
   bool may_not_open = false;        // then the life is over
   bool fills = false;               // all blocks are written before the first load
   double flush_share = 0;           // of requests, besides those that come anyway
@@ -98,6 +99,9 @@ class StackLoad {
   };
   void settle(const drive::Request& request, Range range, const Result<void>& done,
               const std::vector<std::byte>& data, const Begun& begun, drive::Drive& drive);
+  bool is_safe(Range range) const;
+  // The drive shows that it lost what was not flushed: the next flush has to say so.
+  void forgot();
   bool claim(Range range);
   void release(Range range);
   bool is_certain(Range range) const;
@@ -110,6 +114,7 @@ class StackLoad {
   uint64_t done_ = 0;
   uint64_t finished_ = 0;
   uint64_t losses_ = 0;
+  bool owes_error_ = false;  // of a flush
   bool has_crashed_ = false;
   bool is_filled_ = false;
   std::string failure_;
