@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "apps/box/control_client.h"
@@ -148,6 +149,15 @@ task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string contr
     const std::expected<fabric::Uri, std::string> uri = fabric::Uri::parse(via);
     if (!uri) co_return refuse(uri.error());
     if (uri->is_discovery()) co_return refuse(fmt::format("{} names no subsystem", in_quotes(via)));
+    const std::vector<Json> subsystems = list_at(*status, "subsystems");
+    const bool is_served = std::ranges::any_of(
+        subsystems, [&uri](const Json& each) { return text_at(each, "nqn") == uri->nqn; });
+    if (!is_served) {
+      co_return refuse(
+          fmt::format("the box at {} does not serve {}: 'cairn box status --control "
+                      "{}' names what it serves",
+                      in_quotes(control), in_quotes(uri->nqn), control));
+    }
     place.uri = *uri;
   }
   place.uri.uuid = uuid;  // another namespace may have the nsid one day

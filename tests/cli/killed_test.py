@@ -107,7 +107,7 @@ class Living(BoxTest):
             self.expect_sentence(result, 1, f"end what listens there (process {running.pid})")
         result = self.run_cairn("drive", "serve", "mem:size=1M", "--nbd", "127.0.0.1:0",
                                 "--control", str(self.folder / "ctl"))
-        self.expect_sentence(result, 1, f"another process (process {running.pid}) listens")
+        self.expect_sentence(result, 1, f"another server (process {running.pid}) listens")
         self.assertEqual(running.stop(), 0)
 
 

@@ -121,9 +121,12 @@ class Moves(MoveTest):
         self.assertIn("names no subsystem",
                       self.refused(*to, "--via", "nvme-tcp://127.0.0.1", name="a"))
         self.assertEqual(len(self.namespaces()), 1)
+        self.assertIn("does not serve 'nqn.2026-11.io.cairn:other'",
+                      self.refused(*to, "--via", "nvme-tcp://127.0.0.1:1/nqn.2026-11.io.cairn:other",
+                                   name="a"))
         # Nobody listens there: the box has opened the layers, and gives them back.
-        wrong = "nvme-tcp://127.0.0.1:1/nqn.2026-11.io.cairn:box?connect_timeout=1s"
-        self.refused(*to, "--via", wrong, name="a")
+        nqn = self.namespaces()[0]["nqn"]
+        self.refused(*to, "--via", f"nvme-tcp://127.0.0.1:1/{nqn}?connect_timeout=1s", name="a")
         self.assertEqual(len(self.namespaces()), 1)
         self.move(*to, name="a")
         self.assertIn("in a box already", self.refused(*to, name="a"))
