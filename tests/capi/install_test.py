@@ -48,10 +48,10 @@ class Installed(BoxTest):
         program = self.build(HERE / "use_drive.c")
         said = self.run_tool(program, "mem:size=16M", "file:d0,size=16M,direct=off",
                              f"nvme-tcp://127.0.0.1:{box.port}/{NQN}",
-                             "mirror(mem:size=17M, "
-                             "stripe(mem:size=8M, file:d1,size=9M,direct=off))",
+                             "mirror(mem:size=17M, mem:size=17M)",
+                             "stripe(mem:size=8M, file:d1,size=9M,direct=off)",
                              env=self.env)
-        self.assertIn("used 4 drives", said)
+        self.assertIn("used 5 drives", said)
         self.assertEqual(box.stop(), 0)
 
     def test_a_size_that_changes_across_the_network_is_told(self):

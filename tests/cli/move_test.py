@@ -121,9 +121,9 @@ class Moves(MoveTest):
         self.assertIn("names no subsystem",
                       self.refused(*to, "--via", "nvme-tcp://127.0.0.1", name="a"))
         self.assertEqual(len(self.namespaces()), 1)
+        other = "nvme-tcp://127.0.0.1:1/nqn.2026-11.io.cairn:other"
         self.assertIn("does not serve 'nqn.2026-11.io.cairn:other'",
-                      self.refused(*to, "--via", "nvme-tcp://127.0.0.1:1/nqn.2026-11.io.cairn:other",
-                                   name="a"))
+                      self.refused(*to, "--via", other, name="a"))
         # Nobody listens there: the box has opened the layers, and gives them back.
         nqn = self.namespaces()[0]["nqn"]
         self.refused(*to, "--via", f"nvme-tcp://127.0.0.1:1/{nqn}?connect_timeout=1s", name="a")
