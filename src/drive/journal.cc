@@ -195,13 +195,14 @@ task::Task<Result<void>> Journal::check_claim() {
 
 task::Task<Result<void>> Journal::flush_data(const Batch& batch) {
   if (!batch.needs_flush || !drive_.geometry().volatile_cache) co_return Result<void>();
-  co_return co_await drive_.flush();
+  const Result<void> flushed = co_await drive_.flush();
+  if (!flushed) lose();
+  co_return flushed;
 }
 
 // Nothing is written before it is known that nobody else does; meanwhile data is flushed.
 task::Task<Result<void>> Journal::prepare(const Batch& batch) {
   auto [owned, flushed] = co_await task::when_all(check_claim(), flush_data(batch));
-  if (!flushed) lose();
   if (batch.needs_flush && !owned) needs_flush_ = true;
   co_return owned ? flushed : owned;
 }

@@ -185,12 +185,16 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
 
 task::Task<void> StackLoad::flush(env::Env& env, drive::Drive& drive) {
   const auto begun = model_[0].flush_begins();
+  const Time begun_at = env.now();
   const bool must_fail = owes_error_;
   const Result<void> done = co_await drive.flush();
   if (done && must_fail && owes_error_) wrong("a flush succeeded though writes had been lost");
   if (!done) owes_error_ = false;
+  if (!done) failed_at_.insert(env.now());
   if (done) {
-    model_[0].flush_done(begun);
+    // The answer that another one failed was on its way up when this one began: whoever gets both
+    // knows that writes were lost.
+    if (!failed_at_.contains(begun_at)) model_[0].flush_done(begun);
     if (on_flushed) on_flushed();
   } else if (options_.errors_are_wrong && goes_on(env)) {
     wrong(fmt::format("flush: {}", done.error().text()));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,7 +115,8 @@ class StackLoad {
   uint64_t done_ = 0;
   uint64_t finished_ = 0;
   uint64_t losses_ = 0;
-  bool owes_error_ = false;  // of a flush
+  std::set<Time> failed_at_;  // flushes
+  bool owes_error_ = false;   // of a flush
   bool has_crashed_ = false;
   bool is_filled_ = false;
   std::string failure_;
