@@ -40,7 +40,7 @@ class MovesToArm(arm_support.OnArm, DriveTest):
 
     def there(self):
         stack = self.move("--to", self.box_control)["stack"]
-        self.assertRegex(stack, r"^nvme-tcp://127\.0\.0\.1:\d+/nqn\..*nsid=2$")
+        self.assertRegex(stack, r"^nvme-tcp://127\.0\.0\.1:\d+/nqn\..*\?uuid=[0-9a-f-]{36}$")
 
     def back(self):
         self.assertTrue(self.move("--back")["stack"].startswith("checksum(encrypt(compress("))
