@@ -237,7 +237,7 @@ class Drive {
 
  protected:
   friend class DriveOp;
-  // For drives: requests that arrive here passed check(). Each is completed once.
+  // For drives: requests come checked. Each is completed once; what has ended never lands later.
   virtual void start(DriveOp& op) = 0;
   virtual void cancel(DriveOp& op) = 0;
   // See try_now() and lend(); the request passed check().

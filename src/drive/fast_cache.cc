@@ -15,31 +15,7 @@ namespace cairn::drive {
 
 namespace {
 
-constexpr size_t kFillsMax = 32;  // on their way at once; what is read meanwhile is not kept
-// How long anybody waits for the fast drive where the slow one would do, and how long it is left
-// alone after it failed.
-constexpr Duration kFastPatience = 250_ms;
-constexpr Duration kFastRest = 5_s;
-
-// The runs of ones in a mask.
-template <class F>
-void for_each_run(uint64_t mask, F visit) {
-  for (uint32_t at = 0; mask != 0;) {
-    const auto zeroes = static_cast<uint32_t>(std::countr_zero(mask));
-    mask >>= zeroes;
-    const auto ones = static_cast<uint32_t>(std::countr_one(mask));
-    visit(at + zeroes, ones);
-    mask = ones == 64 ? 0 : mask >> ones;
-    at += zeroes + ones;
-  }
-}
-
-void copy_out(std::span<const MutableBytes> from, size_t offset, MutableBytes to) {
-  Pieces pieces;
-  pieces.add(from, offset, to.size());
-  std::byte* at = to.data();
-  for (const MutableBytes piece : pieces.all()) at = std::ranges::copy(piece, at).out;
-}
+constexpr Duration kFastRest = 5_s;  // it is left alone for so long after it failed
 
 }  // namespace
 
@@ -324,7 +300,9 @@ task::Task<Result<void>> FastCache::write_fast(uint32_t slot, Part part, Request
   ++here.version;
   lru_.use(slot);
   request.lba = fast_lba(slot, part.first);
-  const Result<void> done = co_await fast().submit(request, memory, {}, token);
+  Result<void> done;
+  if ((here.filling & part.mask()) != 0) done = co_await fills_end(here, part.mask(), token);
+  if (done) done = co_await fast().submit(request, memory, {}, token);
   --here.users;
   if (!done) {
     here.valid &= ~(part.mask() & ~here.dirty);
@@ -379,48 +357,6 @@ task::Task<Result<void>> FastCache::erase(DriveOp& op) {
   }
   if (op.request.durable) done = co_await journal_->commit(op.token());
   co_return done;
-}
-
-// Blocks as they are on the slow drive, kept on the fast one for the next reader. The hold goes
-// with them: nobody changes them meanwhile.
-void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold) {
-  if (fills_ == kFillsMax || is_closing_ || !may_ask_fast() || guard_.is_lost()) return;
-  Result<Scratch> data = Scratch::make(env_, blocks.count * geometry_.block_size);
-  if (!data) return;
-  copy_out(memory, offset, data->bytes());
-  ++fills_;
-  gate().spawn(fill(blocks, std::move(*data), std::move(hold)));
-}
-
-task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
-  // Whoever writes there waits for it, and a fast drive that does not answer keeps nobody for long.
-  task::Deadline deadline(env_, env_.now() + kFastPatience);
-  const MapGuard::Use use(guard_);
-  std::vector<Part> parts;
-  for_each_part(blocks, [&](const Part& part) { parts.push_back(part); });
-  for (const Part& part : parts) {
-    const uint32_t slot = may_ask_fast() ? find_or_take(part.line) : Lru::kNone;
-    if (slot == Lru::kNone) continue;
-    Slot& here = slots_[slot];
-    std::vector<Span> runs;
-    for_each_run(part.mask() & ~here.valid,
-                 [&](uint32_t first, uint32_t count) { runs.push_back({first, count}); });
-    ++here.users;
-    for (const Span& run : runs) {
-      const MutableBytes bytes =
-          data.subspan((part.at + run.first - part.first) * geometry_.block_size,
-                       run.count * geometry_.block_size);
-      const Result<void> done =
-          co_await fast().write(fast_lba(slot, run.first), bytes, deadline.token());
-      if (!done) fast_failed();
-      if (!done || guard_.has_changed()) break;
-      const Part filled{.first = static_cast<uint32_t>(run.first),
-                        .count = static_cast<uint32_t>(run.count)};
-      here.valid |= filled.mask();
-    }
-    --here.users;
-  }
-  --fills_;
 }
 
 }  // namespace cairn::drive

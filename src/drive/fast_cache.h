@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "drive/fast_cache_format.h"
 #include "drive/join.h"
 #include "drive/journal.h"
@@ -22,10 +24,28 @@
 #include "drive/service_drive.h"
 #include "drive/services.h"
 #include "env/env.h"
+#include "task/sync.h"
+#include "task/timer.h"
 
 namespace cairn::drive {
 
 task::Task<Result<std::unique_ptr<Drive>>> open_fast_cache(ServiceParts parts);
+
+// How long anybody waits for the fast drive where the slow one would do.
+inline constexpr Duration kFastPatience = 250_ms;
+
+// The runs of ones in a mask of blocks.
+template <class F>
+void for_each_run(uint64_t mask, F visit) {
+  for (uint32_t at = 0; mask != 0;) {
+    const auto zeroes = static_cast<uint32_t>(std::countr_zero(mask));
+    mask >>= zeroes;
+    const auto ones = static_cast<uint32_t>(std::countr_one(mask));
+    visit(at + zeroes, ones);
+    mask = ones == 64 ? 0 : mask >> ones;
+    at += zeroes + ones;
+  }
+}
 
 struct FastCacheOptions {
   bool is_back = false;       // write-back; else write-through
@@ -81,6 +101,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   struct Slot {
     uint64_t valid = 0;       // blocks that are there
     uint64_t dirty = 0;       // of these, newer than on the slow drive
+    uint64_t filling = 0;     // not there yet: a write that nobody waits for goes on
     uint64_t free_after = 0;  // the record that has to be durable before another line comes here
     uint32_t version = 0;     // counts writes
     uint32_t users = 0;       // requests on their way to its blocks
@@ -129,12 +150,20 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
                                       task::CancelToken token);
   task::Task<Result<void>> write_slow(Request request, Memory memory, task::CancelToken token);
   task::Task<Result<void>> erase(DriveOp& op);
-  void fill_later(Span blocks, Memory memory, size_t offset, Hold hold);
-  task::Task<void> fill(Span blocks, Scratch data, Hold hold);
   // Whether the fast drive is asked for what the slow one has too. Not for a while after it failed
   // or kept somebody waiting.
   bool may_ask_fast() const { return env_.now() >= fast_rests_until_; }
   void fast_failed();
+
+  // What is read is kept (fast_cache_fill.cc).
+  void fill_later(Span blocks, Memory memory, size_t offset, Hold hold);
+  struct FillTimer : task::Timer {
+    using Timer::Timer;
+    FastCache* cache = nullptr;
+    Hold hold;
+  };
+  task::Task<void> fill(Span blocks, Scratch data, Hold hold);
+  task::Task<Result<void>> fills_end(const Slot& slot, uint64_t mask, task::CancelToken token);
 
   // Lines and the journal (fast_cache_lines.cc).
   Result<void> replay(Bytes record) override;
@@ -197,6 +226,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   Time fast_rests_until_;
   uint64_t fast_errors_ = 0;
   size_t fills_ = 0;
+  task::Event fill_ended_;
   uint64_t hits_ = 0;
   uint64_t misses_ = 0;
   uint64_t around_ = 0;

@@ -3,12 +3,16 @@
 // line that the slow drive does not take keeps no other from it.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "drive/filter_drive.h"
 #include "drive/service_testing.h"
 #include "sim/cluster.h"
 #include "task/deadline.h"
+#include "task/sync.h"
 
 namespace cairn::drive {
 namespace {
@@ -100,6 +104,94 @@ TEST_F(FastCacheFaults, NobodyWaitsLongForAFastDriveThatDoesNotAnswer) {
     fast().heal();
     co_await drive->close();
   });
+}
+
+// A drive that keeps a write back when it is told to, and does it then, also when it was cancelled
+// meanwhile: as one across a network may.
+class LateDrive final : public FilterDrive {
+ public:
+  // `same` is the drive below.
+  LateDrive(std::unique_ptr<Drive> below, Drive& same)
+      : FilterDrive(std::move(below)), below_(&same) {}
+  void keep_next() { keeps_next_ = true; }
+  void let_go() { go_.set(); }
+  size_t kept() const { return kept_; }
+  task::Task<void> close() override {
+    co_await gate_.close();
+    co_await FilterDrive::close();
+  }
+
+ private:
+  void start(DriveOp& op) override {
+    const bool is_data = op.request.kind == Request::Kind::kWrite && !op.request.metadata;
+    is_data&& std::exchange(keeps_next_, false) ? gate_.spawn(write_late(op)) : pass(op);
+  }
+  task::Task<void> write_late(DriveOp& op) {
+    ++kept_;
+    std::vector<std::byte> data;
+    for (const MutableBytes piece : op.data()) data.insert(data.end(), piece.begin(), piece.end());
+    const Lba lba = op.request.lba;
+    const Result<void> waited = co_await go_.wait(op.token());
+    if (!waited) op.complete(waited);
+    const Result<void> gone = co_await go_.wait();
+    EXPECT_TRUE(gone.has_value());
+    const Result<void> written = co_await below_->write(lba, data);
+    if (waited) op.complete(written);
+    --kept_;
+  }
+
+  Drive* below_;
+  bool keeps_next_ = false;
+  task::Event go_;
+  task::Gate gate_;
+  size_t kept_ = 0;
+};
+
+struct LateLeaves final : SourceLeaves {
+  task::Task<Leaf> open(env::Env& env, std::string text) override {
+    if (text != "late:") co_return co_await SourceLeaves::open(env, text);
+    Leaf file = co_await SourceLeaves::open(env, "file:fast,size=2M");
+    if (!file) co_return file;
+    Drive& below = **file;
+    auto drive = std::make_unique<LateDrive>(std::move(*file), below);
+    late = drive.get();
+    co_return std::move(drive);
+  }
+  LateDrive* late = nullptr;
+};
+
+task::Task<void> write_and_tell(Drive& drive, uint64_t block, uint8_t value, task::Event& done) {
+  co_await write_value(drive, block, value);
+  done.set();
+}
+
+TEST_F(FastCacheFaults, WhatIsKeptLateNeverHidesWhatWasWrittenMeanwhile) {
+  for (const char* mode : {"through", "back"}) {
+    sim::Cluster cluster;
+    run_in_sim(cluster, [mode](env::Env& env) -> task::Task<void> {
+      LateLeaves leaves;
+      const std::string text = std::string("cache(file:slow,size=4M, late:, mode=") + mode + ")";
+      const auto drive = co_await must_open(env, text, leaves);
+      LateDrive& fast = *leaves.late;
+      fast.keep_next();
+      EXPECT_EQ(co_await read_value(*drive, 3), 0);
+      EXPECT_EQ(fast.kept(), 1u) << "the block is on its way to the fast drive";
+      EXPECT_TRUE((co_await task::sleep_for(env, 6_s)).has_value());
+      task::Event written;
+      task::Gate gate;
+      gate.spawn(write_and_tell(*drive, 3, 7, written));
+      EXPECT_TRUE((co_await task::sleep_for(env, 1_s)).has_value());
+      EXPECT_EQ(written.is_set(), std::string(mode) == "through") << "nobody waits needlessly";
+      fast.let_go();
+      EXPECT_TRUE((co_await written.wait()).has_value());
+      EXPECT_TRUE((co_await task::sleep_for(env, 1_s)).has_value());
+      EXPECT_EQ(fast.kept(), 0u);
+      EXPECT_EQ(co_await read_value(*drive, 3), 7);
+      EXPECT_EQ(co_await read_value(*drive, 3), 7);
+      co_await gate.close();
+      co_await drive->close();
+    });
+  }
 }
 
 TEST_F(FastCacheFaults, OneBadSectorOfTheSlowDriveKeepsNoOtherLineDirty) {

@@ -83,6 +83,7 @@ task::Task<void> StackLoad::live(env::Env& env) {
   if (model_[0].size() != blocks) wrong("its size has changed");
   claimed_.assign(blocks, false);
   begun_ = 0;
+  owes_error_ = false;  // a drive that was closed without a flush owes nobody an answer
   if (failure_.empty()) co_await check_all(env, drive);
   if (options_.fills && !std::exchange(is_filled_, true)) co_await fill_all(env, drive);
   if (on_load && goes_on(env)) on_load();

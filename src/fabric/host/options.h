@@ -57,8 +57,9 @@ struct HostOptions {
   Duration reconnect_delay_max = 10_s;
   Duration loss_timeout = 600_s;  // without a usable path for so long, requests fail
   Duration cancel_timeout = 1_s;  // a cancelled command waits so long for its answer
-  // A change whose connection was lost unanswered is not sent again before this has passed (and
-  // after silence the keep-alive time as well), because the target may still be executing it.
+  // A change whose connection was lost unanswered is not sent again, nor fails, before this has
+  // passed (and after silence the keep-alive time as well), because the target may still be
+  // executing it.
   Duration quiesce = 1_s;
   uint32_t retries_max = 5;  // of a command that failed and may be tried again
 

@@ -140,7 +140,7 @@ void RemoteDrive::cancel(drive::DriveOp& op) {
     if (part->state == Part::State::kSent && !part->is_second) {
       HostSession::cancel(*part, why);
     } else if (part->state == Part::State::kReady || part->state == Part::State::kDelayed) {
-      finish(*part, fail(why));
+      give_up(*part, why);
     }
   }
   --progress.parts;
@@ -259,12 +259,16 @@ void RemoteDrive::look_for_path() {
     while (Part* part = ready_.pop_front()) dispatch(*part);
     return issue();
   }
-  if (std::ranges::all_of(paths_, [](const auto& path) { return path->is_stopped(); })) {
+  if (is_stopping()) {
     is_failing_ = true;
     return fail_all(Error(Errc::kCancelled, "the host stops"));
   }
   if (is_failing_ || loss_timer_.is_armed()) return;
   env_.arm(loss_timer_, env_.now() + options_.loss_timeout);
+}
+
+bool RemoteDrive::is_stopping() const {
+  return std::ranges::all_of(paths_, [](const auto& path) { return path->is_stopped(); });
 }
 
 void RemoteDrive::on_loss(task::Timer& timer) {

@@ -39,8 +39,8 @@ namespace cairn::fabric {
 // loss_timeout requests fail with kUnreachable, until there is one again.
 //
 // A change that was lost unanswered is sent again only after the quiesce time, because the target
-// may still be executing it. A change that is cancelled and not answered in time leaves the blocks
-// open for as long: what it wrote may appear late.
+// may still be executing it. One that is not sent again (cancelled, no path for loss_timeout, a
+// compare-and-write) fails only then as well: what has ended never appears late.
 //
 // What it wrote and did not flush may be lost when the target restarts (continuity.h): then the
 // flushes that count on it fail with kIo, once. A target whose medium is a new one, or another
@@ -99,7 +99,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
     RemoteDrive& drive;
     State state = State::kFree;
     bool is_second = false;
-    bool repeats = true;  // it may be executed twice
+    bool gives_up = false;  // it only waits until the target cannot execute it any more
     drive::DriveOp* op = nullptr;
     Path* path = nullptr;
     Part* pair = nullptr;   // the other of two fused ones
@@ -161,6 +161,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   Result<void> note_success(const Part& part);
   void pair_done(Part& first, Part& second);
   void part_lost(Part& part);
+  Duration quiesce_after(const Error& why) const;
+  bool may_come_late(const Part& part) const;
+  void give_up(Part& part, const Error& why);
   void dispatch(Part& part);
   void dispatch_later(Part& part, Duration pause);
   void finish(Part& part, const Result<void>& result);
@@ -172,6 +175,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   Path* pick();
   bool has_path_besides(const Path& path) const;
   void look_for_path();
+  bool is_stopping() const;  // nobody waits for anything then
   static void on_delay(task::Timer& timer);
   static void on_loss(task::Timer& timer);
   Error no_path() const;

@@ -133,7 +133,6 @@ void RemoteDrive::issue_pair(DriveOp& op) {
   compare.sqe.set_fuse(nvme::Fuse::kFirst);
   write.sqe.set_fuse(nvme::Fuse::kSecond);
   compare.changes = true;  // together they do
-  compare.repeats = write.repeats = false;
   compare.second = &write;
   compare.pair = &write;
   write.pair = &compare;
@@ -151,7 +150,7 @@ RemoteDrive::Part& RemoteDrive::take_part(DriveOp& op) {
   part.pair = nullptr;
   part.second = nullptr;
   part.is_second = false;
-  part.repeats = true;
+  part.gives_up = false;
   part.failures = part.losses = 0;
   part.sent = false;
   return part;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of commands: done, sent again, or failed.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "fabric/host/remote_drive.h"
@@ -41,7 +43,7 @@ void RemoteDrive::dispatch(Part& part) {
 }
 
 void RemoteDrive::dispatch_later(Part& part, Duration pause) {
-  if (pause <= 0_s) return dispatch(part);
+  if (pause <= 0_s) return part.gives_up ? finish(part, part.transport) : dispatch(part);
   part.state = Part::State::kDelayed;
   part.not_before = env_.now() + pause;
   delayed_.push_back(part);
@@ -63,7 +65,9 @@ void RemoteDrive::on_delay(task::Timer& timer) {
     due.push_back(part);
   });
   if (next != Time::never()) drive.env_.arm(timer, next);
-  while (Part* part = due.pop_front()) drive.dispatch(*part);
+  while (Part* part = due.pop_front()) {
+    part->gives_up ? drive.finish(*part, part->transport) : drive.dispatch(*part);
+  }
 }
 
 // --- answers ------------------------------------------------------------------------------------
@@ -128,47 +132,54 @@ Duration RemoteDrive::retry_pause(const Part& part) const {
 // The connection ended without an answer, or the command was cancelled.
 void RemoteDrive::part_lost(Part& part) {
   const Error why = part.transport.error();
-  if (is_closing_ || progress(*part.op).is_cancelled) return finish(part, fail(why));
-  if (!part.sent) return dispatch(part);
+  const bool is_cancelled = progress(*part.op).is_cancelled;
+  if (!part.sent) return is_cancelled ? finish(part, fail(why)) : dispatch(part);
   const bool is_suspect = why != Errc::kReset && why != Errc::kClosed;
-  if (++part.losses > kLossesMax || (is_suspect && !may_fail_again(part))) {
-    return finish(part, fail(why));
-  }
-  if (!part.changes || options_.quiesce == 0_s) return dispatch(part);
-  // The target may hear of the end of the connection only by the silence of the host.
-  const bool was_silent = why == Errc::kTimedOut;
-  dispatch_later(part, options_.quiesce + (was_silent ? options_.keep_alive : 0_s));
+  part.gives_up =
+      is_cancelled || ++part.losses > kLossesMax || (is_suspect && !may_fail_again(part));
+  dispatch_later(part, part.changes ? quiesce_after(why) : 0_s);
+}
+
+// The target may hear of the end of the connection only by the silence of the host.
+Duration RemoteDrive::quiesce_after(const Error& why) const {
+  if (options_.quiesce == 0_s || is_stopping()) return 0_s;
+  return options_.quiesce + (why == Errc::kTimedOut ? options_.keep_alive : 0_s);
+}
+
+// Whether the target may still execute it, though nobody waits for the answer any more.
+bool RemoteDrive::may_come_late(const Part& part) const {
+  return part.state == Part::State::kDelayed && part.changes && !part.transport && !is_stopping();
+}
+
+void RemoteDrive::give_up(Part& part, const Error& why) {
+  if (!may_come_late(part)) return finish(part, fail(why));
+  if (!std::exchange(part.gives_up, true)) part.transport = fail(why);
 }
 
 // Compare and Write as one: never executed twice, so only sent again when it was not executed.
 void RemoteDrive::pair_done(Part& first, Part& second) {
-  DriveOp& op = *first.op;
-  const bool gave_up = progress(op).is_cancelled || is_closing_;
-  Result<void> result;
+  const bool is_cancelled = progress(*first.op).is_cancelled;
   if (!first.transport || !second.transport) {
-    if (!gave_up && !first.sent && !second.sent) return dispatch(first);
     const Error why = first.transport ? second.transport.error() : first.transport.error();
-    result = gave_up ? fail(why) : fail(Errc::kReset, "the connection ended before the answer");
-  } else {
-    const nvme::Status compared = first.cqe.get_status();
-    const nvme::Status written = second.cqe.get_status();
-    if (!gave_up && is_path_status(compared) && !written.ok()) {
-      first.path->failed(compared);
-      return dispatch(first);
-    }
-    if (!compared.ok()) {
-      result = fail(error_of(compared));
-    } else if (!written.ok()) {
-      result = fail(error_of(written));
-    } else if (second.moved != second.length) {
-      result = fail(Errc::kCorrupt, "the target reports success for part of the data");
-    } else {
-      result = note_success(second);
-    }
+    const bool was_sent = first.sent || second.sent;
+    if (!was_sent && !is_cancelled) return dispatch(first);
+    first.transport =
+        is_cancelled ? fail(why) : fail(Errc::kReset, "the connection ended before the answer");
+    first.gives_up = true;
+    return dispatch_later(first, was_sent ? quiesce_after(why) : 0_s);
   }
-  second.pair = first.pair = nullptr;
-  finish(second, result);
-  finish(first, result);
+  const nvme::Status compared = first.cqe.get_status();
+  const nvme::Status written = second.cqe.get_status();
+  if (!is_cancelled && is_path_status(compared) && !written.ok()) {
+    first.path->failed(compared);
+    return dispatch(first);
+  }
+  if (!compared.ok()) return finish(first, fail(error_of(compared)));
+  if (!written.ok()) return finish(first, fail(error_of(written)));
+  if (second.moved != second.length) {
+    return finish(first, fail(Errc::kCorrupt, "the target reports success for part of the data"));
+  }
+  finish(first, note_success(second));
 }
 
 // --- ends ---------------------------------------------------------------------------------------
@@ -177,7 +188,7 @@ void RemoteDrive::finish(Part& part, const Result<void>& result) {
   DriveOp& op = *part.op;
   Progress& progress = RemoteDrive::progress(op);
   if (part.pair != nullptr) {
-    // Neither was sent: they end together.
+    // They end together.
     Part& other = *part.pair;
     part.pair = other.pair = nullptr;
     free_part(other);
@@ -215,7 +226,9 @@ void RemoteDrive::settle(DriveOp& op) {
 // Everything that waits for a path.
 void RemoteDrive::fail_all(const Error& why) {
   while (Part* part = ready_.front()) finish(*part, fail(why));
-  while (Part* part = delayed_.front()) finish(*part, fail(why));
+  std::vector<Part*> delayed;
+  delayed_.for_each([&](Part& part) { delayed.push_back(&part); });
+  for (Part* part : delayed) give_up(*part, why);
   for (List<DriveOp, DriveOp>* list : {&urgent_, &waiting_}) {
     while (DriveOp* op = list->pop_front()) {
       Progress& progress = RemoteDrive::progress(*op);
