@@ -210,16 +210,19 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
   const Result<MirrorLabel> found =
       co_await read_mirror_label(env_, *legs_[leg].drive, deadline.token());
   Leg& lost = legs_[leg];
-  if (!found && found.error() == Errc::kNotFound && lost.is_replaced &&
-      fits(lost.drive->geometry())) {
-    const Result<void> blank =
-        co_await check_blank(env_, *lost.drive, static_cast<int32_t>(leg + 1), deadline.token());
-    if (!blank) co_return false;
+  const bool is_own = found && found->id == label_.id && found->own_id == lost.id;
+  const bool is_unknown = !found && found.error() == Errc::kNotFound;
+  // Of a leg on several drives only one may be new: a label alone proves nothing.
+  if (lost.is_replaced && (is_own || is_unknown)) {
+    if (!fits(lost.drive->geometry())) co_return false;
+    if (is_unknown) {
+      const Result<void> blank =
+          co_await check_blank(env_, *lost.drive, static_cast<int32_t>(leg + 1), deadline.token());
+      if (!blank) co_return false;
+    }
     co_return co_await fill_anew(leg, false);
   }
-  if (!found || lost.state != State::kLost || found->id != label_.id || found->own_id != lost.id) {
-    co_return false;
-  }
+  if (!is_own || lost.state != State::kLost) co_return false;
   const LegVerdict verdict = judge_leg({.newest_generation = label_.generation,
                                         .stale_from = lost.stale_from,
                                         .own_generation = found->generation,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "drive/scratch.h"
 #include "drive/service_drive.h"
 #include "env/env.h"
+#include "task/deadline.h"
 #include "task/sync.h"
 
 namespace cairn::drive {
@@ -129,6 +131,17 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   };
   task::Task<void> read_part(Part part, Memory memory, bool is_alone, task::CancelToken token,
                              Join& join);
+  static constexpr Duration kRowPatience = 10_s;
+  // Rows, and for how long they are waited for.
+  struct RowHold {
+    RowHold(ParityDrive& drive, Ranges::Mode mode, RowSpan of, task::CancelToken token)
+        : patience(drive.env_, drive.env_.now() + kRowPatience, token),
+          rows(drive.ranges_, mode, of.first, of.count, patience.token()) {}
+    task::Deadline patience;
+    Ranges::Hold rows;
+  };
+  task::Task<Result<void>> take(std::optional<RowHold>& hold, Ranges::Mode mode, RowSpan rows,
+                                task::CancelToken token);
   task::Task<Result<void>> read_chunk(Part part, Memory memory, bool is_alone,
                                       task::CancelToken token);
   task::Task<Result<void>> compute(Part part, Memory memory, bool is_alone,

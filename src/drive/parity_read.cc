@@ -87,11 +87,20 @@ task::Task<void> ParityDrive::read_part(Part part, Memory memory, bool is_alone,
   join.finish(done);
 }
 
+// An update that waits for lost legs keeps its rows; nobody waits as long as that may take.
+task::Task<Result<void>> ParityDrive::take(std::optional<RowHold>& hold, Ranges::Mode mode,
+                                           RowSpan rows, task::CancelToken token) {
+  hold.emplace(*this, mode, rows, token);
+  const Result<void> held = co_await hold->rows;
+  if (held || !hold->patience.expired() || token.requested()) co_return held;
+  co_return fail(Errc::kIo, "more legs fail than parity can replace");
+}
+
 task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool is_alone,
                                                  task::CancelToken token) {
-  Ranges::Hold hold(ranges_, Ranges::Mode::kShared, part.rows.first, part.rows.count, token);
+  std::optional<RowHold> hold;
   if (leftover_ > 0 && !is_alone) {
-    const Result<void> held = co_await hold;
+    const Result<void> held = co_await take(hold, Ranges::Mode::kShared, part.rows, token);
     if (!held) co_return held;
     is_alone = true;
   }
@@ -138,9 +147,9 @@ task::Task<Result<void>> ParityDrive::compute(Part part, Memory memory, bool is_
 
 task::Task<Result<void>> ParityDrive::compute_slice(Part part, Memory memory, bool is_alone,
                                                     task::CancelToken token) {
-  Ranges::Hold hold(ranges_, Ranges::Mode::kShared, part.rows.first, part.rows.count, token);
+  std::optional<RowHold> hold;
   if (!is_alone) {
-    const Result<void> held = co_await hold;
+    const Result<void> held = co_await take(hold, Ranges::Mode::kShared, part.rows, token);
     if (!held) co_return held;
   }
   const uint64_t wanted = units_of(part.rows.count);

@@ -192,20 +192,24 @@ task::Task<bool> ParityDrive::revive(size_t index) {
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<ParityLabel> found =
       co_await read_parity_label(env_, *legs_[index].drive, deadline.token());
-  if (!found && found.error() == Errc::kNotFound && legs_[index].is_replaced &&
-      fits(legs_[index].drive->geometry())) {
-    const Result<void> blank = co_await check_blank(
-        env_, *legs_[index].drive, static_cast<int32_t>(index + 1), deadline.token());
-    if (!blank) co_return false;
+  const bool is_own = found && found->id == label_.id && found->own_member().id == legs_[index].id;
+  const bool is_unknown = !found && found.error() == Errc::kNotFound;
+  // Of a leg on several drives only one may be new: a label alone proves nothing.
+  if (legs_[index].is_replaced && (is_own || is_unknown)) {
+    if (!fits(legs_[index].drive->geometry())) co_return false;
+    if (is_unknown) {
+      const Result<void> blank = co_await check_blank(
+          env_, *legs_[index].drive, static_cast<int32_t>(index + 1), deadline.token());
+      if (!blank) co_return false;
+    }
     co_return co_await fill_anew(index, false);
   }
-  if (!found) co_return false;
+  if (!is_own) co_return false;
   const Result<void> got = co_await units_.acquire(kUnits, closing_.token());
   if (!got) co_return false;
   const task::Units all(units_, kUnits);
   Leg& leg = legs_[index];
-  if (leg.state != State::kLost || stuck_ > 0 || is_broken_ || labels_saved_ != label_changes_ ||
-      found->id != label_.id || found->own_member().id != leg.id) {
+  if (leg.state != State::kLost || stuck_ > 0 || is_broken_ || labels_saved_ != label_changes_) {
     co_return false;
   }
   const LegVerdict verdict = judge_leg({.newest_generation = label_.generation,

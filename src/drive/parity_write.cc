@@ -81,9 +81,8 @@ void ParityDrive::report(Change& change, const Result<void>& result) {
 task::Task<void> ParityDrive::apply(std::unique_ptr<Change> change) {
   const uint64_t first = change->request.lba.value();
   const RowSpan rows = layout_.rows_of(first, change->request.blocks);
-  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, rows.first, rows.count,
-                    change->stop.token());
-  Result<void> done = co_await hold;
+  std::optional<RowHold> hold;
+  Result<void> done = co_await take(hold, Ranges::Mode::kExclusive, rows, change->stop.token());
   if (done) done = co_await apply_alone(*change);
   if (change->waiting == nullptr) --leftover_;
   report(*change, done);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every service, and every service over every service, on drives of boxes across the network, while
 // boxes lose power and come back, their disks fail and fill up, and the network is cut: whatever a
-// flush has covered stays, and no block ever holds what nobody wrote there.
+// flush has covered stays, and no block ever holds what nobody wrote there. And while a box comes
+// back empty: nothing of it is ever taken for data.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -9,13 +10,12 @@
 #include <algorithm>
 #include <expected>
 #include <functional>
-#include <ostream>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "drive/files_testing.h"
-#include "drive/services.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "fabric/target/target.h"
@@ -23,6 +23,7 @@
 #include "sim/cluster.h"
 #include "sim/scenario.h"
 #include "stack/stack_load.h"
+#include "stack/subjects.h"
 #include "task/sync.h"
 
 namespace cairn::stack {
@@ -50,25 +51,20 @@ class BoxLeaves final : public drive::Leaves {
   }
 };
 
-struct Pair {
-  const drive::Service* above;
-  const drive::Service* below;  // null: drives of boxes alone
-};
-
-void PrintTo(const Pair& pair, std::ostream* out) {
-  *out << pair.above->name << " over " << (pair.below == nullptr ? "boxes" : pair.below->name);
-}
+enum class Medium : uint8_t { kDisk, kMemory };
 
 // Boxes with drives, a stack over those under load, and what happens to the boxes.
 class Scene {
  public:
-  Scene(const Pair& pair, uint64_t seed)
-      : rng_(seed), cluster_({.seed = seed}), load_({.stack = stack_of(pair)}) {
-    options_.stack = stack_of(pair);
+  Scene(const Subject& subject, Medium medium, uint64_t seed)
+      : rng_(seed), medium_(medium), load_({}), cluster_({.seed = seed}) {
+    options_.stack = over_boxes(subject.stack);
     options_.requests = 800;
     options_.errors_are_wrong = false;
     options_.may_forget = true;
     options_.leaves = &leaves_;
+    // A leg that came back empty is filled meanwhile.
+    if (medium == Medium::kMemory) options_.think_max = 250_ms;
     load_ = StackLoad(options_);
     for (size_t box = 0; box < kBoxes; ++box) {
       sim::Node& node = box_node(box);
@@ -80,12 +76,8 @@ class Scene {
   // A life of the stack with so many faults, then one without, which must find all that is safe.
   void run(size_t faults) {
     sim::Node& host = cluster_.node("host");
-    bool is_open = false;
-    load_.on_open = [&](drive::Drive* drive) { is_open = drive != nullptr; };
-    host.start([this](env::Env& env) { return load_.live(env); });
-    ASSERT_TRUE(cluster_.run_until([&] { return is_open || !host.is_running(); }, 1000_s))
-        << cluster_.report();
-    for (size_t i = 0; i < faults && is_open && load_.failure().empty(); ++i) {
+    start(host);
+    for (size_t i = 0; i < faults && is_open_ && load_.failure().empty(); ++i) {
       await_requests(host, rng_.below(100));
       strike();
       await_requests(host, rng_.below(30));
@@ -104,17 +96,43 @@ class Scene {
     EXPECT_EQ(load_.failure(), "") << cluster_.report();
   }
 
+  // A life in which one box comes back empty.
+  void lose_a_medium() {
+    sim::Node& host = cluster_.node("host");
+    start(host);
+    await_requests(host, 100 + rng_.below(200));
+    sim::Node& node = box_node(rng_.below(std::min(leaves_below_.size(), kBoxes)));
+    node.kill();
+    await_requests(host, rng_.below(30));
+    node.restart();
+    ASSERT_TRUE(cluster_.run_until([&] { return !host.is_running(); }, 10'000_s))
+        << cluster_.report();
+    EXPECT_EQ(load_.failure(), "") << cluster_.report();
+    EXPECT_EQ(load_.finished(), 1u);
+  }
+
  private:
-  std::string stack_of(const Pair& pair) {
-    leaf_count_ = 0;
-    const auto leaf = [this] {
-      const size_t number = leaf_count_++;
-      return fmt::format(
+  void start(sim::Node& host) {
+    load_.on_open = [this](drive::Drive* drive) { is_open_ = drive != nullptr; };
+    host.start([this](env::Env& env) { return load_.live(env); });
+    ASSERT_TRUE(cluster_.run_until([&] { return is_open_ || !host.is_running(); }, 1000_s))
+        << cluster_.report();
+  }
+  // Instead of files, drives of the boxes that are as large.
+  std::string over_boxes(const std::string& stack) {
+    const std::regex file("file:d[0-9]+,size=([0-9]+[KM])");
+    std::string text;
+    auto from = stack.begin();
+    for (std::sregex_iterator at(stack.begin(), stack.end(), file), end; at != end; ++at) {
+      const size_t number = leaves_below_.size();
+      text.append(from, stack.begin() + at->position());
+      text += fmt::format(
           "nvme-tcp://{}/{}?loss_timeout=2s&reconnect_delay_max=200ms&kato=1s&quiesce=100ms",
           box_node(number % kBoxes).address(kPort).text(), nqn_of(number));
-    };
-    if (pair.below == nullptr) return drive::example_over(*pair.above, leaf);
-    return drive::example_over(*pair.above, [&] { return drive::example_over(*pair.below, leaf); });
+      leaves_below_.push_back((*at)[1]);
+      from = stack.begin() + at->position() + at->length();
+    }
+    return text.append(from, stack.end());
   }
 
   // So many more have ended, or time is up because the faults let none through.
@@ -130,12 +148,14 @@ class Scene {
   task::Task<void> serve(env::Env& env, size_t box) {
     nvme::Registry registry(env);
     fabric::Target target(env, registry);
-    for (size_t leaf = box; leaf < leaf_count_; leaf += kBoxes) {
+    for (size_t leaf = box; leaf < leaves_below_.size(); leaf += kBoxes) {
       nvme::SubsystemOptions subsystem;
       subsystem.nqn = nqn_of(leaf);
       EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
       nvme::NamespaceOptions space;
-      space.drive = drive::Spec::parse(fmt::format("file:{},size=4M", disk_of(leaf))).value();
+      const bool is_memory = medium_ == Medium::kMemory;
+      const std::string where = is_memory ? "mem:size=" : "file:" + disk_of(leaf) + ",size=";
+      space.drive = drive::Spec::parse(where + leaves_below_[leaf]).value();
       const Result<uint32_t> added = co_await registry.add_namespace(nqn_of(leaf), space);
       EXPECT_TRUE(added.has_value() || env.stop_token().requested());
     }
@@ -168,10 +188,11 @@ class Scene {
         cluster_.partition("host", node.name());
         break;
       case 4:
-        for (size_t leaf = box; leaf < leaf_count_; leaf += kBoxes) node.disk(disk_of(leaf)).full();
+        for (size_t leaf = box; leaf < leaves_below_.size(); leaf += kBoxes)
+          node.disk(disk_of(leaf)).full();
         break;
       default:
-        for (size_t leaf = box; leaf < leaf_count_; leaf += kBoxes) {
+        for (size_t leaf = box; leaf < leaves_below_.size(); leaf += kBoxes) {
           rng_.chance(0.5) ? node.disk(disk_of(leaf)).fail_writes()
                            : node.disk(disk_of(leaf)).fail_flushes();
         }
@@ -181,47 +202,54 @@ class Scene {
 
   void calm() {
     cluster_.heal();
-    for (size_t leaf = 0; leaf < leaf_count_; ++leaf) {
+    for (size_t leaf = 0; leaf < leaves_below_.size(); ++leaf) {
       box_node(leaf % kBoxes).disk(disk_of(leaf)).heal();
     }
   }
 
   Rng rng_;
-  sim::Cluster cluster_;
-  size_t leaf_count_ = 0;
+  const Medium medium_;
+  std::vector<std::string> leaves_below_;  // their sizes
   BoxLeaves leaves_;
   LoadOptions options_;
   StackLoad load_;
+  bool is_open_ = false;
+  sim::Cluster cluster_;  // ends before what its programs use
 };
 
-std::vector<Pair> all_pairs() {
-  std::vector<Pair> pairs;
-  for (const drive::Service* above : drive::services()) {
-    if (!above->leaf_only.empty()) continue;
-    pairs.push_back({above, nullptr});
-    for (const drive::Service* below : drive::services()) {
-      if (below->leaf_only.empty()) pairs.push_back({above, below});
-    }
-  }
-  return pairs;
+// Those whose drives can be in boxes.
+std::vector<Subject> on_boxes(std::vector<Subject> subjects) {
+  std::erase_if(subjects, [](const Subject& one) { return one.stack.contains("flash:"); });
+  return subjects;
 }
 
-class EveryPairOnBoxes : public testing::TestWithParam<Pair> {};
-
-TEST_P(EveryPairOnBoxes, KeepsWhatWasFlushed) {
+void restart_boxes(const Subject& subject) {
   for (const uint64_t seed : sim::seeds_to_run(1)) {
-    Scene scene(GetParam(), seed);
+    Scene scene(subject, Medium::kDisk, seed);
     scene.run(8);
-    if (HasFailure()) FAIL() << "seed " << seed;
+    if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Services, EveryPairOnBoxes, testing::ValuesIn(all_pairs()),
-                         [](const testing::TestParamInfo<Pair>& info) {
-                           return fmt::format(
-                               "{}_over_{}", info.param.above->name,
-                               info.param.below == nullptr ? "boxes" : info.param.below->name);
-                         });
+void empty_a_box(const Subject& subject) {
+  for (const uint64_t seed : sim::seeds_to_run(1)) {
+    Scene scene(subject, Medium::kMemory, seed);
+    scene.lose_a_medium();
+    if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+class EveryServiceOnBoxes : public testing::TestWithParam<Subject> {};
+TEST_P(EveryServiceOnBoxes, KeepsWhatWasFlushed) { restart_boxes(GetParam()); }
+TEST_P(EveryServiceOnBoxes, TakesNothingOfAnEmptyBoxForData) { empty_a_box(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Promises, EveryServiceOnBoxes,
+                         testing::ValuesIn(on_boxes(every_service())), subject_name);
+
+class EveryPairOnBoxes : public testing::TestWithParam<Subject> {};
+TEST_P(EveryPairOnBoxes, KeepsWhatWasFlushed) { restart_boxes(GetParam()); }
+TEST_P(EveryPairOnBoxes, TakesNothingOfAnEmptyBoxForData) { empty_a_box(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Promises, EveryPairOnBoxes, testing::ValuesIn(on_boxes(every_pair())),
+                         subject_name);
 
 }  // namespace
 }  // namespace cairn::stack

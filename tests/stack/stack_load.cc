@@ -163,6 +163,11 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
   Rng& rng = env.rng();
   while (goes_on(env) && begun_ < options_.requests) {
     ++begun_;
+    if (options_.think_max > 0_s) {
+      const Duration thinks{static_cast<int64_t>(rng.below(options_.think_max.ns))};
+      const Result<void> slept = co_await task::sleep_for(env, thinks, env.stop_token());
+      if (!slept) co_return;
+    }
     const bool flushes = options_.flush_share > 0 && rng.chance(options_.flush_share);
     const Kind kind = flushes ? Kind::kFlush : draw_kind(rng);
     if (kind == Kind::kFlush) {

@@ -33,6 +33,7 @@ struct LoadOptions {
   bool may_forget = false;          // what was not flushed, if the next flush fails
   bool may_not_open = false;        // then the life is over
   bool fills = false;               // all blocks are written before the first load
+  Duration think_max;               // at random between two requests of a worker
   double flush_share = 0;           // of requests, besides those that come anyway
   double durable_share = 0.2;       // of changes
   drive::Leaves* leaves = nullptr;  // who opens them; null: they are sources
