@@ -63,6 +63,7 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   MutableBytes piece;             // of `data`, in use
   Bytes loan;                     // where the output lies instead; `piece` has room for it
   task::Gate* lender = nullptr;   // entered while there is a loan
+  uint32_t loan_piece = 0;        // which of the pieces being sent it is, while it is
   bool has_output = false;        // output() goes to the host on success
   bool data_corrupt = false;      // a data digest did not match
   bool owns_cid = false;          // false for a duplicate, which is only refused
