@@ -32,11 +32,8 @@ SubmissionQueue::SubmissionQueue(const Parts& parts, const nvme::SubmissionQueue
 void SubmissionQueue::serve(nvme::CoreNamespaces& namespaces, const nvme::HostId& host,
                             const nvme::IoLimits& limits) {
   namespaces_ = &namespaces;
-  io_queue_.emplace(nvme::IoQueue::Context{.namespaces = namespaces,
-                                           .buffers = parts_.path.buffers,
-                                           .control = *this,
-                                           .host = host,
-                                           .limits = limits});
+  io_queue_.emplace(nvme::IoQueue::Context{
+      .namespaces = namespaces, .control = *this, .host = host, .limits = limits});
 }
 
 bool SubmissionQueue::poll() {

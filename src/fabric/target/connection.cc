@@ -155,6 +155,7 @@ TcpCommand* TargetConnection::take_slot() {
   slot->pointer = {};
   slot->has_output = false;
   slot->data_corrupt = false;
+  slot->partner = nullptr;
   slot->cancel.emplace();
   return slot;
 }
@@ -179,6 +180,7 @@ void TargetConnection::abandon_data(TcpCommand& command) {
 void TargetConnection::cancel(TcpCommand& command) {
   if (io_queue_ != nullptr && io_queue_->abandon(command)) return;
   command.cancel->request();
+  if (command.partner != nullptr) command.partner->cancel->request();
 }
 
 bool TargetConnection::abort(uint16_t cid) {
@@ -284,7 +286,6 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
       receiver_.let_grow(kStagingMax, core_.staging_reserve);
       io_queue_ = std::make_unique<nvme::IoQueue>(
           nvme::IoQueue::Context{.namespaces = *reply.namespaces,
-                                 .buffers = core_.env.buffers(),
                                  .control = *this,
                                  .host = reply.host,
                                  .host_nqn = reply.host_nqn,

@@ -42,7 +42,7 @@ void TargetConnection::ask_for_data(TcpCommand& command) {
                               .ttag = command.ttag,
                               .offset = command.window.begin,
                               .length = command.window.end - command.window.begin};
-  command.prefix_size = static_cast<uint32_t>(nvme::build_r2t(command.prefix, style_, piece));
+  command.prefix_size = static_cast<uint16_t>(nvme::build_r2t(command.prefix, style_, piece));
   queue_out(command);
 }
 
@@ -158,7 +158,7 @@ void TargetConnection::gather_response(TcpCommand& command) {
     const nvme::DataPiece piece{.cid = command.sqe.cid, .offset = 0, .length = length};
     const auto end = capsule ? nvme::C2hEnd::kLast : nvme::C2hEnd::kLastWithSuccess;
     command.prefix_size =
-        static_cast<uint32_t>(nvme::build_c2h_data(command.prefix, style_, piece, end));
+        static_cast<uint16_t>(nvme::build_c2h_data(command.prefix, style_, piece, end));
     add_piece(Bytes(command.prefix).first(command.prefix_size));
     command.loan_piece = static_cast<uint32_t>(pieces_.size());
     add_piece(data);
@@ -169,7 +169,7 @@ void TargetConnection::gather_response(TcpCommand& command) {
   }
   if (!capsule) return;
   command.response_size =
-      static_cast<uint32_t>(nvme::build_capsule_resp(command.response, style_, command.cqe));
+      static_cast<uint16_t>(nvme::build_capsule_resp(command.response, style_, command.cqe));
   add_piece(Bytes(command.response).first(command.response_size));
 }
 
