@@ -35,14 +35,6 @@ TYPED_TEST_SUITE(BufferDeadlines, Simulator, WorldNames);
 constexpr uint32_t kPairBlocks = 16;  // 64 KiB, the unit of atomic()
 constexpr uint32_t kPairs = 63;       // as many as a queue of 127 takes
 
-Task<void> join_deep(RawHost& host, const Box& box, const RawHost& admin, uint16_t queue_id) {
-  co_await host.dial(box.address);
-  co_await host.greet();
-  const nvme::Cqe cqe =
-      co_await host.connect({.id = queue_id, .size = 127, .controller = admin.controller_id});
-  EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
-}
-
 // Fused pairs, all sent at once, each comparing with zeroes and writing something else.
 class PairLoad {
  public:
@@ -105,7 +97,7 @@ WORLD_TEST(Buffers, FusedPairsDoNotWaitForEachOther) {
   std::vector<PairLoad> loads;
   for (uint16_t i = 0; i < kQueues; ++i) {
     hosts.push_back(std::make_unique<RawHost>(env));
-    co_await join_deep(*hosts.back(), box, admin, static_cast<uint16_t>(i + 1));
+    co_await hosts.back()->join(box.address, admin, static_cast<uint16_t>(i + 1), {}, 127);
     loads.emplace_back(*hosts.back(), uint64_t{i} * kPairs * kPairBlocks);
   }
   std::vector<Task<void>> serving;
@@ -114,7 +106,7 @@ WORLD_TEST(Buffers, FusedPairsDoNotWaitForEachOther) {
   co_await task::when_all(std::move(serving));
   for (const PairLoad& load : loads) EXPECT_EQ(load.answers, 2 * kPairs);
   RawHost fresh(env);
-  co_await join_deep(fresh, box, admin, kQueues + 1);
+  co_await fresh.join(box.address, admin, kQueues + 1);
   const std::vector<std::byte> read = co_await fresh.read(1, 0, kPairBlocks);
   EXPECT_EQ(read, pattern(kPairBlocks * kBlock, 5));
   hosts.clear();

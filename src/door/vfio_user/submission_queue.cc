@@ -102,6 +102,10 @@ void SubmissionQueue::ended(PciCommand& command) {
   if (command.is_meant) {
     command.is_meant = false;
     --meant_;
+    // A fenced command is not to be sent again: it would be executed behind the fence.
+    if (command.cqe.get_status().code() == nvme::StatusCode::kAbortRequested) {
+      command.cqe.set_status(nvme::final_status(nvme::StatusCode::kAbortedPreempt));
+    }
   }
   changed_.set();
   if (silent_) return free(command);

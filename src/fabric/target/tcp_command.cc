@@ -181,12 +181,12 @@ task::Task<Result<void>> TcpCommand::ask_for_all() {
 
 void TcpCommand::complete(const nvme::Cqe& completion) {
   cqe = completion;
-  state = State::kResponding;
-  --connection->running_;
-  if (partner != nullptr) std::exchange(partner, nullptr)->partner = nullptr;
-  if (std::exchange(preempted, false) && --connection->preempted_ == 0) {
-    connection->preempted_ended_.set();
+  // A fenced command is not to be sent again: it would be executed behind the fence.
+  if (preempted && cqe.get_status().code() == nvme::StatusCode::kAbortRequested) {
+    cqe.set_status(nvme::final_status(nvme::StatusCode::kAbortedPreempt));
   }
+  connection->end_running(*this);
+  state = State::kResponding;
   // Memory that does not go to the host is free at once, unless it is still being filled.
   if (!has_output && connection->filling_ != this) drop_data();
   connection->queue_out(*this);
