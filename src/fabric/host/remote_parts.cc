@@ -152,7 +152,7 @@ RemoteDrive::Part& RemoteDrive::take_part(DriveOp& op) {
   part.second = nullptr;
   part.is_second = false;
   part.repeats = true;
-  part.failures = part.losses = 0;
+  part.failures = part.losses = part.detours = 0;
   part.sent = false;
   return part;
 }
