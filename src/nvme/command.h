@@ -33,6 +33,14 @@ class Command {
   // The first `bytes` of the data the host sends with the command. At most once. Same errors;
   // kInvalid: it sends less.
   virtual task::Task<Result<Pieces>> from_host(size_t bytes) = 0;
+  // Gets the memory that from_host() of this command and of `second`, of the same queue, will need:
+  // all of it together, so that no half of a fused pair keeps its own while it waits for the
+  // other's. From then on an Abort of one ends both. Before from_host() of either. kLimit: there
+  // is none for too long; kCancelled.
+  virtual task::Task<Result<void>> prepare_pair(Command& second);
+  // Memory of the engine's own until complete(). What from_host() gave is gone, so that nothing is
+  // kept while this waits. At most once. kLimit: there is none for too long; kCancelled.
+  virtual task::Task<Result<MutableBytes>> scratch(size_t bytes) = 0;
   // Whether somebody else, a guest for instance, can change what from_host() and to_host() gave
   // while the command runs.
   virtual bool has_unstable_memory() const { return false; }
@@ -59,6 +67,10 @@ class Command {
  protected:
   ~Command() = default;
 };
+
+inline task::Task<Result<void>> Command::prepare_pair(Command& /*second*/) {
+  co_return Result<void>{};
+}
 
 // A completion of `command` with this status; the transport fills in the queue's head.
 inline Cqe make_cqe(const Sqe& sqe, Status status, uint32_t dw0 = 0) {

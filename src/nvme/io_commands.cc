@@ -230,8 +230,8 @@ task::Task<Status> IoQueue::copy(Command& command, CoreNamespace& space, uint32_
   }
   Status status = check_range(space, fields.destination, blocks);
   if (!status.ok()) co_return status;
-  Result<Buffer> buffer = context_.buffers.allocate(blocks * block_size);
-  if (!buffer) co_return status_of(buffer.error(), true);
+  Result<MutableBytes> buffer = co_await command.scratch(blocks * block_size);
+  if (!buffer) co_return data_status(buffer.error());
   size_t filled = 0;
   for (copied = 0; copied < fields.ranges; ++copied) {
     const size_t bytes = block_count(ranges[copied]) * block_size;
@@ -245,7 +245,7 @@ task::Task<Status> IoQueue::copy(Command& command, CoreNamespace& space, uint32_
                                .lba = fields.destination,
                                .blocks = blocks};
   Result<void> done =
-      co_await drive::write_copy(*space.drive, request, buffer->bytes(), command.cancel_token());
+      co_await drive::write_copy(*space.drive, request, *buffer, command.cancel_token());
   count_io(space, request, done);
   if (done) co_return Status();
   copied = 0;

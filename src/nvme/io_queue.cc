@@ -195,6 +195,8 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
     co_return FusedOutcome{final(StatusCode::kAtomicWriteUnitExceeded), aborted};
   }
   const size_t bytes = size_t{range.blocks} * space->drive->geometry().block_size;
+  Result<void> prepared = co_await compare.prepare_pair(write);
+  if (!prepared) co_return FusedOutcome{data_status(prepared.error()), aborted};
   Result<Pieces> expected = co_await compare.from_host(bytes);
   if (!expected) co_return FusedOutcome{data_status(expected.error()), aborted};
   Result<Pieces> replacement = co_await write.from_host(bytes);

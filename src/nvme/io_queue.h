@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/buffer.h"
 #include "nvme/command.h"
 #include "nvme/core_namespace.h"
 #include "nvme/io_format.h"
@@ -38,7 +37,6 @@ class IoQueue {
  public:
   struct Context {
     CoreNamespaces& namespaces;
-    BufferPool& buffers;
     IoControl& control;
     HostId host{};
     std::string host_nqn;

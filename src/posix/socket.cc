@@ -33,6 +33,18 @@ void set_option(int fd, int level, int option, int value) {
   (void)::setsockopt(fd, level, option, &value, sizeof(value));
 }
 
+// A peer that vanishes without a word is noticed although nothing is sent, by probes, and although
+// what is sent is never acknowledged. The limit also ends a connection whose peer reads nothing for
+// so long, so it is longer than the deadlines of those who serve such peers.
+void end_with_peer(int fd) {
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, kProbeAfterSeconds);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, kProbeEverySeconds);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT,
+             (kPeerLostSeconds - kProbeAfterSeconds) / kProbeEverySeconds);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kPeerLostSeconds * 1000);
+}
+
 // A socket file left by a process that died cannot be bound to again; one in use must stay.
 void remove_stale_local(const SocketAddress& address, const std::string& path) {
   struct stat info{};
@@ -113,6 +125,7 @@ env::Address peer_address(int fd) {
 }
 
 void apply_options(int fd, const env::StreamOptions& options) {
+  end_with_peer(fd);
   if (options.no_delay) set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   if (options.send_buffer_size != 0) {
     set_option(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(options.send_buffer_size));

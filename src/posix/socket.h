@@ -29,6 +29,12 @@ env::Address from_socket_address(const sockaddr_storage& storage, socklen_t leng
 env::Address local_address(int fd);
 env::Address peer_address(int fd);
 
+// A connection (TCP) ends with kTimedOut when its peer has been silent for so long: it answers no
+// probe, or does not take what is sent.
+inline constexpr int kPeerLostSeconds = 120;
+inline constexpr int kProbeAfterSeconds = 30;
+inline constexpr int kProbeEverySeconds = 10;
+
 // A socket of the address's family with the options applied, not yet connected.
 Result<Fd> make_socket(const env::Address& address, const env::StreamOptions& options);
 // A listening socket. A stale local socket path that nobody listens on is replaced.

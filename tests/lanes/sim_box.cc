@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lanes/sim_box.h"
 
+#include <deque>
+
 #include "base/check.h"
+#include "target/test_drive.h"
 #include "task/sync.h"
 
 namespace cairn::lane_tests {
@@ -11,6 +14,7 @@ env::Program SimBox::program(env::Address at) {
 }
 
 task::Task<void> SimBox::serve(env::Env& env, env::Address at) {
+  std::deque<target_tests::TestDrive> drives;
   nvme::Registry registry(env);
   fabric::Target target(env, registry, options_.target);
   nvme::SubsystemOptions subsystem;
@@ -18,8 +22,7 @@ task::Task<void> SimBox::serve(env::Env& env, env::Address at) {
   subsystem.queue_entries_max = options_.queue_entries;
   CHECK(registry.add_subsystem(subsystem).has_value());
   for (uint32_t i = 0; i < options_.namespaces; ++i) {
-    nvme::NamespaceOptions space;
-    space.drive = drive::Spec::parse(options_.drive).value();
+    const nvme::NamespaceOptions space = co_await drives.emplace_back().open(env, options_.drive);
     const Result<uint32_t> added = co_await registry.add_namespace(kNqn, space);
     CHECK(added.has_value());
   }
@@ -38,6 +41,7 @@ task::Task<void> SimBox::serve(env::Env& env, env::Address at) {
   }
   co_await target.close();
   co_await registry.close();
+  for (target_tests::TestDrive& drive : drives) co_await drive.close(env);
 }
 
 }  // namespace cairn::lane_tests

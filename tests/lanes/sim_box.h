@@ -19,7 +19,7 @@ inline constexpr uint16_t kPort = 4420;
 struct SimBoxOptions {
   fabric::TargetOptions target;
   uint32_t namespaces = 1;
-  std::string drive = "mem:size=1M,block=512";  // of each
+  std::string drive = "mem:size=1M,block=512";  // of each, as TestDrive names it
   uint16_t queue_entries = 128;
 };
 

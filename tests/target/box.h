@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "env/env.h"
 #include "fabric/target/target.h"
 #include "nvme/registry.h"
+#include "target/test_drive.h"
 #include "task/task.h"
 
 namespace cairn::target_tests {
@@ -24,7 +26,8 @@ inline constexpr uint64_t kBlocks = 1024;
 
 struct BoxOptions {
   fabric::TargetOptions target;
-  std::vector<std::string> drives = {"mem:size=4M", "mem:size=4M"};  // namespaces from 1 on
+  std::vector<std::string> drives = {"mem:size=4M",
+                                     "mem:size=4M"};  // namespaces from 1 on, by TestDrive
   uint16_t queue_entries_max = 32;
 };
 
@@ -32,7 +35,7 @@ struct BoxOptions {
 class Box {
  public:
   Box(env::Env& env, const BoxOptions& options = {})
-      : options_(options), registry_(env), target_(env, registry_, options.target) {}
+      : env_(env), options_(options), registry_(env), target_(env, registry_, options.target) {}
 
   task::Task<void> open(env::Address at) {
     for (const std::string& nqn : {kNqn, kClosedNqn}) {
@@ -45,8 +48,7 @@ class Box {
       conformance::must(registry_.add_subsystem(subsystem));
     }
     for (const std::string& drive : options_.drives) {
-      nvme::NamespaceOptions space;
-      space.drive = drive::Spec::parse(drive).value();
+      const nvme::NamespaceOptions space = co_await drives_.emplace_back().open(env_, drive);
       Result<uint32_t> added = co_await registry_.add_namespace(kNqn, space);
       conformance::must(added);
     }
@@ -55,6 +57,7 @@ class Box {
   task::Task<void> close() {
     co_await target_.close();
     co_await registry_.close();
+    for (TestDrive& drive : drives_) co_await drive.close(env_);
   }
 
   nvme::Registry& registry() { return registry_; }
@@ -62,7 +65,9 @@ class Box {
   env::Address address;
 
  private:
+  env::Env& env_;
   BoxOptions options_;
+  std::deque<TestDrive> drives_;
   nvme::Registry registry_;
   fabric::Target target_;
 };

@@ -27,9 +27,9 @@ struct Pair : BoxAndHost {
     EXPECT_EQ(name_of(pdu), "R2T");
     co_return pdu ? pdu->as<nvme::R2t>() : nvme::R2t{};
   }
-  Task<void> abort(uint16_t cid) {
+  Task<void> abort(uint16_t cid, uint16_t queue_id = 1) {
     Sqe sqe = Sqe::make(nvme::AdminOpcode::kAbort);
-    nvme::AbortFields{.sqid = 1, .cid = cid}.encode(sqe);
+    nvme::AbortFields{.sqid = queue_id, .cid = cid}.encode(sqe);
     sqe.cid = admin.next_cid();
     const nvme::Cqe cqe = co_await admin.ask(sqe);
     EXPECT_EQ(cqe.dw0 & 1, 0u) << "it was there to be aborted";
@@ -188,6 +188,37 @@ WORLD_TEST(Data, OfAnAbortedCommandIsSwallowed) {
     if (!part_first) co_await host.deliver(host.h2c_data(piece, pattern(kBlock, 1), false));
     piece.offset = kBlock;
     co_await host.deliver(host.h2c_data(piece, pattern(kBlock, 1), true));
+  }
+  const std::vector<std::byte> read = co_await host.read(1, 0, 2);
+  EXPECT_TRUE(conformance::is_zero(read)) << "and nothing of it was written";
+  co_await pair.close();
+}
+
+// As many at once as a queue takes, and their data in any order.
+WORLD_TEST(Data, OfAQueueFullOfAbortedCommandsIsSwallowed) {
+  constexpr uint16_t kMany = 127;
+  Pair pair(env, {.queue_entries_max = kMany + 1});
+  co_await pair.open(scene);
+  RawHost& host = pair.queue;
+  host.stream.reset();
+  co_await host.join(pair.box.address, pair.admin, 2, {}, kMany);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<nvme::R2t> asked;
+    for (uint16_t i = 0; i < kMany; ++i) {
+      Sqe write;
+      const nvme::R2t r2t = co_await pair.begin_write(write, 2);
+      asked.push_back(r2t);
+    }
+    for (const nvme::R2t& r2t : asked) {
+      co_await pair.abort(r2t.cid, 2);
+      const nvme::Cqe aborted = co_await host.answer();
+      EXPECT_EQ(aborted.get_status().code(), StatusCode::kAbortRequested);
+    }
+    for (size_t i = 0; i < asked.size(); ++i) {
+      const nvme::R2t& r2t = round == 1 ? asked[asked.size() - 1 - i] : asked[i];
+      const DataPiece piece{.cid = r2t.cid, .ttag = r2t.ttag, .length = r2t.length};
+      co_await host.deliver(host.h2c_data(piece, pattern(r2t.length, 1)));
+    }
   }
   const std::vector<std::byte> read = co_await host.read(1, 0, 2);
   EXPECT_TRUE(conformance::is_zero(read)) << "and nothing of it was written";

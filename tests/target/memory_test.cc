@@ -13,7 +13,7 @@ namespace cairn::target_tests {
 namespace {
 
 TEST(Memory, OfAConnectionIsBounded) {
-  EXPECT_LE(fabric::TargetConnection::memory_max(128), 145'000u);
+  EXPECT_LE(fabric::TargetConnection::memory_max(128), 147'000u);
   EXPECT_LE(sizeof(fabric::TcpCommand), 512u);
   EXPECT_LE(sizeof(fabric::TargetConnection), 2048u);
 }

@@ -68,10 +68,11 @@ task::Task<void> RawHost::arrive(env::Address to, nvme::IcReqOptions options, Qu
 }
 
 task::Task<void> RawHost::join(env::Address to, const RawHost& admin, uint16_t queue_id,
-                               nvme::IcReqOptions options) {
+                               nvme::IcReqOptions options, uint16_t size) {
   co_await dial(std::move(to));
   co_await greet(options);
-  const nvme::Cqe cqe = co_await connect({.id = queue_id, .controller = admin.controller_id});
+  const nvme::Cqe cqe =
+      co_await connect({.id = queue_id, .size = size, .controller = admin.controller_id});
   EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
 }
 

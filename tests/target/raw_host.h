@@ -59,7 +59,7 @@ class RawHost {
   task::Task<void> arrive(env::Address to, nvme::IcReqOptions options = {}, QueueWish wish = {});
   // Another connection: an I/O queue of the controller of `admin`.
   task::Task<void> join(env::Address to, const RawHost& admin, uint16_t queue_id,
-                        nvme::IcReqOptions options = {});
+                        nvme::IcReqOptions options = {}, uint16_t size = 31);
 
   task::Task<Result<void>> send(Bytes bytes);
   // The same where nothing may go wrong.

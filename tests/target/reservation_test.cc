@@ -7,6 +7,7 @@
 
 #include "nvme/reservation_format.h"
 #include "target/suite.h"
+#include "task/deadline.h"
 
 namespace cairn::target_tests {
 namespace {
@@ -37,16 +38,29 @@ Task<void> register_host(RawHost& host, uint64_t key) {
   const nvme::Cqe cqe = co_await host.ask(sqe, bytes_of({.next = key}));
   EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
 }
+Task<void> acquire(RawHost& host, uint64_t key) {
+  Sqe sqe = reservation(host, IoOpcode::kReservationAcquire);
+  nvme::AcquireFields{.type = nvme::ReservationType::kWriteExclusive}.encode(sqe);
+  const nvme::Cqe cqe = co_await host.ask(sqe, bytes_of({.current = key}));
+  EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
+}
+Sqe preempt_and_abort(RawHost& host) {
+  Sqe sqe = reservation(host, IoOpcode::kReservationAcquire);
+  nvme::AcquireFields{.action = nvme::AcquireAction::kPreemptAndAbort,
+                      .type = nvme::ReservationType::kWriteExclusive}
+      .encode(sqe);
+  return sqe;
+}
 
 // A host with an admin and an I/O queue.
 struct Host {
   explicit Host(env::Env& env) : admin(env), queue(env) {}
-  Task<void> arrive(env::Address box, uint8_t number) {
+  Task<void> arrive(env::Address box, uint8_t number, uint16_t size = 31) {
     co_await admin.arrive(box, {}, {.host_number = number});
     co_await queue.dial(box);
     co_await queue.greet();
-    const nvme::Cqe cqe =
-        co_await queue.connect({.id = 1, .controller = admin.controller_id, .host_number = number});
+    const nvme::Cqe cqe = co_await queue.connect(
+        {.id = 1, .size = size, .controller = admin.controller_id, .host_number = number});
     EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
   }
   void leave() {
@@ -66,10 +80,7 @@ WORLD_TEST(Reservation, PreemptAndAbortEndsTheCommandsOfThePreempted) {
   co_await second.arrive(box.address, 2);
   co_await register_host(first.queue, 11);
   co_await register_host(second.queue, 22);
-  Sqe acquire = reservation(first.queue, IoOpcode::kReservationAcquire);
-  nvme::AcquireFields{.type = nvme::ReservationType::kWriteExclusive}.encode(acquire);
-  const nvme::Cqe held = co_await first.queue.ask(acquire, bytes_of({.current = 11}));
-  EXPECT_TRUE(held.get_status().ok()) << text_of(held);
+  co_await acquire(first.queue, 11);
 
   // One that waits for its data, and the first of a pair that waits for its second.
   Sqe write = first.queue.io(IoOpcode::kWrite, 0, 1);
@@ -82,16 +93,14 @@ WORLD_TEST(Reservation, PreemptAndAbortEndsTheCommandsOfThePreempted) {
   compare.set_fuse(nvme::Fuse::kFirst);
   co_await first.queue.deliver(first.queue.capsule(compare, pattern(kBlock, 1)));
 
-  Sqe preempt = reservation(second.queue, IoOpcode::kReservationAcquire);
-  nvme::AcquireFields{.action = nvme::AcquireAction::kPreemptAndAbort,
-                      .type = nvme::ReservationType::kWriteExclusive}
-      .encode(preempt);
-  const nvme::Cqe cqe = co_await second.queue.ask(preempt, bytes_of({.current = 22, .next = 11}));
+  const nvme::Cqe cqe = co_await second.queue.ask(preempt_and_abort(second.queue),
+                                                  bytes_of({.current = 22, .next = 11}));
   EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
   for (int i = 0; i < 2; ++i) {
     const nvme::Cqe aborted = co_await first.queue.answer();
     EXPECT_TRUE(aborted.cid == write.cid || aborted.cid == compare.cid);
-    EXPECT_EQ(aborted.get_status().code(), StatusCode::kAbortRequested);
+    EXPECT_EQ(aborted.get_status().code(), StatusCode::kAbortedPreempt);
+    EXPECT_TRUE(aborted.get_status().do_not_retry()) << "or it would land behind the fence";
   }
   Sqe late = first.queue.io(IoOpcode::kWrite, 0, 1);
   late.sgl1 = SglDescriptor::in_capsule(kBlock);
@@ -100,6 +109,114 @@ WORLD_TEST(Reservation, PreemptAndAbortEndsTheCommandsOfThePreempted) {
   first.leave();
   second.leave();
   co_await box.close();
+}
+
+// One core, so that one host can take all of its buffers for data in capsules.
+template <class World>
+class Fencing : public Conformance<World> {
+  conformance::Setting setting() const override { return {.cores = 1}; }
+};
+TYPED_TEST_SUITE(Fencing, Simulator, WorldNames);
+
+// A victim whose write waits for a buffer that is not coming, since a third host's writes to a slow
+// namespace have them all, and somebody about to fence it off.
+struct Fence {
+  explicit Fence(env::Env& its)
+      : env(its),
+        box(its, {.drives = {"stack:limit(mem:size=4M, iops=1000000)",
+                             "stack:limit(mem:size=4M, iops=1)"},
+                  .queue_entries_max = 512}),
+        greedy(its),
+        victim(its),
+        fencer(its) {}
+  Task<void> open(Scene& scene) {
+    co_await box.open(scene.any_port());
+    co_await greedy.arrive(box.address, 3, 511);
+    co_await victim.arrive(box.address, 1);
+    co_await fencer.arrive(box.address, 2);
+    co_await register_host(victim.queue, 11);
+    co_await register_host(fencer.queue, 22);
+    co_await acquire(victim.queue, 11);
+    for (uint32_t i = 0; i < fabric::kInCapsuleBuffersLarge + 8; ++i) {
+      co_await send_write(greedy.queue, 2);
+    }
+    co_await pause(10_ms);
+    write = co_await send_write(victim.queue, 1);
+    co_await pause(10_ms);
+  }
+  Task<Sqe> send_write(RawHost& host, uint32_t nsid) {
+    Sqe sqe = host.io(IoOpcode::kWrite, 0, 2, nsid);
+    sqe.sgl1 = SglDescriptor::in_capsule(2 * kBlock);
+    co_await host.deliver(host.capsule(sqe, pattern(2 * kBlock, 1)));
+    co_return sqe;
+  }
+  Task<void> pause(Duration time) {
+    const Result<void> slept = co_await task::sleep_for(env, time);
+    EXPECT_TRUE(slept.has_value());
+  }
+  // To its last byte, but for the answer. The keys come by R2T, from buffers that are free.
+  Task<void> send_preempt() {
+    const std::vector<std::byte> keys = bytes_of({.current = 22, .next = 11});
+    Sqe sqe = preempt_and_abort(fencer.queue);
+    sqe.sgl1 = SglDescriptor::transport(static_cast<uint32_t>(keys.size()));
+    co_await fencer.queue.deliver(fencer.queue.capsule(sqe));
+    const nvme::R2t asked = co_await fencer.queue.send_asked(keys);
+    EXPECT_EQ(asked.length, keys.size());
+  }
+  Task<void> close() {
+    greedy.leave();
+    victim.leave();
+    fencer.leave();
+    co_await box.close();
+  }
+  env::Env& env;
+  Box box;
+  Host greedy;
+  Host victim;
+  Host fencer;
+  Sqe write;
+};
+
+WORLD_TEST(Fencing, EndsAWriteThatWaitsForABuffer) {
+  Fence fence(env);
+  co_await fence.open(scene);
+  const Time begin = env.now();
+  co_await fence.send_preempt();
+  const nvme::Cqe fenced = co_await fence.fencer.queue.answer();
+  EXPECT_TRUE(fenced.get_status().ok()) << text_of(fenced);
+  const nvme::Cqe aborted = co_await fence.victim.queue.answer();
+  EXPECT_EQ(aborted.cid, fence.write.cid);
+  EXPECT_EQ(aborted.get_status().code(), StatusCode::kAbortedPreempt);
+  EXPECT_LT(env.now() - begin, 100_ms);
+  co_await fence.close();
+}
+
+// Whatever the victim was in the middle of when it went away.
+WORLD_TEST(Fencing, DoesNotWaitForAVictimThatLeaves) {
+  for (int i = 0; i < 60; ++i) {
+    Fence fence(env);
+    co_await fence.open(scene);
+    if (i % 2 == 0) fence.victim.leave();
+    co_await fence.pause(i * 1_us);
+    co_await fence.send_preempt();
+    co_await fence.pause(i * 1_us);
+    fence.victim.leave();
+    const nvme::Cqe fenced = co_await fence.fencer.queue.answer();
+    EXPECT_TRUE(fenced.get_status().ok()) << text_of(fenced);
+    co_await fence.close();
+  }
+}
+
+WORLD_TEST(Fencing, DoesNotKeepABoxFromClosing) {
+  for (int i = 0; i < 60; ++i) {
+    Fence fence(env);
+    co_await fence.open(scene);
+    co_await fence.send_preempt();
+    co_await fence.pause(i * 1_us);
+    const Time begin = env.now();
+    co_await fence.box.close();
+    EXPECT_LT(env.now() - begin, 1_s);
+  }
 }
 
 }  // namespace

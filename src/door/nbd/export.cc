@@ -195,7 +195,7 @@ task::Task<Result<void>> Export::zero_part(uint64_t offset, size_t length, bool 
   const BlockSpan span = span_of(offset, length);
   Result<void> done;
   {
-    Result<Buffer> room = co_await buffers.allocate(room_of(span), {});
+    Result<Buffer> room = co_await buffers.allocate(room_of(span), kBufferTimeout, {});
     if (!room) co_return fail(room.error());
     std::memset(room->data() + span.head, 0, length);
     done = co_await write(span, room->bytes(), length, durable);
@@ -227,7 +227,7 @@ task::Task<Result<void>> Export::write_zero_blocks(Lba first, uint64_t blocks, b
   Result<void> done;
   {
     Result<Buffer> room =
-        co_await buffers.allocate(std::min(blocks, most) * block_size(), task::CancelToken{});
+        co_await buffers.allocate(std::min(blocks, most) * block_size(), kBufferTimeout, {});
     if (!room) co_return fail(room.error());
     std::memset(room->data(), 0, room->size());
     for (uint64_t at = 0; at < blocks && done;) {

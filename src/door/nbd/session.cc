@@ -128,7 +128,8 @@ task::Task<Result<void>> Session::take_write(NbdRequest request) {
     co_return taken;
   }
   const BlockSpan span = export_.span_of(request.offset, request.length);
-  Result<Buffer> room = co_await buffers_.allocate(export_.room_of(span), reading_.token());
+  Result<Buffer> room =
+      co_await buffers_.allocate(export_.room_of(span), kBufferTimeout, reading_.token());
   Result<void> came;
   if (room) {
     const MutableBytes payload = room->subspan(span.head, request.length);
@@ -150,7 +151,8 @@ task::Task<Result<void>> Session::take_pieces(NbdRequest request) {
   Result<void> done;
   Result<void> came;
   {
-    Result<Buffer> room = co_await buffers_.allocate(kPieceMax + kBlockMax, reading_.token());
+    Result<Buffer> room =
+        co_await buffers_.allocate(kPieceMax + kBlockMax, kBufferTimeout, reading_.token());
     if (!room) came = fail(room.error());
     for (uint32_t at = 0; at < request.length && came;) {
       task::Deadline deadline(env_, env_.now() + stall_, reading_.token());
@@ -249,7 +251,7 @@ task::Task<void> Session::serve_write(NbdRequest request, Buffer room) {
 task::Task<Result<void>> Session::warm(NbdRequest request) {
   Result<void> done;
   {
-    Result<Buffer> room = co_await buffers_.allocate(kPieceMax, reading_.token());
+    Result<Buffer> room = co_await buffers_.allocate(kPieceMax, kBufferTimeout, reading_.token());
     if (!room) co_return fail(room.error());
     for (uint64_t at = 0; at < request.length && done;) {
       const uint64_t offset = request.offset + at;

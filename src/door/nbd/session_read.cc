@@ -45,7 +45,7 @@ task::Task<void> Session::serve_read(NbdRequest request) {
   const size_t size = whole ? export_.span_of(request.offset, piece).bytes : kPieceMax;
   Result<void> sent;
   {
-    Result<Buffer> room = co_await buffers_.allocate(size, {});
+    Result<Buffer> room = co_await buffers_.allocate(size, kBufferTimeout, {});
     if (!room) {
       co_await answer(request, fail(room.error()));
       co_return;

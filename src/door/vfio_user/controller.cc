@@ -30,7 +30,8 @@ PciController::PciController(DeviceParts parts, PciControllerOptions options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
       doorbells_(parts_.doorbells.first(Doorbell::kPageSize)),
-      path_{.memory = parts_.memory, .buffers = parts_.env.buffers()},
+      buffers_(parts_.env, parts_.env.buffers()),
+      path_{.memory = parts_.memory, .buffers = buffers_},
       raiser_(parts_.env, [this](uint16_t vector) { raise(vector); }),
       look_(&PciController::on_look) {
   look_.self = this;

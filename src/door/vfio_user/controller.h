@@ -162,6 +162,7 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   nvme::Attached attached_;
   std::optional<nvme::PciRegisters> registers_;
   Doorbells doorbells_;
+  fabric::BufferQueue buffers_;
   DataPath path_;
   Raiser raiser_;
   std::vector<std::unique_ptr<CompletionQueue>> completion_;  // by id; the admin queue's first

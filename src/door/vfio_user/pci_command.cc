@@ -10,6 +10,9 @@ namespace cairn::vfio_user {
 
 namespace {
 
+// For how long a command waits for a buffer. Others keep them for as long as drives take.
+constexpr Duration kBufferTimeout = 60_s;
+
 class Reader final : public nvme::HostMemory {
  public:
   explicit Reader(door::GuestMemory& memory) : memory_(memory) {}
@@ -93,8 +96,8 @@ Result<nvme::Pieces> PciCommand::lend(size_t bytes, bool for_writing) {
   if (!fault_.ok()) return fail(Errc::kInvalid, "the guest's data pointer");
   is_written_ = for_writing && bytes > 0;
   if (!needs_buffer()) return nvme::Pieces(pieces_);
-  Result<Buffer> buffer = path_.buffers.allocate(bytes);
-  if (!buffer) return fail(buffer.error());
+  std::optional<Buffer> buffer = path_.buffers.try_allocate(bytes);
+  if (!buffer) return fail(Errc::kLimit, "all buffers are out");
   buffer_ = std::move(*buffer);
   buffered_ = buffer_.bytes();
   path_.bytes_copied += bytes;
@@ -113,6 +116,22 @@ task::Task<Result<nvme::Pieces>> PciCommand::to_host(size_t bytes) { co_return l
 
 task::Task<Result<nvme::Pieces>> PciCommand::from_host(size_t bytes) {
   co_return lend(bytes, false);
+}
+
+task::Task<Result<MutableBytes>> PciCommand::scratch(size_t bytes) {
+  drop_buffer();
+  Result<Buffer> buffer = co_await path_.buffers.allocate(bytes, kBufferTimeout, cancel_token());
+  if (!buffer) co_return fail(buffer.error());
+  buffer_ = std::move(*buffer);
+  co_return buffer_.bytes();
+}
+
+void PciCommand::drop_buffer() {
+  buffered_ = {};
+  fills_guest_ = false;
+  if (buffer_.empty()) return;
+  buffer_ = Buffer();
+  path_.buffers.released();
 }
 
 std::optional<nvme::Pieces> PciCommand::here_from_host(size_t bytes) {
@@ -159,9 +178,7 @@ void PciCommand::complete(const nvme::Cqe& completion) {
     }
   }
   release();
-  if (!buffered_.empty()) buffer_ = Buffer();
-  buffered_ = {};
-  fills_guest_ = false;
+  drop_buffer();
   is_written_ = false;
   fault_ = {};
   cancel_.reset();

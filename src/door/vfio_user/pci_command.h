@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "door/guest_memory.h"
+#include "fabric/buffer_queue.h"
 #include "nvme/command.h"
 #include "nvme/data_list.h"
 #include "task/cancel.h"
@@ -25,7 +26,7 @@ class SubmissionQueue;
 // What commands find their data with. Lives as long as they do.
 struct DataPath {
   door::GuestMemory& memory;
-  BufferPool& buffers;
+  fabric::BufferQueue& buffers;
   uint32_t page_size = 4096;  // CC.MPS
   uint64_t bytes_copied = 0;  // through buffers
 };
@@ -37,6 +38,7 @@ class PciCommand final : public nvme::Command, public ListHook<> {
   // nvme::Command
   task::Task<Result<nvme::Pieces>> to_host(size_t bytes) override;
   task::Task<Result<nvme::Pieces>> from_host(size_t bytes) override;
+  task::Task<Result<MutableBytes>> scratch(size_t bytes) override;
   std::optional<nvme::Pieces> here_from_host(size_t bytes) override;
   std::optional<nvme::Pieces> here_to_host(size_t bytes) override;
   // The guest's own memory, unless it had to go through a buffer.
@@ -72,6 +74,7 @@ class PciCommand final : public nvme::Command, public ListHook<> {
   Result<nvme::Pieces> lend(size_t bytes, bool for_writing);
   bool hold();
   void release();
+  void drop_buffer();
   bool needs_buffer() const;
 
   SubmissionQueue& queue_;

@@ -32,11 +32,8 @@ SubmissionQueue::SubmissionQueue(const Parts& parts, const nvme::SubmissionQueue
 void SubmissionQueue::serve(nvme::CoreNamespaces& namespaces, const nvme::HostId& host,
                             const nvme::IoLimits& limits) {
   namespaces_ = &namespaces;
-  io_queue_.emplace(nvme::IoQueue::Context{.namespaces = namespaces,
-                                           .buffers = parts_.path.buffers,
-                                           .control = *this,
-                                           .host = host,
-                                           .limits = limits});
+  io_queue_.emplace(nvme::IoQueue::Context{
+      .namespaces = namespaces, .control = *this, .host = host, .limits = limits});
 }
 
 bool SubmissionQueue::poll() {
@@ -105,6 +102,10 @@ void SubmissionQueue::ended(PciCommand& command) {
   if (command.is_meant) {
     command.is_meant = false;
     --meant_;
+    // A fenced command is not to be sent again: it would be executed behind the fence.
+    if (command.cqe.get_status().code() == nvme::StatusCode::kAbortRequested) {
+      command.cqe.set_status(nvme::final_status(nvme::StatusCode::kAbortedPreempt));
+    }
   }
   changed_.set();
   if (silent_) return free(command);

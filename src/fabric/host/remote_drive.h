@@ -105,6 +105,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
     Part* pair = nullptr;   // the other of two fused ones
     uint32_t failures = 0;  // that count against retries_max
     uint32_t losses = 0;    // of connections
+    uint32_t detours = 0;   // because of path errors
     Time not_before;
     std::array<std::byte, 16> range;  // the data of a Dataset Management
     MutableBytes range_piece;
@@ -121,6 +122,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   static_assert(sizeof(Progress) <= drive::DriveOp::kScratchSize);
   static constexpr Error kReplaced{
       Errc::kIo, "the target has a new medium, or another namespace: what was written is gone"};
+  static constexpr Error kAstray{
+      Errc::kUnreachable,
+      "the target keeps answering with path errors while its ANA log says that the path is good"};
   struct DriveTimer : task::Timer {
     using Timer::Timer;
     RemoteDrive* drive = nullptr;
@@ -171,6 +175,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   void settle(drive::DriveOp& op);
   void fail_all(const Error& why);
   bool may_fail_again(Part& part);
+  // A path error was the answer: the way to the namespace is not what the target says it is. False:
+  // it was so too often.
+  bool try_elsewhere(Part& part);
   Duration retry_pause(const Part& part) const;
   Path* pick();
   bool has_path_besides(const Path& path) const;

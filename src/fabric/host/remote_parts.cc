@@ -151,7 +151,7 @@ RemoteDrive::Part& RemoteDrive::take_part(DriveOp& op) {
   part.second = nullptr;
   part.is_second = false;
   part.gives_up = false;
-  part.failures = part.losses = 0;
+  part.failures = part.losses = part.detours = 0;
   part.sent = false;
   return part;
 }

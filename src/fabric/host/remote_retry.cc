@@ -18,6 +18,17 @@ namespace {
 constexpr Duration kRetryPause = 100_ms;
 // A command that ends every connection it is sent on must not do so for ever.
 constexpr uint32_t kLossesMax = 16;
+// Nor may one that every path sends back while the target says that its paths are good. The first
+// ones go elsewhere at once, later ones after a pause, in all some ten seconds.
+constexpr uint32_t kDetoursMax = 16;
+constexpr uint32_t kDetoursAtOnce = 2;
+constexpr Duration kDetourPauseMax = 1_s;
+
+// Somebody else has ended this command: who fences a host off, at a target that says no more than
+// that. Sent again, it would be executed behind the fence.
+bool may_be_fenced(const HostCommand& command) {
+  return command.changes && command.cqe.get_status().code() == nvme::StatusCode::kAbortRequested;
+}
 
 }  // namespace
 
@@ -96,10 +107,10 @@ void RemoteDrive::part_done(Part& part) {
   }
   if (gave_up) return finish(part, fail(error_of(status)));
   if (is_path_status(status)) {
-    part.path->failed(status);
-    return dispatch(part);
+    if (try_elsewhere(part)) return;
+    return finish(part, fail(kAstray));
   }
-  if (is_transient_status(status) && may_fail_again(part)) {
+  if (is_transient_status(status) && !may_be_fenced(part) && may_fail_again(part)) {
     return dispatch_later(part, retry_pause(part));
   }
   finish(part, fail(error_of(status)));
@@ -117,6 +128,18 @@ Result<void> RemoteDrive::note_success(const Part& part) {
     continuity_.changed(part.path->info()->incarnation.opening);
   }
   return {};
+}
+
+bool RemoteDrive::try_elsewhere(Part& part) {
+  part.path->failed(part.cqe.get_status());
+  if (part.detours++ >= kDetoursMax) return false;
+  Duration pause;
+  if (part.detours > kDetoursAtOnce) {
+    const uint32_t doublings = std::min(part.detours - kDetoursAtOnce - 1, 8u);
+    pause = std::min(kRetryPause * (1u << doublings), kDetourPauseMax);
+  }
+  dispatch_later(part, pause);
+  return true;
 }
 
 bool RemoteDrive::may_fail_again(Part& part) { return part.failures++ < options_.retries_max; }
@@ -171,8 +194,8 @@ void RemoteDrive::pair_done(Part& first, Part& second) {
   const nvme::Status compared = first.cqe.get_status();
   const nvme::Status written = second.cqe.get_status();
   if (!is_cancelled && is_path_status(compared) && !written.ok()) {
-    first.path->failed(compared);
-    return dispatch(first);
+    if (!try_elsewhere(first)) finish(first, fail(kAstray));
+    return;
   }
   if (!compared.ok()) return finish(first, fail(error_of(compared)));
   if (!written.ok()) return finish(first, fail(error_of(written)));

@@ -37,6 +37,7 @@ Errc generic_code(StatusCode code) {
     case StatusCode::kCapacityExceeded:
       return Errc::kNoSpace;
     case StatusCode::kReservationConflict:
+    case StatusCode::kAbortedPreempt:
     case StatusCode::kNamespaceWriteProtected:
     case StatusCode::kOperationDenied:
     case StatusCode::kProhibitedByLockdown:
@@ -50,7 +51,6 @@ Errc generic_code(StatusCode code) {
     case StatusCode::kAbortedQueueDeletion:
     case StatusCode::kAbortedFailedFused:
     case StatusCode::kAbortedMissingFused:
-    case StatusCode::kAbortedPreempt:
     case StatusCode::kNamespaceNotReady:
     case StatusCode::kMediaNotReady:
     case StatusCode::kFormatInProgress:

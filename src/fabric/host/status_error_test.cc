@@ -18,6 +18,7 @@ TEST(StatusError, SaysWhatToDoNext) {
       {StatusCode::kCompareFailure, Errc::kMismatch},
       {StatusCode::kCapacityExceeded, Errc::kNoSpace},
       {StatusCode::kReservationConflict, Errc::kDenied},
+      {StatusCode::kAbortedPreempt, Errc::kDenied},
       {StatusCode::kAccessDenied, Errc::kDenied},
       {StatusCode::kNamespaceWriteProtected, Errc::kDenied},
       {StatusCode::kLbaOutOfRange, Errc::kInvalid},
@@ -56,6 +57,7 @@ TEST(StatusError, DoNotRetryEndsEveryRetry) {
   EXPECT_TRUE(is_transient_status(StatusCode::kNamespaceNotReady));
   EXPECT_FALSE(is_transient_status(Status(StatusCode::kNamespaceNotReady).with_do_not_retry()));
   EXPECT_FALSE(is_transient_status(StatusCode::kUnrecoveredReadError));
+  EXPECT_FALSE(is_transient_status(StatusCode::kAbortedPreempt)) << "it was fenced off";
 }
 
 }  // namespace

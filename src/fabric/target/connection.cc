@@ -136,7 +136,8 @@ task::Task<void> TargetConnection::linger() {
 
 size_t TargetConnection::memory_max(uint16_t queue_entries) {
   const size_t slots = queue_entries + kSpareSlots;
-  const size_t slot = sizeof(TcpCommand) + sizeof(std::unique_ptr<TcpCommand>);
+  const size_t slot =
+      sizeof(TcpCommand) + sizeof(std::unique_ptr<TcpCommand>) + sizeof(OwedData::Entry);
   return sizeof(TargetConnection) + sizeof(nvme::IoQueue) + kStagingSize + slots * slot +
          CommandIds::memory(slots) + kPiecesReserved * sizeof(Bytes);
 }
@@ -155,13 +156,20 @@ TcpCommand* TargetConnection::take_slot() {
   slot->pointer = {};
   slot->has_output = false;
   slot->data_corrupt = false;
+  slot->partner = nullptr;
   slot->cancel.emplace();
   return slot;
 }
 
+void TargetConnection::end_running(TcpCommand& command) {
+  --running_;
+  if (TcpCommand* partner = std::exchange(command.partner, nullptr)) partner->partner = nullptr;
+  if (std::exchange(command.preempted, false) && --preempted_ == 0) preempted_ended_.set();
+}
+
 void TargetConnection::free_slot(TcpCommand& command) {
   if (std::exchange(command.owns_cid, false)) cids_.remove(command.sqe.cid);
-  if (command.is_running()) --running_;
+  if (command.is_running()) end_running(command);
   command.state = TcpCommand::State::kFree;
   if (&command == filling_) return;  // bytes are still going into its memory; then it is freed
   command.drop_data();
@@ -171,7 +179,7 @@ void TargetConnection::free_slot(TcpCommand& command) {
 
 void TargetConnection::abandon_data(TcpCommand& command) {
   if (command.window.next == command.window.end) return;
-  owed_.add({.ttag = command.ttag, .cid = command.sqe.cid, .window = command.window});
+  owed_.add({.ttag = command.ttag, .cid = command.sqe.cid, .window = command.window}, slots_max_);
   const size_t next = command.ttag + slots_max_;
   command.ttag = static_cast<uint16_t>(next <= UINT16_MAX ? next : command.ttag % slots_max_);
 }
@@ -179,6 +187,7 @@ void TargetConnection::abandon_data(TcpCommand& command) {
 void TargetConnection::cancel(TcpCommand& command) {
   if (io_queue_ != nullptr && io_queue_->abandon(command)) return;
   command.cancel->request();
+  if (command.partner != nullptr) command.partner->cancel->request();
 }
 
 bool TargetConnection::abort(uint16_t cid) {
@@ -284,7 +293,6 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
       receiver_.let_grow(kStagingMax, core_.staging_reserve);
       io_queue_ = std::make_unique<nvme::IoQueue>(
           nvme::IoQueue::Context{.namespaces = *reply.namespaces,
-                                 .buffers = core_.env.buffers(),
                                  .control = *this,
                                  .host = reply.host,
                                  .host_nqn = reply.host_nqn,

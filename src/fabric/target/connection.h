@@ -127,6 +127,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void dispatch(TcpCommand& command);
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);
+  // A command that ran does so no longer, whether it is answered or not. Whoever waits for it to
+  // end is told.
+  void end_running(TcpCommand& command);
   // Asks a running command to end.
   void cancel(TcpCommand& command);
   // The command ends although its host was asked for data.

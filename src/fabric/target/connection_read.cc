@@ -214,10 +214,20 @@ task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToke
   }
   TcpCommand& command = *std::exchange(begun_, nullptr);
   if (front_.data_length > 0) {
-    Result<Buffer> buffer = co_await core_.in_capsule.allocate(front_.data_length, token);
-    if (!buffer) {
+    command.cancel.emplace(token);  // ends with the reading as well as with the command
+    Result<Buffer> buffer = co_await core_.in_capsule.allocate(
+        front_.data_length, core_.options.buffer_timeout, command.cancel->token());
+    const bool is_cancelled = command.cancel->requested();
+    command.cancel.emplace();
+    if (is_cancelled) command.cancel->request();
+    if (token.requested()) {
       free_slot(command);
-      co_return fail(buffer.error());
+      co_return fail(token.error());
+    }
+    if (!buffer) {
+      receiver_.take(front_.length);
+      command.complete(nvme::make_cqe(command.sqe, nvme::data_status(buffer.error())));
+      co_return Result<void>{};
     }
     keep_data(command, front_, std::move(*buffer));
   }

@@ -42,7 +42,7 @@ void TargetConnection::ask_for_data(TcpCommand& command) {
                               .ttag = command.ttag,
                               .offset = command.window.begin,
                               .length = command.window.end - command.window.begin};
-  command.prefix_size = static_cast<uint32_t>(nvme::build_r2t(command.prefix, style_, piece));
+  command.prefix_size = static_cast<uint16_t>(nvme::build_r2t(command.prefix, style_, piece));
   queue_out(command);
 }
 
@@ -92,22 +92,19 @@ Result<void> TargetConnection::send_now() {
 }
 
 // A host that does not read must keep nothing but its own buffers: what was borrowed and could not
-// be sent is copied there.
+// be sent is copied there. Each loan is found by its place among the pieces: reads may overlap, so
+// where its bytes lie does not say whose piece one is.
 void TargetConnection::keep_rest(size_t sent) {
+  const size_t before = pieces_.size();
   drop_front(pieces_, sent);
-  size_t next = 0;
+  const size_t gone = before - pieces_.size();
   sending_.for_each([&](TcpCommand& command) {
-    const Bytes loan = command.loan;
-    // A loan none of whose bytes is left has been sent.
-    for (size_t i = next; i < pieces_.size() && !loan.empty(); ++i) {
-      const std::byte* from = pieces_[i].data();
-      if (from < loan.data() || from >= loan.data() + loan.size()) continue;
-      const auto offset = static_cast<size_t>(from - loan.data());
-      command.keep_loan(offset);
-      pieces_[i] = command.piece.subspan(offset);
-      next = i + 1;
-      break;
-    }
+    if (command.loan.empty()) return;
+    if (command.loan_piece < gone) return command.keep_loan(command.loan.size());
+    Bytes& rest = pieces_[command.loan_piece - gone];
+    const size_t offset = command.loan.size() - rest.size();
+    command.keep_loan(offset);
+    rest = command.piece.subspan(offset);
   });
   out_.for_each([](TcpCommand& command) {
     if (!command.loan.empty()) command.keep_loan(0);
@@ -161,8 +158,9 @@ void TargetConnection::gather_response(TcpCommand& command) {
     const nvme::DataPiece piece{.cid = command.sqe.cid, .offset = 0, .length = length};
     const auto end = capsule ? nvme::C2hEnd::kLast : nvme::C2hEnd::kLastWithSuccess;
     command.prefix_size =
-        static_cast<uint32_t>(nvme::build_c2h_data(command.prefix, style_, piece, end));
+        static_cast<uint16_t>(nvme::build_c2h_data(command.prefix, style_, piece, end));
     add_piece(Bytes(command.prefix).first(command.prefix_size));
+    command.loan_piece = static_cast<uint32_t>(pieces_.size());
     add_piece(data);
     if (style_.data_digest) {
       command.digest = nvme::data_digest(std::span(&data, 1));
@@ -171,7 +169,7 @@ void TargetConnection::gather_response(TcpCommand& command) {
   }
   if (!capsule) return;
   command.response_size =
-      static_cast<uint32_t>(nvme::build_capsule_resp(command.response, style_, command.cqe));
+      static_cast<uint16_t>(nvme::build_capsule_resp(command.response, style_, command.cqe));
   add_piece(Bytes(command.response).first(command.response_size));
 }
 

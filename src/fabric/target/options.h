@@ -50,9 +50,12 @@ struct TargetOptions {
   Duration handshake_timeout = 10_s;  // from accept to the answer of Connect; TLS has it too
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
   Duration data_timeout = 30_s;       // nor one that does not send what it was asked for
-  Duration linger_timeout = 1_s;      // after a TermReq, for the host to read it and close
-  uint32_t connections_max = 4096;    // of all cores together
-  bool header_digest = true;          // a host that asks for one gets it; else it is told no
+  // A command that gets no buffer for so long is answered with Command Interrupted. Longer than the
+  // two above: hosts that keep buffers by doing nothing are gone before.
+  Duration buffer_timeout = 60_s;
+  Duration linger_timeout = 1_s;    // after a TermReq, for the host to read it and close
+  uint32_t connections_max = 4096;  // of all cores together
+  bool header_digest = true;        // a host that asks for one gets it; else it is told no
   bool data_digest = true;
   DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
   std::function<void(const HostFault&)> on_fault;  // on the control core

@@ -2,16 +2,17 @@
 // OwedData: data that a host was asked for by commands that have ended since.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "nvme/pdu.h"
 
 namespace cairn::fabric {
 
-// An aborted command's R2T may be answered late; that is no fault of the host. The newest few are
-// remembered, so that their data can be told from data nobody asked for.
+// An aborted command's R2T may be answered late; that is no fault of the host. As many of them are
+// remembered as there can be commands at once, so that their data can be told from data nobody
+// asked for; of more the newest. Takes memory once there is one.
 class OwedData {
  public:
   struct Entry {
@@ -20,20 +21,26 @@ class OwedData {
     nvme::TransferWindow window;  // begin == end: nothing is owed
   };
 
-  void add(const Entry& entry) {
+  // Forgets the oldest when there are `most` of which data is owed.
+  void add(const Entry& entry, size_t most) {
+    if (entries_.size() < most) entries_.resize(most);
+    for (size_t tried = 0; tried < entries_.size() && is_owed(entries_[next_]); ++tried) advance();
     entries_[next_] = entry;
-    next_ = (next_ + 1) % entries_.size();
+    advance();
   }
   // Null: nothing is owed with this tag.
   Entry* find(uint16_t ttag) {
     for (Entry& entry : entries_) {
-      if (entry.ttag == ttag && entry.window.next < entry.window.end) return &entry;
+      if (entry.ttag == ttag && is_owed(entry)) return &entry;
     }
     return nullptr;
   }
 
  private:
-  std::array<Entry, 32> entries_;
+  static bool is_owed(const Entry& entry) { return entry.window.next < entry.window.end; }
+  void advance() { next_ = (next_ + 1) % entries_.size(); }
+
+  std::vector<Entry> entries_;
   size_t next_ = 0;
 };
 

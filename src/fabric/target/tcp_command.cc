@@ -12,10 +12,76 @@
 
 namespace cairn::fabric {
 
-task::Task<Result<void>> TcpCommand::take_share(size_t bytes) {
-  Result<void> turn = co_await connection->large_data_.acquire(bytes, cancel->token());
-  if (turn) share = static_cast<uint32_t>(bytes);
+size_t TcpCommand::share_of(size_t bytes) { return bytes > kSmallDataMax ? bytes : 0; }
+
+task::Task<Result<void>> TcpCommand::wait_for_share(size_t units) {
+  if (units == 0 || connection->large_data_.try_acquire(units)) co_return Result<void>{};
+  const TargetCore& core = connection->core_;
+  task::Deadline deadline(core.env, core.env.now() + core.options.buffer_timeout, cancel->token());
+  Result<void> turn = co_await connection->large_data_.acquire(units, deadline.token());
+  if (!turn && deadline.expired()) co_return fail(Errc::kLimit, "the share is all in use");
   co_return turn;
+}
+
+task::Task<Result<void>> TcpCommand::wait_for_data(size_t bytes) {
+  Result<void> turn = co_await wait_for_share(share_of(bytes));
+  if (!turn) co_return turn;
+  share = static_cast<uint32_t>(share_of(bytes));
+  const TargetCore& core = connection->core_;
+  Result<Buffer> buffer =
+      co_await core.buffers.allocate(bytes, core.options.buffer_timeout, cancel->token());
+  if (!buffer) co_return fail(buffer.error());
+  data = std::move(*buffer);
+  co_return Result<void>{};
+}
+
+// A half whose data came in its capsule has a buffer already: the other then takes one only if it
+// is free, for nobody waits for a buffer while holding one.
+task::Task<Result<void>> TcpCommand::prepare_pair(nvme::Command& second) {
+  TcpCommand& other = static_cast<TcpCommand&>(second);
+  partner = &other;
+  other.partner = this;
+  const TargetCore& core = connection->core_;
+  const std::array<size_t, 2> sizes = {pointer.length, other.pointer.length};
+  // from_host() refuses such lengths, before it asks for anything.
+  for (const size_t size : sizes) {
+    if (size == 0 || size > nvme::kTransferBytesMax) co_return Result<void>{};
+  }
+  if (pointer.in_capsule && other.pointer.in_capsule) co_return Result<void>{};
+  if (pointer.in_capsule != other.pointer.in_capsule) {
+    TcpCommand& asking = pointer.in_capsule ? other : *this;
+    const size_t size = asking.pointer.length;
+    const size_t units = share_of(size);
+    if (units > 0 && !connection->large_data_.try_acquire(units)) {
+      co_return fail(Errc::kLimit, "the share is all in use");
+    }
+    asking.share = static_cast<uint32_t>(units);
+    std::optional<Buffer> buffer = core.buffers.try_allocate(size);
+    if (!buffer) co_return fail(Errc::kLimit, "all buffers are out");
+    asking.data = std::move(*buffer);
+    asking.piece = asking.data.bytes();
+    co_return Result<void>{};
+  }
+  Result<void> turn = co_await wait_for_share(share_of(sizes[0]) + share_of(sizes[1]));
+  if (!turn) co_return turn;
+  share = static_cast<uint32_t>(share_of(sizes[0]));
+  other.share = static_cast<uint32_t>(share_of(sizes[1]));
+  Result<BufferPair> buffers =
+      co_await core.buffers.allocate_pair(sizes, core.options.buffer_timeout, cancel->token());
+  if (!buffers) co_return fail(buffers.error());
+  data = std::move((*buffers)[0]);
+  piece = data.bytes();
+  other.data = std::move((*buffers)[1]);
+  other.piece = other.data.bytes();
+  co_return Result<void>{};
+}
+
+task::Task<Result<MutableBytes>> TcpCommand::scratch(size_t bytes) {
+  drop_data();
+  pointer = {};
+  Result<void> got = co_await wait_for_data(bytes);
+  if (!got) co_return fail(got.error());
+  co_return data.bytes();
 }
 
 void TcpCommand::drop_data() {
@@ -69,13 +135,8 @@ task::Task<Result<nvme::Pieces>> TcpCommand::to_host(size_t bytes) {
   if (pointer.in_capsule || pointer.length != bytes || bytes > nvme::kTransferBytesMax) {
     co_return fail(Errc::kInvalid, "data length");
   }
-  if (bytes > kSmallDataMax) {
-    Result<void> turn = co_await take_share(bytes);
-    if (!turn) co_return fail(turn.error());
-  }
-  Result<Buffer> buffer = co_await connection->core_.buffers.allocate(bytes, cancel->token());
-  if (!buffer) co_return fail(buffer.error());
-  data = std::move(*buffer);
+  Result<void> got = co_await wait_for_data(bytes);
+  if (!got) co_return fail(got.error());
   piece = data.bytes();
   has_output = true;
   co_return nvme::Pieces(&piece, 1);
@@ -96,15 +157,12 @@ task::Task<Result<nvme::Pieces>> TcpCommand::from_host(size_t bytes) {
 }
 
 task::Task<Result<void>> TcpCommand::ask_for_all() {
-  if (pointer.length > kSmallDataMax) {
-    Result<void> turn = co_await take_share(pointer.length);
-    if (!turn) co_return turn;
+  // Half of a pair has memory already.
+  if (piece.empty()) {
+    Result<void> got = co_await wait_for_data(pointer.length);
+    if (!got) co_return got;
+    piece = data.bytes();
   }
-  Result<Buffer> buffer =
-      co_await connection->core_.buffers.allocate(pointer.length, cancel->token());
-  if (!buffer) co_return fail(buffer.error());
-  data = std::move(*buffer);
-  piece = data.bytes();
   window = {.end = pointer.length};
   state = State::kAsking;
   arrived.reset();
@@ -123,11 +181,12 @@ task::Task<Result<void>> TcpCommand::ask_for_all() {
 
 void TcpCommand::complete(const nvme::Cqe& completion) {
   cqe = completion;
-  state = State::kResponding;
-  --connection->running_;
-  if (std::exchange(preempted, false) && --connection->preempted_ == 0) {
-    connection->preempted_ended_.set();
+  // A fenced command is not to be sent again: it would be executed behind the fence.
+  if (preempted && cqe.get_status().code() == nvme::StatusCode::kAbortRequested) {
+    cqe.set_status(nvme::final_status(nvme::StatusCode::kAbortedPreempt));
   }
+  connection->end_running(*this);
+  state = State::kResponding;
   // Memory that does not go to the host is free at once, unless it is still being filled.
   if (!has_output && connection->filling_ != this) drop_data();
   connection->queue_out(*this);

@@ -35,6 +35,8 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
 
   task::Task<Result<nvme::Pieces>> to_host(size_t bytes) override;
   task::Task<Result<nvme::Pieces>> from_host(size_t bytes) override;
+  task::Task<Result<void>> prepare_pair(nvme::Command& second) override;
+  task::Task<Result<MutableBytes>> scratch(size_t bytes) override;
   std::optional<nvme::Pieces> here_from_host(size_t bytes) override;
   bool borrow(Bytes bytes, task::Gate& keeper) override;
   void complete(const nvme::Cqe& cqe) override;
@@ -51,24 +53,26 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   void keep_loan(size_t offset);
 
   TargetConnection* connection = nullptr;
+  TcpCommand* partner = nullptr;  // the other half of a fused pair, while both run
   // Of its R2Ts; modulo the most slots there can be, the slot's place. A command that ends before
   // its data came leaves its tag to the data that is owed (OwedData), and the slot takes the next.
   uint16_t ttag = 0;
   State state = State::kFree;
-  bool preempted = false;  // abort_namespace() waits for its end
-
-  nvme::DataPointer pointer;
-  uint32_t share = 0;             // of the connection's large data
-  Buffer data;                    // what came from the host, or goes there
-  MutableBytes piece;             // of `data`, in use
-  Bytes loan;                     // where the output lies instead; `piece` has room for it
-  task::Gate* lender = nullptr;   // entered while there is a loan
+  bool preempted = false;         // abort_namespace() waits for its end
   bool has_output = false;        // output() goes to the host on success
   bool data_corrupt = false;      // a data digest did not match
   bool owns_cid = false;          // false for a duplicate, which is only refused
   bool sending_response = false;  // of what is being sent: else an R2T
-  nvme::TransferWindow window;    // of the R2T being answered
-  task::Event arrived;            // the R2T was answered in full
+
+  nvme::DataPointer pointer;
+  uint32_t share = 0;            // of the connection's large data
+  uint32_t loan_piece = 0;       // which of the pieces being sent `loan` is, while it is
+  Buffer data;                   // what came from the host, or goes there
+  MutableBytes piece;            // of `data`, in use
+  Bytes loan;                    // where the output lies instead; `piece` has room for it
+  task::Gate* lender = nullptr;  // entered while there is a loan
+  nvme::TransferWindow window;   // of the R2T being answered
+  task::Event arrived;           // the R2T was answered in full
   std::optional<task::CancelSource> cancel;
 
   nvme::Cqe cqe;
@@ -76,12 +80,17 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   std::array<std::byte, kPrefixMax> prefix;
   std::array<std::byte, 32> response;
   std::array<std::byte, nvme::kDigestSize> digest;
-  uint32_t prefix_size = 0;
-  uint32_t response_size = 0;
+  uint16_t prefix_size = 0;
+  uint16_t response_size = 0;
 
  private:
-  // Waits until the connection's large data leaves room for this much more.
-  task::Task<Result<void>> take_share(size_t bytes);
+  // What of so much data counts against the connection's share.
+  static size_t share_of(size_t bytes);
+  // Waits until the connection's large data leaves room for this much more, which may be nothing.
+  // The units are the caller's to keep in `share`. kLimit: there is none for too long.
+  task::Task<Result<void>> wait_for_share(size_t units);
+  // Waits for `data` of its own.
+  task::Task<Result<void>> wait_for_data(size_t bytes);
   void end_loan();
   // All of the data, by one R2T.
   task::Task<Result<void>> ask_for_all();
