@@ -35,6 +35,7 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
       changing_(found.marked.size()),
       touched_(found.marked.size()),
       label_is_old_(true),  // it names another writer
+      claim_(env, *this, legs_, gate()),
       is_new_(found.is_new),
       label_block_(std::move(label)),
       bitmap_block_(std::move(bitmap)),
@@ -210,7 +211,7 @@ task::Task<Result<void>> MirrorDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count, op.token());
   Result<void> done = co_await hold;
-  if (done && must_check_owned()) done = co_await check_owned(op.token());
+  if (done && claim_.is_due()) done = co_await claim_.check(label_.generation, op.token());
   if (!done) co_return done;
   Request request = op.request;
   Memory memory = op.data();

@@ -15,6 +15,7 @@
 #include "drive/join.h"
 #include "drive/leg_reviver.h"
 #include "drive/legs.h"
+#include "drive/legs_claim.h"
 #include "drive/mirror.h"
 #include "drive/mirror_format.h"
 #include "drive/pace.h"
@@ -45,7 +46,7 @@ struct MirrorFound {
 task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token);
 
-class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
+class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsClaim::Owner {
  public:
   MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
               Buffer label, Buffer bitmap);
@@ -114,10 +115,8 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Result<void>> save_marks();
   task::Task<Result<void>> save_bitmap(bool durable);
   task::Task<Result<void>> write_label(size_t leg, const MirrorLabel& label);
-  // kDenied: another opening has the legs now, and this one writes no more.
-  task::Task<Result<void>> check_owned(task::CancelToken token = {});
-  bool must_check_owned() const { return is_taken_over_ || env_.now() >= owned_until_; }
-  task::Task<void> check_leg(size_t leg, uint64_t from, task::CancelToken token, Join& join);
+  task::Task<Result<LegsClaim::Seen>> look_at_label(size_t leg, task::CancelToken token) override;
+  void leg_is_silent(size_t leg) override { drop(leg); }
   task::Task<Result<void>> check_marks();
 
   // What runs in the background (mirror_resync.cc).
@@ -164,9 +163,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner {
   std::vector<uint32_t> changing_;  // by region: changes in flight
   RegionSet touched_;               // changed since the sweeper last looked
   bool label_is_old_;
-  uint64_t claimed_from_ = 0;  // the generation of the first label of this opening; 0: none yet
-  bool is_taken_over_ = false;
-  Time owned_until_;  // it is not asked again before
+  LegsClaim claim_;
   const bool is_new_;
   task::Semaphore label_turn_{1};
   task::Semaphore bitmap_turn_{1};

@@ -74,8 +74,8 @@ task::Task<void> MirrorDrive::copy_all() {
 
 task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
   const uint64_t end = std::min(label_.data_blocks, (region + 1) * label_.region_blocks);
-  if (must_check_owned()) {
-    const Result<void> owned = co_await check_owned();
+  if (claim_.is_due()) {
+    const Result<void> owned = co_await claim_.check(label_.generation);
     if (!owned) co_return false;
   }
   for (uint64_t at = region * label_.region_blocks; at < end;) {

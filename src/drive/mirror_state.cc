@@ -121,38 +121,12 @@ void MirrorDrive::note_loss() {
   }
 }
 
-// Before this opening wrote a label the newest is that which it read.
-task::Task<Result<void>> MirrorDrive::check_owned(task::CancelToken token) {
-  if (is_taken_over_) co_return fail(taken_over());
-  const Time asked = env_.now();
-  const uint64_t from = claimed_from_ != 0 ? claimed_from_ : label_.generation + 1;
-  Join join;
-  for (size_t leg = 0; leg < legs_.size(); ++leg) {
-    if (!is_written(leg)) continue;
-    join.add();
-    gate().spawn(check_leg(leg, from, token, join));
-  }
-  const Result<void> all = co_await join.all();
-  (void)all;  // a leg that fails is no other's
-  if (is_taken_over_) co_return fail(claimed_from_ != 0 ? taken_over() : changed_meanwhile());
-  if (token.requested()) co_return fail(token.error());
-  owned_until_ = asked + kClaimLasts;
-  co_return Result<void>();
-}
-
-// A leg that was away has an older label, of whoever wrote it then. One that cannot be read is
-// dropped when it cannot be written; one that does not answer would keep the next write waiting as
-// long once more.
-task::Task<void> MirrorDrive::check_leg(size_t leg, uint64_t from, task::CancelToken token,
-                                        Join& join) {
+task::Task<Result<LegsClaim::Seen>> MirrorDrive::look_at_label(size_t leg,
+                                                               task::CancelToken token) {
   const Result<MirrorLabel> found = co_await read_mirror_label(env_, *legs_[leg].drive, token);
-  if (found) {
-    const bool is_other = found->id == label_.id && found->writer != label_.writer;
-    if (is_other && found->generation >= from) is_taken_over_ = true;
-  } else if (!token.requested() && is_silent(found.error())) {
-    drop(leg);
-  }
-  join.finish({});
+  if (!found) co_return fail(found.error());
+  co_return LegsClaim::Seen{.is_others = found->id == label_.id && found->writer != label_.writer,
+                            .generation = found->generation};
 }
 
 // Whoever had the legs may have gone on until they were claimed.
@@ -176,7 +150,7 @@ task::Task<Result<void>> MirrorDrive::save_label() {
   if (!label_is_old_ && label_turn_.available() > 0) co_return Result<void>();
   Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  Result<void> saved = co_await check_owned();
+  Result<void> saved = co_await claim_.check(label_.generation);
   while (label_is_old_ && saved) {
     label_is_old_ = false;
     ++label_.generation;
@@ -198,7 +172,7 @@ task::Task<Result<void>> MirrorDrive::save_label() {
     }
     if (has_one) {
       saved = {};
-      if (claimed_from_ == 0) claimed_from_ = label.generation;
+      claim_.claimed(label.generation);
     } else {
       label_is_old_ = true;
       if (saved) saved = fail(Errc::kUnreachable, "no leg of the mirror is left");
@@ -261,7 +235,7 @@ task::Task<Result<void>> MirrorDrive::save_marks() {
 
 // Whoever calls it has the bitmap's turn.
 task::Task<Result<void>> MirrorDrive::save_bitmap(bool durable) {
-  const Result<void> owned = co_await check_owned();
+  const Result<void> owned = co_await claim_.check(label_.generation);
   if (!owned) co_return owned;
   const RegionSet saved = wanted_;
   encode_bitmap(saved, label_, bitmap_block_.bytes());

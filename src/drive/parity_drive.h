@@ -20,6 +20,7 @@
 #include "drive/join.h"
 #include "drive/leg_reviver.h"
 #include "drive/legs.h"
+#include "drive/legs_claim.h"
 #include "drive/pace.h"
 #include "drive/parity.h"
 #include "drive/parity_code.h"
@@ -57,7 +58,7 @@ struct ParityFound {
 task::Task<Result<ParityLabel>> read_parity_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token);
 
-class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
+class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsClaim::Owner {
  public:
   // `slice` is the most rows of one update.
   ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
@@ -222,11 +223,9 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
   task::Task<Result<void>> save_label();
   task::Task<Result<void>> write_label_on(size_t leg);
-  // kDenied: another opening has the legs now, and this one writes no more.
-  task::Task<Result<void>> check_owned(task::CancelToken token = {});
-  task::Task<void> check_leg(size_t leg, uint64_t from, task::CancelToken token, Join& join);
+  task::Task<Result<LegsClaim::Seen>> look_at_label(size_t leg, task::CancelToken token) override;
+  void leg_is_silent(size_t leg) override;
   task::Task<Result<void>> check_state();
-  bool must_check_owned() const { return is_taken_over_ || env_.now() >= owned_until_; }
   task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> make_new();
   task::Task<Result<void>> begin_alone();
@@ -310,10 +309,8 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner {
   uint32_t leftover_ = 0;       // changes whose requests have completed
   bool is_broken_ = false;      // an update was given up: the next start judges it
 
-  const uint64_t writer_;      // that labels name
-  uint64_t claimed_from_ = 0;  // the generation of the first that does; 0: none yet
-  bool is_taken_over_ = false;
-  Time owned_until_;  // it is not asked again before
+  const uint64_t writer_;  // that labels name
+  LegsClaim claim_;
   uint64_t label_changes_ = 0;
   uint64_t labels_saved_ = 0;
   bool label_is_partly_saved_ = false;

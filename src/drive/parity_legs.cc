@@ -42,7 +42,7 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       missed_(std::move(found.state.missed)),
       lacking_(found.label.regions()),
       writer_(env.rng().next() | 1),
-      owned_until_(env.now()),
+      claim_(env, *this, legs_, gate()),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
@@ -314,7 +314,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
   if (labels_saved_ == label_changes_) co_return Result<void>();
   const Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  Result<void> saved = co_await check_owned();
+  Result<void> saved = co_await claim_.check(label_.generation);
   while (labels_saved_ < label_changes_ && saved) {
     const uint64_t changes = label_changes_;
     // One that is on some legs only is written again: a leg never lacks two.
@@ -331,7 +331,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
       if (!blames_leg(written.error()) || !drop(leg)) saved = written;
     }
     if (saved) {
-      if (claimed_from_ == 0) claimed_from_ = label_.generation;
+      claim_.claimed(label_.generation);
       labels_saved_ = changes;
       label_is_partly_saved_ = false;
     }

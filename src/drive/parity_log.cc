@@ -32,8 +32,8 @@ task::Task<Result<void>> ParityDrive::admit(Update& update, task::CancelToken to
     const Result<void> got = co_await units_.acquire(wanted, token);
     if (!got) co_return got;
     update.units = task::Units(units_, wanted);
-    if (must_check_owned()) {
-      const Result<void> owned = co_await check_owned(token);
+    if (claim_.is_due()) {
+      const Result<void> owned = co_await claim_.check(label_.generation, token);
       if (!owned) co_return owned;
     }
     if (is_broken_ || stuck_ > 0) {
@@ -197,7 +197,7 @@ task::Task<Result<void>> ParityDrive::checkpoint_alone() {
   const uint64_t doubts = doubts_;
   Result<void> done;
   if (must_replay_) {
-    done = co_await check_owned();
+    done = co_await claim_.check(label_.generation);
     if (done) done = co_await replay();
     if (!done) co_return done;
     must_replay_ = false;
@@ -228,7 +228,7 @@ task::Task<Result<void>> ParityDrive::save_state(uint64_t epoch) {
 
 // A leg that is dropped meanwhile has missed more than was written.
 task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t sequence) {
-  const Result<void> owned = co_await check_owned();
+  const Result<void> owned = co_await claim_.check(label_.generation);
   if (!owned) co_return owned;
   const MutableBytes piece = state_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,
@@ -245,40 +245,19 @@ task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t seque
   }
 }
 
-// Before this opening wrote a label the newest is that which it read.
-task::Task<Result<void>> ParityDrive::check_owned(task::CancelToken token) {
-  if (is_taken_over_) co_return fail(taken_over());
-  const Time asked = env_.now();
-  const uint64_t from = claimed_from_ != 0 ? claimed_from_ : label_.generation + 1;
-  Join join;
-  for (size_t leg = 0; leg < legs_.size(); ++leg) {
-    if (!is_written(leg)) continue;
-    join.add();
-    gate().spawn(check_leg(leg, from, token, join));
-  }
-  const Result<void> all = co_await join.all();
-  (void)all;  // a leg that fails is no other's
-  if (is_taken_over_) co_return fail(claimed_from_ != 0 ? taken_over() : changed_meanwhile());
-  if (token.requested()) co_return fail(token.error());
-  owned_until_ = asked + kClaimLasts;
-  co_return Result<void>();
-}
-
-// A leg that was away has an older label, of whoever wrote it then. One that cannot be read is
-// dropped when it cannot be written; one that does not answer would keep the next write waiting as
-// long once more.
-task::Task<void> ParityDrive::check_leg(size_t leg, uint64_t from, task::CancelToken token,
-                                        Join& join) {
+task::Task<Result<LegsClaim::Seen>> ParityDrive::look_at_label(size_t leg,
+                                                               task::CancelToken token) {
   const Result<std::optional<Label>> found =
       co_await read_label(env_, *legs_[leg].drive, kParityLabel, token);
-  if (found && *found) {
-    const bool is_other = (*found)->id == label_.id && (*found)->writer != writer_;
-    if (is_other && (*found)->generation >= from) is_taken_over_ = true;
-  } else if (!found && !token.requested() && is_silent(found.error())) {
-    const bool dropped = drop(leg);
-    (void)dropped;  // if not, it is waited for
-  }
-  join.finish({});
+  if (!found) co_return fail(found.error());
+  if (!*found) co_return LegsClaim::Seen{};
+  co_return LegsClaim::Seen{.is_others = (*found)->id == label_.id && (*found)->writer != writer_,
+                            .generation = (*found)->generation};
+}
+
+void ParityDrive::leg_is_silent(size_t leg) {
+  const bool dropped = drop(leg);
+  (void)dropped;  // if not, it is waited for
 }
 
 // Whoever had the legs may have gone on until they were claimed.

@@ -49,8 +49,8 @@ task::Task<void> ParityDrive::copy_all() {
 
 task::Task<bool> ParityDrive::copy_region(size_t region) {
   const uint64_t end = std::min(label_.rows, (region + 1) * region_rows_);
-  if (must_check_owned()) {
-    const Result<void> owned = co_await check_owned();
+  if (claim_.is_due()) {
+    const Result<void> owned = co_await claim_.check(label_.generation);
     if (!owned) co_return false;
   }
   for (uint64_t row = region * region_rows_; row < end;) {

@@ -223,16 +223,16 @@ std::vector<Subject> on_boxes(std::vector<Subject> subjects) {
   return subjects;
 }
 
-void restart_boxes(const Subject& subject) {
-  for (const uint64_t seed : sim::seeds_to_run(1)) {
+void restart_boxes(const Subject& subject, uint64_t seeds) {
+  for (const uint64_t seed : sim::seeds_to_run(seeds)) {
     Scene scene(subject, Medium::kDisk, seed);
     scene.run(8);
     if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
   }
 }
 
-void empty_a_box(const Subject& subject) {
-  for (const uint64_t seed : sim::seeds_to_run(1)) {
+void empty_a_box(const Subject& subject, uint64_t seeds) {
+  for (const uint64_t seed : sim::seeds_to_run(seeds)) {
     Scene scene(subject, Medium::kMemory, seed);
     scene.lose_a_medium();
     if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
@@ -240,14 +240,14 @@ void empty_a_box(const Subject& subject) {
 }
 
 class EveryServiceOnBoxes : public testing::TestWithParam<Subject> {};
-TEST_P(EveryServiceOnBoxes, KeepsWhatWasFlushed) { restart_boxes(GetParam()); }
-TEST_P(EveryServiceOnBoxes, TakesNothingOfAnEmptyBoxForData) { empty_a_box(GetParam()); }
+TEST_P(EveryServiceOnBoxes, KeepsWhatWasFlushed) { restart_boxes(GetParam(), 10); }
+TEST_P(EveryServiceOnBoxes, TakesNothingOfAnEmptyBoxForData) { empty_a_box(GetParam(), 10); }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryServiceOnBoxes,
                          testing::ValuesIn(on_boxes(every_service())), subject_name);
 
 class EveryPairOnBoxes : public testing::TestWithParam<Subject> {};
-TEST_P(EveryPairOnBoxes, KeepsWhatWasFlushed) { restart_boxes(GetParam()); }
-TEST_P(EveryPairOnBoxes, TakesNothingOfAnEmptyBoxForData) { empty_a_box(GetParam()); }
+TEST_P(EveryPairOnBoxes, KeepsWhatWasFlushed) { restart_boxes(GetParam(), 1); }
+TEST_P(EveryPairOnBoxes, TakesNothingOfAnEmptyBoxForData) { empty_a_box(GetParam(), 1); }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryPairOnBoxes, testing::ValuesIn(on_boxes(every_pair())),
                          subject_name);
 
