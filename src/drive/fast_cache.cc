@@ -129,7 +129,8 @@ task::Task<Result<void>> FastCache::fetch(Request request, Memory memory, task::
     if (there == 0) return;
     lru_.use(slot);
     ++slots_[slot].users;
-    parts.push_back({.part = part, .clean = there & ~dirty, .dirty = dirty});
+    parts.push_back(
+        {.part = part, .clean = there & ~dirty, .dirty = dirty, .forgotten = forgotten_});
   });
   lacking.count = end == 0 ? 0 : end - lacking.first;
   request.kind = Kind::kRead;
@@ -175,7 +176,7 @@ task::Task<void> FastCache::fetch_part(Kept kept, Request request, Memory memory
     request.blocks = run.count;
     Result<void> one;
     if ((run.mask() & kept.clean) != 0) {
-      one = co_await fetch_clean(slot, run, request, piece.all(), token);
+      one = co_await fetch_clean(kept, slot, run, request, piece.all(), token);
     } else {
       one = co_await fast().submit(request, piece.all(), {}, token);
     }
@@ -186,13 +187,17 @@ task::Task<void> FastCache::fetch_part(Kept kept, Request request, Memory memory
 }
 
 // Blocks that both drives have: from the fast one, or where it fails from the slow one.
-task::Task<Result<void>> FastCache::fetch_clean(uint32_t slot, Part run, Request request,
-                                                Memory memory, task::CancelToken token) {
-  task::Deadline deadline(env_, env_.now() + kFastPatience, token);
-  Result<void> done = co_await fast().submit(request, memory, {}, deadline.token());
-  const bool is_lost = guard_.has_changed();
-  if ((done && !is_lost) || token.requested()) co_return done;
-  if (!done) fast_failed();
+task::Task<Result<void>> FastCache::fetch_clean(const Kept& kept, uint32_t slot, Part run,
+                                                Request request, Memory memory,
+                                                task::CancelToken token) {
+  Result<void> done;
+  if (!has_lost_since(kept.forgotten)) {
+    task::Deadline deadline(env_, env_.now() + kFastPatience, token);
+    done = co_await fast().submit(request, memory, {}, deadline.token());
+    if (done && !has_lost_since(kept.forgotten)) co_return done;
+    if (token.requested()) co_return fail(token.error());
+    if (!done) fast_failed();
+  }
   slots_[slot].valid &= ~(run.mask() & ~slots_[slot].dirty);
   request.lba = slow_lba(run.line * line_blocks() + run.first);
   done = co_await slow().submit(request, memory, {}, token);

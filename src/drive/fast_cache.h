@@ -137,11 +137,12 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
     Part part;
     uint64_t clean = 0;  // the slow drive has them too
     uint64_t dirty = 0;
+    uint64_t forgotten = 0;  // as much as when this was so
   };
   task::Task<void> fetch_part(Kept kept, Request request, Memory memory, task::CancelToken token,
                               Join& join);
-  task::Task<Result<void>> fetch_clean(uint32_t slot, Part run, Request request, Memory memory,
-                                       task::CancelToken token);
+  task::Task<Result<void>> fetch_clean(const Kept& kept, uint32_t slot, Part run, Request request,
+                                       Memory memory, task::CancelToken token);
   task::Task<Result<bool>> differs(DriveOp& op);
   task::Task<Result<void>> write(DriveOp& op, Memory memory, Hold hold);
   task::Task<void> write_part(Part part, Request request, Memory memory, task::CancelToken token,
@@ -175,6 +176,10 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   bool has_newer() const;
   // Of lines that are dirty nowhere, a fast drive that lost something has nothing to tell.
   void forget_clean_if_lost();
+  // Whether the fast drive lost something since so much had been forgotten.
+  bool has_lost_since(uint64_t forgotten) const {
+    return guard_.has_changed() || forgotten != forgotten_;
+  }
   // kNone: it is not there, or there is no slot that may be taken.
   uint32_t find(uint64_t line) const { return lru_.find(line); }
   uint32_t find_or_take(uint64_t line);
@@ -225,6 +230,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   std::set<uint64_t> stuck_;  // dirty lines that the slow drive did not take
   Time fast_rests_until_;
   uint64_t fast_errors_ = 0;
+  uint64_t forgotten_ = 0;  // times that all clean lines were
   size_t fills_ = 0;
   task::Event fill_ended_;
   uint64_t hits_ = 0;

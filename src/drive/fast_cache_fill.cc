@@ -61,11 +61,12 @@ task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
       const Part filled{.first = static_cast<uint32_t>(run.first),
                         .count = static_cast<uint32_t>(run.count)};
       here.filling |= filled.mask();
+      const uint64_t forgotten = forgotten_;
       const Result<void> done = co_await fast().write(fast_lba(slot, run.first), bytes);
       here.filling &= ~filled.mask();
       fill_ended_.set();
       if (!done) fast_failed();
-      if (!done || patience.hold == nullptr || guard_.has_changed()) break;
+      if (!done || patience.hold == nullptr || has_lost_since(forgotten)) break;
       here.valid |= filled.mask();
     }
     --here.users;

@@ -137,6 +137,7 @@ bool FastCache::has_newer() const {
 void FastCache::forget_clean_if_lost() {
   if (has_newer() || !guard_.has_changed()) return;
   for (Slot& slot : slots_) slot.valid = 0;
+  ++forgotten_;
   guard_.forgive();
 }
 
