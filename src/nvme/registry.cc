@@ -291,6 +291,10 @@ task::Task<Cqe> Registry::admin(Controller& controller, const Sqe& entry, Mutabl
   co_return cqe;
 }
 
+void Registry::end_event_request(Controller& controller, uint16_t cid) {
+  controller.events.abort(cid);
+}
+
 void Registry::log_error(Controller& controller, uint16_t queue_id, const Sqe& sqe, Status status) {
   controller.errors.add(queue_id, sqe, status.with_more());
 }

@@ -307,6 +307,8 @@ class Registry {
   // an I/O queue's Disconnect was answered with success, its transport ends the connection.
   task::Task<Cqe> admin(Controller& controller, const Sqe& sqe, MutableBytes data,
                         task::CancelToken token, uint16_t queue_id = 0);
+  // Ends the request for events with this command id, if one waits: nobody wants its answer.
+  void end_event_request(Controller& controller, uint16_t cid);
   // Keeps the failure of an I/O command in the controller's error log; then its completion may say
   // so (Status::with_more). Those of admin commands are kept already.
   void log_error(Controller& controller, uint16_t queue_id, const Sqe& sqe, Status status);

@@ -19,6 +19,12 @@ constexpr uint32_t kSpareSlots = 8;
 // More than one write ever has.
 constexpr size_t kPiecesReserved = 256;
 
+// Of a command on an admin queue.
+bool is_event_request(const TcpCommand& command) {
+  return !command.sqe.is_fabrics() &&
+         command.sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest;
+}
+
 // The control core's half of an admin command.
 task::Task<nvme::Cqe> admin_on_control(nvme::Registry& registry, nvme::Controller& controller,
                                        uint16_t queue_id, const nvme::Sqe& sqe, MutableBytes data,
@@ -91,8 +97,7 @@ bool TargetConnection::is_idle() const {
   for (const auto& slot : slots_) {
     // A request for events is answered when there is one, perhaps never.
     const bool waits_for_event =
-        queue_id_ == 0 && slot->state == TcpCommand::State::kRunning &&
-        slot->sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest;
+        queue_id_ == 0 && slot->state == TcpCommand::State::kRunning && is_event_request(*slot);
     if (slot->state != TcpCommand::State::kFree && !waits_for_event) return false;
   }
   return true;
@@ -155,6 +160,7 @@ TcpCommand* TargetConnection::take_slot() {
   slot->pointer = {};
   slot->has_output = false;
   slot->data_corrupt = false;
+  slot->superseded = false;
   slot->cancel.emplace();
   return slot;
 }
@@ -235,8 +241,34 @@ task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {
   });
   const bool leaves = queue_id_ > 0 && sqe.is_fabrics() &&
                       sqe.fabrics_type() == nvme::FabricsType::kDisconnect && cqe.get_status().ok();
+  if (command.superseded) co_return free_slot(command);
   command.complete(cqe);
   if (leaves) reading_end_.request();
+}
+
+bool TargetConnection::supersede_event_request(uint16_t cid) {
+  if (queue_id_ != 0) return false;
+  for (const auto& slot : slots_) {
+    if (!slot->owns_cid || slot->sqe.cid != cid || !is_event_request(*slot)) continue;
+    slot->owns_cid = false;
+    if (slot->state == TcpCommand::State::kResponding) {
+      // Its answer has not left yet, and would be taken for the other command's.
+      slot->ListHook<OutTag>::unlink();
+      free_slot(*slot);
+    } else {
+      slot->superseded = true;
+      admin_gate_.spawn(end_event_request(cid));
+    }
+    return true;
+  }
+  return false;
+}
+
+// Reaches the control core before the command that has the id now.
+task::Task<void> TargetConnection::end_event_request(uint16_t cid) {
+  co_await env::call_on(core_.env, core_.control, [this, cid](env::Env&) {
+    core_.registry.end_event_request(*controller_, cid);
+  });
 }
 
 task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {

@@ -124,6 +124,10 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   // Commands (connection.cc).
   task::Task<Result<void>> connect(TcpCommand& command);
   task::Task<void> execute_admin(TcpCommand& command);
+  // A request for events that holds this id on an admin queue gives it up, and is never answered:
+  // SPDK's host uses such ids again when it shuts down. False: another command has it.
+  bool supersede_event_request(uint16_t cid);
+  task::Task<void> end_event_request(uint16_t cid);
   void dispatch(TcpCommand& command);
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);

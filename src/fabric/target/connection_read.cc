@@ -174,7 +174,7 @@ bool TargetConnection::begin_command(TcpCommand& command, const nvme::Pdu& pdu) 
   ++commands_;
   command.sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
   if (queue_entries_ > 0 && ++sq_head_ == queue_entries_) sq_head_ = 0;
-  command.owns_cid = cids_.add(command.sqe.cid);
+  command.owns_cid = cids_.add(command.sqe.cid) || supersede_event_request(command.sqe.cid);
   if (!command.owns_cid) {
     command.complete(
         nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandIdConflict)));

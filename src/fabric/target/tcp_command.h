@@ -66,6 +66,7 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   bool has_output = false;        // output() goes to the host on success
   bool data_corrupt = false;      // a data digest did not match
   bool owns_cid = false;          // false for a duplicate, which is only refused
+  bool superseded = false;        // its id is another command's now: it is never answered
   bool sending_response = false;  // of what is being sent: else an R2T
   nvme::TransferWindow window;    // of the R2T being answered
   task::Event arrived;            // the R2T was answered in full
