@@ -132,9 +132,7 @@ task::Task<Answer> Registry::State::authenticate(Controller& controller, uint16_
   Controller::Queue* queue = controller.hold(queue_id);
   if (queue == nullptr) co_return Answer{.status = StatusCode::kAbortedQueueDeletion};
   Answer answer = answered();
-  if (queue->auth == nullptr) {
-    answer = refused(StatusCode::kInvalidOpcode);  // there is no key to check
-  } else if (std::exchange(queue->auth->is_busy, true)) {
+  if (std::exchange(queue->auth->is_busy, true)) {
     answer = refused(StatusCode::kCommandSequenceError);
   } else if (command.type == FabricsType::kAuthenticationSend) {
     const Bytes message = data.first(command.length);

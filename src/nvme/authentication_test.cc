@@ -231,7 +231,7 @@ TEST_P(Authentication, MalformedCommandsAreRefusedAndChangeNothing) {
     co_await serve_with(registry, policy_of(test_keys(1)));
     AuthHost host(env, registry);
     co_await host.connect_queue(0);
-    std::vector<std::byte> bytes(8192);
+    std::vector<std::byte> bytes(4096);
     const auto carried = [&](const AuthenticationCommand& command) {
       return registry.admin(*host.controller, to_sqe(command), bytes, {}, 0);
     };

@@ -45,6 +45,7 @@ ConnectReply Registry::State::accept(const ConnectRequest& request, Controller& 
   reply.queue_entries = static_cast<uint16_t>(command.queue_size + 1);
   reply.flow_control = (command.attributes & ConnectAttributes::kNoFlowControl) == 0;
   reply.host = controller.host();
+  reply.discovery = controller.is_discovery();
   return reply;
 }
 

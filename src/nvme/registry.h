@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,7 @@ struct ConnectReply {
   std::string host_nqn;
   IoLimits limits;
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
+  bool discovery = false;     // it is a controller that anybody may have
 };
 
 class PciQueues;
@@ -301,6 +303,10 @@ class Registry {
   // CC.SHN: what was acknowledged is durable when it is done, except where it says otherwise.
   task::Task<std::vector<DriveFailure>> shut_down(Controller& controller, task::CancelToken token);
 
+  // Whether admin() would go on with a command once its data has moved, `data_size` bytes: for
+  // transports that need memory for that. None: it would; else its answer.
+  std::optional<Cqe> refusal(Controller& controller, const Sqe& sqe, size_t data_size,
+                             uint16_t queue_id = 0);
   // A command of the admin queue, Fabrics commands after Connect included. `data` is what the host
   // sent, or the room for what it gets (the length of its data pointer). May wait long (an event
   // request): `token` ends it. Fabrics commands of an I/O queue come here too, with its id; after

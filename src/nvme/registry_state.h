@@ -42,8 +42,13 @@ class Registry::State {
                        std::string_view host_nqn);
 
   // admin.cc
+  // Success, or why a command is not executed, which its data has nothing to do with but its size.
+  static Status judge(const Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                      size_t data_size);
   task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
                              MutableBytes data, task::CancelToken token);
+  // The completion; a refusal is kept in the error log.
+  static Cqe conclude(Controller& controller, uint16_t queue_id, const Sqe& sqe, Answer answer);
 
   // attach.cc
   Result<Attached> attach(const AttachRequest& request);

@@ -25,6 +25,25 @@ bool is_event_request(const TcpCommand& command) {
          command.sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest;
 }
 
+// What a Connect says, where it was received, or why it is none.
+std::expected<nvme::ConnectData, nvme::Status> connect_data(TcpCommand& command) {
+  const nvme::Sqe& sqe = command.sqe;
+  if (!sqe.is_fabrics() || sqe.fabrics_type() != nvme::FabricsType::kConnect) {
+    return std::unexpected(nvme::final(nvme::StatusCode::kCommandSequenceError));
+  }
+  // Nothing else is read until a queue is connected, so its data cannot come later.
+  if (!command.pointer.in_capsule) {
+    return std::unexpected(nvme::final(nvme::StatusCode::kSglDescriptorTypeInvalid));
+  }
+  if (command.piece.size() < sizeof(nvme::ConnectData)) {
+    return std::unexpected(nvme::final(nvme::StatusCode::kDataSglLengthInvalid));
+  }
+  if (command.data_corrupt) {
+    return std::unexpected(nvme::Status(nvme::StatusCode::kTransientTransportError));
+  }
+  return load<nvme::ConnectData>(command.piece);
+}
+
 // The control core's half of an admin command.
 task::Task<nvme::Cqe> admin_on_control(nvme::Registry& registry, nvme::Controller& controller,
                                        uint16_t queue_id, const nvme::Sqe& sqe, MutableBytes data,
@@ -222,6 +241,14 @@ void TargetConnection::dispatch(TcpCommand& command) {
 
 task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {
   const nvme::Sqe& sqe = command.sqe;
+  if (command.pointer.length > 0 && !command.pointer.in_capsule) {
+    // Nothing is spent on a command that is refused in any case.
+    const std::optional<nvme::Cqe> refusal =
+        co_await env::call_on(core_.env, core_.control, [&](env::Env&) {
+          return core_.registry.refusal(*controller_, sqe, command.pointer.length, queue_id_);
+        });
+    if (refusal) co_return command.complete(*refusal);
+  }
   Result<nvme::Pieces> pieces = nvme::Pieces();
   if (command.pointer.length > 0) {
     const nvme::Transfer transfer = sqe.transfer();
@@ -272,24 +299,14 @@ task::Task<void> TargetConnection::end_event_request(uint16_t cid) {
 }
 
 task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
-  if (!command.sqe.is_fabrics() || command.sqe.fabrics_type() != nvme::FabricsType::kConnect) {
-    command.complete(
-        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandSequenceError)));
-    co_return Result<void>{};
-  }
-  // Nothing else is read until a queue is connected, so its data cannot come later.
-  if (!command.pointer.in_capsule) {
-    command.complete(
-        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kSglDescriptorTypeInvalid)));
-    co_return Result<void>{};
-  }
-  Result<nvme::Pieces> data = co_await command.from_host(sizeof(nvme::ConnectData));
+  const std::expected<nvme::ConnectData, nvme::Status> data = connect_data(command);
+  receiver_.take(front_.length);
   if (!data) {
-    command.complete(nvme::make_cqe(command.sqe, nvme::data_status(data.error())));
+    command.complete(nvme::make_cqe(command.sqe, data.error()));
     co_return Result<void>{};
   }
   const nvme::ConnectRequest request{.sqe = command.sqe,
-                                     .data = load<nvme::ConnectData>(command.piece),
+                                     .data = *data,
                                      .local = stream_->local(),
                                      .peer = peer_,
                                      .core = core_.env.core(),
@@ -307,6 +324,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                     .admin = queue_id_ == 0});
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
+    share_.set_proven(reply.authenticated && (!reply.discovery || tls_ != nullptr));
     slots_max_ = queue_entries_ + kSpareSlots;
     slots_.reserve(slots_max_);
     cids_.reserve(slots_max_);

@@ -12,10 +12,12 @@
 
 #include "base/list.h"
 #include "env/env.h"
+#include "fabric/buffer_lines.h"
 #include "fabric/buffer_queue.h"
 #include "fabric/doorbell.h"
 #include "fabric/receiver.h"
 #include "fabric/target/command_ids.h"
+#include "fabric/target/data_share.h"
 #include "fabric/target/lane_book.h"
 #include "fabric/target/options.h"
 #include "fabric/target/owed_data.h"
@@ -36,7 +38,8 @@ struct TargetCore {
   nvme::Registry& registry;  // on the control core: reached by call_on only
   CoreId control;
   const TargetOptions& options;
-  BufferQueue& buffers;     // for data that moves by data PDUs
+  BufferLines& buffers;     // for data that moves by data PDUs
+  BufferLines& unproven;    // the same, of hosts that have proven nothing
   BufferQueue& in_capsule;  // for data that came in a capsule
   task::Event& drained;     // set when a connection has nothing in flight any more, while draining
   LaneBook& lanes;
@@ -85,6 +88,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<void> abort_namespace(uint32_t nsid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
   void set_authenticated(bool authenticated) override {
+    share_.set_proven(authenticated);
     if (io_queue_ != nullptr) io_queue_->set_authenticated(authenticated);
   }
   // IoControl.
@@ -122,6 +126,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<void> note_fault();
 
   // Commands (connection.cc).
+  // Of front_, which it takes.
   task::Task<Result<void>> connect(TcpCommand& command);
   task::Task<void> execute_admin(TcpCommand& command);
   // A request for events that holds this id on an admin queue gives it up, and is never answered:
@@ -129,6 +134,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   bool supersede_event_request(uint16_t cid);
   task::Task<void> end_event_request(uint16_t cid);
   void dispatch(TcpCommand& command);
+  // For data that moves by data PDUs.
+  BufferLines& buffers() { return share_.is_proven() ? core_.buffers : core_.unproven; }
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);
   // Asks a running command to end.
@@ -194,7 +201,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   OwedData owed_;
   size_t preempted_ = 0;  // commands that abort_namespace() waits for
   task::Event preempted_ended_;
-  task::Semaphore large_data_{kLargeDataMax};
+  DataShare share_;
 
   Doorbell doorbell_;
   size_t running_ = 0;                // commands that are not complete

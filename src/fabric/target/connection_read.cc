@@ -213,6 +213,7 @@ task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToke
     co_return co_await sent_all_.wait(token);
   }
   TcpCommand& command = *std::exchange(begun_, nullptr);
+  if (controller_ == nullptr) co_return co_await this->connect(command);
   if (front_.data_length > 0) {
     Result<Buffer> buffer = co_await core_.in_capsule.allocate(front_.data_length, token);
     if (!buffer) {
@@ -222,7 +223,6 @@ task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToke
     keep_data(command, front_, std::move(*buffer));
   }
   receiver_.take(front_.length);
-  if (controller_ == nullptr) co_return co_await this->connect(command);
   dispatch(command);
   co_return Result<void>{};
 }

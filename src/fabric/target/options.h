@@ -29,10 +29,15 @@ inline constexpr uint32_t kStagingMax = 256 * 1024;
 inline constexpr size_t kStagingReserve = 16 * 1024 * 1024;
 static_assert(kAdminStagingSize > UINT8_MAX + kInCapsuleMax + 4, "PDO, data and digest");
 
-// Data of up to this size goes without asking; beyond it a connection's commands share
-// kLargeDataMax, so that a host that neither reads nor sends cannot hold every buffer of its core.
+// What one connection's commands may have of the buffers of its core at a time, so that a host that
+// neither reads nor sends cannot hold them all (DataShare): small data is up to kSmallDataMax.
+inline constexpr uint32_t kTinyDataMax = 4096;
 inline constexpr uint32_t kSmallDataMax = 64 * 1024;
-inline constexpr uint32_t kLargeDataMax = 4 * 1024 * 1024;
+inline constexpr uint32_t kSmallShare = 1024 * 1024;
+inline constexpr uint32_t kLargeShare = 4 * 1024 * 1024;
+// Buffers of a core for hosts that have proven nothing: discovery, and authentication.
+inline constexpr uint32_t kUnprovenBuffers = 512;      // of 4 KiB
+inline constexpr uint32_t kUnprovenBuffersLarge = 32;  // of kDiscoveryTransferBytesMax
 // Buffers of a core for in-capsule data. They are its own, because a connection cannot read on
 // without one: data asked for by R2T must not keep them.
 inline constexpr uint32_t kInCapsuleBuffers = 1024;      // of 4 KiB, the usual block

@@ -38,8 +38,12 @@ class Target::PerCore {
       : in_capsule_pool_(
             {.classes = {{4096, kInCapsuleBuffers}, {kInCapsuleMax, kInCapsuleBuffersLarge}}}),
         in_capsule_(env, in_capsule_pool_),
+        unproven_pool_({.classes = {{4096, kUnprovenBuffers},
+                                    {nvme::kDiscoveryTransferBytesMax, kUnprovenBuffersLarge}}}),
+        unproven_(env, unproven_pool_),
         buffers_(env, env.buffers()),
-        core_{env, registry, control, options, buffers_, in_capsule_, drained_, lanes_} {}
+        core_{env, registry, control, options, buffers_, unproven_, in_capsule_, drained_, lanes_} {
+  }
 
   // The life of one connection.
   task::Task<void> serve(env::Connection connection, Arrival arrival) {
@@ -125,7 +129,9 @@ class Target::PerCore {
 
   BufferPool in_capsule_pool_;
   BufferQueue in_capsule_;
-  BufferQueue buffers_;
+  BufferPool unproven_pool_;
+  BufferLines unproven_;
+  BufferLines buffers_;
   task::Event drained_;  // something is no longer in flight, or a member is gone
   LaneBook lanes_;
   TargetCore core_;

@@ -12,19 +12,14 @@
 
 namespace cairn::fabric {
 
-task::Task<Result<void>> TcpCommand::take_share(size_t bytes) {
-  Result<void> turn = co_await connection->large_data_.acquire(bytes, cancel->token());
-  if (turn) share = static_cast<uint32_t>(bytes);
-  co_return turn;
-}
-
 void TcpCommand::drop_data() {
   end_loan();
   piece = {};
-  if (const uint32_t units = std::exchange(share, 0)) connection->large_data_.release(units);
+  connection->share_.give_back(share);
   if (data.empty()) return;
   data = Buffer();
-  (pointer.in_capsule ? connection->core_.in_capsule : connection->core_.buffers).released();
+  if (pointer.in_capsule) return connection->core_.in_capsule.released();
+  connection->buffers().released();
 }
 
 std::optional<nvme::Pieces> TcpCommand::here_from_host(size_t bytes) {
@@ -38,12 +33,10 @@ std::optional<nvme::Pieces> TcpCommand::here_from_host(size_t bytes) {
 bool TcpCommand::borrow(Bytes bytes, task::Gate& keeper) {
   const size_t size = bytes.size();
   if (pointer.in_capsule || pointer.length != size || !connection->can_borrow()) return false;
-  const bool is_large = size > kSmallDataMax;
-  if (is_large && !connection->large_data_.try_acquire(size)) return false;
-  if (is_large) share = static_cast<uint32_t>(size);
-  std::optional<Buffer> buffer = connection->core_.buffers.try_allocate(size);
+  if (!connection->share_.try_take(size, share)) return false;
+  std::optional<Buffer> buffer = connection->buffers().try_allocate(size);
   if (!buffer || !keeper.enter()) {
-    if (const uint32_t units = std::exchange(share, 0)) connection->large_data_.release(units);
+    connection->share_.give_back(share);
     return false;
   }
   data = std::move(*buffer);
@@ -69,11 +62,11 @@ task::Task<Result<nvme::Pieces>> TcpCommand::to_host(size_t bytes) {
   if (pointer.in_capsule || pointer.length != bytes || bytes > nvme::kTransferBytesMax) {
     co_return fail(Errc::kInvalid, "data length");
   }
-  if (bytes > kSmallDataMax) {
-    Result<void> turn = co_await take_share(bytes);
+  if (!connection->share_.try_take(bytes, share)) {
+    Result<void> turn = co_await connection->share_.take(bytes, share, cancel->token());
     if (!turn) co_return fail(turn.error());
   }
-  Result<Buffer> buffer = co_await connection->core_.buffers.allocate(bytes, cancel->token());
+  Result<Buffer> buffer = co_await connection->buffers().allocate(bytes, cancel->token());
   if (!buffer) co_return fail(buffer.error());
   data = std::move(*buffer);
   piece = data.bytes();
@@ -96,12 +89,11 @@ task::Task<Result<nvme::Pieces>> TcpCommand::from_host(size_t bytes) {
 }
 
 task::Task<Result<void>> TcpCommand::ask_for_all() {
-  if (pointer.length > kSmallDataMax) {
-    Result<void> turn = co_await take_share(pointer.length);
+  if (!connection->share_.try_take(pointer.length, share)) {
+    Result<void> turn = co_await connection->share_.take(pointer.length, share, cancel->token());
     if (!turn) co_return turn;
   }
-  Result<Buffer> buffer =
-      co_await connection->core_.buffers.allocate(pointer.length, cancel->token());
+  Result<Buffer> buffer = co_await connection->buffers().allocate(pointer.length, cancel->token());
   if (!buffer) co_return fail(buffer.error());
   data = std::move(*buffer);
   piece = data.bytes();

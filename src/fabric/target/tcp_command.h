@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/list.h"
+#include "fabric/target/data_share.h"
 #include "nvme/command.h"
 #include "nvme/data_pointer.h"
 #include "nvme/pdu.h"
@@ -58,7 +59,7 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   bool preempted = false;  // abort_namespace() waits for its end
 
   nvme::DataPointer pointer;
-  uint32_t share = 0;             // of the connection's large data
+  DataShare::Part share;          // of what its connection may have
   Buffer data;                    // what came from the host, or goes there
   MutableBytes piece;             // of `data`, in use
   Bytes loan;                     // where the output lies instead; `piece` has room for it
@@ -81,8 +82,6 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   uint32_t response_size = 0;
 
  private:
-  // Waits until the connection's large data leaves room for this much more.
-  task::Task<Result<void>> take_share(size_t bytes);
   void end_loan();
   // All of the data, by one R2T.
   task::Task<Result<void>> ask_for_all();
