@@ -185,5 +185,71 @@ WORLD_TEST(Strangers, EveryByteCountsAgainstTheShareOfAConnection) {
   co_await idlers.close_all();
 }
 
+// Connections that say nothing, more than the box takes.
+WORLD_TEST(Strangers, SilentConnectionsTakeNoFriendsPlace) {
+  BoxOptions options;
+  options.target.connections = {.connections_max = 32, .unproven_max = 16, .reserved = 8};
+  std::vector<std::string> refused;
+  options.target.on_refused = [&](const fabric::RefusedConnection& connection) {
+    refused.emplace_back(connection.why);
+  };
+  Box box(env, options);
+  co_await box.open(scene.any_port());
+  std::vector<std::unique_ptr<RawHost>> strangers;
+  for (int i = 0; i < 100; ++i) {
+    strangers.push_back(std::make_unique<RawHost>(env));
+    co_await strangers.back()->dial(box.address);
+  }
+  const Result<void> slept = co_await task::sleep_for(env, 2_s);
+  must(slept);
+  EXPECT_EQ(box.target().connections(), 16u);
+  EXPECT_EQ(refused.size(), 84u);
+  co_await expect_friend_served(env, box.address, 2);
+  EXPECT_EQ(refused.size(), 85u) << "a stranger made room";
+  strangers.clear();
+  co_await box.close();
+}
+
+// So do those who go no further than the discovery service.
+WORLD_TEST(Strangers, AtDiscoveryTakeNoFriendsPlace) {
+  BoxOptions options;
+  options.target.connections = {.connections_max = 32, .unproven_max = 16, .reserved = 8};
+  Box box(env, options);
+  co_await box.open(scene.any_port());
+  std::vector<std::unique_ptr<RawHost>> strangers;
+  for (int i = 0; i < 16; ++i) {
+    strangers.push_back(std::make_unique<RawHost>(env));
+    co_await strangers.back()->arrive(box.address, {}, {.nqn = std::string(nvme::kDiscoveryNqn)});
+  }
+  const Result<void> slept = co_await task::sleep_for(env, 2_s);
+  must(slept);
+  co_await expect_friend_served(env, box.address, 2);
+  co_await expect_end(*strangers.front());
+  strangers.clear();
+  co_await box.close();
+}
+
+// A host may have many queues, all of them from one address.
+WORLD_TEST(Strangers, WhoWasLetInIsCountedNoMore) {
+  BoxOptions options;
+  options.target.connections = {.connections_max = 16, .unproven_max = 1, .reserved = 0};
+  Box box(env, options);
+  co_await box.open(scene.any_port());
+  RawHost admin(env);
+  co_await admin.arrive(box.address);
+  std::vector<std::unique_ptr<RawHost>> queues;
+  for (uint16_t i = 1; i <= 8; ++i) {
+    queues.push_back(std::make_unique<RawHost>(env));
+    co_await queues.back()->join(box.address, admin, i);
+  }
+  for (const auto& queue : queues) {
+    const std::vector<std::byte> data = co_await queue->read(1, 0, 1);
+    EXPECT_EQ(data.size(), kBlock);
+  }
+  queues.clear();
+  admin.stream.reset();
+  co_await box.close();
+}
+
 }  // namespace
 }  // namespace cairn::target_tests

@@ -65,13 +65,14 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 }  // namespace
 
 TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
-                                   uint32_t listener, std::unique_ptr<const nvme::TlsIdentity> tls)
+                                   Origin origin)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
-      tls_(std::move(tls)),
+      visitor_(origin.visitor),
+      tls_(std::move(origin.tls)),
       receiver_(*stream_, kAdminStagingSize),
-      account_(&core.lanes.begin(listener)),
+      account_(&core.lanes.begin(origin.listener)),
       slots_max_(kFirstSlots),
       cids_(kFirstSlots),
       doorbell_(core.env, core.options.doorbell, &TargetConnection::on_ring, this) {
@@ -108,6 +109,16 @@ void TargetConnection::stop(const char* why) {
   if (ending_.requested()) return;
   why_ended_ = why;
   ending_.request();
+}
+
+void TargetConnection::set_proven(bool proven) {
+  share_.set_proven(proven);
+  if (proven) admin_gate_.spawn(tell_proven());
+}
+
+task::Task<void> TargetConnection::tell_proven() {
+  co_await env::call_on(core_.env, core_.control,
+                        [this](env::Env&) { core_.reception.prove(visitor_); });
 }
 
 void TargetConnection::drain() { draining_ = true; }
@@ -324,7 +335,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                     .admin = queue_id_ == 0});
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
-    share_.set_proven(reply.authenticated && (!reply.discovery || tls_ != nullptr));
+    set_proven(reply.authenticated && (!reply.discovery || tls_ != nullptr));
     slots_max_ = queue_entries_ + kSpareSlots;
     slots_.reserve(slots_max_);
     cids_.reserve(slots_max_);

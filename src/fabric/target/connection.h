@@ -43,6 +43,7 @@ struct TargetCore {
   BufferQueue& in_capsule;  // for data that came in a capsule
   task::Event& drained;     // set when a connection has nothing in flight any more, while draining
   LaneBook& lanes;
+  Reception& reception;  // on the control core
   size_t staging_reserve = kStagingReserve;
 };
 
@@ -56,10 +57,14 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  // `listener` is the number of the one that accepted it. `tls`: who the stream's key was for;
-  // none: it is plain.
-  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener,
-                   std::unique_ptr<const nvme::TlsIdentity> tls = nullptr);
+  // How it came.
+  struct Origin {
+    uint32_t listener = 0;        // the number of the one that accepted it
+    Reception::Visitor& visitor;  // on the control core; outlives it
+    std::unique_ptr<const nvme::TlsIdentity>
+        tls;  // who the stream's key was for; none: it is plain
+  };
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, Origin origin);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -88,7 +93,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<void> abort_namespace(uint32_t nsid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
   void set_authenticated(bool authenticated) override {
-    share_.set_proven(authenticated);
+    set_proven(authenticated);
     if (io_queue_ != nullptr) io_queue_->set_authenticated(authenticated);
   }
   // IoControl.
@@ -124,6 +129,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   std::unexpected<Error> fault(nvme::PduFault fault, Bytes header);
   Step fail_with(std::unexpected<Error> error);
   task::Task<void> note_fault();
+
+  void set_proven(bool proven);
+  task::Task<void> tell_proven();
 
   // Commands (connection.cc).
   // Of front_, which it takes.
@@ -168,6 +176,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
+  Reception::Visitor& visitor_;
   std::unique_ptr<const nvme::TlsIdentity> tls_;
   Receiver receiver_;
   nvme::PduRules rules_;

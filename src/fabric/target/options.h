@@ -7,7 +7,9 @@
 
 #include "base/units.h"
 #include "env/address.h"
+#include "fabric/connection_slots.h"
 #include "fabric/doorbell.h"
+#include "fabric/reception.h"
 #include "nvme/limits.h"
 #include "nvme/pdu.h"
 
@@ -56,11 +58,12 @@ struct TargetOptions {
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
   Duration data_timeout = 30_s;       // nor one that does not send what it was asked for
   Duration linger_timeout = 1_s;      // after a TermReq, for the host to read it and close
-  uint32_t connections_max = 4096;    // of all cores together
+  ConnectionLimits connections;       // of all cores together
   bool header_digest = true;          // a host that asks for one gets it; else it is told no
   bool data_digest = true;
   DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
   std::function<void(const HostFault&)> on_fault;  // on the control core
+  RefusedConnectionHook on_refused;                // likewise
 };
 
 }  // namespace cairn::fabric
