@@ -247,11 +247,12 @@ class Registry {
   // Hosts that may come through TLS, and their keys; connections stay as they are. kNotFound.
   Result<void> set_tls(std::string_view nqn, TlsKeys keys);
   // What a handshake is about: the first identity offered that is known here, with its key. After
-  // failures from the same address it takes its time. kDenied: none is, and it was noted; kLimit:
-  // too many are waiting; kCancelled, kTimedOut: by the token.
+  // failures in the same name from the same address it takes its time, offer.wait_max at most.
+  // kDenied: none is, and it was noted; kLimit: too many are waiting, which is no failure and was
+  // noted too; kCancelled, kTimedOut: by the token.
   task::Task<Result<TlsPsk>> choose_tls_key(const TlsOffer& offer, task::CancelToken token);
   // How a handshake went on, unless choose_tls_key() refused it.
-  void tls_succeeded(const env::Address& peer);
+  void tls_succeeded(const env::Address& peer, std::string_view host_nqn);
   void tls_failed(const TlsFailure& failure);
   // Handshakes of all subsystems.
   AuthTotals tls_totals() const;

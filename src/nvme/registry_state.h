@@ -55,6 +55,10 @@ class Registry::State {
 
   // authentication.cc
   bool demand_authentication(Controller& controller, uint16_t queue_id, const env::Address& peer);
+  // Tells whoever listens that somebody was not let in.
+  void note_stranger(const AuthenticationFailure& failure) const {
+    if (authentication_hook) authentication_hook(failure);
+  }
 
   env::Env& env;
   Time started;
@@ -81,6 +85,9 @@ class Registry::State {
                                   MutableBytes data, task::CancelToken token);
   task::Task<Answer> take_authentication(Controller& controller, Controller::Queue& queue,
                                          Bytes message, task::CancelToken token);
+  // Waits until an attempt may be answered. kLimit: that is too late for it.
+  task::Task<Result<void>> take_turn(Controller& controller, const QueueAuth& auth,
+                                     Duration wait_max, task::CancelToken token);
   task::Task<void> settle(Controller& controller, Controller::Queue& queue);
   void note_failure(Controller& controller, QueueAuth& auth, const char* why);
   Answer execute_fabrics(Controller& controller, const Sqe& sqe);
