@@ -79,6 +79,13 @@ void Box::log_failure(const nvme::DriveFailure& failure) {
 void Box::log_refused(const nvme::RefusedHost& host) {
   const std::optional<std::string> more = refused_.take(env_.now());
   if (!more) return;
+  if (host.host_nqn.empty()) {
+    log(LogLevel::kWarn,
+        fmt::format("the host at {} was refused: it gives no host NQN, and {} is for the hosts on "
+                    "its list: give the host a name (nvme --hostnqn, SPDK's hostnqn:){}",
+                    host.peer.text(), host.nqn, *more));
+    return;
+  }
   log(LogLevel::kWarn,
       fmt::format("{} at {} was refused: it is not on the list of hosts of {}: 'cairn box hosts "
                   "allow --host {}' lets it in{}",

@@ -188,7 +188,7 @@ task::Task<std::string> metrics_of(Box& box) {
   text.family(Type::kGauge, "cairn_box_uptime_seconds", "Since the box was started.");
   text.sample({}, static_cast<uint64_t>(box.uptime() / 1_s));
   text.family(Type::kCounter, "cairn_box_connections_refused_total",
-              "Connections that were dropped because there were connections_max.");
+              "Connections that found no place (connections_max, _unproven_max, _reserved).");
   text.sample({}, report.refused);
   add_namespaces(text, namespaces);
   add_drives(text, box);

@@ -47,24 +47,54 @@ bool is_served(AdminOpcode opcode, ControllerKind kind) {
 
 bool is_controller_wide(uint32_t nsid) { return nsid == 0 || nsid == kBroadcastNsid; }
 
+bool is_authentication(const Sqe& sqe) {
+  return sqe.is_fabrics() && (sqe.fabrics_type() == FabricsType::kAuthenticationSend ||
+                              sqe.fabrics_type() == FabricsType::kAuthenticationReceive);
+}
+
+size_t data_max(const Sqe& sqe, ControllerKind kind) {
+  if (sqe.transfer() == Transfer::kHostToController || is_authentication(sqe)) {
+    return kAdminSendMax;
+  }
+  return kind == ControllerKind::kDiscovery ? kDiscoveryTransferBytesMax : kTransferBytesMax;
+}
+
 }  // namespace
+
+Status Registry::State::judge(const Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                              size_t data_size) {
+  if (sqe.fuse() != Fuse::kNone) return final_status(StatusCode::kInvalidField);
+  if (sqe.is_fabrics() && controller.is_pci()) return final_status(StatusCode::kInvalidOpcode);
+  if (!is_authentication(sqe)) {
+    if (!controller.is_open(queue_id)) return final_status(StatusCode::kAuthenticationRequired);
+    if (queue_id == 0 && !sqe.is_fabrics()) {
+      if (!is_served(sqe.admin_opcode(), controller.kind())) {
+        return final_status(StatusCode::kInvalidOpcode);
+      }
+      if (!controller.properties.is_ready()) {
+        return final_status(StatusCode::kCommandSequenceError);
+      }
+    }
+  } else if (!controller.may_authenticate(queue_id)) {
+    return final_status(StatusCode::kInvalidOpcode);  // there is no key to check
+  }
+  if (data_size > data_max(sqe, controller.kind())) {
+    return final_status(StatusCode::kDataSglLengthInvalid);
+  }
+  return {};
+}
 
 task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t queue_id,
                                             const Sqe& sqe, MutableBytes data,
                                             task::CancelToken token) {
   controller.note_traffic();
-  if (sqe.fuse() != Fuse::kNone) co_return refused(StatusCode::kInvalidField);
-  if (sqe.is_fabrics() && controller.is_pci()) co_return refused(StatusCode::kInvalidOpcode);
-  if (sqe.is_fabrics() && (sqe.fabrics_type() == FabricsType::kAuthenticationSend ||
-                           sqe.fabrics_type() == FabricsType::kAuthenticationReceive)) {
+  const Status verdict = judge(controller, queue_id, sqe, data.size());
+  if (!verdict.ok()) co_return Answer{.status = verdict};
+  if (is_authentication(sqe)) {
     co_return co_await authenticate(controller, queue_id, sqe, data, token);
   }
-  if (!controller.is_open(queue_id)) co_return refused(StatusCode::kAuthenticationRequired);
   if (queue_id != 0) co_return execute_fabrics_of_io(controller, queue_id, sqe);
   if (sqe.is_fabrics()) co_return execute_fabrics(controller, sqe);
-  if (!is_served(sqe.admin_opcode(), controller.kind()))
-    co_return refused(StatusCode::kInvalidOpcode);
-  if (!controller.properties.is_ready()) co_return refused(StatusCode::kCommandSequenceError);
   switch (sqe.admin_opcode()) {
     case AdminOpcode::kGetLogPage:
       co_return co_await get_log(controller, sqe, data);
@@ -280,7 +310,6 @@ task::Task<Answer> Registry::State::abort(Controller& controller, const Sqe& sqe
 
 task::Task<Answer> Registry::State::execute_vendor(Controller& controller, Bytes data) {
   if (!vendor_hook) co_return refused(StatusCode::kInvalidOpcode);
-  if (data.size() > kVendorDataMax) co_return refused(StatusCode::kInvalidField);
   const VendorHook hook = vendor_hook;  // it may be set anew meanwhile
   co_return co_await hook({.nqn = controller.subsystem().options().nqn,
                            .host_nqn = controller.host_nqn(),

@@ -113,14 +113,14 @@ Task<void> vendor_command(Env&, Registry& registry) {
   co_await host.arrive();
   std::vector<std::byte> data(kVendorDataMax + 4);
   const Sqe sqe = Sqe::make(AdminOpcode::kVendorSend);
-  Cqe cqe = co_await host.admin(sqe, data);
+  Cqe cqe = co_await host.admin(sqe, MutableBytes(data).first(12));
   EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidOpcode) << "nobody executes it";
   registry.on_vendor_command(repeat_size);
   cqe = co_await host.admin(sqe, MutableBytes(data).first(12));
   EXPECT_TRUE(cqe.get_status().ok());
   EXPECT_EQ(cqe.dw0.value(), 12u);
   cqe = co_await host.admin(sqe, data);
-  EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidField) << "too long";
+  EXPECT_EQ(cqe.get_status().code(), StatusCode::kDataSglLengthInvalid) << "too long";
   const auto effects = co_await host.log_as<CommandEffectsPage>(LogPage::kCommandEffects);
   EXPECT_EQ(effects.admin[0xc1], Effect::kSupported | Effect::kNamespaceInventory);
   registry.on_vendor_command({});

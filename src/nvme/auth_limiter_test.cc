@@ -6,13 +6,14 @@
 namespace cairn::nvme {
 namespace {
 
-const env::Address kThere = env::Address::ip4(10, 0, 0, 1, 1000);
+const AuthLimiter::Who kThere = {env::Address::ip4(10, 0, 0, 1, 1000), "nqn.there"};
+constexpr Duration kWaitMax = 15_s;
 const Time kStart = Time{} + 1000_s;
 
 TEST(AuthLimiter, WhoNeverFailedIsAnsweredAtOnce) {
   AuthLimiter limiter;
-  EXPECT_EQ(limiter.take_turn(kThere, kStart), kStart);
-  EXPECT_EQ(limiter.addresses(), 0u);
+  EXPECT_EQ(limiter.take_turn(kThere, kStart, kWaitMax), kStart);
+  EXPECT_EQ(limiter.entries(), 0u);
 }
 
 TEST(AuthLimiter, PausesGrowUpToTheirMost) {
@@ -21,7 +22,7 @@ TEST(AuthLimiter, PausesGrowUpToTheirMost) {
   Duration last = 0_s;
   for (int i = 0; i < 20; ++i) {
     limiter.failed(kThere, now);
-    const Result<Time> turn = limiter.take_turn(kThere, now);
+    const Result<Time> turn = limiter.take_turn(kThere, now, kWaitMax);
     ASSERT_TRUE(turn);
     EXPECT_GE(*turn - now, last);
     last = *turn - now;
@@ -31,11 +32,24 @@ TEST(AuthLimiter, PausesGrowUpToTheirMost) {
   EXPECT_LE(last, AuthLimiter::kPauseMax * 2);
 }
 
-TEST(AuthLimiter, AnotherPortIsTheSameAddress) {
+TEST(AuthLimiter, HostsAreToldApartByAddressAndName) {
   AuthLimiter limiter;
   limiter.failed(kThere, kStart);
-  EXPECT_GT(*limiter.take_turn(env::Address::ip4(10, 0, 0, 1, 2000), kStart), kStart);
-  EXPECT_EQ(limiter.take_turn(env::Address::ip4(10, 0, 0, 2, 1000), kStart), kStart);
+  const AuthLimiter::Who port = {env::Address::ip4(10, 0, 0, 1, 2000), kThere.host_nqn};
+  const AuthLimiter::Who address = {env::Address::ip4(10, 0, 0, 2, 1000), kThere.host_nqn};
+  const AuthLimiter::Who name = {kThere.peer, "nqn.other"};
+  EXPECT_GT(*limiter.take_turn(port, kStart, kWaitMax), kStart);
+  EXPECT_EQ(limiter.take_turn(address, kStart, kWaitMax), kStart);
+  EXPECT_EQ(limiter.take_turn(name, kStart, kWaitMax), kStart);
+}
+
+TEST(AuthLimiter, NobodyWaitsLongerThanItCan) {
+  AuthLimiter limiter;
+  for (int i = 0; i < 10; ++i) limiter.failed(kThere, kStart);
+  EXPECT_EQ(limiter.take_turn(kThere, kStart, 1_s).error(), Errc::kLimit);
+  const Result<Time> turn = limiter.take_turn(kThere, kStart, AuthLimiter::kPauseMax);
+  ASSERT_TRUE(turn) << "who was refused has taken no turn";
+  EXPECT_LE(*turn - kStart, AuthLimiter::kPauseMax);
 }
 
 TEST(AuthLimiter, AttemptsSideBySideTakeTurnsAndTooManyAreRefused) {
@@ -44,7 +58,7 @@ TEST(AuthLimiter, AttemptsSideBySideTakeTurnsAndTooManyAreRefused) {
   Time last = kStart;
   int answered = 0;
   for (;; ++answered) {
-    const Result<Time> turn = limiter.take_turn(kThere, kStart);
+    const Result<Time> turn = limiter.take_turn(kThere, kStart, kWaitMax);
     if (!turn) break;
     EXPECT_GE(*turn - last, AuthLimiter::kPauseMax);
     last = *turn;
@@ -56,25 +70,26 @@ TEST(AuthLimiter, SuccessAndTimeForget) {
   AuthLimiter limiter;
   limiter.failed(kThere, kStart);
   limiter.succeeded(kThere);
-  EXPECT_EQ(limiter.take_turn(kThere, kStart), kStart);
+  EXPECT_EQ(limiter.take_turn(kThere, kStart, kWaitMax), kStart);
   limiter.failed(kThere, kStart);
   const Time later = kStart + AuthLimiter::kMemory + 1_s;
-  EXPECT_EQ(limiter.take_turn(kThere, later), later);
-  EXPECT_EQ(limiter.addresses(), 0u);
+  EXPECT_EQ(limiter.take_turn(kThere, later, kWaitMax), later);
+  EXPECT_EQ(limiter.entries(), 0u);
 }
 
 TEST(AuthLimiter, TheTableIsBoundedAndForgetsTheOldest) {
   AuthLimiter limiter;
-  const auto address = [](size_t i) {
-    return env::Address::ip4(10, 1, static_cast<uint8_t>(i / 256), static_cast<uint8_t>(i), 1);
+  const auto who = [](size_t i) {
+    return AuthLimiter::Who{
+        env::Address::ip4(10, 1, static_cast<uint8_t>(i / 256), static_cast<uint8_t>(i), 1), ""};
   };
-  for (size_t i = 0; i < AuthLimiter::kAddressesMax + 1; ++i) {
-    limiter.failed(address(i), kStart + 1_ms * static_cast<int64_t>(i));
+  for (size_t i = 0; i < AuthLimiter::kEntriesMax + 1; ++i) {
+    limiter.failed(who(i), kStart + 1_ms * static_cast<int64_t>(i));
   }
-  EXPECT_EQ(limiter.addresses(), AuthLimiter::kAddressesMax);
+  EXPECT_EQ(limiter.entries(), AuthLimiter::kEntriesMax);
   const Time now = kStart + 1_ms;
-  EXPECT_EQ(limiter.take_turn(address(0), now), now);
-  EXPECT_GT(*limiter.take_turn(address(1), now), now);
+  EXPECT_EQ(limiter.take_turn(who(0), now, kWaitMax), now);
+  EXPECT_GT(*limiter.take_turn(who(1), now, kWaitMax), now);
 }
 
 }  // namespace

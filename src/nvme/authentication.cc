@@ -72,13 +72,12 @@ void Registry::State::note_failure(Controller& controller, QueueAuth& auth, cons
   auth.has_failed = true;
   auth.is_open = false;
   auth.finish_within(kFarewell);
-  limiter.failed(auth.peer, env.now());
+  limiter.failed({.peer = auth.peer, .host_nqn = controller.host_nqn()}, env.now());
   ++controller.subsystem().authenticated.failed;
-  if (!authentication_hook) return;
-  authentication_hook({.nqn = controller.subsystem().options().nqn,
-                       .host_nqn = controller.host_nqn(),
-                       .peer = auth.peer,
-                       .why = why});
+  note_stranger({.nqn = controller.subsystem().options().nqn,
+                 .host_nqn = controller.host_nqn(),
+                 .peer = auth.peer,
+                 .why = why});
 }
 
 // After each message: opens the queue on success, closes it on failure. The queue's core knows of
@@ -91,7 +90,7 @@ task::Task<void> Registry::State::settle(Controller& controller, Controller::Que
   if (auth.responder.take_success() && !auth.has_failed) {
     auth.is_open = true;
     auth.finished();
-    limiter.succeeded(auth.peer);
+    limiter.succeeded({.peer = auth.peer, .host_nqn = controller.host_nqn()});
     ++controller.subsystem().authenticated.succeeded;
     co_await controller.open_queue(queue, true);
   } else if (failed && !auth.has_failed) {
@@ -100,22 +99,35 @@ task::Task<void> Registry::State::settle(Controller& controller, Controller::Que
   }
 }
 
+task::Task<Result<void>> Registry::State::take_turn(Controller& controller, const QueueAuth& auth,
+                                                    Duration wait_max, task::CancelToken token) {
+  const AuthLimiter::Who who{.peer = auth.peer, .host_nqn = controller.host_nqn()};
+  const Result<Time> turn = limiter.take_turn(who, env.now(), wait_max);
+  if (!turn) {
+    note_stranger({.nqn = controller.subsystem().options().nqn,
+                   .host_nqn = who.host_nqn,
+                   .peer = auth.peer,
+                   .why = turn.error().what()});
+    co_return fail(turn.error());
+  }
+  Result<void> slept = co_await task::sleep_until(env, *turn, token);
+  co_return slept;
+}
+
 task::Task<Answer> Registry::State::take_authentication(Controller& controller,
                                                         Controller::Queue& queue, Bytes message,
                                                         task::CancelToken token) {
   QueueAuth& auth = *queue.auth;
   if (!auth.has_failed && !auth.responder.is_under_way()) {
     const std::shared_ptr<const AuthPolicy>& policy = controller.subsystem().authentication;
-    if (policy->hosts.contains(controller.host_nqn())) auth.responder.set_policy(policy);
-    auth.finish_within(policy->timeout);
-    const Result<Time> turn = limiter.take_turn(auth.peer, env.now());
+    const Result<void> turn = co_await take_turn(controller, auth, policy->timeout / 2, token);
     if (!turn) {
-      note_failure(controller, auth, turn.error().what());
-      co_await controller.open_queue(queue, false);
-      co_return Answer{.status = StatusCode::kAuthenticationRequired};
+      // It may come again: it has not failed, and a queue that works goes on.
+      co_return Answer{.status = turn.error() == Errc::kLimit ? StatusCode::kAuthenticationRequired
+                                                              : StatusCode::kAbortRequested};
     }
-    const Result<void> slept = co_await task::sleep_until(env, *turn, token);
-    if (!slept) co_return Answer{.status = StatusCode::kAbortRequested};
+    if (policy->hosts.contains(controller.host_nqn())) auth.responder.set_policy(policy);
+    if (!auth.has_failed) auth.finish_within(policy->timeout);
   }
   // Perhaps in the meantime.
   if (auth.has_failed) co_return refused(StatusCode::kAuthenticationRequired);
@@ -132,9 +144,7 @@ task::Task<Answer> Registry::State::authenticate(Controller& controller, uint16_
   Controller::Queue* queue = controller.hold(queue_id);
   if (queue == nullptr) co_return Answer{.status = StatusCode::kAbortedQueueDeletion};
   Answer answer = answered();
-  if (queue->auth == nullptr) {
-    answer = refused(StatusCode::kInvalidOpcode);  // there is no key to check
-  } else if (std::exchange(queue->auth->is_busy, true)) {
+  if (std::exchange(queue->auth->is_busy, true)) {
     answer = refused(StatusCode::kCommandSequenceError);
   } else if (command.type == FabricsType::kAuthenticationSend) {
     const Bytes message = data.first(command.length);

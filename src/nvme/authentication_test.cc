@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nvme/auth_testing.h"
 #include "nvme/registry_testing.h"
+#include "task/gate.h"
 
 namespace cairn::nvme {
 namespace {
@@ -23,8 +25,16 @@ AuthPolicy policy_of(AuthKeys keys) {
 // A host that can authenticate its queues.
 class AuthHost : public TestHost {
  public:
-  AuthHost(env::Env& env, Registry& registry) : TestHost(registry), env_(env), registry_(registry) {
-    data.host_nqn.set(kAuthHost);
+  AuthHost(env::Env& env, Registry& registry, std::string name = kAuthHost)
+      : TestHost(registry), name_(std::move(name)), env_(env), registry_(registry) {
+    data.host_nqn.set(name_);
+  }
+  // Begins a transaction with nonsense, and waits until that is answered or `token`.
+  task::Task<void> wait_for_turn(task::CancelToken token) {
+    AuthenticationCommand command;
+    command.type = FabricsType::kAuthenticationSend;
+    command.length = static_cast<uint32_t>(room.size());
+    co_await registry_.admin(*controller, to_sqe(command), room, token);
   }
 
   task::Task<Cqe> carry(FabricsType type, uint16_t queue_id, MutableBytes bytes) {
@@ -49,7 +59,7 @@ class AuthHost : public TestHost {
     const AuthDraw draw = AuthDraw::from(env_);
     AuthInitiator initiator({.keys = keys,
                              .means = means,
-                             .names = {.host = kAuthHost, .subsystem = kTestNqn},
+                             .names = {.host = name_, .subsystem = kTestNqn},
                              .draw = draw});
     Status status = co_await send(queue_id, initiator.negotiate(room));
     EXPECT_TRUE(status.ok()) << text(status, StatusContext::kFabrics);
@@ -72,6 +82,7 @@ class AuthHost : public TestHost {
   std::array<std::byte, kAuthMessageMax> gift{};
 
  private:
+  std::string name_;
   env::Env& env_;
   Registry& registry_;
 };
@@ -226,12 +237,83 @@ TEST_P(Authentication, FailuresMakeTheNextAttemptsWait) {
   });
 }
 
+// Whoever shares an address with those who guess gets in at once.
+TEST_P(Authentication, OtherHostsOfTheAddressDoNotWait) {
+  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
+    AuthPolicy policy = policy_of(test_keys(1));
+    policy.hosts.emplace("nqn.guesser", test_keys(2));
+    co_await serve_with(registry, std::move(policy));
+    for (int i = 0; i < 20; ++i) {
+      AuthHost guesser(env, registry, "nqn.guesser");
+      co_await guesser.connect_queue(0);
+      const Result<void> wrong = co_await guesser.authenticate(0, test_keys(9));
+      EXPECT_FALSE(wrong);
+      co_await guesser.leave();
+      AuthHost host(env, registry);
+      co_await host.connect_queue(0);
+      const Time before = env.now();
+      const Result<void> done = co_await host.authenticate(0, test_keys(1));
+      EXPECT_TRUE(done);
+      EXPECT_EQ(env.now(), before);
+      co_await host.leave();
+    }
+  });
+}
+
+// Others guess in its name, at its address: it may have to try again, and its queues go on.
+TEST_P(Authentication, WhoComesTooOftenHasNotFailed) {
+  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
+    co_await serve_with(registry, policy_of(test_keys(1)));
+    AuthHost host(env, registry);
+    co_await host.connect_queue(0);
+    const Result<void> done = co_await host.authenticate(0, test_keys(1));
+    EXPECT_TRUE(done);
+    for (int i = 0; i < 10; ++i) {
+      AuthHost guesser(env, registry);
+      co_await guesser.connect_queue(0);
+      const Result<void> wrong = co_await guesser.authenticate(0, test_keys(9));
+      EXPECT_FALSE(wrong);
+      co_await guesser.leave();
+    }
+    // As many more as may wait, which they do until they leave.
+    task::Gate waiting;
+    task::CancelSource enough;
+    std::vector<std::unique_ptr<AuthHost>> guessers;
+    for (int i = 0; i < 4; ++i) {
+      guessers.push_back(std::make_unique<AuthHost>(env, registry));
+      co_await guessers.back()->connect_queue(0);
+      waiting.spawn(guessers.back()->wait_for_turn(enough.token()));
+    }
+    const uint64_t failed = registry.authentication_totals(kTestNqn).failed;
+    const AuthMeans means;
+    const AuthDraw draw = AuthDraw::from(env);
+    AuthInitiator initiator({.keys = test_keys(1),
+                             .means = means,
+                             .names = {.host = kAuthHost, .subsystem = kTestNqn},
+                             .draw = draw});
+    const Status status = co_await host.send(0, initiator.negotiate(host.room));
+    EXPECT_EQ(status.code(), StatusCode::kAuthenticationRequired);
+    EXPECT_FALSE(status.do_not_retry());
+    EXPECT_EQ(registry.authentication_totals(kTestNqn).failed, failed);
+    enough.request();
+    co_await waiting.close();
+    co_await host.enable();
+    co_await let_pass(env, 60_s);
+    EXPECT_EQ(host.links[0]->disconnected_why, "");
+    co_await host.enable();
+    const Result<void> again = co_await host.authenticate(0, test_keys(1));
+    EXPECT_TRUE(again);
+    for (const auto& guesser : guessers) co_await guesser->leave();
+    co_await host.leave();
+  });
+}
+
 TEST_P(Authentication, MalformedCommandsAreRefusedAndChangeNothing) {
   run([this](env::Env& env, Registry& registry) -> task::Task<void> {
     co_await serve_with(registry, policy_of(test_keys(1)));
     AuthHost host(env, registry);
     co_await host.connect_queue(0);
-    std::vector<std::byte> bytes(8192);
+    std::vector<std::byte> bytes(4096);
     const auto carried = [&](const AuthenticationCommand& command) {
       return registry.admin(*host.controller, to_sqe(command), bytes, {}, 0);
     };

@@ -45,6 +45,7 @@ ConnectReply Registry::State::accept(const ConnectRequest& request, Controller& 
   reply.queue_entries = static_cast<uint16_t>(command.queue_size + 1);
   reply.flow_control = (command.attributes & ConnectAttributes::kNoFlowControl) == 0;
   reply.host = controller.host();
+  reply.discovery = controller.is_discovery();
   return reply;
 }
 
@@ -55,9 +56,13 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
   }
   const Result<std::string_view> nqn = request.data.subsystem_nqn.get();
   if (!nqn) return refuse_data(offsetof(ConnectData, subsystem_nqn));
-  const Result<std::string_view> host_nqn = request.data.host_nqn.get();
-  if (!host_nqn) return refuse_data(offsetof(ConnectData, host_nqn));
-  if (!agrees_with_tls(request, *nqn, *host_nqn)) {
+  // Hosts that give no name (SPDK's tools, unless told otherwise) are "", which is on no list.
+  const Result<std::string_view> named = request.data.host_nqn.get();
+  if (!named && !request.data.host_nqn.is_empty()) {
+    return refuse_data(offsetof(ConnectData, host_nqn));
+  }
+  const std::string_view host_nqn = named.value_or("");
+  if (!agrees_with_tls(request, *nqn, host_nqn)) {
     return refuse(final_status(StatusCode::kConnectInvalidHost));
   }
   Subsystem* subsystem = *nqn == kDiscoveryNqn ? &discovery : find(*nqn);
@@ -71,15 +76,15 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
     if (loading) return refuse(StatusCode::kConnectControllerBusy);
     return refuse_data(offsetof(ConnectData, subsystem_nqn));
   }
-  if (!subsystem->allows(*host_nqn)) {
+  if (!subsystem->allows(host_nqn)) {
     ++subsystem->refused_hosts;
     if (refused_host_hook) {
-      refused_host_hook({std::string(*nqn), std::string(*host_nqn), request.peer});
+      refused_host_hook({std::string(*nqn), std::string(host_nqn), request.peer});
     }
     return refuse(final_status(StatusCode::kConnectInvalidHost));
   }
-  return command.queue_id == 0 ? connect_admin(request, *subsystem, *host_nqn)
-                               : connect_io(request, *subsystem, *host_nqn);
+  return command.queue_id == 0 ? connect_admin(request, *subsystem, host_nqn)
+                               : connect_io(request, *subsystem, host_nqn);
 }
 
 ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsystem& subsystem,

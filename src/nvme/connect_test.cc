@@ -78,8 +78,6 @@ Task<void> checks_admin(Env&, Registry& registry) {
   host.data.subsystem_nqn.set("nqn.2026-11.io.cairn:other");
   co_await expect_invalid(host, 0, {.offset = 256, .in_data = true});
   host.data.subsystem_nqn.set(kTestNqn);
-  host.data.host_nqn = {};
-  co_await expect_invalid(host, 0, {.offset = 512, .in_data = true});
   std::ranges::fill(mutable_bytes_of(host.data.host_nqn), std::byte{'x'});
   co_await expect_invalid(host, 0, {.offset = 512, .in_data = true});
 }
@@ -142,6 +140,31 @@ Task<void> access_lists(Env& env, Registry& registry) {
   co_await second.leave_all();
 }
 TEST_P(Connect, OnlyHostsOnTheListMayConnectAndStay) { run(access_lists); }
+
+// As spdk_nvme_perf does unless told otherwise.
+Task<void> without_a_name(Env&, Registry& registry) {
+  co_await serve(registry);
+  TestHost nameless(registry);
+  nameless.data.host_nqn = {};
+  co_await nameless.arrive();
+  const ConnectReply queue = co_await nameless.connect_queue(1);
+  EXPECT_TRUE(queue.status.ok()) << text(queue.status, StatusContext::kFabrics);
+  TestHost named(registry);
+  named.data.controller_id = nameless.data.controller_id;
+  co_await expect_invalid(named, 2, {.offset = 512, .in_data = true});
+  co_await nameless.leave_all();
+  nameless.data.subsystem_nqn.set(kDiscoveryNqn);
+  co_await nameless.arrive();
+  co_await nameless.leave_all();
+
+  nameless.data.subsystem_nqn.set(kTestNqn);
+  std::vector<std::string> refused;
+  registry.on_refused_host([&](const RefusedHost& host) { refused.push_back(host.host_nqn); });
+  EXPECT_TRUE(registry.set_hosts(kTestNqn, false, {"nqn.2014-08.org.nvmexpress:uuid:1"}));
+  co_await expect_refused(nameless, 0, StatusCode::kConnectInvalidHost);
+  EXPECT_EQ(refused, std::vector<std::string>{""});
+}
+TEST_P(Connect, AHostWithoutANameMayConnectWhereAnyHostMay) { run(without_a_name); }
 
 Task<void> while_loading(Env&, Registry& registry) {
   registry.set_loading(true);

@@ -78,6 +78,11 @@ bool Controller::is_open(uint16_t id) const {
   return found->second->auth == nullptr || found->second->auth->is_open;
 }
 
+bool Controller::may_authenticate(uint16_t id) const {
+  const auto found = queues_.find(id);
+  return found != queues_.end() && found->second->auth != nullptr;
+}
+
 void Controller::set_auth(uint16_t id, std::unique_ptr<QueueAuth> auth) {
   queues_.at(id)->auth = std::move(auth);
 }

@@ -93,6 +93,8 @@ class Controller {
   task::Task<void> remove_io_queue(uint16_t id);
   // Whether commands of this queue are executed: it has authenticated, or need not.
   bool is_open(uint16_t id) const;
+  // Whether there is a key for it.
+  bool may_authenticate(uint16_t id) const;
   void set_auth(uint16_t id, std::unique_ptr<QueueAuth> auth);
   // While held, a queue that leaves waits, and stays as it is. Null: it is not there, or leaving.
   Queue* hold(uint16_t id);

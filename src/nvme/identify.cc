@@ -71,7 +71,8 @@ IdentifyController identify_controller(const ControllerFacts& facts) {
   page.model_number.set_padded(subsystem.model);
   page.firmware_revision.set_padded(kFirmwareRevision);
   page.arbitration_burst = 6;
-  page.transfer_max = kTransferPagesShift;
+  page.transfer_max =
+      facts.kind == ControllerKind::kDiscovery ? kDiscoveryTransferPagesShift : kTransferPagesShift;
   page.controller_id = facts.id;
   page.version = kVersion.encode();
   page.events = Controller::events_offered(facts.kind);

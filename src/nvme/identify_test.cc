@@ -106,7 +106,7 @@ TEST(Identify, DiscoveryControllerIsGolden) {
                                {"MN", 24, 40, 0},
                                {"FR", 64, 8, 0x2020'2030'2e31'2e30},
                                {"RAB", 72, 1, 6},
-                               {"MDTS", 77, 1, 8},
+                               {"MDTS", 77, 1, 4},
                                {"CNTLID", 78, 2, 1},
                                {"VER", 80, 4, 0x20000},
                                {"OAES", 92, 4, 1u << 31},

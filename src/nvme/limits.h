@@ -14,7 +14,14 @@ inline constexpr uint32_t kInCapsuleDataMax = 8192;
 inline constexpr uint8_t kTransferPagesShift = 8;
 inline constexpr uint32_t kTransferBytesMax = 4096u << kTransferPagesShift;
 
+// The same of a discovery controller, which anybody may have.
+inline constexpr uint8_t kDiscoveryTransferPagesShift = 4;
+inline constexpr uint32_t kDiscoveryTransferBytesMax = 4096u << kDiscoveryTransferPagesShift;
+// What an admin command may bring: none needs more.
+inline constexpr uint32_t kAdminSendMax = 4096;
+
 inline constexpr uint32_t kVendorDataMax = 4096;  // of a vendor-specific command
+static_assert(kVendorDataMax == kAdminSendMax, "nothing else refuses more");
 inline constexpr uint32_t kNamespacesMax = 1024;  // MNAN: so many at a time
 // NN of controllers on a fabric: nsids are 1 to this. More than there are namespaces, so that the
 // id of one that is gone need not be given to another soon. Firmware of virtual machines asks for

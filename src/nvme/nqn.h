@@ -26,6 +26,7 @@ class NqnField {
 
   // The name, valid as long as this; kInvalid if it is empty or longer than kNqnMax.
   Result<std::string_view> get() const;
+  bool is_empty() const { return chars_[0] == '\0'; }
 
  private:
   std::array<char, 256> chars_{};

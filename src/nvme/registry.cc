@@ -278,17 +278,34 @@ task::Task<Cqe> Registry::admin(Controller& controller, const Sqe& entry, Mutabl
   if (!controller.gate.enter()) {
     co_return make_cqe(sqe, StatusCode::kAbortedQueueDeletion);
   }
-  Answer answer = co_await state_->execute(controller, queue_id, sqe, data, token);
+  const Answer answer = co_await state_->execute(controller, queue_id, sqe, data, token);
+  const Cqe cqe = State::conclude(controller, queue_id, sqe, answer);
+  controller.gate.leave();
+  co_return cqe;
+}
+
+Cqe Registry::State::conclude(Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                              Answer answer) {
   const bool is_abort = answer.status == StatusCode::kAbortRequested ||
                         answer.status == StatusCode::kAbortedQueueDeletion;
   if (!answer.ok() && !is_abort) {
     answer.status = answer.status.with_more();
     controller.errors.add(queue_id, sqe, answer.status);
   }
-  controller.gate.leave();
   Cqe cqe = make_cqe(sqe, answer.status);
   cqe.set_result64(answer.result);
-  co_return cqe;
+  return cqe;
+}
+
+std::optional<Cqe> Registry::refusal(Controller& controller, const Sqe& sqe, size_t data_size,
+                                     uint16_t queue_id) {
+  const Status status = State::judge(controller, queue_id, sqe, data_size);
+  if (status.ok()) return std::nullopt;
+  return State::conclude(controller, queue_id, sqe, {.status = status});
+}
+
+void Registry::end_event_request(Controller& controller, uint16_t cid) {
+  controller.events.abort(cid);
 }
 
 void Registry::log_error(Controller& controller, uint16_t queue_id, const Sqe& sqe, Status status) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,7 @@ struct ConnectReply {
   std::string host_nqn;
   IoLimits limits;
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
+  bool discovery = false;     // it is a controller that anybody may have
 };
 
 class PciQueues;
@@ -245,11 +247,12 @@ class Registry {
   // Hosts that may come through TLS, and their keys; connections stay as they are. kNotFound.
   Result<void> set_tls(std::string_view nqn, TlsKeys keys);
   // What a handshake is about: the first identity offered that is known here, with its key. After
-  // failures from the same address it takes its time. kDenied: none is, and it was noted; kLimit:
-  // too many are waiting; kCancelled, kTimedOut: by the token.
+  // failures in the same name from the same address it takes its time, offer.wait_max at most.
+  // kDenied: none is, and it was noted; kLimit: too many are waiting, which is no failure and was
+  // noted too; kCancelled, kTimedOut: by the token.
   task::Task<Result<TlsPsk>> choose_tls_key(const TlsOffer& offer, task::CancelToken token);
   // How a handshake went on, unless choose_tls_key() refused it.
-  void tls_succeeded(const env::Address& peer);
+  void tls_succeeded(const env::Address& peer, std::string_view host_nqn);
   void tls_failed(const TlsFailure& failure);
   // Handshakes of all subsystems.
   AuthTotals tls_totals() const;
@@ -301,12 +304,18 @@ class Registry {
   // CC.SHN: what was acknowledged is durable when it is done, except where it says otherwise.
   task::Task<std::vector<DriveFailure>> shut_down(Controller& controller, task::CancelToken token);
 
+  // Whether admin() would go on with a command once its data has moved, `data_size` bytes: for
+  // transports that need memory for that. None: it would; else its answer.
+  std::optional<Cqe> refusal(Controller& controller, const Sqe& sqe, size_t data_size,
+                             uint16_t queue_id = 0);
   // A command of the admin queue, Fabrics commands after Connect included. `data` is what the host
   // sent, or the room for what it gets (the length of its data pointer). May wait long (an event
   // request): `token` ends it. Fabrics commands of an I/O queue come here too, with its id; after
   // an I/O queue's Disconnect was answered with success, its transport ends the connection.
   task::Task<Cqe> admin(Controller& controller, const Sqe& sqe, MutableBytes data,
                         task::CancelToken token, uint16_t queue_id = 0);
+  // Ends the request for events with this command id, if one waits: nobody wants its answer.
+  void end_event_request(Controller& controller, uint16_t cid);
   // Keeps the failure of an I/O command in the controller's error log; then its completion may say
   // so (Status::with_more). Those of admin commands are kept already.
   void log_error(Controller& controller, uint16_t queue_id, const Sqe& sqe, Status status);

@@ -42,14 +42,23 @@ class Registry::State {
                        std::string_view host_nqn);
 
   // admin.cc
+  // Success, or why a command is not executed, which its data has nothing to do with but its size.
+  static Status judge(const Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                      size_t data_size);
   task::Task<Answer> execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
                              MutableBytes data, task::CancelToken token);
+  // The completion; a refusal is kept in the error log.
+  static Cqe conclude(Controller& controller, uint16_t queue_id, const Sqe& sqe, Answer answer);
 
   // attach.cc
   Result<Attached> attach(const AttachRequest& request);
 
   // authentication.cc
   bool demand_authentication(Controller& controller, uint16_t queue_id, const env::Address& peer);
+  // Tells whoever listens that somebody was not let in.
+  void note_stranger(const AuthenticationFailure& failure) const {
+    if (authentication_hook) authentication_hook(failure);
+  }
 
   env::Env& env;
   Time started;
@@ -76,6 +85,9 @@ class Registry::State {
                                   MutableBytes data, task::CancelToken token);
   task::Task<Answer> take_authentication(Controller& controller, Controller::Queue& queue,
                                          Bytes message, task::CancelToken token);
+  // Waits until an attempt may be answered. kLimit: that is too late for it.
+  task::Task<Result<void>> take_turn(Controller& controller, const QueueAuth& auth,
+                                     Duration wait_max, task::CancelToken token);
   task::Task<void> settle(Controller& controller, Controller::Queue& queue);
   void note_failure(Controller& controller, QueueAuth& auth, const char* why);
   Answer execute_fabrics(Controller& controller, const Sqe& sqe);

@@ -24,6 +24,14 @@ Result<TlsPsk> matching_psk(const TlsKey& key, const TlsIdentity& identity) {
   return psk;
 }
 
+// Whom a client calls itself first.
+std::string name_in(const TlsOffer& offer) {
+  for (const std::string& text : offer.identities) {
+    if (const Result<TlsIdentity> identity = TlsIdentity::parse(text)) return identity->host_nqn;
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<void> Registry::set_tls(std::string_view nqn, TlsKeys keys) {
@@ -61,11 +69,11 @@ task::Task<Result<TlsPsk>> Registry::choose_tls_key(const TlsOffer& offer,
                                                     task::CancelToken token) {
   State& state = *state_;
   TlsFailure failure{.peer = offer.peer, .why = "it offers no TLS key", .is_guess = true};
-  const Result<Time> turn = state.limiter.take_turn(offer.peer, state.env.now());
+  const Result<Time> turn = state.limiter.take_turn(
+      {.peer = offer.peer, .host_nqn = name_in(offer)}, state.env.now(), offer.wait_max);
   if (!turn) {
-    failure.why = turn.error().what();
-    failure.is_guess = false;
-    tls_failed(failure);
+    state.note_stranger(
+        {.host_nqn = name_in(offer), .peer = offer.peer, .why = turn.error().what()});
     co_return fail(turn.error());
   }
   const Result<void> slept = co_await task::sleep_until(state.env, *turn, token);
@@ -79,25 +87,27 @@ task::Task<Result<TlsPsk>> Registry::choose_tls_key(const TlsOffer& offer,
     Result<TlsPsk> psk = state.find_tls_key(*identity, offer.local);
     if (psk) co_return psk;
     failure.why = psk.error().what();
-    failure.identity = std::move(*identity);
+    if (!failure.identity) failure.identity = std::move(*identity);
   }
   tls_failed(failure);
   co_return fail(Errc::kDenied, failure.why);
 }
 
 void Registry::tls_failed(const TlsFailure& failure) {
-  if (failure.is_guess) state_->limiter.failed(failure.peer, state_->env.now());
-  ++state_->tls_totals.failed;
-  if (!state_->authentication_hook) return;
   const TlsIdentity identity = failure.identity.value_or(TlsIdentity{});
-  state_->authentication_hook({.nqn = identity.nqn,
-                               .host_nqn = identity.host_nqn,
-                               .peer = failure.peer,
-                               .why = failure.why});
+  if (failure.is_guess) {
+    state_->limiter.failed({.peer = failure.peer, .host_nqn = identity.host_nqn},
+                           state_->env.now());
+  }
+  ++state_->tls_totals.failed;
+  state_->note_stranger({.nqn = identity.nqn,
+                         .host_nqn = identity.host_nqn,
+                         .peer = failure.peer,
+                         .why = failure.why});
 }
 
-void Registry::tls_succeeded(const env::Address& peer) {
-  state_->limiter.succeeded(peer);
+void Registry::tls_succeeded(const env::Address& peer, std::string_view host_nqn) {
+  state_->limiter.succeeded({.peer = peer, .host_nqn = std::string(host_nqn)});
   ++state_->tls_totals.succeeded;
 }
 
@@ -106,12 +116,10 @@ bool Registry::State::agrees_with_tls(const ConnectRequest& request, std::string
                                       std::string_view host_nqn) {
   if (request.tls == nullptr) return true;
   if (request.tls->host_nqn == host_nqn && request.tls->nqn == nqn) return true;
-  if (authentication_hook) {
-    authentication_hook({.nqn = std::string(nqn),
-                         .host_nqn = std::string(host_nqn),
-                         .peer = request.peer,
-                         .why = "its Connect names another host or subsystem than its TLS key"});
-  }
+  note_stranger({.nqn = std::string(nqn),
+                 .host_nqn = std::string(host_nqn),
+                 .peer = request.peer,
+                 .why = "its Connect names another host or subsystem than its TLS key"});
   ++tls_totals.failed;
   return false;
 }

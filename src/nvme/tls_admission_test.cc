@@ -11,6 +11,7 @@
 #include "nvme/discovery_format.h"
 #include "nvme/registry.h"
 #include "nvme/registry_testing.h"
+#include "task/when_all.h"
 
 namespace cairn::nvme {
 namespace {
@@ -60,7 +61,8 @@ class TlsAdmission : public testing::Test {
   }
   Task<Result<TlsPsk>> offer(Registry& registry, std::vector<std::string> identities,
                              env::Address local = env::Address::loopback(4420)) {
-    const TlsOffer made{.identities = std::move(identities), .local = local, .peer = kPeer};
+    const TlsOffer made{
+        .identities = std::move(identities), .local = local, .peer = kPeer, .wait_max = 5_s};
     Result<TlsPsk> psk = co_await registry.choose_tls_key(made, {});
     co_return psk;
   }
@@ -77,6 +79,8 @@ class TlsAdmission : public testing::Test {
   Task<void> known_keys_are_found(env::Env&, Registry& registry);
   Task<void> others_are_not(env::Env&, Registry& registry);
   Task<void> failures_slow_down(env::Env& env, Registry& registry);
+  Task<void> others_do_not_wait(env::Env& env, Registry& registry);
+  Task<void> waits_end_in_time(env::Env& env, Registry& registry);
   Task<void> ports_keep_their_subsystems(env::Env&, Registry& registry);
   Task<void> connect_says_the_same(env::Env&, Registry& registry);
 
@@ -126,19 +130,60 @@ TEST_F(TlsAdmission, OthersAreNot) { run(&TlsAdmission::others_are_not); }
 
 Task<void> TlsAdmission::failures_slow_down(env::Env& env, Registry& registry) {
   const std::string known = psk_of(1, kHost, kTestNqn).identity.text();
-  for (int i = 0; i < 5; ++i) co_await expect_refusal(registry, {}, "it offers no TLS key");
+  const std::string wrong = psk_of(2, kHost, kTestNqn).identity.text();
+  constexpr auto kOther = "the host has another TLS key: the digest in its identity differs";
+  for (int i = 0; i < 5; ++i) co_await expect_refusal(registry, {wrong}, kOther);
   Time before = env.now();
   const Result<TlsPsk> late = co_await offer(registry, {known});
   EXPECT_TRUE(late.has_value());
   EXPECT_GE(env.now() - before, 1_s);
-  registry.tls_succeeded(kPeer);
+  registry.tls_succeeded(kPeer, kHost);
   before = env.now();
   const Result<TlsPsk> soon = co_await offer(registry, {known});
   EXPECT_TRUE(soon.has_value());
   EXPECT_EQ(env.now(), before);
   EXPECT_EQ(registry.tls_totals().succeeded, 1u);
 }
-TEST_F(TlsAdmission, FailuresSlowTheirAddressDown) { run(&TlsAdmission::failures_slow_down); }
+TEST_F(TlsAdmission, FailuresSlowTheirHostDown) { run(&TlsAdmission::failures_slow_down); }
+
+// Whoever shares an address with those who guess gets in at once.
+Task<void> TlsAdmission::others_do_not_wait(env::Env& env, Registry& registry) {
+  const std::string known = psk_of(1, kHost, kTestNqn).identity.text();
+  const std::string stranger = psk_of(1, "nqn.stranger", kTestNqn).identity.text();
+  for (int i = 0; i < 20; ++i) {
+    co_await offer(registry, {stranger});
+    co_await offer(registry, {});
+    const Time before = env.now();
+    const Result<TlsPsk> psk = co_await offer(registry, {known});
+    EXPECT_TRUE(psk.has_value());
+    EXPECT_EQ(env.now(), before);
+  }
+}
+TEST_F(TlsAdmission, OthersOfTheAddressDoNotWait) { run(&TlsAdmission::others_do_not_wait); }
+
+Task<void> TlsAdmission::waits_end_in_time(env::Env& env, Registry& registry) {
+  const std::string wrong = psk_of(2, kHost, kTestNqn).identity.text();
+  for (int i = 0; i < 20; ++i) {
+    const Time before = env.now();
+    const Result<TlsPsk> psk = co_await offer(registry, {wrong});
+    EXPECT_FALSE(psk.has_value());
+    EXPECT_LE(env.now() - before, 5_s);
+  }
+  // Side by side: those whose turn would come too late are refused, and that is no failure.
+  const uint64_t failed = registry.tls_totals().failed;
+  const size_t told = failures.size();
+  const Time before = env.now();
+  std::vector<Task<Result<TlsPsk>>> many;
+  for (int i = 0; i < 10; ++i) many.push_back(offer(registry, {wrong}));
+  const std::vector<Result<TlsPsk>> outcomes = co_await task::when_all(std::move(many));
+  EXPECT_LE(env.now() - before, 5_s);
+  const auto limited = std::ranges::count_if(
+      outcomes, [](const Result<TlsPsk>& psk) { return psk.error() == Errc::kLimit; });
+  EXPECT_EQ(limited, 9);
+  EXPECT_EQ(registry.tls_totals().failed, failed + 1);
+  EXPECT_EQ(failures.size(), told + 10) << "but it is told";
+}
+TEST_F(TlsAdmission, WaitsEndInTime) { run(&TlsAdmission::waits_end_in_time); }
 
 Task<void> TlsAdmission::ports_keep_their_subsystems(env::Env&, Registry& registry) {
   registry.add_port({.listen = env::Address::loopback(4421), .subsystems = {kOtherNqn}});

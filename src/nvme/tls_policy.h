@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "env/address.h"
 #include "nvme/tls_identity.h"
 #include "nvme/tls_key.h"
@@ -21,6 +22,7 @@ struct TlsOffer {
   std::vector<std::string> identities;
   env::Address local;  // where it reached us
   env::Address peer;
+  Duration wait_max = 5_s;  // the handshake has time for so much, and for its own steps besides
 };
 
 // A handshake that came to nothing. `why` is for our own log.
@@ -28,7 +30,7 @@ struct TlsFailure {
   std::optional<TlsIdentity> identity;  // that it was about, if it came so far
   env::Address peer;
   const char* why = "";
-  bool is_guess = false;  // its proof was wrong: the next attempt from there has to wait
+  bool is_guess = false;  // its proof was wrong: the next attempt of this host has to wait
 };
 
 }  // namespace cairn::nvme

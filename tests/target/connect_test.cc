@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "nvme/property_format.h"
 #include "target/suite.h"
 
 namespace cairn::target_tests {
@@ -81,6 +82,41 @@ WORLD_TEST(Connects, FriendsOfAClosedSubsystemMayComeIn) {
   co_await box.open(scene.any_port());
   RawHost host(env);
   co_await host.arrive(box.address, {}, {.nqn = kClosedNqn, .host_nqn = kFriendNqn});
+  host.stream.reset();
+  co_await box.close();
+}
+
+// SPDK's host shuts down with ids that its requests for events still hold.
+WORLD_TEST(Connects, AnIdThatOnlyARequestForEventsHoldsMayBeUsedAgain) {
+  Box box(env);
+  co_await box.open(scene.any_port());
+  RawHost host(env);
+  co_await host.arrive(box.address);
+  Sqe event = Sqe::make(nvme::AdminOpcode::kAsynchronousEventRequest);
+  for (uint16_t cid = 1; cid <= 4; ++cid) {
+    event.cid = cid;
+    co_await host.deliver(host.capsule(event));
+  }
+  nvme::PropertyCommand shut_down;
+  shut_down.type = nvme::FabricsType::kPropertySet;
+  shut_down.offset = static_cast<uint32_t>(nvme::PropertyOffset::kConfiguration);
+  shut_down.value = nvme::Configuration{.enable = true,
+                                        .shutdown = nvme::ShutdownNotice::kNormal,
+                                        .submission_entry_size = 6,
+                                        .completion_entry_size = 4}
+                        .encode();
+  shut_down.cid = 1;
+  const nvme::Cqe done = co_await host.ask(nvme::to_sqe(shut_down));
+  EXPECT_TRUE(done.get_status().ok()) << text_of(done);
+  // A request in the place of another: still four, and an id is as free as any afterwards.
+  event.cid = 2;
+  co_await host.deliver(host.capsule(event));
+  for (const uint16_t cid : {1, 1, 3}) {
+    Sqe alive = Sqe::make(nvme::AdminOpcode::kKeepAlive);
+    alive.cid = cid;
+    const nvme::Cqe cqe = co_await host.ask(alive);
+    EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
+  }
   host.stream.reset();
   co_await box.close();
 }

@@ -15,7 +15,7 @@ namespace {
 TEST(Memory, OfAConnectionIsBounded) {
   EXPECT_LE(fabric::TargetConnection::memory_max(128), 147'000u);
   EXPECT_LE(sizeof(fabric::TcpCommand), 512u);
-  EXPECT_LE(sizeof(fabric::TargetConnection), 2048u);
+  EXPECT_LE(sizeof(fabric::TargetConnection), 2304u);
 }
 
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)

@@ -71,6 +71,15 @@ struct Host {
   RawHost queue;
 };
 
+// Until the box has received so many commands that it has not answered.
+Task<void> until_in_flight(Box& box, size_t commands) {
+  for (size_t count = 0; count < commands;) {
+    const fabric::TargetReport report = co_await box.target().report(16);
+    count = 0;
+    for (const fabric::TargetLane& lane : report.lanes) count += lane.in_flight;
+  }
+}
+
 WORLD_TEST(Reservation, PreemptAndAbortEndsTheCommandsOfThePreempted) {
   Box box(env);
   co_await box.open(scene.any_port());
@@ -92,6 +101,7 @@ WORLD_TEST(Reservation, PreemptAndAbortEndsTheCommandsOfThePreempted) {
   compare.sgl1 = SglDescriptor::in_capsule(kBlock);
   compare.set_fuse(nvme::Fuse::kFirst);
   co_await first.queue.deliver(first.queue.capsule(compare, pattern(kBlock, 1)));
+  co_await until_in_flight(box, 2);
 
   const nvme::Cqe cqe = co_await second.queue.ask(preempt_and_abort(second.queue),
                                                   bytes_of({.current = 22, .next = 11}));

@@ -7,6 +7,8 @@
 
 #include "base/units.h"
 #include "door/nbd/keys.h"
+#include "fabric/connection_slots.h"
+#include "fabric/reception.h"
 #include "tls/certificate.h"
 
 namespace cairn::door {
@@ -14,7 +16,13 @@ namespace cairn::door {
 class ExportFinder;
 
 struct NbdOptions {
-  uint32_t connections_max = 1024;
+  // A client has proven itself when it has chosen an export, with whatever that takes here.
+  fabric::ConnectionLimits connections{
+      .connections_max = 1024, .unproven_max = 128, .reserved = 128};
+  // A client that has asked for nothing for so long is ended when connections_max are here and
+  // another one wants to come in, which finds the place when it comes again. Else it may stay.
+  Duration idle_timeout = 600_s;
+  fabric::RefusedConnectionHook on_refused;  // on the server's core
   ExportFinder* finder = nullptr;       // asked for names that were not added; null: there are none
   Duration negotiation_timeout = 30_s;  // from the first byte to the chosen export, TLS included
   // How long a client may take to send the rest of a request, or to take replies. Between requests

@@ -15,11 +15,18 @@
 
 namespace cairn::door {
 
+using Visitor = fabric::Reception::Visitor;
+
 // What one core has of a server: its drives and connections. Made and destroyed on that core.
 class NbdServer::PerCore {
  public:
-  PerCore(env::Env& env, const NbdOptions& options, const SharedExports& exports)
-      : env_(env), options_(options), exports_(env, exports) {
+  PerCore(env::Env& env, NbdServer& server)
+      : env_(env),
+        server_(server),
+        control_(server.env_.core()),
+        options_(server.options_),
+        exports_(env, server.exports_) {
+    const NbdOptions& options = options_;
     if (options.keys != nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
     if (options.certificate != nullptr) tls_ = std::make_unique<tls::Context>(*options.certificate);
   }
@@ -27,18 +34,30 @@ class NbdServer::PerCore {
   CoreExports& exports() { return exports_; }
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection, FoundExports& found) {
+  task::Task<void> serve(env::Connection connection, Visitor& visitor) {
     if (stopping_.requested()) co_return;
-    task::Gate lingering;
-    Visit visit(env_, exports_, found);
-    {
-      Line line{.stream = env_.open(std::move(connection)), .receiver = nullptr};
-      co_await serve_line(line, visit, lingering);
-      line.receiver.reset();
-      // A client that sees the end of its connection finds free what it used.
-      co_await visit.leave();
-    }
-    co_await lingering.close();
+    Line line{.stream = env_.open(std::move(connection)), .receiver = nullptr};
+    const env::Address peer = line.stream->peer();
+    const bool admitted = co_await env::call_on(
+        env_, control_, [&](env::Env&) { return server_.admit(visitor, peer); });
+    if (!admitted) co_return;
+    task::CancelSource entering(stopping_.token());
+    visitor.end = [&entering] { entering.request(); };
+    co_await serve_visitor(std::move(line), visitor, entering.token());
+    visitor.end = nullptr;
+  }
+  // Ends the client that has been idle for longest, if one has for long enough.
+  bool end_idle() {
+    Session* longest = nullptr;
+    Duration most = options_.idle_timeout;
+    members_.for_each([&](Member& member) {
+      const std::optional<Time> since = member.session.idle_since();
+      if (!since || env_.now() - *since < most) return;
+      longest = &member.session;
+      most = env_.now() - *since;
+    });
+    if (longest != nullptr) longest->drain();
+    return longest != nullptr;
   }
   // Takes no more requests; done when all connections have ended, or `until` has passed.
   task::Task<void> drain(Time until) {
@@ -62,24 +81,43 @@ class NbdServer::PerCore {
     Session& session;
   };
 
-  task::Task<void> serve_line(Line& line, Visit& visit, task::Gate& lingering) {
-    const Result<Agreement> agreement = co_await negotiate(line, visit, lingering);
-    if (!agreement || stopping_.requested()) co_return;
-    Session session(env_, *line.stream, *line.receiver, *agreement, options_);
+  task::Task<void> serve_visitor(Line its_line, Visitor& visitor, task::CancelToken entering) {
+    task::Gate lingering;
+    Visit visit(env_, exports_, server_.found_);
+    {
+      Line line = std::move(its_line);
+      const Result<Agreement> agreement = co_await negotiate(line, visit, lingering, entering);
+      if (agreement) {
+        co_await env::call_on(env_, control_,
+                              [&](env::Env&) { server_.reception_.prove(visitor); });
+      }
+      if (agreement && !stopping_.requested()) co_await serve_session(line, *agreement);
+      line.receiver.reset();
+      // A client that sees the end of its connection finds free what it used.
+      co_await visit.leave();
+    }
+    co_await lingering.close();
+  }
+  task::Task<void> serve_session(Line& line, const Agreement& agreed) {
+    const Agreement agreement = agreed;
+    Session session(env_, *line.stream, *line.receiver, agreement, options_);
     Member member(session);
     members_.push_back(member);
     co_await session.run();
     member.unlink();
     left_.set();
   }
-  task::Task<Result<Agreement>> negotiate(Line& line, Visit& visit, task::Gate& lingering) {
-    task::Deadline deadline(env_, env_.now() + options_.negotiation_timeout, stopping_.token());
+  task::Task<Result<Agreement>> negotiate(Line& line, Visit& visit, task::Gate& lingering,
+                                          task::CancelToken entering) {
+    task::Deadline deadline(env_, env_.now() + options_.negotiation_timeout, entering);
     Negotiation negotiation(env_, visit, options_, tls_.get(), lingering);
     Result<Agreement> agreement = co_await negotiation.run(line, deadline.token());
     co_return agreement;
   }
 
   env::Env& env_;
+  NbdServer& server_;  // on the control core
+  const CoreId control_;
   const NbdOptions& options_;
   CoreExports exports_;
   std::unique_ptr<tls::Context> tls_;
@@ -89,7 +127,11 @@ class NbdServer::PerCore {
 };
 
 NbdServer::NbdServer(env::Env& env, const NbdOptions& options)
-    : env_(env), options_(options), found_(env, options.finder), cores_(env.core_count()) {}
+    : env_(env),
+      options_(options),
+      found_(env, options.finder),
+      cores_(env.core_count()),
+      reception_(env, options.connections, options.on_refused) {}
 
 NbdServer::~NbdServer() = default;
 
@@ -117,8 +159,7 @@ task::Task<void> NbdServer::accept_loop(env::Listener& listener) {
   while (!stop_.requested()) {
     Result<env::Connection> connection = co_await listener.accept(stop_.token());
     if (connection) {
-      // Beyond the limit it is dropped, which its client sees.
-      if (connections_ < options_.connections_max) gate_.spawn(serve(std::move(*connection)));
+      gate_.spawn(serve(std::move(*connection)));
     } else if (connection.error() == Errc::kLimit) {
       // Out of descriptors: connections wait in the backlog until some are free.
       const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
@@ -131,16 +172,33 @@ task::Task<void> NbdServer::accept_loop(env::Listener& listener) {
 
 NbdServer::PerCore& NbdServer::on(env::Env& there) {
   std::unique_ptr<PerCore>& mine = cores_[there.core().value()];
-  if (mine == nullptr) mine = std::make_unique<PerCore>(there, options_, exports_);
+  if (mine == nullptr) mine = std::make_unique<PerCore>(there, *this);
   return *mine;
 }
 
 task::Task<void> NbdServer::serve(env::Connection connection) {
   const CoreId core(next_core_++ % env_.core_count());
-  ++connections_;
+  Visitor visitor(core);
   co_await env::call_on(
-      env_, core, [&](env::Env& there) { return on(there).serve(std::move(connection), found_); });
-  --connections_;
+      env_, core, [&](env::Env& there) { return on(there).serve(std::move(connection), visitor); });
+  co_await reception_.leave(visitor);
+}
+
+// Who finds no place is dropped, which its client sees.
+bool NbdServer::admit(Visitor& visitor, const env::Address& peer) {
+  const bool is_full = connections() >= options_.connections.connections_max;
+  if (is_full && !is_making_room_) gate_.spawn(make_room());
+  return reception_.admit(visitor, peer);
+}
+
+task::Task<void> NbdServer::make_room() {
+  is_making_room_ = true;
+  bool made = false;
+  for (uint32_t i = 0; i < env_.core_count() && !made; ++i) {
+    made = co_await env::call_on(env_, CoreId(i),
+                                 [this](env::Env& there) { return on(there).end_idle(); });
+  }
+  is_making_room_ = false;
 }
 
 task::Task<Result<void>> NbdServer::resize(std::string_view name, uint64_t bytes) {
@@ -212,6 +270,7 @@ task::Task<void> NbdServer::close() {
     co_await env::call_on(env_, CoreId(i), [this](env::Env& there) { on(there).stop(); });
   }
   co_await gate_.close();
+  co_await reception_.close();
   for (uint32_t i = 0; i < env_.core_count(); ++i) {
     co_await env::call_on(env_, CoreId(i),
                           [this](env::Env& there) { return on(there).exports().close(); });

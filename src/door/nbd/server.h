@@ -13,6 +13,7 @@
 #include "door/nbd/found_exports.h"
 #include "door/nbd/options.h"
 #include "env/env.h"
+#include "fabric/reception.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"
@@ -48,12 +49,15 @@ class NbdServer {
   // Stops accepting, ends every connection, waits for it and closes the drives.
   task::Task<void> close();
 
-  uint64_t connections() const { return connections_; }
+  uint64_t connections() const { return reception_.connections(); }
 
  private:
   class PerCore;
   task::Task<void> accept_loop(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
+  bool admit(fabric::Reception::Visitor& visitor, const env::Address& peer);
+  // Ends an idle client, if there is one: whoever comes next finds its place.
+  task::Task<void> make_room();
   task::Task<void> stop_accepting();
   task::Task<Result<void>> resize_on(CoreId core, std::string_view name, uint64_t blocks);
   PerCore& on(env::Env& there);
@@ -68,7 +72,8 @@ class NbdServer {
   task::Gate accepting_;
   task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
-  uint64_t connections_ = 0;
+  fabric::Reception reception_;
+  bool is_making_room_ = false;
 };
 
 }  // namespace cairn::door

@@ -58,7 +58,13 @@ Session::Session(env::Env& env, env::Stream& stream, fabric::Receiver& receiver,
       pool_(memory_of_session()),
       buffers_(env, pool_),
       outbox_(env, stream, options.stall_timeout),
-      slots_(kRequestsMax) {}
+      slots_(kRequestsMax),
+      last_request_(env.now()) {}
+
+std::optional<Time> Session::idle_since() const {
+  if (slots_.available() < kRequestsMax || !receiver_.bytes().empty()) return std::nullopt;
+  return last_request_;
+}
 
 void Session::stop() {
   reading_.request();
@@ -290,6 +296,9 @@ task::Task<void> Session::answer_error(NbdRequest request, NbdError error, const
   release_slot();
 }
 
-void Session::release_slot() { slots_.release(); }
+void Session::release_slot() {
+  slots_.release();
+  last_request_ = env_.now();
+}
 
 }  // namespace cairn::door

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
@@ -57,6 +58,8 @@ class Session {
   void drain() { reading_.request(); }
   // Ends the connection at once.
   void stop();
+  // Since when nothing was asked for and nothing is under way; none: something is.
+  std::optional<Time> idle_since() const;
 
  private:
   using Part = Outbox::Part;
@@ -95,6 +98,7 @@ class Session {
   fabric::BufferQueue buffers_;
   Outbox outbox_;
   task::Semaphore slots_;
+  Time last_request_;
   task::CancelSource reading_;
   task::Gate requests_;
 };

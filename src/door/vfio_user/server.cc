@@ -17,6 +17,12 @@ namespace {
 
 // How long a client that finds a device in use may take to hear so.
 constexpr Duration kRefusalTimeout = 1_s;
+// A client that comes right after another has left may be seen before that is: for so long it waits
+// for the other to begin to leave, and then for the device.
+constexpr Duration kNoticeTimeout = 100_ms;
+constexpr Duration kTurnTimeout = 10_s;
+// Clients that wait for one device; others are told at once that it is in use.
+constexpr size_t kWaitingMax = 4;
 
 }  // namespace
 
@@ -30,6 +36,8 @@ struct VfioUserServer::Endpoint {
   task::CancelSource stop;  // of accepting
   task::Gate accepting;
   task::Gate clients;
+  task::Semaphore turn{1};  // of having the device
+  size_t waiting = 0;       // clients that have not had theirs
   bool is_used = false;
   bool is_leaving = false;
   Session* session = nullptr;
@@ -50,6 +58,13 @@ class VfioUserServer::PerCore {
     endpoint.session = &session;
     co_await session.run(**stream, endpoint.maker);
     endpoint.session = nullptr;
+  }
+  // Whether the device's client leaves, or has left: known soon.
+  task::Task<bool> is_being_left(const Endpoint& endpoint) {
+    if (endpoint.session == nullptr) co_return true;
+    task::Deadline deadline(env_, env_.now() + kNoticeTimeout, env_.stop_token());
+    const Result<void> leaving = co_await endpoint.session->leaving().wait(deadline.token());
+    co_return leaving.has_value();
   }
   // Says EBUSY to whatever the client says first.
   task::Task<void> turn_away(env::Connection connection) {
@@ -119,8 +134,7 @@ task::Task<void> VfioUserServer::accept_loop(Endpoint& endpoint) {
   while (!endpoint.stop.requested()) {
     Result<env::Connection> connection = co_await endpoint.listener->accept(endpoint.stop.token());
     if (connection) {
-      endpoint.clients.spawn(endpoint.is_used ? turn_away(std::move(*connection))
-                                              : serve(endpoint, std::move(*connection)));
+      endpoint.clients.spawn(admit(endpoint, std::move(*connection)));
     } else if (connection.error() == Errc::kLimit) {
       const Result<void> slept = co_await task::sleep_for(env_, 50_ms, endpoint.stop.token());
       if (!slept) co_return;
@@ -128,6 +142,31 @@ task::Task<void> VfioUserServer::accept_loop(Endpoint& endpoint) {
       co_return;
     }
   }
+}
+
+task::Task<void> VfioUserServer::admit(Endpoint& endpoint, env::Connection connection) {
+  const bool has_turn = co_await take_turn(endpoint);
+  if (has_turn) {
+    co_await serve(endpoint, std::move(connection));
+    endpoint.turn.release();
+  } else {
+    co_await turn_away(std::move(connection));
+  }
+}
+
+task::Task<bool> VfioUserServer::take_turn(Endpoint& endpoint) {
+  if (endpoint.turn.try_acquire()) co_return true;
+  if (endpoint.waiting == kWaitingMax) co_return false;
+  ++endpoint.waiting;
+  task::Deadline deadline(env_, env_.now() + kTurnTimeout, endpoint.stop.token());
+  bool has_turn = co_await env::call_on(
+      env_, endpoint.core, [&](env::Env& there) { return on(there).is_being_left(endpoint); });
+  if (has_turn) {
+    const Result<void> taken = co_await endpoint.turn.acquire(1, deadline.token());
+    has_turn = taken.has_value();
+  }
+  --endpoint.waiting;
+  co_return has_turn;
 }
 
 task::Task<void> VfioUserServer::serve(Endpoint& endpoint, env::Connection connection) {

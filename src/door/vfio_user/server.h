@@ -23,7 +23,9 @@
 namespace cairn::vfio_user {
 
 // Made and used on one core. A device has one client at a time, and who comes meanwhile is told so
-// (EBUSY). A client's session runs on the device's core; devices are spread over all cores.
+// (EBUSY). Who comes while the last one leaves waits for its turn, for 10 s at most: a VM that is
+// started again comes before the device has ended what it did for it. A client's session runs on
+// the device's core; devices are spread over all cores.
 class VfioUserServer {
  public:
   // What devices are made of outlives the server.
@@ -53,6 +55,9 @@ class VfioUserServer {
   class PerCore;
   struct Endpoint;
   task::Task<void> accept_loop(Endpoint& endpoint);
+  task::Task<void> admit(Endpoint& endpoint, env::Connection connection);
+  // False: another client has the device, and stays.
+  task::Task<bool> take_turn(Endpoint& endpoint);
   task::Task<void> serve(Endpoint& endpoint, env::Connection connection);
   task::Task<void> turn_away(env::Connection connection);
   task::Task<void> stop_accepting(Endpoint& endpoint);

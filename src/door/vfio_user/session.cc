@@ -107,6 +107,7 @@ task::Task<Result<void>> Session::greet(env::LocalStream& stream, MessageWriter&
 task::Task<Result<void>> Session::serve(env::LocalStream& stream, MessageWriter& writer) {
   task::CancelSource enough(stop_.token());
   Inbox inbox(stream, [this] {
+    leaving_.set();
     if (!stop_.requested()) give_up();
   });
   task::Gate reading;
@@ -140,6 +141,7 @@ void Session::give_up() { device_->abandon(0, std::numeric_limits<uint64_t>::max
 
 task::Task<void> Session::put_away() {
   is_over_ = true;
+  leaving_.set();
   if (pacer_ != nullptr) pacer_->rest();
   if (device_ != nullptr) {
     if (stop_.requested() && !is_aborted_) co_await device_->pause();

@@ -31,6 +31,7 @@
 #include "env/env.h"
 #include "env/sharing.h"
 #include "task/cancel.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::vfio_user {
@@ -58,6 +59,8 @@ class Session {
   void abort();
   // Asks the client to give the device back, which it does by leaving. False: it does not listen.
   bool ask_back();
+  // Set when the client has left, or was turned away: the device is about to be free.
+  task::Event& leaving() { return leaving_; }
 
  private:
   struct Reply {
@@ -118,6 +121,7 @@ class Session {
   task::CancelSource stop_;
   bool is_over_ = false;  // it is being put away
   bool is_aborted_ = false;
+  task::Event leaving_;
 
   Capabilities client_;
   door::GuestMemory memory_;

@@ -19,6 +19,31 @@ constexpr uint32_t kSpareSlots = 8;
 // More than one write ever has.
 constexpr size_t kPiecesReserved = 256;
 
+// Of a command on an admin queue.
+bool is_event_request(const TcpCommand& command) {
+  return !command.sqe.is_fabrics() &&
+         command.sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest;
+}
+
+// What a Connect says, where it was received, or why it is none.
+std::expected<nvme::ConnectData, nvme::Status> connect_data(TcpCommand& command) {
+  const nvme::Sqe& sqe = command.sqe;
+  if (!sqe.is_fabrics() || sqe.fabrics_type() != nvme::FabricsType::kConnect) {
+    return std::unexpected(nvme::final(nvme::StatusCode::kCommandSequenceError));
+  }
+  // Nothing else is read until a queue is connected, so its data cannot come later.
+  if (!command.pointer.in_capsule) {
+    return std::unexpected(nvme::final(nvme::StatusCode::kSglDescriptorTypeInvalid));
+  }
+  if (command.piece.size() < sizeof(nvme::ConnectData)) {
+    return std::unexpected(nvme::final(nvme::StatusCode::kDataSglLengthInvalid));
+  }
+  if (command.data_corrupt) {
+    return std::unexpected(nvme::Status(nvme::StatusCode::kTransientTransportError));
+  }
+  return load<nvme::ConnectData>(command.piece);
+}
+
 // The control core's half of an admin command.
 task::Task<nvme::Cqe> admin_on_control(nvme::Registry& registry, nvme::Controller& controller,
                                        uint16_t queue_id, const nvme::Sqe& sqe, MutableBytes data,
@@ -40,13 +65,14 @@ task::Task<void> leave_control(nvme::Registry& registry, nvme::Controller* contr
 }  // namespace
 
 TargetConnection::TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream,
-                                   uint32_t listener, std::unique_ptr<const nvme::TlsIdentity> tls)
+                                   Origin origin)
     : core_(core),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
-      tls_(std::move(tls)),
+      visitor_(origin.visitor),
+      tls_(std::move(origin.tls)),
       receiver_(*stream_, kAdminStagingSize),
-      account_(&core.lanes.begin(listener)),
+      account_(&core.lanes.begin(origin.listener)),
       slots_max_(kFirstSlots),
       cids_(kFirstSlots),
       doorbell_(core.env, core.options.doorbell, &TargetConnection::on_ring, this) {
@@ -85,14 +111,23 @@ void TargetConnection::stop(const char* why) {
   ending_.request();
 }
 
+void TargetConnection::set_proven(bool proven) {
+  share_.set_proven(proven);
+  if (proven) admin_gate_.spawn(tell_proven());
+}
+
+task::Task<void> TargetConnection::tell_proven() {
+  co_await env::call_on(core_.env, core_.control,
+                        [this](env::Env&) { core_.reception.prove(visitor_); });
+}
+
 void TargetConnection::drain() { draining_ = true; }
 
 bool TargetConnection::is_idle() const {
   for (const auto& slot : slots_) {
     // A request for events is answered when there is one, perhaps never.
     const bool waits_for_event =
-        queue_id_ == 0 && slot->state == TcpCommand::State::kRunning &&
-        slot->sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest;
+        queue_id_ == 0 && slot->state == TcpCommand::State::kRunning && is_event_request(*slot);
     if (slot->state != TcpCommand::State::kFree && !waits_for_event) return false;
   }
   return true;
@@ -157,6 +192,7 @@ TcpCommand* TargetConnection::take_slot() {
   slot->has_output = false;
   slot->data_corrupt = false;
   slot->partner = nullptr;
+  slot->superseded = false;
   slot->cancel.emplace();
   return slot;
 }
@@ -225,6 +261,14 @@ void TargetConnection::dispatch(TcpCommand& command) {
 
 task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {
   const nvme::Sqe& sqe = command.sqe;
+  if (command.pointer.length > 0 && !command.pointer.in_capsule) {
+    // Nothing is spent on a command that is refused in any case.
+    const std::optional<nvme::Cqe> refusal =
+        co_await env::call_on(core_.env, core_.control, [&](env::Env&) {
+          return core_.registry.refusal(*controller_, sqe, command.pointer.length, queue_id_);
+        });
+    if (refusal) co_return command.complete(*refusal);
+  }
   Result<nvme::Pieces> pieces = nvme::Pieces();
   if (command.pointer.length > 0) {
     const nvme::Transfer transfer = sqe.transfer();
@@ -244,29 +288,45 @@ task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {
   });
   const bool leaves = queue_id_ > 0 && sqe.is_fabrics() &&
                       sqe.fabrics_type() == nvme::FabricsType::kDisconnect && cqe.get_status().ok();
+  if (command.superseded) co_return free_slot(command);
   command.complete(cqe);
   if (leaves) reading_end_.request();
 }
 
+bool TargetConnection::supersede_event_request(uint16_t cid) {
+  if (queue_id_ != 0) return false;
+  for (const auto& slot : slots_) {
+    if (!slot->owns_cid || slot->sqe.cid != cid || !is_event_request(*slot)) continue;
+    slot->owns_cid = false;
+    if (slot->state == TcpCommand::State::kResponding) {
+      // Its answer has not left yet, and would be taken for the other command's.
+      slot->ListHook<OutTag>::unlink();
+      free_slot(*slot);
+    } else {
+      slot->superseded = true;
+      admin_gate_.spawn(end_event_request(cid));
+    }
+    return true;
+  }
+  return false;
+}
+
+// Reaches the control core before the command that has the id now.
+task::Task<void> TargetConnection::end_event_request(uint16_t cid) {
+  co_await env::call_on(core_.env, core_.control, [this, cid](env::Env&) {
+    core_.registry.end_event_request(*controller_, cid);
+  });
+}
+
 task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
-  if (!command.sqe.is_fabrics() || command.sqe.fabrics_type() != nvme::FabricsType::kConnect) {
-    command.complete(
-        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandSequenceError)));
-    co_return Result<void>{};
-  }
-  // Nothing else is read until a queue is connected, so its data cannot come later.
-  if (!command.pointer.in_capsule) {
-    command.complete(
-        nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kSglDescriptorTypeInvalid)));
-    co_return Result<void>{};
-  }
-  Result<nvme::Pieces> data = co_await command.from_host(sizeof(nvme::ConnectData));
+  const std::expected<nvme::ConnectData, nvme::Status> data = connect_data(command);
+  receiver_.take(front_.length);
   if (!data) {
-    command.complete(nvme::make_cqe(command.sqe, nvme::data_status(data.error())));
+    command.complete(nvme::make_cqe(command.sqe, data.error()));
     co_return Result<void>{};
   }
   const nvme::ConnectRequest request{.sqe = command.sqe,
-                                     .data = load<nvme::ConnectData>(command.piece),
+                                     .data = *data,
                                      .local = stream_->local(),
                                      .peer = peer_,
                                      .core = core_.env.core(),
@@ -284,6 +344,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                     .admin = queue_id_ == 0});
     queue_entries_ = reply.queue_entries;
     flow_control_ = reply.flow_control;
+    set_proven(reply.authenticated && (!reply.discovery || tls_ != nullptr));
     slots_max_ = queue_entries_ + kSpareSlots;
     slots_.reserve(slots_max_);
     cids_.reserve(slots_max_);

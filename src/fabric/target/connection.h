@@ -12,10 +12,12 @@
 
 #include "base/list.h"
 #include "env/env.h"
+#include "fabric/buffer_lines.h"
 #include "fabric/buffer_queue.h"
 #include "fabric/doorbell.h"
 #include "fabric/receiver.h"
 #include "fabric/target/command_ids.h"
+#include "fabric/target/data_share.h"
 #include "fabric/target/lane_book.h"
 #include "fabric/target/options.h"
 #include "fabric/target/owed_data.h"
@@ -36,10 +38,12 @@ struct TargetCore {
   nvme::Registry& registry;  // on the control core: reached by call_on only
   CoreId control;
   const TargetOptions& options;
-  BufferQueue& buffers;     // for data that moves by data PDUs
+  BufferLines& buffers;     // for data that moves by data PDUs
+  BufferLines& unproven;    // the same, of hosts that have proven nothing
   BufferQueue& in_capsule;  // for data that came in a capsule
   task::Event& drained;     // set when a connection has nothing in flight any more, while draining
   LaneBook& lanes;
+  Reception& reception;  // on the control core
   size_t staging_reserve = kStagingReserve;
 };
 
@@ -53,10 +57,14 @@ struct ControlSide {
 // it by a deadline; neither touches any other connection. Memory: docs/fabric.md, "Memory".
 class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
-  // `listener` is the number of the one that accepted it. `tls`: who the stream's key was for;
-  // none: it is plain.
-  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, uint32_t listener,
-                   std::unique_ptr<const nvme::TlsIdentity> tls = nullptr);
+  // How it came.
+  struct Origin {
+    uint32_t listener = 0;        // the number of the one that accepted it
+    Reception::Visitor& visitor;  // on the control core; outlives it
+    std::unique_ptr<const nvme::TlsIdentity>
+        tls;  // who the stream's key was for; none: it is plain
+  };
+  TargetConnection(TargetCore& core, std::unique_ptr<env::Stream> stream, Origin origin);
   ~TargetConnection();
 
   // The whole life; then it can be destroyed.
@@ -85,6 +93,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   task::Task<void> abort_namespace(uint32_t nsid) override;
   bool take_traffic() override { return std::exchange(traffic_, false); }
   void set_authenticated(bool authenticated) override {
+    set_proven(authenticated);
     if (io_queue_ != nullptr) io_queue_->set_authenticated(authenticated);
   }
   // IoControl.
@@ -121,10 +130,20 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   Step fail_with(std::unexpected<Error> error);
   task::Task<void> note_fault();
 
+  void set_proven(bool proven);
+  task::Task<void> tell_proven();
+
   // Commands (connection.cc).
+  // Of front_, which it takes.
   task::Task<Result<void>> connect(TcpCommand& command);
   task::Task<void> execute_admin(TcpCommand& command);
+  // A request for events that holds this id on an admin queue gives it up, and is never answered:
+  // SPDK's host uses such ids again when it shuts down. False: another command has it.
+  bool supersede_event_request(uint16_t cid);
+  task::Task<void> end_event_request(uint16_t cid);
   void dispatch(TcpCommand& command);
+  // For data that moves by data PDUs.
+  BufferLines& buffers() { return share_.is_proven() ? core_.buffers : core_.unproven; }
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);
   // A command that ran does so no longer, whether it is answered or not. Whoever waits for it to
@@ -160,6 +179,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
+  Reception::Visitor& visitor_;
   std::unique_ptr<const nvme::TlsIdentity> tls_;
   Receiver receiver_;
   nvme::PduRules rules_;
@@ -193,7 +213,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   OwedData owed_;
   size_t preempted_ = 0;  // commands that abort_namespace() waits for
   task::Event preempted_ended_;
-  task::Semaphore large_data_{kLargeDataMax};
+  DataShare share_;
 
   Doorbell doorbell_;
   size_t running_ = 0;                // commands that are not complete

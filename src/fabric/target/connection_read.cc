@@ -174,7 +174,7 @@ bool TargetConnection::begin_command(TcpCommand& command, const nvme::Pdu& pdu) 
   ++commands_;
   command.sqe = load<nvme::CapsuleCmd>(pdu.header).sqe;
   if (queue_entries_ > 0 && ++sq_head_ == queue_entries_) sq_head_ = 0;
-  command.owns_cid = cids_.add(command.sqe.cid);
+  command.owns_cid = cids_.add(command.sqe.cid) || supersede_event_request(command.sqe.cid);
   if (!command.owns_cid) {
     command.complete(
         nvme::make_cqe(command.sqe, nvme::final(nvme::StatusCode::kCommandIdConflict)));
@@ -213,6 +213,7 @@ task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToke
     co_return co_await sent_all_.wait(token);
   }
   TcpCommand& command = *std::exchange(begun_, nullptr);
+  if (controller_ == nullptr) co_return co_await this->connect(command);
   if (front_.data_length > 0) {
     command.cancel.emplace(token);  // ends with the reading as well as with the command
     Result<Buffer> buffer = co_await core_.in_capsule.allocate(
@@ -232,7 +233,6 @@ task::Task<Result<void>> TargetConnection::take_waiting_capsule(task::CancelToke
     keep_data(command, front_, std::move(*buffer));
   }
   receiver_.take(front_.length);
-  if (controller_ == nullptr) co_return co_await this->connect(command);
   dispatch(command);
   co_return Result<void>{};
 }

@@ -7,7 +7,9 @@
 
 #include "base/units.h"
 #include "env/address.h"
+#include "fabric/connection_slots.h"
 #include "fabric/doorbell.h"
+#include "fabric/reception.h"
 #include "nvme/limits.h"
 #include "nvme/pdu.h"
 
@@ -29,10 +31,15 @@ inline constexpr uint32_t kStagingMax = 256 * 1024;
 inline constexpr size_t kStagingReserve = 16 * 1024 * 1024;
 static_assert(kAdminStagingSize > UINT8_MAX + kInCapsuleMax + 4, "PDO, data and digest");
 
-// Data of up to this size goes without asking; beyond it a connection's commands share
-// kLargeDataMax, so that a host that neither reads nor sends cannot hold every buffer of its core.
+// What one connection's commands may have of the buffers of its core at a time, so that a host that
+// neither reads nor sends cannot hold them all (DataShare): small data is up to kSmallDataMax.
+inline constexpr uint32_t kTinyDataMax = 4096;
 inline constexpr uint32_t kSmallDataMax = 64 * 1024;
-inline constexpr uint32_t kLargeDataMax = 4 * 1024 * 1024;
+inline constexpr uint32_t kSmallShare = 1024 * 1024;
+inline constexpr uint32_t kLargeShare = 4 * 1024 * 1024;
+// Buffers of a core for hosts that have proven nothing: discovery, and authentication.
+inline constexpr uint32_t kUnprovenBuffers = 512;      // of 4 KiB
+inline constexpr uint32_t kUnprovenBuffersLarge = 32;  // of kDiscoveryTransferBytesMax
 // Buffers of a core for in-capsule data. They are its own, because a connection cannot read on
 // without one: data asked for by R2T must not keep them.
 inline constexpr uint32_t kInCapsuleBuffers = 1024;      // of 4 KiB, the usual block
@@ -53,12 +60,13 @@ struct TargetOptions {
   // A command that gets no buffer for so long is answered with Command Interrupted. Longer than the
   // two above: hosts that keep buffers by doing nothing are gone before.
   Duration buffer_timeout = 60_s;
-  Duration linger_timeout = 1_s;    // after a TermReq, for the host to read it and close
-  uint32_t connections_max = 4096;  // of all cores together
-  bool header_digest = true;        // a host that asks for one gets it; else it is told no
+  Duration linger_timeout = 1_s;  // after a TermReq, for the host to read it and close
+  ConnectionLimits connections;   // of all cores together
+  bool header_digest = true;      // a host that asks for one gets it; else it is told no
   bool data_digest = true;
   DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
   std::function<void(const HostFault&)> on_fault;  // on the control core
+  RefusedConnectionHook on_refused;                // likewise
 };
 
 }  // namespace cairn::fabric

@@ -13,7 +13,7 @@ namespace cairn::fabric {
 struct TargetReport {
   std::vector<env::Address> listeners;  // by number
   uint64_t open = 0;                    // connections
-  uint64_t refused = 0;                 // there were connections_max
+  uint64_t refused = 0;                 // they found no place
   LaneBook::Accounts totals;            // of all connections so far
   std::vector<TargetLane> lanes;        // the busiest, by messages sent; then by peer
 };

@@ -34,31 +34,30 @@ void keep_busiest(std::vector<TargetLane>& lanes, size_t most) {
 // What one core has of a target: its connections. Made and destroyed on that core.
 class Target::PerCore {
  public:
-  PerCore(env::Env& env, nvme::Registry& registry, CoreId control, const TargetOptions& options)
+  PerCore(env::Env& env, nvme::Registry& registry, Reception& reception, CoreId control,
+          const TargetOptions& options)
       : in_capsule_pool_(
             {.classes = {{4096, kInCapsuleBuffers}, {kInCapsuleMax, kInCapsuleBuffersLarge}}}),
         in_capsule_(env, in_capsule_pool_),
+        unproven_pool_({.classes = {{4096, kUnprovenBuffers},
+                                    {nvme::kDiscoveryTransferBytesMax, kUnprovenBuffersLarge}}}),
+        unproven_(env, unproven_pool_),
         buffers_(env, env.buffers()),
-        core_{env, registry, control, options, buffers_, in_capsule_, drained_, lanes_} {}
+        core_{env,       registry,    control,  options, buffers_,
+              unproven_, in_capsule_, drained_, lanes_,  reception} {}
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection, Arrival arrival) {
+  task::Task<void> serve(env::Connection connection, Arrival arrival, Reception::Visitor& visitor) {
     if (stopping_.requested()) co_return;
     std::unique_ptr<env::Stream> stream = core_.env.open(std::move(connection));
-    if (arrival.channel == Channel::kPlain) {
-      co_await serve_stream(std::move(stream), nullptr, arrival.listener);
-      co_return;
-    }
-    if (tls_ == nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
-    task::Gate lingering;
-    TlsEntrance entrance(core_, *tls_, stopping_.token());
-    std::optional<SecureStream> secure = co_await entrance.admit(std::move(stream), lingering);
-    if (secure && !stopping_.requested()) {
-      co_await serve_stream(std::move(secure->stream), std::move(secure->identity),
-                            arrival.listener);
-    }
-    secure.reset();
-    co_await lingering.close();
+    const env::Address peer = stream->peer();
+    const bool admitted = co_await env::call_on(
+        core_.env, core_.control, [&](env::Env&) { return core_.reception.admit(visitor, peer); });
+    if (!admitted || stopping_.requested()) co_return;
+    Guest guest(stopping_.token());
+    visitor.end = [&guest] { guest.end(); };
+    co_await serve_guest(guest, std::move(stream), arrival, visitor);
+    visitor.end = nullptr;
   }
   // Takes no more commands; done when those of I/O queues were answered, or `until` has passed.
   task::Task<void> quiesce(Time until) {
@@ -99,13 +98,44 @@ class Target::PerCore {
     explicit Member(TargetConnection& its) : connection(its) {}
     TargetConnection& connection;
   };
-  task::Task<void> serve_stream(std::unique_ptr<env::Stream> stream,
-                                std::unique_ptr<const nvme::TlsIdentity> identity,
-                                uint32_t listener) {
-    TargetConnection served(core_, std::move(stream), listener, std::move(identity));
+  // A connection that may have to make room for another.
+  struct Guest {
+    explicit Guest(task::CancelToken token) : entering(token) {}
+    void end() {
+      entering.request();
+      if (connection != nullptr)
+        connection->stop("another connection of its address has its place");
+    }
+    task::CancelSource entering;  // through TLS
+    TargetConnection* connection = nullptr;
+  };
+  task::Task<void> serve_guest(Guest& guest, std::unique_ptr<env::Stream> stream, Arrival arrival,
+                               Reception::Visitor& visitor) {
+    TargetConnection::Origin origin{
+        .listener = arrival.listener, .visitor = visitor, .tls = nullptr};
+    if (arrival.channel == Channel::kPlain) {
+      co_await serve_stream(guest, std::move(stream), std::move(origin));
+      co_return;
+    }
+    if (tls_ == nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
+    task::Gate lingering;
+    TlsEntrance entrance(core_, *tls_, guest.entering.token());
+    std::optional<SecureStream> secure = co_await entrance.admit(std::move(stream), lingering);
+    if (secure && !guest.entering.requested()) {
+      origin.tls = std::move(secure->identity);
+      co_await serve_stream(guest, std::move(secure->stream), std::move(origin));
+    }
+    secure.reset();
+    co_await lingering.close();
+  }
+  task::Task<void> serve_stream(Guest& guest, std::unique_ptr<env::Stream> stream,
+                                TargetConnection::Origin origin) {
+    TargetConnection served(core_, std::move(stream), std::move(origin));
     Member member(served);
     members_.push_back(member);
+    guest.connection = &served;
     co_await served.run();
+    guest.connection = nullptr;
     member.unlink();
     drained_.set();
   }
@@ -125,7 +155,9 @@ class Target::PerCore {
 
   BufferPool in_capsule_pool_;
   BufferQueue in_capsule_;
-  BufferQueue buffers_;
+  BufferPool unproven_pool_;
+  BufferLines unproven_;
+  BufferLines buffers_;
   task::Event drained_;  // something is no longer in flight, or a member is gone
   LaneBook lanes_;
   TargetCore core_;
@@ -135,7 +167,11 @@ class Target::PerCore {
 };
 
 Target::Target(env::Env& env, nvme::Registry& registry, const TargetOptions& options)
-    : env_(env), registry_(registry), options_(options), cores_(env.core_count()) {}
+    : env_(env),
+      registry_(registry),
+      options_(options),
+      cores_(env.core_count()),
+      reception_(env, options.connections, options.on_refused) {}
 
 Target::~Target() = default;
 
@@ -154,10 +190,6 @@ task::Task<void> Target::accept_loop(env::Listener& listener, Arrival arrival) {
   while (!stop_.requested()) {
     Result<env::Connection> connection = co_await listener.accept(stop_.token());
     if (connection) {
-      if (connections_ >= options_.connections_max) {
-        ++refused_;  // dropped, which its host sees
-        continue;
-      }
       gate_.spawn(serve(std::move(*connection), arrival));
     } else if (connection.error() == Errc::kLimit) {
       // Out of descriptors: connections wait in the backlog until some are free.
@@ -171,15 +203,15 @@ task::Task<void> Target::accept_loop(env::Listener& listener, Arrival arrival) {
 
 task::Task<void> Target::serve(env::Connection connection, Arrival arrival) {
   const uint32_t core = next_core_++ % env_.core_count();
-  ++connections_;
+  Reception::Visitor visitor{CoreId(core)};
   co_await env::call_on(env_, CoreId(core), [&](env::Env& there) {
     std::unique_ptr<PerCore>& mine = cores_[core];
     if (mine == nullptr) {
-      mine = std::make_unique<PerCore>(there, registry_, env_.core(), options_);
+      mine = std::make_unique<PerCore>(there, registry_, reception_, env_.core(), options_);
     }
-    return mine->serve(std::move(connection), arrival);
+    return mine->serve(std::move(connection), arrival, visitor);
   });
-  --connections_;
+  co_await reception_.leave(visitor);
 }
 
 task::Task<void> Target::stop_accepting() {
@@ -212,7 +244,8 @@ task::Task<void> Target::on_cores(F function) {
 }
 
 task::Task<TargetReport> Target::report(size_t lanes_max) {
-  TargetReport report{.listeners = addresses_, .open = connections_, .refused = refused_};
+  TargetReport report{
+      .listeners = addresses_, .open = connections(), .refused = reception_.refused()};
   for (uint32_t core = 0; core < env_.core_count(); ++core) {
     co_await env::call_on(env_, CoreId(core), [&](env::Env&) {
       if (cores_[core] != nullptr) cores_[core]->report(report, lanes_max);
@@ -229,6 +262,7 @@ task::Task<void> Target::close() {
     });
   }
   co_await gate_.close();
+  co_await reception_.close();
   for (uint32_t core = 0; core < env_.core_count(); ++core) {
     co_await env::call_on(env_, CoreId(core), [&](env::Env&) { cores_[core].reset(); });
   }

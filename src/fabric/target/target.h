@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "env/env.h"
+#include "fabric/reception.h"
 #include "fabric/target/connection.h"
 #include "fabric/target/options.h"
 #include "fabric/target/report.h"
@@ -26,7 +27,8 @@ enum class Channel : uint8_t {
 };
 
 // Made and used on the control core, where its registry lives. A connection is accepted here and
-// opened on one of the cores, in turn. Close it before the registry.
+// opened on one of the cores, in turn. Who has proven nothing has few places (ConnectionSlots).
+// Close it before the registry.
 class Target {
  public:
   Target(env::Env& env, nvme::Registry& registry, const TargetOptions& options = {});
@@ -42,7 +44,7 @@ class Target {
   // Stops accepting, ends every connection and waits for it.
   task::Task<void> close();
 
-  uint64_t connections() const { return connections_; }
+  uint64_t connections() const { return reception_.connections(); }
   // What they have done so far, with at most so many of them one by one.
   task::Task<TargetReport> report(size_t lanes_max);
 
@@ -70,8 +72,7 @@ class Target {
   task::Gate accepting_;
   task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
-  uint64_t connections_ = 0;
-  uint64_t refused_ = 0;
+  Reception reception_;
 };
 
 }  // namespace cairn::fabric

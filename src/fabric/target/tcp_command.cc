@@ -12,24 +12,21 @@
 
 namespace cairn::fabric {
 
-size_t TcpCommand::share_of(size_t bytes) { return bytes > kSmallDataMax ? bytes : 0; }
-
-task::Task<Result<void>> TcpCommand::wait_for_share(size_t units) {
-  if (units == 0 || connection->large_data_.try_acquire(units)) co_return Result<void>{};
+task::Task<Result<void>> TcpCommand::wait_for_share(size_t bytes) {
+  if (connection->share_.try_take(bytes, share)) co_return Result<void>{};
   const TargetCore& core = connection->core_;
   task::Deadline deadline(core.env, core.env.now() + core.options.buffer_timeout, cancel->token());
-  Result<void> turn = co_await connection->large_data_.acquire(units, deadline.token());
+  Result<void> turn = co_await connection->share_.take(bytes, share, deadline.token());
   if (!turn && deadline.expired()) co_return fail(Errc::kLimit, "the share is all in use");
   co_return turn;
 }
 
 task::Task<Result<void>> TcpCommand::wait_for_data(size_t bytes) {
-  Result<void> turn = co_await wait_for_share(share_of(bytes));
+  Result<void> turn = co_await wait_for_share(bytes);
   if (!turn) co_return turn;
-  share = static_cast<uint32_t>(share_of(bytes));
   const TargetCore& core = connection->core_;
   Result<Buffer> buffer =
-      co_await core.buffers.allocate(bytes, core.options.buffer_timeout, cancel->token());
+      co_await connection->buffers().allocate(bytes, core.options.buffer_timeout, cancel->token());
   if (!buffer) co_return fail(buffer.error());
   data = std::move(*buffer);
   co_return Result<void>{};
@@ -51,23 +48,22 @@ task::Task<Result<void>> TcpCommand::prepare_pair(nvme::Command& second) {
   if (pointer.in_capsule != other.pointer.in_capsule) {
     TcpCommand& asking = pointer.in_capsule ? other : *this;
     const size_t size = asking.pointer.length;
-    const size_t units = share_of(size);
-    if (units > 0 && !connection->large_data_.try_acquire(units)) {
+    if (!connection->share_.try_take(size, asking.share)) {
       co_return fail(Errc::kLimit, "the share is all in use");
     }
-    asking.share = static_cast<uint32_t>(units);
-    std::optional<Buffer> buffer = core.buffers.try_allocate(size);
+    std::optional<Buffer> buffer = connection->buffers().try_allocate(size);
     if (!buffer) co_return fail(Errc::kLimit, "all buffers are out");
     asking.data = std::move(*buffer);
     asking.piece = asking.data.bytes();
     co_return Result<void>{};
   }
-  Result<void> turn = co_await wait_for_share(share_of(sizes[0]) + share_of(sizes[1]));
+  task::Deadline deadline(core.env, core.env.now() + core.options.buffer_timeout, cancel->token());
+  Result<void> turn =
+      co_await connection->share_.take_pair(sizes, share, other.share, deadline.token());
+  if (!turn && deadline.expired()) co_return fail(Errc::kLimit, "the share is all in use");
   if (!turn) co_return turn;
-  share = static_cast<uint32_t>(share_of(sizes[0]));
-  other.share = static_cast<uint32_t>(share_of(sizes[1]));
-  Result<BufferPair> buffers =
-      co_await core.buffers.allocate_pair(sizes, core.options.buffer_timeout, cancel->token());
+  Result<BufferPair> buffers = co_await connection->buffers().allocate_pair(
+      sizes, core.options.buffer_timeout, cancel->token());
   if (!buffers) co_return fail(buffers.error());
   data = std::move((*buffers)[0]);
   piece = data.bytes();
@@ -87,10 +83,11 @@ task::Task<Result<MutableBytes>> TcpCommand::scratch(size_t bytes) {
 void TcpCommand::drop_data() {
   end_loan();
   piece = {};
-  if (const uint32_t units = std::exchange(share, 0)) connection->large_data_.release(units);
+  connection->share_.give_back(share);
   if (data.empty()) return;
   data = Buffer();
-  (pointer.in_capsule ? connection->core_.in_capsule : connection->core_.buffers).released();
+  if (pointer.in_capsule) return connection->core_.in_capsule.released();
+  connection->buffers().released();
 }
 
 std::optional<nvme::Pieces> TcpCommand::here_from_host(size_t bytes) {
@@ -104,12 +101,10 @@ std::optional<nvme::Pieces> TcpCommand::here_from_host(size_t bytes) {
 bool TcpCommand::borrow(Bytes bytes, task::Gate& keeper) {
   const size_t size = bytes.size();
   if (pointer.in_capsule || pointer.length != size || !connection->can_borrow()) return false;
-  const bool is_large = size > kSmallDataMax;
-  if (is_large && !connection->large_data_.try_acquire(size)) return false;
-  if (is_large) share = static_cast<uint32_t>(size);
-  std::optional<Buffer> buffer = connection->core_.buffers.try_allocate(size);
+  if (!connection->share_.try_take(size, share)) return false;
+  std::optional<Buffer> buffer = connection->buffers().try_allocate(size);
   if (!buffer || !keeper.enter()) {
-    if (const uint32_t units = std::exchange(share, 0)) connection->large_data_.release(units);
+    connection->share_.give_back(share);
     return false;
   }
   data = std::move(*buffer);

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/list.h"
+#include "fabric/target/data_share.h"
 #include "nvme/command.h"
 #include "nvme/data_pointer.h"
 #include "nvme/pdu.h"
@@ -62,10 +63,11 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   bool has_output = false;        // output() goes to the host on success
   bool data_corrupt = false;      // a data digest did not match
   bool owns_cid = false;          // false for a duplicate, which is only refused
+  bool superseded = false;        // its id is another command's now: it is never answered
   bool sending_response = false;  // of what is being sent: else an R2T
 
   nvme::DataPointer pointer;
-  uint32_t share = 0;            // of the connection's large data
+  DataShare::Part share;         // of what its connection may have
   uint32_t loan_piece = 0;       // which of the pieces being sent `loan` is, while it is
   Buffer data;                   // what came from the host, or goes there
   MutableBytes piece;            // of `data`, in use
@@ -84,11 +86,8 @@ class TcpCommand final : public nvme::Command, public ListHook<OutTag>, public L
   uint16_t response_size = 0;
 
  private:
-  // What of so much data counts against the connection's share.
-  static size_t share_of(size_t bytes);
-  // Waits until the connection's large data leaves room for this much more, which may be nothing.
-  // The units are the caller's to keep in `share`. kLimit: there is none for too long.
-  task::Task<Result<void>> wait_for_share(size_t units);
+  // Waits for `share` of this much. kLimit: there is none for too long.
+  task::Task<Result<void>> wait_for_share(size_t bytes);
   // Waits for `data` of its own.
   task::Task<Result<void>> wait_for_data(size_t bytes);
   void end_loan();

@@ -49,15 +49,19 @@ task::Task<std::optional<SecureStream>> TlsEntrance::admit(std::unique_ptr<env::
     co_await note(done.error(), looks_like_ic_req(Bytes(report.first).first(report.first_size)));
     co_return std::nullopt;
   }
-  co_await env::call_on(core_.env, core_.control,
-                        [this](env::Env&) { core_.registry.tls_succeeded(peer_); });
+  co_await env::call_on(core_.env, core_.control, [this](env::Env&) {
+    core_.registry.tls_succeeded(peer_, identity_->host_nqn);
+  });
   co_return SecureStream{
       .stream = std::move(stream),
       .identity = std::make_unique<const nvme::TlsIdentity>(std::move(*identity_))};
 }
 
 task::Task<Result<tls::Psk>> TlsEntrance::choose(std::vector<std::string> identities) {
-  const nvme::TlsOffer offer{.identities = std::move(identities), .local = local_, .peer = peer_};
+  const nvme::TlsOffer offer{.identities = std::move(identities),
+                             .local = local_,
+                             .peer = peer_,
+                             .wait_max = core_.options.handshake_timeout / 2};
   Result<nvme::TlsPsk> psk = co_await env::call_on(core_.env, core_.control, [&](env::Env& there) {
     return choose_on_control(there, core_.registry, offer, core_.options.handshake_timeout);
   });

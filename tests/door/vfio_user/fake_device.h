@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "door/vfio_user/device.h"
 #include "door/vfio_user/limits.h"
 #include "door/vfio_user/wire_format.h"
@@ -39,7 +40,9 @@ static_assert(sizeof(Order) == 32);
 
 class FakeDevice final : public Device {
  public:
-  explicit FakeDevice(DeviceParts parts) : parts_(std::move(parts)) {}
+  // `farewell`: how long it takes to end.
+  explicit FakeDevice(DeviceParts parts, Duration farewell = {})
+      : parts_(std::move(parts)), farewell_(farewell) {}
 
   void read(uint64_t offset, MutableBytes into) override {
     std::ranges::copy(Bytes(registers_).subspan(offset, into.size()), into.begin());
@@ -96,6 +99,9 @@ class FakeDevice final : public Device {
     is_paused_ = true;
     abandon(0, 0);
     co_await gate_.close();
+    if (farewell_.ns == 0) co_return;
+    const Result<void> waited = co_await task::sleep_for(parts_.env, farewell_);
+    CHECK(waited.has_value(), "nobody cancels this wait");
   }
 
  private:
@@ -136,6 +142,7 @@ class FakeDevice final : public Device {
   }
 
   DeviceParts parts_;
+  Duration farewell_;
   std::array<std::byte, kDoorbellsAt> registers_{};
   uint32_t seen_ = 0;
   bool is_paused_ = false;

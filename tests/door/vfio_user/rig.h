@@ -117,13 +117,8 @@ struct Rig {
     address = std::move(at);
     must(server->add("a", address, make_fake, pace));
   }
-  // Once the server has put the last client away.
-  Task<Guest> guest(bool is_enabled = true) {
-    while (true) {
-      Result<Guest> guest = co_await arrive(env, address, is_enabled);
-      if (guest || guest.error() != Errc::kUnreachable) co_return must(std::move(guest));
-    }
-  }
+  // When the last one leaves, in its turn.
+  Task<Guest> guest(bool is_enabled = true) { return sure(arrive(env, address, is_enabled)); }
   Task<void> close() { return server->close(); }
 
   env::Env& env;

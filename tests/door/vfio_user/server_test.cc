@@ -56,6 +56,71 @@ WORLD_TEST(VfioUserClients, TheNextClientFindsANewDevice) {
   co_await rig.close();
 }
 
+Task<void> try_to_arrive(Rig& rig, Result<Guest>& guest) {
+  guest = co_await arrive(rig.env, rig.address);
+}
+
+template <class World>
+class VfioUserTurns : public Conformance<World> {};
+TYPED_TEST_SUITE(VfioUserTurns, testing::Types<conformance::Sim>, WorldNames);
+
+template <int64_t kSeconds>
+Task<Result<std::unique_ptr<Device>>> make_slow(DeviceParts parts) {
+  co_return std::make_unique<FakeDevice>(std::move(parts), 1_s * kSeconds);
+}
+
+WORLD_TEST(VfioUserTurns, WhoComesWhileTheLastOneLeavesWaitsForIt) {
+  Rig rig(env);
+  rig.address = scene.local_socket("vfio").value();
+  must(rig.server->add("a", rig.address, make_slow<5>));
+  for (int i = 0; i < 3; ++i) {
+    const Time begin = env.now();
+    {
+      Guest guest = co_await rig.guest();
+      Le32 ids;
+      co_await sure(guest.client->read(kConfig, 0, mutable_bytes_of(ids)));
+    }
+    EXPECT_EQ(env.now() - begin >= 5_s, i > 0);
+    EXPECT_LT(env.now() - begin, 6_s);
+  }
+  co_await rig.close();
+  EXPECT_TRUE(rig.log.empty());
+}
+
+WORLD_TEST(VfioUserTurns, WaitingForTheLastOneToLeaveHasAnEnd) {
+  Rig rig(env);
+  rig.address = scene.local_socket("vfio").value();
+  must(rig.server->add("a", rig.address, make_slow<60>));
+  {
+    Guest guest = co_await rig.guest();
+  }
+  const Time begin = env.now();
+  const Result<Guest> early = co_await arrive(env, rig.address);
+  EXPECT_EQ(outcome(early), "unreachable");
+  EXPECT_GE(env.now() - begin, 9_s);
+  EXPECT_LT(env.now() - begin, 12_s);
+  co_await rig.close();
+  EXPECT_EQ(rig.log.size(), 1u);
+}
+
+WORLD_TEST(VfioUserTurns, NobodyWaitsForADeviceThatIsRemoved) {
+  Rig rig(env);
+  rig.address = scene.local_socket("vfio").value();
+  must(rig.server->add("a", rig.address, make_slow<5>));
+  {
+    Guest guest = co_await rig.guest();
+  }
+  task::Gate next;
+  Result<Guest> waiting = fail(Errc::kInvalid, "it has not come");
+  next.spawn(try_to_arrive(rig, waiting));
+  const Result<void> slept = co_await task::sleep_for(env, 1_s);
+  must(slept);
+  co_await sure(rig.server->remove("a", Time::never()));
+  co_await next.close();
+  EXPECT_EQ(outcome(waiting), "unreachable");
+  co_await rig.close();
+}
+
 WORLD_TEST(VfioUserClients, DevicesServeTheirClientsSideBySide) {
   Rig rig(env);
   rig.open(scene);
