@@ -107,9 +107,9 @@ class CompressDrive final : public PlacedDrive {
     const Chunk old = map_.get(number);
     const CompressRecord record{.number = static_cast<uint32_t>(number), .chunk = chunk};
     const Bytes bytes(reinterpret_cast<const std::byte*>(&record), sizeof record);
+    set(number, chunk);
     const uint64_t added =
         journal().add(bytes, chunk.count > 0 ? Journal::Needs::kData : Journal::Needs::kNothing);
-    set(number, chunk);
     for (const uint32_t unit : old.used()) release(unit, added);
   }
 

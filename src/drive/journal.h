@@ -110,7 +110,8 @@ class Journal {
   ~Journal() = default;
 
   enum class Needs : uint8_t { kNothing, kData };
-  // The number of the record. It becomes durable by a later commit(), sync(), close(), or when many
+  // The number of the record, whose change the owner has made already: the state may be saved
+  // within this call. It becomes durable by a later commit(), sync(), close(), or when many
   // wait. Never fails.
   uint64_t add(Bytes record, Needs needs);
   template <class T>
