@@ -141,8 +141,8 @@ class CompressDrive final : public PlacedDrive {
     return {};
   }
   static Result<void> damaged() { return fail(Errc::kCorrupt, "the map is damaged"); }
-  void save(JournalRecords& records) const override {
-    map_.for_each([&](uint64_t number, const Chunk& chunk) {
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
+    return map_.for_part(from, [&](uint64_t number, const Chunk& chunk) {
       if (chunk.count == 0) return;
       const CompressRecord record{.number = static_cast<uint32_t>(number), .chunk = chunk};
       records.add(Bytes(reinterpret_cast<const std::byte*>(&record), sizeof record));

@@ -95,8 +95,8 @@ class DedupDrive final : public PlacedDrive {
     set(record.block, record.unit);
     return {};
   }
-  void save(JournalRecords& records) const override {
-    map_.for_each([&](uint64_t block, uint32_t unit) {
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
+    return map_.for_part(from, [&](uint64_t block, uint32_t unit) {
       if (unit == 0) return;
       records.add(DedupRecord{static_cast<uint32_t>(block), unit, index_.hash(unit - 1)});
     });
