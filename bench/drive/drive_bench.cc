@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/drive/checkpoint_pause.h"
 #include "bench/drive/copies.h"
 #include "bench/drive/guest_contest.h"
 #include "bench/drive/move_blackout.h"
@@ -20,8 +21,9 @@ struct Part {
   const char* name;
   Result<void> (*run)(const DriveBenchOptions& options, Report& report);
 };
-constexpr std::array<Part, 8> kParts = {{
+constexpr std::array<Part, 9> kParts = {{
     {"services", bench_services},
+    {"checkpoints", bench_checkpoints},
     {"nbd", bench_nbd},
     {"vfio", bench_vfio},
     {"vhost", bench_vhost},

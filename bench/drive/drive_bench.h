@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn bench drive`: what each service costs, doors beside qemu's, what a guest gets, drives that
-// move, and many idle ones.
+// `cairn bench drive`: what each service and its checkpoints cost, doors beside qemu's, what a
+// guest gets, drives that move, and many idle ones.
 #pragma once
 
 #include <functional>
@@ -29,11 +29,14 @@ struct DriveBenchOptions {
   bool wants(std::string_view part) const;
 };
 
-// "services", "nbd", "vfio", "vhost", "guest", "copies", "move" and "idle".
+// "services", "checkpoints", "nbd", "vfio", "vhost", "guest", "copies", "move" and "idle".
 const std::vector<std::string>& drive_bench_parts();
 
 //   passthrough_iops_vs_bare  a memory drive under `priority`, which holds nothing back here,
 //                             against the drive alone: the lower of reads and writes
+//   checkpoint_pause_ms       the longest durable write while a service's journal saves a map of
+//                             2^19 entries: the median of the rounds; with _small, _medium and
+//                             _large, of 2^13, 2^16 and 2^19
 //   nbd_iops_per_cpu_vs_qsd   requests per CPU second of `cairn drive serve` over those of
 //                             qemu-storage-daemon, serving the same file to the same fio jobs: the
 //                             geometric mean of the jobs, each against qemu's better way of I/O

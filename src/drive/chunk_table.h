@@ -2,10 +2,12 @@
 // ChunkTable: something about each chunk of a drive, in memory only where it was ever set.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace cairn::drive {
@@ -42,9 +44,32 @@ class ChunkTable {
       }
     }
   }
+  // The first chunk from `chunk` on that is in memory, as far as a bounded search finds one: else
+  // one before which none is. size(): there are none.
+  uint64_t skip(uint64_t chunk) const {
+    uint64_t page = chunk / kPage;
+    const uint64_t end = std::min<uint64_t>(page + kSkipMax, pages_.size());
+    while (page < end && pages_[page] == nullptr) ++page;
+    return std::min(std::max(chunk, page * kPage), chunks_);
+  }
+  // for_each() in parts of few chunks: this one begins at `chunk`. Returns where the next one
+  // begins; none: this was the last.
+  template <class F>
+  std::optional<uint64_t> for_part(uint64_t chunk, F f) const {
+    chunk = skip(chunk);
+    const uint64_t end = std::min(end_of_part(chunk), chunks_);
+    if (chunk < end && pages_[chunk / kPage] != nullptr) {
+      for (; chunk < end; ++chunk) f(chunk, (*pages_[chunk / kPage])[chunk % kPage]);
+    }
+    return chunk < chunks_ ? std::optional(chunk) : std::nullopt;
+  }
+  static uint64_t end_of_part(uint64_t chunk) { return (chunk / kPart + 1) * kPart; }
 
  private:
   static constexpr size_t kPage = 1024;
+  static constexpr uint64_t kPart = 64;
+  static_assert(kPage % kPart == 0);
+  static constexpr uint64_t kSkipMax = 65536;
   using Page = std::array<T, kPage>;
   uint64_t chunks_ = 0;
   std::vector<std::unique_ptr<Page>> pages_;

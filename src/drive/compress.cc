@@ -107,9 +107,9 @@ class CompressDrive final : public PlacedDrive {
     const Chunk old = map_.get(number);
     const CompressRecord record{.number = static_cast<uint32_t>(number), .chunk = chunk};
     const Bytes bytes(reinterpret_cast<const std::byte*>(&record), sizeof record);
+    set(number, chunk);
     const uint64_t added =
         journal().add(bytes, chunk.count > 0 ? Journal::Needs::kData : Journal::Needs::kNothing);
-    set(number, chunk);
     for (const uint32_t unit : old.used()) release(unit, added);
   }
 
@@ -141,8 +141,8 @@ class CompressDrive final : public PlacedDrive {
     return {};
   }
   static Result<void> damaged() { return fail(Errc::kCorrupt, "the map is damaged"); }
-  void save(JournalRecords& records) const override {
-    map_.for_each([&](uint64_t number, const Chunk& chunk) {
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
+    return map_.for_part(from, [&](uint64_t number, const Chunk& chunk) {
       if (chunk.count == 0) return;
       const CompressRecord record{.number = static_cast<uint32_t>(number), .chunk = chunk};
       records.add(Bytes(reinterpret_cast<const std::byte*>(&record), sizeof record));

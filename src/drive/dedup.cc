@@ -95,8 +95,8 @@ class DedupDrive final : public PlacedDrive {
     set(record.block, record.unit);
     return {};
   }
-  void save(JournalRecords& records) const override {
-    map_.for_each([&](uint64_t block, uint32_t unit) {
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
+    return map_.for_part(from, [&](uint64_t block, uint32_t unit) {
       if (unit == 0) return;
       records.add(DedupRecord{static_cast<uint32_t>(block), unit, index_.hash(unit - 1)});
     });
@@ -126,10 +126,10 @@ class DedupDrive final : public PlacedDrive {
   // The block gets a unit, whose reference it takes over; 0: it becomes a hole.
   void remap(uint64_t block, uint32_t unit, uint64_t hash) {
     const uint32_t old = map_.get(block);
+    set(block, unit);
     const uint64_t record =
         journal().add(DedupRecord{static_cast<uint32_t>(block), unit, hash},
                       unit != 0 ? Journal::Needs::kData : Journal::Needs::kNothing);
-    set(block, unit);
     if (old != 0 && drop(old - 1)) release(old - 1, record);
   }
   // A reference that no record has told of.

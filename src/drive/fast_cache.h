@@ -169,7 +169,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   // Lines and the journal (fast_cache_lines.cc).
   Result<void> replay(Bytes record) override;
   Result<void> check_replayed() const override;
-  void save(JournalRecords& records) const override;
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override;
   Journal& map_journal() override { return *journal_; }
   task::Task<Result<void>> reload_map() override;
   // Whether the fast drive has, or may have, what the slow one has not.

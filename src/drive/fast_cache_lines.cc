@@ -17,6 +17,7 @@ constexpr size_t kLinesAtOnceMin = 4;
 constexpr size_t kLinesAtOnceMax = 32;
 constexpr uint32_t kLooksMax = 64;     // for a slot to take, before a request goes around the cache
 constexpr Duration kCleanPause = 1_s;  // when a whole round wrote nothing back
+constexpr size_t kSavedTogether = 64;
 
 }  // namespace
 
@@ -141,11 +142,13 @@ void FastCache::forget_clean_if_lost() {
   guard_.forgive();
 }
 
-void FastCache::save(JournalRecords& records) const {
-  for (const uint64_t line : dirty_lines_) {
-    const uint32_t slot = find(line);
-    records.add(FastRecord{.line = line, .dirty = slots_[slot].dirty, .slot = slot});
+std::optional<uint64_t> FastCache::save(uint64_t from, JournalRecords& records) const {
+  auto line = dirty_lines_.lower_bound(from);
+  for (size_t i = 0; i < kSavedTogether && line != dirty_lines_.end(); ++i, ++line) {
+    const uint32_t slot = find(*line);
+    records.add(FastRecord{.line = *line, .dirty = slots_[slot].dirty, .slot = slot});
   }
+  return line == dirty_lines_.end() ? std::nullopt : std::optional(*line);
 }
 
 uint32_t FastCache::find_or_take(uint64_t line) {

@@ -13,7 +13,7 @@ namespace {
 
 // Records that wait for a commit are written by themselves from here on.
 constexpr size_t kWaitingMax = 65536;
-constexpr size_t kMemory = 16384;
+constexpr size_t kMemory = 16384;  // of one durable write
 // Room for changes in each half beside twice its checkpoint.
 constexpr uint64_t kChangeBlocks = 8;
 
@@ -30,8 +30,15 @@ uint64_t Journal::blocks_for(uint64_t records, size_t record_size, uint32_t bloc
 
 Journal::Journal(env::Env& env, Drive& drive, JournalArea area, JournalId id, JournalOwner& owner,
                  Buffer memory)
-    : env_(env), drive_(drive), area_(area), id_(id), owner_(owner), memory_(std::move(memory)) {
+    : env_(env),
+      drive_(drive),
+      area_(area),
+      id_(id),
+      owner_(owner),
+      memory_(std::move(memory)),
+      checkpoint_(env, drive, owner, id) {
   writer_rests_.set();
+  saver_rests_.set();
 }
 
 Result<std::unique_ptr<Journal>> Journal::make(env::Env& env, Drive& drive, JournalArea area,
@@ -54,8 +61,7 @@ task::Task<Result<std::unique_ptr<Journal>>> Journal::create(env::Env& env, Driv
   Result<std::unique_ptr<Journal>> journal = make(env, drive, area, id, owner);
   if (!journal) co_return journal;
   (*journal)->claim_ = claim;
-  const Batch batch = (*journal)->take_batch();
-  const Result<void> done = co_await (*journal)->write(batch);
+  const Result<void> done = co_await (*journal)->save_now();
   if (!done) co_return fail(done.error());
   co_return journal;
 }
@@ -91,12 +97,15 @@ task::Task<Result<void>> Journal::start(JournalStart with, bool is_new,
 }
 
 uint64_t Journal::add(Bytes record, Needs needs) {
-  // After a failure the next write is a checkpoint, which has the record in it; after a loss the
-  // record is lost.
-  if (!must_checkpoint_ && !has_lost_) waiting_.add(record);
+  // After a loss the record is lost. When a checkpoint must come next it is in there: told to the
+  // one that was begun, or saved with the state.
+  if (!has_lost_) {
+    if (!must_checkpoint_) waiting_.add(record);
+    checkpoint_.add(record);
+  }
   needs_flush_ |= needs == Needs::kData;
   const uint64_t number = ++added_;
-  if (waiting_.size() > kWaitingMax) wake_writer();
+  if (has_work()) wake_writer();
   return number;
 }
 
@@ -116,18 +125,22 @@ void Journal::Commit::start() {
 task::Task<void> Journal::close() {
   // What a drive below that fails does not take was never promised.
   [[maybe_unused]] const Result<void> done = co_await commit();
+  checkpoint_.drop();
   co_await gate_.close();
 }
 
 void Journal::lose() {
   has_lost_ = true;
   waiting_.clear();
+  checkpoint_.drop();
   settle(UINT64_MAX, lost());
 }
 
 task::Task<Result<void>> Journal::reload() {
   CHECK(has_lost_, "a journal that lost nothing has no need of it");
-  const Result<void> rests = co_await writer_rests_.wait();
+  Result<void> rests = co_await writer_rests_.wait();
+  CHECK(rests.has_value());
+  rests = co_await saver_rests_.wait();
   CHECK(rests.has_value());
   // From here on the drive below has told of the loss.
   if (drive_.geometry().volatile_cache) {
@@ -140,16 +153,14 @@ task::Task<Result<void>> Journal::reload() {
   must_checkpoint_ = true;
   // Behind what is durable may lie blocks of a write that failed, which can be read and yet go in a
   // crash: nothing follows them, for a new generation begins.
-  const Batch batch = take_batch();
-  const Result<void> written = co_await write(batch);
-  if (!written) co_return written;
-  durable_ = batch.number;
-  has_lost_ = false;
-  co_return Result<void>();
+  const Result<void> saved = co_await save_now();
+  if (saved) has_lost_ = false;
+  co_return saved;
 }
 
 bool Journal::has_work() const {
-  return !has_lost_ && (!commits_.empty() || waiting_.size() > kWaitingMax);
+  const size_t most = std::max(waiting_.size(), is_ready() ? checkpoint_.waiting() : 0);
+  return !has_lost_ && (!commits_.empty() || most > kWaitingMax);
 }
 
 void Journal::wake_writer() {
@@ -160,10 +171,19 @@ void Journal::wake_writer() {
 
 task::Task<void> Journal::write_batches() {
   while (has_work()) {
-    const Batch batch = take_batch();
-    const Result<void> done = co_await write(batch);
-    if (!done) must_checkpoint_ = true;
+    if (is_full()) need_checkpoint();
+    if (must_checkpoint_ && !is_ready()) {
+      begin_saving(std::nullopt);
+      const Result<void> rests = co_await saver_rests_.wait();
+      CHECK(rests.has_value());
+      if (!saved_) settle(added_, saved_);
+      continue;
+    }
+    Batch batch = take_batch();
+    const Result<void> done = co_await write_batch(batch);
+    if (!done) need_checkpoint();
     settle(batch.number, done);
+    save_early();
   }
   writer_runs_ = false;
   writer_rests_.set();
@@ -172,18 +192,14 @@ task::Task<void> Journal::write_batches() {
 // Taken at one instant: a checkpoint has exactly the changes up to its number, and the flush that
 // comes next covers the data of all of them.
 Journal::Batch Journal::take_batch() {
-  Batch batch{.records = waiting_.take(),
-              .is_checkpoint = must_checkpoint_,
+  Batch batch{.is_checkpoint = must_checkpoint_ || is_ready(),
               .needs_flush = std::exchange(needs_flush_, false),
               .number = added_};
-  const uint64_t room = half_blocks() - std::min(next_, half_blocks());
-  if (!batch.is_checkpoint) {
-    batch.is_checkpoint = blocks_of_records(batch.records.bytes(), block_size()) > room;
-  }
   if (batch.is_checkpoint) {
-    batch.records.clear();
-    owner_.save(batch.records);
-    must_checkpoint_ = false;
+    take_checkpoint(batch);
+  } else {
+    batch.records = waiting_.take();
+    batch.chain = log_;
   }
   return batch;
 }
@@ -193,11 +209,16 @@ task::Task<Result<void>> Journal::check_claim() {
   co_return co_await claim_->check();
 }
 
-task::Task<Result<void>> Journal::flush_data(const Batch& batch) {
-  if (!batch.needs_flush || !drive_.geometry().volatile_cache) co_return Result<void>();
+task::Task<Result<void>> Journal::flush() {
+  if (!drive_.geometry().volatile_cache) co_return Result<void>();
   const Result<void> flushed = co_await drive_.flush();
   if (!flushed) lose();
   co_return flushed;
+}
+
+task::Task<Result<void>> Journal::flush_data(const Batch& batch) {
+  if (!batch.needs_flush) co_return Result<void>();
+  co_return co_await flush();
 }
 
 // Nothing is written before it is known that nobody else does; meanwhile data is flushed.
@@ -207,72 +228,50 @@ task::Task<Result<void>> Journal::prepare(const Batch& batch) {
   co_return owned ? flushed : owned;
 }
 
-task::Task<Result<void>> Journal::write(const Batch& batch) {
-  const Result<void> prepared = co_await prepare(batch);
-  if (!prepared) co_return prepared;
-  if (batch.records.empty() && !batch.is_checkpoint) co_return Result<void>();
-  const uint64_t blocks = blocks_of_records(batch.records.bytes(), block_size());
-  if (!batch.is_checkpoint) {
-    const Result<void> added = co_await write_blocks(generation_, batch.records.bytes(), false);
-    if (added) committed_ = next_;
-    co_return added;
+// One write after the other, each durable: a block is never there without those of the writes
+// before.
+task::Task<Result<void>> Journal::write_batch(Batch& batch) {
+  Bytes records = batch.records.bytes();
+  Result<void> done;
+  if (batch.is_checkpoint) done = co_await write_start(batch, records);
+  if (!done) {
+    needs_flush_ |= batch.needs_flush;
+    co_return done;
   }
-  if (blocks > half_blocks()) {
-    co_return fail(Errc::kNoSpace, "the state has outgrown the area of its journal");
+  done = co_await prepare(batch);
+  if (!done) co_return done;
+  if (batch.is_checkpoint && checkpoint_.may_be_lost()) {
+    co_return fail(Errc::kIo, "the drive below was restarted while a checkpoint was written");
   }
-  next_ = 0;
-  tag_ = 0;
-  // One that fails is written again in the same place: the other half is all there is until then.
-  const Result<void> done = co_await write_blocks(generation_ + 1, batch.records.bytes(), true);
-  if (done) {
-    ++generation_;
-    committed_ = next_;
+  const uint64_t first = batch.chain.next;
+  while (!records.empty() || (batch.is_checkpoint && batch.chain.next == first)) {
+    done = co_await write_some(batch, records, true);
+    if (!done) co_return done;
   }
+  log_ = batch.chain;
+  committed_ = log_.next;
   co_return done;
 }
 
-// One write after the other, each durable: a block is never there without those of the writes
-// before.
-task::Task<Result<void>> Journal::write_blocks(uint64_t generation, Bytes records,
-                                               bool is_checkpoint) {
-  const uint64_t batch = next_;
-  bool is_first = true;
-  while (is_first || !records.empty()) {
-    uint64_t count = 0;
-    const uint64_t first = next_;
-    while ((is_first || !records.empty()) && (count + 1) * block_size() <= memory_.size()) {
-      const size_t fit = records_that_fit(records, block_size());
-      const bool is_last = fit == records.size();
-      JournalBlockKind kind = JournalBlockKind::kChanges;
-      if (is_checkpoint) {
-        kind = is_last ? JournalBlockKind::kCheckpointEnd : JournalBlockKind::kCheckpoint;
-      }
-      const uint64_t tag = env_.rng().next();
-      const JournalHead head{.id = id_,
-                             .generation = generation,
-                             .tag = tag,
-                             .previous = tag_,
-                             .index = static_cast<uint32_t>(next_),
-                             .batch = static_cast<uint32_t>(batch),
-                             .kind = static_cast<uint16_t>(kind)};
-      encode_journal_block(head, records.first(fit),
-                           memory_.subspan(count * block_size(), block_size()));
-      records = records.subspan(fit);
-      tag_ = tag;
-      is_first = false;
-      ++next_;
-      ++count;
-    }
-    const Request request{.kind = Request::Kind::kWrite,
-                          .durable = true,
-                          .metadata = true,
-                          .lba = Lba(first_of(generation) + first),
-                          .blocks = count};
-    const MutableBytes pieces[] = {memory_.first(count * block_size())};
-    const Result<void> done = co_await drive_.submit(request, pieces);
-    if (!done) co_return done;
-  }
-  co_return Result<void>();
+// What fits the memory. At the end of the batch it is durable when it is done.
+task::Task<Result<void>> Journal::write_some(Batch& batch, Bytes& records, bool is_end) {
+  using Kind = JournalBlockKind;
+  const bool is_checkpoint = batch.is_checkpoint;
+  const JournalChain::Blocks blocks{
+      .kind = is_checkpoint ? Kind::kCheckpoint : Kind::kChanges,
+      .last_kind = is_checkpoint ? Kind::kCheckpointEnd : Kind::kChanges,
+      .batch = is_checkpoint ? 0 : log_.next,
+      .has_last = is_end};
+  const JournalChain::Piece piece = batch.chain.encode(id_, env_.rng(), blocks, records,
+                                                       block_size(), memory_.first(memory_.size()));
+  records = records.subspan(piece.taken);
+  const Request request{.kind = Request::Kind::kWrite,
+                        .durable = is_end,
+                        .metadata = true,
+                        .lba = Lba(first_of(batch.chain.generation) + piece.first),
+                        .blocks = piece.count};
+  const MutableBytes pieces[] = {memory_.first(piece.count * block_size())};
+  co_return co_await drive_.submit(request, pieces);
 }
 
 void Journal::settle(uint64_t number, const Result<void>& done) {

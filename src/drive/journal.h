@@ -10,11 +10,15 @@
 // it: changes that belong together are one record.
 //
 // The area has two halves. A half begins with a checkpoint, the whole state as records, and goes on
-// with changes; when it is full, the next checkpoint begins the other one, which counts once its
-// last block is durable. Blocks name their owner, their generation and the block before them
-// (journal_format.h): a torn tail is cut, remains of older writes are never taken for new ones, and
-// a hole in what was durable is kCorrupt instead of an old state. (One in a checkpoint that nothing
-// followed yet looks like a crash while it was written: the state before it counts.)
+// with changes. Before it is full, the next checkpoint is written to the other half, part by part
+// (journal_owner.h) and in bounded memory, while changes are committed to the first one as ever.
+// The other half counts once the last block of its checkpoint is durable: the commit of that moment
+// is in this block, and whatever was committed before is in the checkpoint too. Only a half that
+// becomes full sooner keeps commits waiting for the checkpoint. Blocks name their owner, their
+// generation and the block before them (journal_format.h): a torn tail is cut, remains of older
+// writes are never taken for new ones, and a hole in what was durable is kCorrupt instead of an old
+// state. (One in a checkpoint that nothing followed yet looks like a crash while it was written:
+// the state before it counts, which lacks at most what was committed with the checkpoint's end.)
 //
 // Order with data. A drive with a volatile cache may lose data that was written below before the
 // record that points to it. A record added with `Needs::kData` becomes durable only after a flush
@@ -42,7 +46,10 @@
 #include "base/list.h"
 #include "drive/claim.h"
 #include "drive/drive.h"
+#include "drive/journal_chain.h"
+#include "drive/journal_checkpoint.h"
 #include "drive/journal_format.h"
+#include "drive/journal_owner.h"
 #include "env/env.h"
 #include "task/gate.h"
 #include "task/operation.h"
@@ -50,21 +57,6 @@
 #include "task/task.h"
 
 namespace cairn::drive {
-
-// Whose state it is.
-class JournalOwner {
- public:
-  // One record, of a checkpoint or a change, oldest first. It comes from a drive: check it. An
-  // error refuses the journal.
-  virtual Result<void> replay(Bytes record) = 0;
-  // All records were replayed. An error refuses the journal.
-  virtual Result<void> check_replayed() const { return {}; }
-  // The state as it is now, as records from which replay() makes it again.
-  virtual void save(JournalRecords& records) const = 0;
-
- protected:
-  ~JournalOwner() = default;
-};
 
 struct JournalArea {
   uint64_t first = 0;
@@ -110,8 +102,9 @@ class Journal {
   ~Journal() = default;
 
   enum class Needs : uint8_t { kNothing, kData };
-  // The number of the record. It becomes durable by a later commit(), sync(), close(), or when many
-  // wait. Never fails.
+  // The number of the record, whose change the owner has made already: the state may be saved
+  // within this call. It becomes durable by a later commit(), sync(), close(), or when many wait.
+  // Never fails.
   uint64_t add(Bytes record, Needs needs);
   template <class T>
   uint64_t add(const T& record, Needs needs) {
@@ -161,7 +154,9 @@ class Journal {
   // Commits what was added; then it can be destroyed. Once, before the drive is closed.
   task::Task<void> close();
 
-  uint64_t generation() const { return generation_; }
+  uint64_t generation() const { return log_.generation; }
+  // A checkpoint is on its way, or waits for the commit that ends it.
+  bool is_saving() const { return checkpoint_.has_begun(); }
 
  private:
   struct Half;
@@ -184,23 +179,38 @@ class Journal {
   task::Task<Result<uint64_t>> read_blocks(uint64_t half, uint64_t index);
   task::Task<Result<bool>> has_grown();
 
-  // Writing.
+  // Writing: changes.
   struct Batch {
     JournalRecords records;
+    JournalChain chain;  // where they go
     bool is_checkpoint = false;
     bool needs_flush = false;
     uint64_t number = 0;
   };
-  void wake_writer();
   bool has_work() const;
+  void wake_writer();
   task::Task<void> write_batches();
   Batch take_batch();
-  task::Task<Result<void>> prepare(const Batch& batch);
-  task::Task<Result<void>> flush_data(const Batch& batch);
   task::Task<Result<void>> check_claim();
-  task::Task<Result<void>> write(const Batch& batch);
-  task::Task<Result<void>> write_blocks(uint64_t generation, Bytes records, bool is_checkpoint);
+  task::Task<Result<void>> flush();
+  task::Task<Result<void>> flush_data(const Batch& batch);
+  task::Task<Result<void>> prepare(const Batch& batch);
+  task::Task<Result<void>> write_batch(Batch& batch);
+  task::Task<Result<void>> write_some(Batch& batch, Bytes& records, bool is_end);
   void settle(uint64_t number, const Result<void>& done);
+
+  // Writing: checkpoints (journal_save.cc).
+  bool is_full() const;
+  void need_checkpoint();
+  bool is_ready() const { return checkpoint_.has_begun() && saver_rests_.is_set(); }
+  JournalCheckpoint::Half next_half() const;
+  void save_early();
+  void begin_saving(std::optional<Buffer> memory);
+  task::Task<void> save(std::optional<Buffer> memory);
+  task::Task<Result<void>> save_parts(MutableBytes memory);
+  task::Task<Result<void>> save_now();
+  void take_checkpoint(Batch& batch);
+  task::Task<Result<void>> write_start(Batch& batch, Bytes& records);
 
   env::Env& env_;
   Drive& drive_;
@@ -210,14 +220,17 @@ class Journal {
   Claim* claim_ = nullptr;
   Buffer memory_;
 
-  uint64_t generation_ = 0;  // of the half that counts; 0: none yet
-  uint64_t next_ = 0;        // the index in it that is written next
-  uint64_t tag_ = 0;         // of the block before
-  uint64_t other_tag_ = 0;   // of the first block of the other half, when it was read
-  uint64_t committed_ = 0;   // blocks of the half that counts, which are durable
-  bool must_checkpoint_ = true;
+  JournalChain log_;             // of the half that counts
+  uint64_t committed_ = 0;       // blocks of it, which are durable
+  uint64_t other_tag_ = 0;       // of the first block of the other half, when it was read
+  bool other_is_begun_ = false;  // there was a part of a newer checkpoint
+  bool must_checkpoint_ = true;  // nothing can be added to the half that counts
 
-  JournalRecords waiting_;
+  JournalCheckpoint checkpoint_;
+  task::Event saver_rests_;
+  Result<void> saved_;  // what became of the last one
+
+  JournalRecords waiting_;    // for the half that counts
   bool needs_flush_ = false;  // before what waits
   uint64_t added_ = 0;
   uint64_t durable_ = 0;

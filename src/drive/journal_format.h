@@ -4,6 +4,11 @@
 //
 //   head (64 bytes) | records: length (2 bytes), bytes | zeroes
 //
+// A half of the area is a checkpoint, blocks of kCheckpoint and one of kCheckpointEnd, and then
+// changes. The state in a checkpoint is that of its end: its parts were saved one after the other,
+// and changes made between two of them lie between them, as records like all others. (A checkpoint
+// that was saved at one instant, as older versions wrote it, is one without such changes.)
+//
 // All numbers are little-endian; the checksum is the CRC32C of the block with the checksum's own
 // bytes zero.
 #pragma once
@@ -59,6 +64,10 @@ class JournalRecords {
   size_t size() const { return bytes_.size(); }
   void clear() { bytes_.clear(); }
   Bytes bytes() const { return bytes_; }
+  // Whole records at the front, of so many bytes, go.
+  void drop(size_t bytes) {
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(bytes));
+  }
   JournalRecords take() { return std::exchange(*this, {}); }
 
  private:

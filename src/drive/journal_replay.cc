@@ -86,11 +86,10 @@ task::Task<Result<void>> Journal::read_all() {
   Result<void> replayed = co_await replay(chosen);
   if (replayed) replayed = owner_.check_replayed();
   if (!replayed) co_return replayed;
-  generation_ = chosen.generation;
-  next_ = chosen.end;
+  log_ = {.generation = chosen.generation, .next = chosen.end, .tag = chosen.tag};
   committed_ = chosen.end;
-  tag_ = chosen.tag;
   other_tag_ = other.first_tag;
+  other_is_begun_ = other.newest > chosen.generation;
   must_checkpoint_ = false;
   co_return Result<void>();
 }
@@ -103,27 +102,35 @@ task::Task<Result<void>> Journal::own(Claim& claim) {
   co_return Result<void>();
 }
 
-// Whether a block follows the last one, or another checkpoint was begun, since it was read.
+// Whether a block follows the last one, or another checkpoint was begun, since it was read; or
+// whether one that had been begun is whole by now.
 task::Task<Result<bool>> Journal::has_grown() {
-  if (next_ < half_blocks()) {
-    const Result<uint64_t> count = co_await read_blocks(generation_, next_);
+  if (log_.next < half_blocks()) {
+    const Result<uint64_t> count = co_await read_blocks(log_.generation, log_.next);
     if (!count) co_return fail(count.error());
     const auto block = decode_journal_block(id_, memory_.first(block_size()));
-    if (block && block->head.index == next_ && block->head.generation == generation_ &&
-        block->head.previous == tag_) {
+    if (block && block->head.index == log_.next && block->head.generation == log_.generation &&
+        block->head.previous == log_.tag) {
       co_return true;
     }
   }
-  const Result<uint64_t> count = co_await read_blocks(generation_ + 1, 0);
+  const uint64_t other = (log_.generation + 1) % 2;
+  if (other_is_begun_) {
+    Half half{.which = other};
+    const Result<void> scanned = co_await scan(half);
+    if (!scanned) co_return fail(scanned.error());
+    co_return half.first_tag != other_tag_ ||
+        (half.has_checkpoint && half.generation > log_.generation);
+  }
+  const Result<uint64_t> count = co_await read_blocks(other, 0);
   if (!count) co_return fail(count.error());
   const auto block = decode_journal_block(id_, memory_.first(block_size()));
-  const bool counts =
-      block && block->head.index == 0 && block->head.generation % 2 == (generation_ + 1) % 2;
+  const bool counts = block && block->head.index == 0 && block->head.generation % 2 == other;
   co_return (counts ? block->head.tag : 0) != other_tag_;
 }
 
 task::Task<Result<void>> Journal::replay_durable() {
-  const Half half{.which = generation_ % 2, .generation = generation_, .end = committed_};
+  const Half half{.which = log_.generation % 2, .generation = log_.generation, .end = committed_};
   co_return co_await replay(half);
 }
 

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
+#include "drive/journal_testing.h"
 #include "drive/service_testing.h"
 #include "drive/space.h"
 #include "sim/scenario.h"
@@ -14,92 +16,20 @@
 namespace cairn::drive {
 namespace {
 
-constexpr JournalId kId = {0x1111, 0x2222};
-constexpr JournalArea kArea{.first = 3, .blocks = 21};
-
-// A table of keys; the record that set each is its number.
-class Table final : public JournalOwner {
- public:
-  struct Record {
-    uint64_t key;
-    uint64_t number;
-  };
-  Result<void> replay(Bytes record) override {
-    if (record.size() != sizeof(Record)) return fail(Errc::kCorrupt, "a record of another size");
-    const auto one = load<Record>(record);
-    values[one.key] = one.number;
-    last = std::max(last, one.number);
-    return {};
-  }
-  void save(JournalRecords& records) const override {
-    for (const auto& [key, number] : values) records.add(Record{key, number});
-  }
-  Record set(uint64_t key) {
-    values[key] = ++last;
-    return {key, last};
-  }
-  std::map<uint64_t, uint64_t> values;
-  uint64_t last = 0;
-};
-
-class JournalOnDrive : public testing::Test {
- protected:
-  static task::Task<std::unique_ptr<Journal>> must(
-      task::Task<Result<std::unique_ptr<Journal>>> opening) {
-    Result<std::unique_ptr<Journal>> journal = co_await opening;
-    if (!journal) ADD_FAILURE() << journal.error().text();
-    co_return journal ? std::move(*journal) : nullptr;
-  }
-  static task::Task<Errc> refusal(env::Env& env, Drive& drive, JournalArea area = kArea,
-                                  JournalId id = kId) {
-    Table table;
-    Result<std::unique_ptr<Journal>> journal = co_await Journal::open(env, drive, area, id, table);
-    if (!journal) co_return journal.error().code();
-    co_await (*journal)->close();
-    co_return Errc{};
-  }
-  // A journal of many records on a drive, closed; the table that was saved.
-  static task::Task<Table> fill(env::Env& env, Drive& drive, uint64_t records) {
-    Table table;
-    auto journal = co_await must(Journal::create(env, drive, kArea, kId, table));
-    for (uint64_t i = 0; i < records; ++i) {
-      const Table::Record record = table.set(env.rng().below(100));
-      journal->add(record, Journal::Needs::kNothing);
-      if (env.rng().chance(0.3)) {
-        EXPECT_TRUE((co_await journal->commit()).has_value());
-      }
-    }
-    co_await journal->close();
-    co_return table;
-  }
-  static task::Task<void> flip(Drive& drive, uint64_t block) {
-    std::vector<std::byte> bytes(drive.geometry().block_size);
-    EXPECT_TRUE((co_await drive.read(Lba(block), bytes)).has_value());
-    bytes[100] ^= std::byte{4};
-    EXPECT_TRUE((co_await drive.write(Lba(block), bytes)).has_value());
-  }
-};
-
 TEST_F(JournalOnDrive, ReplaysWhatWasAdded) {
   for (const char* drive_text : {"mem:size=1M", "mem:size=1M,block=512"}) {
     run_in_sim([drive_text](env::Env& env) -> task::Task<void> {
       SourceLeaves leaves;
       const std::unique_ptr<Drive> drive = co_await must_open(env, drive_text, leaves);
-      const Table table = co_await fill(env, *drive, 30'000);
-      Table again;
-      auto journal = co_await must(Journal::open(env, *drive, kArea, kId, again));
+      const JournalTable table = co_await fill(env, *drive, 30'000);
+      JournalTable again;
+      auto journal = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, again));
       EXPECT_EQ(again.values, table.values);
       EXPECT_GT(journal->generation(), 10u);
       co_await journal->close();
       co_await drive->close();
     });
   }
-}
-
-task::Task<void> append(Journal& journal, Table::Record record) {
-  journal.add(record, Journal::Needs::kNothing);
-  const Result<void> done = co_await journal.commit();
-  EXPECT_TRUE(done.has_value());
 }
 
 // Whoever reads it while another one writes has an old state: it must not go on with that.
@@ -109,11 +39,11 @@ TEST_F(JournalOnDrive, IsNotOwnedByWhoReadLessThanThereIs) {
     const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
     Label label = new_label(env, *drive);
     Claim claim(env, *drive, label);
-    Table table = co_await fill(env, *drive, 100);
-    auto writes = co_await must(Journal::open(env, *drive, kArea, kId, table));
+    JournalTable table = co_await fill(env, *drive, 100);
+    auto writes = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, table));
     for (int i = 0; i < 100; ++i) {
-      Table other;
-      auto reads = co_await must(Journal::open(env, *drive, kArea, kId, other));
+      JournalTable other;
+      auto reads = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, other));
       EXPECT_TRUE((co_await reads->own(claim)).has_value()) << i;
       co_await append(*writes, table.set(1));
       const Result<void> owned = co_await reads->own(claim);
@@ -132,8 +62,8 @@ TEST_F(JournalOnDrive, WritesTogetherWhatComesTogether) {
   run_in_sim([](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
-    Table table;
-    auto journal = co_await must(Journal::create(env, *drive, kArea, kId, table));
+    JournalTable table;
+    auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
     std::vector<task::Task<void>> appends;
     for (uint64_t i = 0; i < 300; ++i) appends.push_back(append(*journal, table.set(i)));
     co_await task::when_all(std::move(appends));
@@ -151,7 +81,7 @@ TEST_F(JournalOnDrive, RefusesWhatIsNotItsOwn) {
     EXPECT_EQ(co_await refusal(env, *drive), Errc::kCorrupt);
     co_await fill(env, *drive, 100);
     EXPECT_EQ(co_await refusal(env, *drive), Errc{});
-    EXPECT_EQ(co_await refusal(env, *drive, kArea, {0x1111, 0x2223}), Errc::kCorrupt);
+    EXPECT_EQ(co_await refusal(env, *drive, kJournalArea, {0x1111, 0x2223}), Errc::kCorrupt);
     EXPECT_EQ(co_await refusal(env, *drive, {.first = 4, .blocks = 21}), Errc::kCorrupt);
     EXPECT_EQ(co_await refusal(env, *drive, {.first = 250, .blocks = 21}), Errc::kInvalid);
     EXPECT_EQ(co_await refusal(env, *drive, {.first = 3, .blocks = 3}), Errc::kInvalid);
@@ -165,16 +95,16 @@ TEST_F(JournalOnDrive, TellsDamageFromATornTail) {
     SourceLeaves leaves;
     for (uint64_t block = 0; block < 5; ++block) {
       const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
-      Table table;
-      auto journal = co_await must(Journal::create(env, *drive, kArea, kId, table));
+      JournalTable table;
+      auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
       for (int i = 0; i < 4; ++i) {
-        const Table::Record record = table.set(static_cast<uint64_t>(i));
+        const JournalTable::Record record = table.set(static_cast<uint64_t>(i));
         journal->add(record, Journal::Needs::kNothing);
         EXPECT_TRUE((co_await journal->commit()).has_value());
       }
       co_await journal->close();
       // The first generation is in the second half: its checkpoint, then a block for each record.
-      co_await flip(*drive, kArea.first + kArea.blocks / 2 + block);
+      co_await flip(*drive, kJournalArea.first + kJournalArea.blocks / 2 + block);
       EXPECT_EQ(co_await refusal(env, *drive), block < 4 ? Errc::kCorrupt : Errc{}) << block;
       co_await drive->close();
     }
@@ -187,19 +117,19 @@ TEST_F(JournalOnDrive, GoesOnAfterAWriteThatFailed) {
   run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
     SourceLeaves leaves;
     const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
-    Table table;
-    auto journal = co_await must(Journal::create(env, *drive, kArea, kId, table));
+    JournalTable table;
+    auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
     for (uint64_t i = 0; i < 200; ++i) {
       disk.heal();
       if (i % 3 == 0) disk.fail_writes();
-      const Table::Record record = table.set(i % 50);
+      const JournalTable::Record record = table.set(i % 50);
       journal->add(record, Journal::Needs::kData);
       const Result<void> done = co_await journal->commit();
       EXPECT_EQ(done.has_value(), i % 3 != 0) << i;
     }
     co_await journal->close();
-    Table again;
-    journal = co_await must(Journal::open(env, *drive, kArea, kId, again));
+    JournalTable again;
+    journal = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, again));
     EXPECT_EQ(again.values, table.values);
     co_await journal->close();
     co_await drive->close();
@@ -211,10 +141,10 @@ TEST_F(JournalOnDrive, AreaHoldsTheStateItIsMadeFor) {
     SourceLeaves leaves;
     const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=4M", leaves);
     for (const uint64_t records : {1u, 250u, 5000u}) {
-      const JournalArea area{.first = 2,
-                             .blocks = Journal::blocks_for(records, sizeof(Table::Record), 4096)};
-      Table table;
-      auto journal = co_await must(Journal::create(env, *drive, area, kId, table));
+      const JournalArea area{
+          .first = 2, .blocks = Journal::blocks_for(records, sizeof(JournalTable::Record), 4096)};
+      JournalTable table;
+      auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
       for (uint64_t i = 0; i < 3 * records; ++i) {
         journal->add(table.set(i % records), Journal::Needs::kNothing);
       }
@@ -229,11 +159,11 @@ TEST(JournalBlock, ShowsEveryDamagedByte) {
   JournalRecords records;
   records.add(as_bytes("hello"));
   std::vector<std::byte> block(512);
-  encode_journal_block({.id = kId, .generation = 1, .kind = 2}, records.bytes(), block);
-  ASSERT_TRUE(decode_journal_block(kId, block));
+  encode_journal_block({.id = kJournalId, .generation = 1, .kind = 2}, records.bytes(), block);
+  ASSERT_TRUE(decode_journal_block(kJournalId, block));
   for (size_t i = 0; i < block.size(); ++i) {
     block[i] ^= std::byte{0x10};
-    EXPECT_FALSE(decode_journal_block(kId, block)) << i;
+    EXPECT_FALSE(decode_journal_block(kJournalId, block)) << i;
     block[i] ^= std::byte{0x10};
   }
 }
@@ -260,6 +190,7 @@ class MovingBlocks {
     uint64_t key;
     uint64_t unit;
     uint64_t number;
+    std::array<uint64_t, 29> more{};  // so that a checkpoint takes several blocks
   };
 
   struct State final : JournalOwner {
@@ -271,8 +202,10 @@ class MovingBlocks {
       last = std::max(last, one.number);
       return {};
     }
-    void save(JournalRecords& records) const override {
-      for (const auto& [key, record] : by_key) records.add(record);
+    std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
+      auto next = by_key.lower_bound(from);
+      for (int i = 0; i < 7 && next != by_key.end(); ++i, ++next) records.add(next->second);
+      return next == by_key.end() ? std::nullopt : std::optional(next->first);
     }
     std::map<uint64_t, Record> by_key;
     uint64_t last = 0;
@@ -283,8 +216,8 @@ class MovingBlocks {
     const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=512K", leaves);
     if (drive == nullptr) co_return;
     State state;
-    auto journal = is_new_ ? co_await Journal::create(env, *drive, kArea, kId, state)
-                           : co_await Journal::open(env, *drive, kArea, kId, state);
+    auto journal = is_new_ ? co_await Journal::create(env, *drive, kJournalArea, kJournalId, state)
+                           : co_await Journal::open(env, *drive, kJournalArea, kJournalId, state);
     if (journal) {
       is_new_ = false;
       co_await check(*drive, state);
@@ -338,11 +271,11 @@ class MovingBlocks {
       if (!done) co_return;
       const Record record{.key = key, .unit = *unit, .number = ++state.last};
       const auto old = state.by_key.find(key);
-      const uint64_t number = journal.add(record, Journal::Needs::kData);
-      if (old != state.by_key.end()) {
-        EXPECT_TRUE(space.give_after(old->second.unit, number));
-      }
+      const std::optional<uint64_t> left =
+          old == state.by_key.end() ? std::nullopt : std::optional(old->second.unit);
       state.by_key[key] = record;
+      const uint64_t number = journal.add(record, Journal::Needs::kData);
+      if (left) EXPECT_TRUE(space.give_after(*left, number));
       history_.emplace_back(key, record.number);
       ++changes;
     }

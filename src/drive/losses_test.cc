@@ -39,8 +39,9 @@ class Table final : public JournalOwner {
     values[entry.key] = entry.value;
     return {};
   }
-  void save(JournalRecords& records) const override {
+  std::optional<uint64_t> save(uint64_t, JournalRecords& records) const override {
     for (const auto& [key, value] : values) records.add(Entry{key, value});
+    return std::nullopt;
   }
   Entry set(uint64_t key, uint64_t value) {
     values[key] = value;

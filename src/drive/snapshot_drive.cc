@@ -90,6 +90,9 @@ std::vector<Concern> SnapshotDrive::concerns() const {
 Result<void> SnapshotDrive::replay_change(const SnapshotRecord& record, std::string_view name,
                                           VersionMap::Freed& freed) {
   switch (record.kind) {
+    case SnapshotRecord::kSavedTo:
+      saved_to_ = record.chunk;
+      return {};
     case SnapshotRecord::kSet:
       return map_.set(record.chunk, record.unit, freed);
     case SnapshotRecord::kSetInClone:
@@ -121,6 +124,11 @@ Result<void> SnapshotDrive::replay(Bytes bytes) {
   const Error damaged(Errc::kCorrupt, "the map of versions is damaged");
   if (bytes.size() < sizeof(SnapshotRecord)) return fail(damaged);
   const auto record = load<SnapshotRecord>(bytes);
+  const bool is_set =
+      record.kind == SnapshotRecord::kSet || record.kind == SnapshotRecord::kSetInClone;
+  // What becomes of a chunk depends on what it was: its part of the checkpoint, still to come, has
+  // the change in it.
+  if (is_set && record.chunk >= saved_to_) return {};
   VersionMap::Freed freed;
   const Result<void> done = replay_change(record, as_text(bytes.subspan(sizeof record)), freed);
   if (!done) return fail(Errc::kCorrupt, done.error().what());
@@ -129,17 +137,16 @@ Result<void> SnapshotDrive::replay(Bytes bytes) {
   }
   // Of a clone or an entry; elsewhere the field is 0 or no unit.
   using Kind = VersionMap::Saved::Kind;
-  const bool has_unit = record.kind == SnapshotRecord::kSet ||
-                        record.kind == SnapshotRecord::kSetInClone ||
-                        record.kind == static_cast<uint32_t>(Kind::kKept) ||
+  const bool has_unit = is_set || record.kind == static_cast<uint32_t>(Kind::kKept) ||
                         record.kind == static_cast<uint32_t>(Kind::kNewest) ||
                         record.kind == static_cast<uint32_t>(Kind::kInClone);
   const bool is_hole = record.unit == VersionMap::kHole || record.unit == VersionMap::kCloneHole;
   return has_unit && !is_hole ? units_.space().claim(record.unit - 1) : Result<void>();
 }
 
-void SnapshotDrive::save(JournalRecords& records) const {
-  map_.save([&](const VersionMap::Saved& saved, std::string_view name) {
+// Positions are chunks, counted from 1, behind the versions and clones.
+std::optional<uint64_t> SnapshotDrive::save(uint64_t from, JournalRecords& records) const {
+  const auto add = [&](const VersionMap::Saved& saved, std::string_view name) {
     const SnapshotRecord record{.kind = static_cast<uint32_t>(saved.kind),
                                 .chunk = saved.chunk,
                                 .unit = saved.unit,
@@ -149,12 +156,28 @@ void SnapshotDrive::save(JournalRecords& records) const {
     } else {
       records.add(Bytes(encode(record, name)));
     }
-  });
+  };
+  uint64_t next = 0;
+  if (from == 0) {
+    map_.save_versions(add);
+  } else {
+    next = map_.save_chunks(from - 1, add);
+  }
+  const bool is_all = next == map_.chunks();
+  const uint32_t saved_to = is_all ? SnapshotRecord::kAll : static_cast<uint32_t>(next);
+  records.add(SnapshotRecord{.kind = SnapshotRecord::kSavedTo, .chunk = saved_to});
+  return is_all ? std::nullopt : std::optional(next + 1);
+}
+
+Result<void> SnapshotDrive::check_replayed() const {
+  if (saved_to_ == SnapshotRecord::kAll) return {};
+  return fail(Errc::kCorrupt, "the map of versions has an end too soon");
 }
 
 task::Task<Result<void>> SnapshotDrive::reload_map() {
   co_await units_.restart();
   map_ = VersionMap(limits_of(layout_));
+  saved_to_ = SnapshotRecord::kAll;
   removed_ = 0;
   removal_ = 0;
   Result<void> done = co_await journal_->reload();

@@ -31,7 +31,9 @@ struct SnapshotRecord {
     kRollback,
     kMakeClone,
     kDropClone,
+    kSavedTo,  // of a checkpoint: it has told of the chunks before `chunk`; kAll: of all
   };
+  static constexpr uint32_t kAll = UINT32_MAX;
   uint32_t kind = 0;
   uint32_t chunk = 0;
   uint32_t unit = 0;
@@ -69,9 +71,10 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   using Answer = std::expected<std::string, std::string>;
 
   Result<void> replay(Bytes bytes) override;
+  Result<void> check_replayed() const override;
   Result<void> replay_change(const SnapshotRecord& record, std::string_view name,
                              VersionMap::Freed& freed);
-  void save(JournalRecords& records) const override;
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override;
   Journal& map_journal() override { return *journal_; }
   task::Task<Result<void>> reload_map() override;
 
@@ -118,7 +121,8 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   VersionMap map_;
   std::unique_ptr<Journal> journal_;
   MapGuard guard_;
-  uint32_t removed_ = 0;  // the newest version that was removed...
+  uint32_t saved_to_ = SnapshotRecord::kAll;  // by the checkpoint that is replayed
+  uint32_t removed_ = 0;                      // the newest version that was removed...
   uint64_t removal_ = 0;  // ...and the number of the last record that removed one
   std::map<uint32_t, uint32_t> open_versions_;  // how often
   std::map<uint32_t, uint32_t> open_clones_;

@@ -149,8 +149,8 @@ task::Task<Result<void>> SpilloverDrive::reload_map() {
   co_return co_await journal_->reload();
 }
 
-void SpilloverDrive::save(JournalRecords& records) const {
-  map_.for_each([&](uint64_t chunk, uint32_t place) {
+std::optional<uint64_t> SpilloverDrive::save(uint64_t from, JournalRecords& records) const {
+  return map_.for_part(from, [&](uint64_t chunk, uint32_t place) {
     if (place != 0) records.add(SpilloverRecord{static_cast<uint32_t>(chunk), place});
   });
 }

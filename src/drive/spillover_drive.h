@@ -65,7 +65,7 @@ class SpilloverDrive final : public MappedDrive, JournalOwner, MapOwner {
 
   Result<void> replay(Bytes bytes) override;
   Result<void> check_replayed() const override;
-  void save(JournalRecords& records) const override;
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override;
   Journal& map_journal() override { return *journal_; }
   task::Task<Result<void>> reload_map() override;
   task::Task<Result<void>> label_drives();

@@ -138,8 +138,8 @@ class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
     map_.set(record.chunk, record.unit);
     return record.unit == 0 ? Result<void>() : units_.space().claim(record.unit - 1);
   }
-  void save(JournalRecords& records) const override {
-    map_.for_each([&](uint64_t chunk, uint32_t unit) {
+  std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
+    return map_.for_part(from, [&](uint64_t chunk, uint32_t unit) {
       if (unit != 0) records.add(ThinRecord{static_cast<uint32_t>(chunk), unit});
     });
   }

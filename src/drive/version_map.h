@@ -9,6 +9,7 @@
 // has exactly one entry, taking a version costs nothing, and a unit is free when its entry goes.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -84,7 +85,9 @@ class VersionMap {
   Result<uint32_t> make_clone(uint32_t version, std::string_view name);
   Result<void> drop_clone(uint32_t clone, Freed& freed);
 
-  // Everything there is, and back; entries oldest first for each chunk.
+  // Everything there is, and back. Parts follow each other: first what there is of versions and
+  // clones, then chunk by chunk all entries of each, oldest first. (Older ones had all kept entries
+  // first, and the clones last.)
   struct Saved {
     enum class Kind : uint32_t { kEpochs = 1, kVersion, kClone, kKept, kNewest, kInClone };
     Kind kind{};
@@ -93,7 +96,10 @@ class VersionMap {
     uint32_t number = 0;  // the epoch of an entry, the version, the clone
   };
   template <class F>
-  void save(F f) const;  // f(saved, name)
+  void save_versions(F f) const;  // f(saved, name)
+  // The chunks from `chunk` on, a bounded number. Returns where the next part begins.
+  template <class F>
+  uint64_t save_chunks(uint64_t chunk, F f) const;
   Result<void> restore(const Saved& saved, std::string_view name);
 
  private:
@@ -128,25 +134,38 @@ class VersionMap {
 };
 
 template <class F>
-void VersionMap::save(F f) const {
+void VersionMap::save_versions(F f) const {
   using Kind = Saved::Kind;
   f(Saved{Kind::kEpochs, 0, next_clone_, epoch_}, std::string_view());
   for (const auto& [version, name] : versions_) f(Saved{Kind::kVersion, 0, 0, version}, name);
-  for (const auto& [key, unit] : history_) {
-    f(Saved{Kind::kKept, static_cast<uint32_t>(key.chunk), unit, key.born}, std::string_view());
-  }
-  newest_.for_each([&](uint64_t chunk, const Entry& entry) {
-    if (entry.unit == kHole && !is_kept(chunk)) return;
-    f(Saved{Kind::kNewest, static_cast<uint32_t>(chunk), entry.unit, entry.born},
-      std::string_view());
-  });
   for (const auto& [number, clone] : clones_) {
     f(Saved{Kind::kClone, clone.base, 0, number}, clone.name);
-    clone.units.for_each([&](uint64_t chunk, uint32_t unit) {
-      if (unit == kUnset) return;
-      f(Saved{Kind::kInClone, static_cast<uint32_t>(chunk), unit, number}, std::string_view());
-    });
   }
+}
+
+template <class F>
+uint64_t VersionMap::save_chunks(uint64_t chunk, F f) const {
+  using Kind = Saved::Kind;
+  uint64_t first = newest_.skip(chunk);
+  for (const auto& [number, clone] : clones_) first = std::min(first, clone.units.skip(chunk));
+  const uint64_t end = std::min(newest_.end_of_part(first), limits_.chunks);
+  auto kept = history_.lower_bound({first, 0});
+  for (; first < end; ++first) {
+    const auto at = static_cast<uint32_t>(first);
+    const bool has_kept = kept != history_.end() && kept->first.chunk == first;
+    for (; kept != history_.end() && kept->first.chunk == first; ++kept) {
+      f(Saved{Kind::kKept, at, kept->second, kept->first.born}, std::string_view());
+    }
+    const Entry newest = newest_.get(first);
+    if (newest.unit != kHole || has_kept) {
+      f(Saved{Kind::kNewest, at, newest.unit, newest.born}, std::string_view());
+    }
+    for (const auto& [number, clone] : clones_) {
+      const uint32_t unit = clone.units.get(first);
+      if (unit != kUnset) f(Saved{Kind::kInClone, at, unit, number}, std::string_view());
+    }
+  }
+  return end;
 }
 
 }  // namespace cairn::drive

@@ -55,11 +55,13 @@ void expect_equal(const VersionMap& map, const Model& model) {
 VersionMap restored(const VersionMap& map, uint64_t& entries) {
   VersionMap again(kLimits);
   entries = 0;
-  map.save([&](const VersionMap::Saved& saved, std::string_view name) {
+  const auto restore = [&](const VersionMap::Saved& saved, std::string_view name) {
     const Result<void> done = again.restore(saved, name);
     EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().text());
     if (saved.kind >= VersionMap::Saved::Kind::kKept) ++entries;
-  });
+  };
+  map.save_versions(restore);
+  for (uint64_t chunk = 0; chunk < map.chunks();) chunk = map.save_chunks(chunk, restore);
   return again;
 }
 
@@ -133,6 +135,34 @@ TEST(VersionMap, AgreesWithWholeCopies) {
       }
     }
   }
+}
+
+// As older versions of the program saved it: all kept entries first, the clones last.
+TEST(VersionMap, RestoresTheOrderOfOlderCheckpoints) {
+  using Kind = VersionMap::Saved::Kind;
+  struct {
+    VersionMap::Saved saved;
+    const char* name;
+  } const kRecords[] = {
+      {{.kind = Kind::kEpochs, .unit = 2, .number = 3}, ""},
+      {{.kind = Kind::kVersion, .number = 1}, "first"},
+      {{.kind = Kind::kVersion, .number = 2}, ""},
+      {{.kind = Kind::kKept, .chunk = 4, .unit = 7, .number = 1}, ""},
+      {{.kind = Kind::kKept, .chunk = 9, .unit = 8, .number = 2}, ""},
+      {{.kind = Kind::kNewest, .chunk = 4, .unit = 10, .number = 3}, ""},
+      {{.kind = Kind::kNewest, .chunk = 9, .unit = 0, .number = 3}, ""},
+      {{.kind = Kind::kClone, .chunk = 1, .number = 1}, "c"},
+      {{.kind = Kind::kInClone, .chunk = 4, .unit = 11, .number = 1}, ""},
+      {{.kind = Kind::kInClone, .chunk = 5, .unit = VersionMap::kCloneHole, .number = 1}, ""},
+  };
+  VersionMap map(kLimits);
+  for (const auto& [saved, name] : kRecords) EXPECT_TRUE(map.restore(saved, name).has_value());
+  EXPECT_EQ(map.find(4), 10u);
+  EXPECT_EQ(map.find(9), VersionMap::kHole);
+  EXPECT_EQ(map.find_at(4, 1), 7u);
+  EXPECT_EQ(map.find_at(9, 2), 8u);
+  EXPECT_EQ(map.find_in(map.clones().at(1), 4), 11u);
+  EXPECT_EQ(map.epoch(), 3u);
 }
 
 TEST(VersionMap, RefusesWhatCannotBe) {

@@ -40,6 +40,25 @@ class Drive(support.CliTest):
     def test_every_service_is_measured_on_epoll(self):
         self.expect_every_service(self.bench("--only", "services", "--io", "epoll"))
 
+    def test_durable_writes_during_checkpoints(self):
+        report = self.bench("--only", "checkpoints", "--rounds", "2")
+        if "checkpoints" in report["skipped"]:
+            self.assertIn("direct", report["skipped"]["checkpoints"])
+            self.skipTest("needs direct access to files")
+        sizes = ("small", "medium", "large")
+        lines = {result["variant"]: result for result in report["results"]}
+        self.assertEqual(set(lines), {size + other for size in sizes for other in ("", "_without")})
+        for line in lines.values():
+            self.assertEqual((line["name"], line["unit"]), ("checkpoint_pause", "ms"))
+            self.assertEqual(len(line["samples"]), 2)
+            self.assertGreater(line["value"], 0, line)
+            self.assertEqual(line["worst_ms"], max(line["samples"]))
+            self.assertGreaterEqual(line["commits_per_round"], 1)
+        for size in sizes:
+            self.assertEqual(report["ratios"][f"checkpoint_pause_ms_{size}"], lines[size]["value"])
+        self.assertEqual(report["ratios"]["checkpoint_pause_ms"], lines["large"]["value"])
+        self.assertEqual(list(self.folder.iterdir()), [], "nothing is left behind")
+
     def test_the_nbd_door_beside_qemu_s(self):
         if self.is_emulated:
             self.skipTest("fio would measure the emulator")

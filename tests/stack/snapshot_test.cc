@@ -416,6 +416,13 @@ TEST(SnapshotLoad, PinnedReadersSeeTheirVersionThroughPowerLosses) {
   for (const uint64_t seed : sim::seeds_to_run(6)) run_versions(seed, "snapshot(file:d,size=4M)");
 }
 
+// Its map is so large that a checkpoint takes many writes, and changes and commands go on between.
+TEST(SnapshotLoad, SoDoThoseOfALargeMap) {
+  for (const uint64_t seed : sim::seeds_to_run(3)) {
+    run_versions(seed, "snapshot(file:d,size=6M, chunk=4K)");
+  }
+}
+
 TEST(SnapshotLoad, SoDoThoseOverAMirror) {
   for (const uint64_t seed : sim::seeds_to_run(2)) {
     run_versions(seed, "snapshot(mirror(file:d0,size=4M, file:d1,size=4M), chunk=4K)");
