@@ -2,6 +2,7 @@
 #include "fabric/reception.h"
 
 #include "env/call.h"
+#include "task/deadline.h"
 
 namespace cairn::fabric {
 
@@ -28,7 +29,17 @@ task::Task<void> Reception::end(Visitor& visitor) {
 
 task::Task<void> Reception::leave(Visitor& visitor) {
   slots_.leave(visitor);
+  left_.set();
   co_await visitor.calls_.close();
+}
+
+task::Task<void> Reception::await_departures(Time until) {
+  task::Deadline deadline(env_, until);
+  while (connections() > 0) {
+    left_.reset();
+    const Result<void> left = co_await left_.wait(deadline.token());
+    if (!left) co_return;
+  }
 }
 
 void Reception::note(const env::Address& peer, const char* why) {

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "base/ids.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "fabric/connection_slots.h"
 #include "task/gate.h"
+#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::fabric {
@@ -17,7 +20,7 @@ namespace cairn::fabric {
 // A connection that did not come in, or had to make room for another, for our own log.
 struct RefusedConnection {
   env::Address peer;
-  const char* why = "";
+  std::string why;
 };
 using RefusedConnectionHook = std::function<void(const RefusedConnection&)>;
 
@@ -48,6 +51,8 @@ class Reception {
   void prove(Visitor& visitor) { slots_.prove(visitor, env_.now()); }
   // The last call for it.
   task::Task<void> leave(Visitor& visitor);
+  // Until nobody is here, or `until`.
+  task::Task<void> await_departures(Time until);
   task::Task<void> close() { return gate_.close(); }
 
   size_t connections() const { return slots_.connections(); }
@@ -61,6 +66,7 @@ class Reception {
   ConnectionSlots slots_;
   RefusedConnectionHook on_refused_;
   uint64_t refused_ = 0;
+  task::Event left_;  // somebody has
   task::Gate gate_;
 };
 

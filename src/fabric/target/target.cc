@@ -230,6 +230,8 @@ task::Task<void> Target::drain(Time until) {
     const Time farewell = std::min(until, env_.now() + kFarewell);
     co_await on_cores([admin, farewell](PerCore& core) { return core.finish(admin, farewell); });
   }
+  // Those that have ended are about to leave.
+  co_await reception_.await_departures(std::min(until, env_.now() + kFarewell));
 }
 
 template <class F>
