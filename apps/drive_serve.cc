@@ -111,6 +111,16 @@ class DriveServeCommand final : public Command {
     add_file(app, "--tls-key FILE", certificate_files_.key, "the key of --tls-cert");
     add_file(app, "--tls-ca FILE", certificate_files_.clients,
              "clients must show a certificate that one of these has signed");
+    add_integer(app, "--nbd-connections-max N", options_.nbd_connections_max,
+                {.min = 1, .max = 1 << 20}, "NBD clients at a time (1024)");
+    add_value(app, "--nbd-idle-timeout TIME",
+              "idle for so long, an NBD client makes room when there is none (10m)",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<Duration> time = parse_duration(text);
+                if (!time) return std::unexpected(time.error());
+                options_.nbd_idle_timeout = *time;
+                return {};
+              });
     add_value(app, "--drain-timeout TIME", "at the end, for requests in flight (10s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);

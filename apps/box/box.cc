@@ -53,15 +53,16 @@ Box::Box(env::Env& env, BoxOptions options, BoxChanges changes, BoxHooks hooks)
       changes_(std::move(changes)),
       hooks_(std::move(hooks)),
       stacks_(env),
+      strangers_(env, hooks_.log),
       registry_(env),
       target_(env, registry_, with_log(options_.target)),
       watch_(env, *this,
              [this](drive::Health health, std::string_view line) { log(level_of(health), line); }) {
   if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
   registry_.on_drive_failure([this](const nvme::DriveFailure& failure) { log_failure(failure); });
-  registry_.on_refused_host([this](const nvme::RefusedHost& host) { log_refused(host); });
+  registry_.on_refused_host([this](const nvme::RefusedHost& host) { strangers_.note(host); });
   registry_.on_authentication(
-      [this](const nvme::AuthenticationFailure& failure) { log_stranger(failure); });
+      [this](const nvme::AuthenticationFailure& failure) { strangers_.note(failure); });
 }
 
 // One line a second for a namespace, however many requests fail.
@@ -76,45 +77,11 @@ void Box::log_failure(const nvme::DriveFailure& failure) {
                   full ? "free some space where its file is" : "look after its file or disk"));
 }
 
-void Box::log_refused(const nvme::RefusedHost& host) {
-  const std::optional<std::string> more = refused_.take(env_.now());
-  if (!more) return;
-  if (host.host_nqn.empty()) {
-    log(LogLevel::kWarn,
-        fmt::format("the host at {} was refused: it gives no host NQN, and {} is for the hosts on "
-                    "its list: give the host a name (nvme --hostnqn, SPDK's hostnqn:){}",
-                    host.peer.text(), host.nqn, *more));
-    return;
-  }
-  log(LogLevel::kWarn,
-      fmt::format("{} at {} was refused: it is not on the list of hosts of {}: 'cairn box hosts "
-                  "allow --host {}' lets it in{}",
-                  escaped(host.host_nqn), host.peer.text(), host.nqn, escaped(host.host_nqn),
-                  *more));
-}
-
-void Box::log_stranger(const nvme::AuthenticationFailure& failure) {
-  const std::optional<std::string> more = strangers_.take(env_.now());
-  if (!more) return;
-  const std::string who = failure.host_nqn.empty() ? "a host" : escaped(failure.host_nqn);
-  const std::string where = failure.nqn.empty() ? "" : " for " + escaped(failure.nqn);
-  log(LogLevel::kWarn, fmt::format("{} at {} could not authenticate{}: {}{}", who,
-                                   failure.peer.text(), where, failure.why, *more));
-}
-
-void Box::log_fault(const fabric::HostFault& fault) {
-  const std::optional<std::string> more = faults_.take(env_.now());
-  if (!more) return;
-  log(LogLevel::kWarn,
-      fmt::format(
-          "the host at {} broke the protocol on queue {}, which was closed: {}, in a PDU of "
-          "type {:02x}h{}",
-          fault.peer.text(), fault.queue_id, nvme::text(fault.fault, nvme::End::kController),
-          static_cast<uint8_t>(fault.type), *more));
-}
-
 fabric::TargetOptions Box::with_log(fabric::TargetOptions options) {
-  options.on_fault = [this](const fabric::HostFault& fault) { log_fault(fault); };
+  options.on_fault = [this](const fabric::HostFault& fault) { strangers_.note(fault); };
+  options.on_refused = [this](const fabric::RefusedConnection& connection) {
+    strangers_.note(connection, "host");
+  };
   return options;
 }
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "apps/box/changes.h"
-#include "apps/box/once_per_second.h"
 #include "apps/box/options.h"
 #include "apps/box/reservation_files.h"
 #include "apps/box/stacks.h"
+#include "apps/box/stranger_log.h"
 #include "apps/problem.h"
 #include "apps/settings.h"
 #include "drive/health_watch.h"
@@ -147,9 +147,6 @@ class Box final : private drive::HealthWatch::Owner {
   Attempt<void> set_access(const std::string& nqn, HostAccess access);
   HostAccess access_of(std::string_view nqn) const;
   void log_failure(const nvme::DriveFailure& failure);
-  void log_refused(const nvme::RefusedHost& host);
-  void log_stranger(const nvme::AuthenticationFailure& failure);
-  void log_fault(const fabric::HostFault& fault);
   fabric::TargetOptions with_log(fabric::TargetOptions options);
   void log(LogLevel level, std::string_view line) const {
     if (hooks_.log) hooks_.log(level, line);
@@ -162,6 +159,7 @@ class Box final : private drive::HealthWatch::Owner {
   BoxHooks hooks_;
   std::optional<ReservationFiles> reservations_;
   BoxStacks stacks_;
+  StrangerLog strangers_;
   nvme::Registry registry_;
   fabric::Target target_;
   std::vector<env::Address> listening_;
@@ -171,9 +169,6 @@ class Box final : private drive::HealthWatch::Owner {
   drive::HealthWatch watch_;
   task::CancelSource closing_;
   task::Gate reopening_;
-  OncePerSecond strangers_;
-  OncePerSecond refused_;
-  OncePerSecond faults_;
   task::Semaphore changing_{1};
 };
 

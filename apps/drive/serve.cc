@@ -76,11 +76,17 @@ std::vector<std::string> names_of(const std::vector<ServedDrive>& drives) {
   return names;
 }
 
-door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinder& views) {
+door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinder& views,
+                             StrangerLog& strangers) {
   door::NbdOptions door;
   door.finder = &views;
   door.keys = options.keys;
   door.certificate = options.certificate;
+  door.connections.connections_max = static_cast<uint32_t>(options.nbd_connections_max);
+  door.idle_timeout = options.nbd_idle_timeout;
+  door.on_refused = [&strangers](const fabric::RefusedConnection& connection) {
+    strangers.note(connection, "NBD client");
+  };
   return door;
 }
 
@@ -123,7 +129,8 @@ DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
       options_(options),
       shared_(env),
       views_(env, drives_, options.read_only),
-      nbd_(env, nbd_options(options, views_)),
+      strangers_(env, options.log),
+      nbd_(env, nbd_options(options, views_, strangers_)),
       vhost_(env, vhost_options(options)),
       watch_(env, *this, [this](drive::Health health, std::string_view line) {
         if (options_.log) options_.log(level_of(health), line);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/box/box.h"
+#include "apps/box/stranger_log.h"
 #include "apps/drive/guest_socket.h"
 #include "apps/drive/move.h"
 #include "apps/drive/open.h"
@@ -48,6 +49,8 @@ struct DriveServeOptions {
   // NBD clients must come through TLS; both null: without.
   const door::NbdKeys* keys = nullptr;
   const tls::Certificate* certificate = nullptr;
+  int nbd_connections_max = 1024;
+  Duration nbd_idle_timeout = 600_s;  // docs/door.md
   Duration drain_timeout = 10_s;
   std::function<void(LogLevel, std::string_view)> log;
   // Where to listen for those who look at the drives and change them; none: nobody can.
@@ -157,6 +160,7 @@ class DriveServer final : private drive::HealthWatch::Owner {
   std::unique_ptr<Box> box_;  // the NVMe door
   std::unique_ptr<VfioDoor> vfio_;
   DriveViews views_;
+  StrangerLog strangers_;
   door::NbdServer nbd_;
   door::vhost::VhostServer vhost_;
   std::vector<env::Address> nbd_at_;

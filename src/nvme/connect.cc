@@ -9,22 +9,27 @@ namespace cairn::nvme {
 
 namespace {
 
-ConnectReply refuse(Status status, ConnectInvalid where = {}) {
+ConnectReply refuse(Status status, const char* why, ConnectInvalid where = {}) {
   ConnectReply reply;
   reply.status = status;
   reply.dw0 = where.encode();
+  reply.refused = why;
   return reply;
 }
 
 // A wrong field of the command's entry, or of its data, told by where it is.
-ConnectReply refuse_entry(size_t offset) {
-  return refuse(final_status(StatusCode::kConnectInvalidParameters),
+ConnectReply refuse_entry(size_t offset, const char* why) {
+  return refuse(final_status(StatusCode::kConnectInvalidParameters), why,
                 {.offset = static_cast<uint16_t>(offset)});
 }
-ConnectReply refuse_data(size_t offset) {
-  return refuse(final_status(StatusCode::kConnectInvalidParameters),
+ConnectReply refuse_data(size_t offset, const char* why) {
+  return refuse(final_status(StatusCode::kConnectInvalidParameters), why,
                 {.offset = static_cast<uint16_t>(offset), .in_data = true});
 }
+
+constexpr auto kQueueSize = "it asks for a queue of a size that there is not";
+constexpr auto kQueueId = "it asks for a queue that it may not have";
+constexpr auto kOtherHost = "it asks for a queue of another host's controller";
 
 bool is_size_valid(const ConnectCommand& command, uint16_t entries_max) {
   return command.queue_size != 0 && command.queue_size < entries_max;
@@ -52,18 +57,21 @@ ConnectReply Registry::State::accept(const ConnectRequest& request, Controller& 
 ConnectReply Registry::State::connect(const ConnectRequest& request) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   if (command.record_format != 0) {
-    return refuse(final_status(StatusCode::kConnectIncompatibleFormat));
+    return refuse(final_status(StatusCode::kConnectIncompatibleFormat),
+                  "its Connect is of another format");
   }
   const Result<std::string_view> nqn = request.data.subsystem_nqn.get();
-  if (!nqn) return refuse_data(offsetof(ConnectData, subsystem_nqn));
+  if (!nqn) {
+    return refuse_data(offsetof(ConnectData, subsystem_nqn), "it names no subsystem");
+  }
   // Hosts that give no name (SPDK's tools, unless told otherwise) are "", which is on no list.
   const Result<std::string_view> named = request.data.host_nqn.get();
   if (!named && !request.data.host_nqn.is_empty()) {
-    return refuse_data(offsetof(ConnectData, host_nqn));
+    return refuse_data(offsetof(ConnectData, host_nqn), "its host NQN does not end");
   }
   const std::string_view host_nqn = named.value_or("");
   if (!agrees_with_tls(request, *nqn, host_nqn)) {
-    return refuse(final_status(StatusCode::kConnectInvalidHost));
+    return refuse(final_status(StatusCode::kConnectInvalidHost), "");
   }
   Subsystem* subsystem = *nqn == kDiscoveryNqn ? &discovery : find(*nqn);
   const PortOptions* port = find_port(request.local, ports);
@@ -73,15 +81,15 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
   }
   if (subsystem == nullptr) {
     // DNR makes hosts forget us for good; they should come again when we have read what we serve.
-    if (loading) return refuse(StatusCode::kConnectControllerBusy);
-    return refuse_data(offsetof(ConnectData, subsystem_nqn));
+    if (loading) return refuse(StatusCode::kConnectControllerBusy, "drives are still being opened");
+    return refuse_data(offsetof(ConnectData, subsystem_nqn), "no such subsystem is served here");
   }
   if (!subsystem->allows(host_nqn)) {
     ++subsystem->refused_hosts;
-    if (refused_host_hook) {
-      refused_host_hook({std::string(*nqn), std::string(host_nqn), request.peer});
-    }
-    return refuse(final_status(StatusCode::kConnectInvalidHost));
+    ConnectReply reply =
+        refuse(final_status(StatusCode::kConnectInvalidHost), "it is not on the list of hosts");
+    reply.not_listed = true;
+    return reply;
   }
   return command.queue_id == 0 ? connect_admin(request, *subsystem, host_nqn)
                                : connect_io(request, *subsystem, host_nqn);
@@ -91,10 +99,11 @@ ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsy
                                             std::string_view host_nqn) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   const uint16_t entries_max = std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
-  if (!is_size_valid(command, entries_max))
-    return refuse_entry(offsetof(ConnectCommand, queue_size));
+  if (!is_size_valid(command, entries_max)) {
+    return refuse_entry(offsetof(ConnectCommand, queue_size), kQueueSize);
+  }
   if (request.data.controller_id != kAnyController) {
-    return refuse_data(offsetof(ConnectData, controller_id));
+    return refuse_data(offsetof(ConnectData, controller_id), "it asks for a certain controller");
   }
   Controller* controller = subsystem.add_controller(
       {.kind = subsystem.is_discovery() ? ControllerKind::kDiscovery : ControllerKind::kIo,
@@ -103,34 +112,40 @@ ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsy
        .local = request.local,
        .peer = request.peer,
        .keep_alive_ms = command.keep_alive_ms});
-  if (controller == nullptr) return refuse(StatusCode::kConnectControllerBusy);
+  if (controller == nullptr) {
+    return refuse(StatusCode::kConnectControllerBusy,
+                  "the subsystem has as many controllers as it may have");
+  }
   return accept(request, *controller);
 }
 
 ConnectReply Registry::State::connect_io(const ConnectRequest& request, Subsystem& subsystem,
                                          std::string_view host_nqn) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
-  if (subsystem.is_discovery()) return refuse_entry(offsetof(ConnectCommand, queue_id));
+  if (subsystem.is_discovery()) return refuse_entry(offsetof(ConnectCommand, queue_id), kQueueId);
   Controller* controller = subsystem.find_controller(request.data.controller_id);
   if (controller == nullptr || controller->is_ending() || controller->is_pci()) {
     // The host's controller ended a moment ago, perhaps. It may try again with a new one.
-    return refuse(StatusCode::kConnectInvalidParameters,
+    return refuse(StatusCode::kConnectInvalidParameters, "its controller has ended",
                   {.offset = offsetof(ConnectData, controller_id), .in_data = true});
   }
-  if (controller->host_nqn() != host_nqn) return refuse_data(offsetof(ConnectData, host_nqn));
-  if (controller->host() != request.data.host_id)
-    return refuse_data(offsetof(ConnectData, host_id));
+  if (controller->host_nqn() != host_nqn) {
+    return refuse_data(offsetof(ConnectData, host_nqn), kOtherHost);
+  }
+  if (controller->host() != request.data.host_id) {
+    return refuse_data(offsetof(ConnectData, host_id), kOtherHost);
+  }
   if (!controller->properties.is_ready() || controller->properties.is_shut_down()) {
-    return refuse(StatusCode::kCommandSequenceError);
+    return refuse(StatusCode::kCommandSequenceError, "its controller is not enabled");
   }
   if (command.queue_id > controller->features.queues_granted()) {
-    return refuse_entry(offsetof(ConnectCommand, queue_id));
+    return refuse_entry(offsetof(ConnectCommand, queue_id), kQueueId);
   }
   if (!is_size_valid(command, subsystem.options().queue_entries_max)) {
-    return refuse_entry(offsetof(ConnectCommand, queue_size));
+    return refuse_entry(offsetof(ConnectCommand, queue_size), kQueueSize);
   }
   if (controller->has_queue(command.queue_id)) {
-    return refuse(final_status(StatusCode::kCommandSequenceError));
+    return refuse(final_status(StatusCode::kCommandSequenceError), "it has this queue already");
   }
   ConnectReply reply = accept(request, *controller);
   reply.namespaces = &subsystem.on_core(request.core);

@@ -166,6 +166,29 @@ Task<void> without_a_name(Env&, Registry& registry) {
 }
 TEST_P(Connect, AHostWithoutANameMayConnectWhereAnyHostMay) { run(without_a_name); }
 
+Task<void> tells_why(Env&, Registry& registry) {
+  co_await serve(registry);
+  std::vector<RefusedHost> refused;
+  registry.on_refused_host([&](const RefusedHost& host) { refused.push_back(host); });
+  TestHost host(registry);
+  host.data.subsystem_nqn.set("nqn.2026-11.io.cairn:other");
+  co_await expect_invalid(host, 0, {.offset = 256, .in_data = true});
+  host.data.subsystem_nqn.set(kTestNqn);
+  host.connect.queue_size = 0;
+  co_await expect_invalid(host, 0, {.offset = 44});
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_EQ(refused[0].nqn, "nqn.2026-11.io.cairn:other");
+  EXPECT_EQ(refused[0].host_nqn, "nqn.2014-08.org.nvmexpress:uuid:1");
+  EXPECT_EQ(std::string(refused[0].why), "no such subsystem is served here");
+  EXPECT_EQ(std::string(refused[1].why), "it asks for a queue of a size that there is not");
+  EXPECT_EQ(registry.refused_hosts(kTestNqn), 0u) << "these are not about the list";
+  host.connect.queue_size = 31;
+  co_await host.arrive();
+  EXPECT_EQ(refused.size(), 2u);
+  co_await host.leave_all();
+}
+TEST_P(Connect, EveryRefusalIsTold) { run(tells_why); }
+
 Task<void> while_loading(Env&, Registry& registry) {
   registry.set_loading(true);
   TestHost host(registry);

@@ -263,7 +263,15 @@ void Registry::add_port(const PortOptions& options) {
 void Registry::set_loading(bool loading) { state_->loading = loading; }
 
 task::Task<ConnectReply> Registry::connect(const ConnectRequest& request) {
-  co_return state_->connect(request);
+  const ConnectReply reply = state_->connect(request);
+  if (!reply.status.ok() && *reply.refused != '\0' && state_->refused_host_hook) {
+    state_->refused_host_hook({.nqn = std::string(request.data.subsystem_nqn.get().value_or("")),
+                               .host_nqn = std::string(request.data.host_nqn.get().value_or("")),
+                               .peer = request.peer,
+                               .why = reply.refused,
+                               .not_listed = reply.not_listed});
+  }
+  co_return reply;
 }
 
 task::Task<void> Registry::disconnected(Controller& controller, uint16_t queue_id,

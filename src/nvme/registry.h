@@ -79,6 +79,8 @@ struct ConnectReply {
   IoLimits limits;
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
   bool discovery = false;     // it is a controller that anybody may have
+  const char* refused = "";   // why, for our own log; empty: it was let in, or that was told
+  bool not_listed = false;    // as RefusedHost says
 };
 
 class PciQueues;
@@ -186,11 +188,13 @@ struct AuthenticationFailure {
   env::Address peer;
   const char* why = "";
 };
-// A host asked for a subsystem whose list it is not on.
+// A Connect that was refused, for our own log.
 struct RefusedHost {
-  std::string nqn;
-  std::string host_nqn;  // as it calls itself
+  std::string nqn;       // that it asked for
+  std::string host_nqn;  // as it calls itself; empty: it gives no name
   env::Address peer;
+  const char* why = "";
+  bool not_listed = false;  // its name is not on the subsystem's list of hosts
 };
 using RefusedHostHook = std::function<void(const RefusedHost&)>;
 using AuthenticationHook = std::function<void(const AuthenticationFailure&)>;
@@ -260,8 +264,8 @@ class Registry {
   // address.
   void on_authentication(AuthenticationHook hook);
   AuthTotals authentication_totals(std::string_view nqn) const;
-  // `hook` is called here for each Connect that is refused because of the list of hosts, however
-  // many there are.
+  // `hook` is called here for each Connect that is refused, however many there are, unless
+  // on_authentication()'s was told.
   void on_refused_host(RefusedHostHook hook);
   uint64_t refused_hosts(std::string_view nqn) const;
   // `hook` is called here when the medium of a namespace fails, not for each request when many do.

@@ -19,6 +19,8 @@ drain_timeout = "5s"
 handshake_timeout = "2s"
 write_timeout = "1m"
 connections_max = 100
+connections_unproven_max = 20
+connections_reserved = 10
 header_digest = false
 data_digest = true
 

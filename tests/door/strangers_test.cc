@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "door/door.h"
@@ -76,6 +77,34 @@ WORLD_TEST(NbdStrangers, WhoIsIdleForLongestMakesRoom) {
   const Answer kept = co_await sure(idle[0]->call({.command = Command::kRead, .length = 4096}));
   EXPECT_EQ(kept.error, 0u) << "it was idle for a second";
   idle.clear();
+  co_await door.close();
+}
+
+WORLD_TEST(NbdStrangers, WhoIsRefusedIsTold) {
+  std::vector<std::string> told;
+  door::NbdOptions options;
+  options.negotiation_timeout = 5_s;
+  options.on_refused = [&](const fabric::RefusedConnection& connection) {
+    EXPECT_FALSE(connection.peer.text().empty());
+    told.push_back(connection.why);
+  };
+  Door door(env, options);
+  door.open(scene.any_port());
+  {
+    NbdClient lost(env);
+    const Result<Told> nowhere = co_await lost.arrive(door.address, "nowhere", true);
+    EXPECT_FALSE(nowhere.has_value());
+  }
+  co_await let_pass(env, 1_s);
+  EXPECT_EQ(told.size(), 1u);
+  NbdClient silent(env);
+  co_await sure(silent.dial(door.address));
+  co_await let_pass(env, 10_s);
+  EXPECT_EQ(told.size(), 2u);
+  EXPECT_EQ(told.back(), "it took too long to choose an export");
+  co_await expect_served(env, door.address);
+  co_await let_pass(env, 1_s);
+  EXPECT_EQ(told.size(), 2u) << "who was served is not told";
   co_await door.close();
 }
 

@@ -101,8 +101,10 @@ TEST(ModelledWorld, ManyHostsAreInEachOthersWay) {
   const Outcome together = run(10);
   // 64 KiB alone takes 55 us on a link of 10 Gb/s; ten hosts share the one of the box.
   EXPECT_GT(alone.reading, static_cast<int64_t>(kRounds) * 55_us);
-  EXPECT_GT(together.reading, alone.reading * 3);
+  // How much of that waiting is for reads depends on when each of them comes.
+  EXPECT_GT(together.reading, alone.reading * 2);
   EXPECT_GT(together.writing, alone.writing * 3);
+  EXPECT_GT(together.reading + together.writing, (alone.reading + alone.writing) * 5);
 }
 
 TEST(ModelledWorld, SameSeedSameRun) { EXPECT_EQ(run(3).hash, run(3).hash); }

@@ -292,6 +292,7 @@ task::Task<Result<void>> Negotiation::reply(Option option, OptionReply type,
 
 task::Task<Result<void>> Negotiation::refuse(Option option, OptionReply type,
                                              std::string_view why) {
+  refusal_ = why;
   return reply(option, type, {as_bytes(why)});
 }
 

@@ -43,6 +43,8 @@ class Negotiation final : private tls::PskKeeper {
 
   // kClosed: the client wants nothing. Other errors: it broke the protocol, or vanished.
   task::Task<Result<Agreement>> run(Line& line, task::CancelToken token);
+  // What the client was refused last, for our own log; empty: nothing.
+  const std::string& refusal() const { return refusal_; }
 
  private:
   struct Question {
@@ -78,6 +80,7 @@ class Negotiation final : private tls::PskKeeper {
   bool is_fixed_ = false;
   bool is_secure_ = false;
   Agreement agreement_;
+  std::string refusal_;
   std::optional<std::string> context_name_;  // the export whose base:allocation was chosen
 };
 

@@ -22,7 +22,8 @@ struct NbdOptions {
   // A client that has asked for nothing for so long is ended when connections_max are here and
   // another one wants to come in, which finds the place when it comes again. Else it may stay.
   Duration idle_timeout = 600_s;
-  fabric::RefusedConnectionHook on_refused;  // on the server's core
+  // On the server's core: who found no place, or was refused what it asked for, and left.
+  fabric::RefusedConnectionHook on_refused;
   ExportFinder* finder = nullptr;       // asked for names that were not added; null: there are none
   Duration negotiation_timeout = 30_s;  // from the first byte to the chosen export, TLS included
   // How long a client may take to send the rest of a request, or to take replies. Between requests

@@ -17,6 +17,25 @@ namespace cairn::door {
 
 using Visitor = fabric::Reception::Visitor;
 
+namespace {
+
+// Why a client did not come in; empty: it did not want to, or that was told.
+std::string why_refused(const Error& error, const std::string& refusal) {
+  switch (error.code()) {
+    case Errc::kCancelled:
+      return "";
+    case Errc::kTimedOut:
+      return "it took too long to choose an export";
+    case Errc::kClosed:
+    case Errc::kReset:
+      return refusal;
+    default:
+      return error.what();
+  }
+}
+
+}  // namespace
+
 // What one core has of a server: its drives and connections. Made and destroyed on that core.
 class NbdServer::PerCore {
  public:
@@ -111,7 +130,15 @@ class NbdServer::PerCore {
                                           task::CancelToken entering) {
     task::Deadline deadline(env_, env_.now() + options_.negotiation_timeout, entering);
     Negotiation negotiation(env_, visit, options_, tls_.get(), lingering);
+    const env::Address peer = line.stream->peer();
     Result<Agreement> agreement = co_await negotiation.run(line, deadline.token());
+    if (!agreement && options_.on_refused) {
+      const std::string why = why_refused(agreement.error(), negotiation.refusal());
+      if (!why.empty()) {
+        co_await env::call_on(env_, control_,
+                              [&](env::Env&) { options_.on_refused({.peer = peer, .why = why}); });
+      }
+    }
     co_return agreement;
   }
 

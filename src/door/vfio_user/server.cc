@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "base/once_per_reason.h"
 #include "door/vfio_user/message.h"
 #include "env/call.h"
 #include "env/sharing.h"
@@ -54,7 +57,9 @@ class VfioUserServer::PerCore {
     env::Sharing& sharing = *env::sharing(env_);
     Result<std::unique_ptr<env::LocalStream>> stream = sharing.open_local(std::move(connection));
     if (!stream) co_return;
-    Session session(env_, sharing, glances_, endpoint.options);
+    SessionOptions options = endpoint.options;
+    options.log = [this](std::string_view text) { say(text); };
+    Session session(env_, sharing, glances_, options);
     endpoint.session = &session;
     co_await session.run(**stream, endpoint.maker);
     endpoint.session = nullptr;
@@ -67,7 +72,7 @@ class VfioUserServer::PerCore {
     co_return leaving.has_value();
   }
   // Says EBUSY to whatever the client says first.
-  task::Task<void> turn_away(env::Connection connection) {
+  task::Task<void> turn_away(std::string device, env::Connection connection) {
     env::Sharing& sharing = *env::sharing(env_);
     Result<std::unique_ptr<env::LocalStream>> stream = sharing.open_local(std::move(connection));
     if (!stream) co_return;
@@ -83,15 +88,22 @@ class VfioUserServer::PerCore {
                       .error = uint32_t{EBUSY}};
     MessageWriter writer(**stream);
     const Result<void> written = co_await writer.write(std::move(refusal), deadline.token());
-    if (written && options_.log) {
-      options_.log("a vfio-user client was turned away: the device has a client");
+    if (written) {
+      say("a vfio-user client of " + device + " was turned away: the device has another client");
     }
   }
 
  private:
+  void say(std::string_view text) {
+    if (!options_.log) return;
+    const std::optional<std::string> more = lines_.take(text, env_.now());
+    if (more) options_.log(std::string(text) + *more);
+  }
+
   env::Env& env_;
   const SessionOptions& options_;
   Glances glances_;
+  OncePerReason lines_;
 };
 
 VfioUserServer::VfioUserServer(env::Env& env, SessionOptions options)
@@ -123,6 +135,7 @@ Result<void> VfioUserServer::add(std::string name, const env::Address& at, Devic
   endpoint->maker = std::move(maker);
   endpoint->options = options_;
   endpoint->options.pace = pace;
+  endpoint->options.device = endpoint->name;
   endpoint->core = CoreId(next_core_++ % env_.core_count());
   endpoint->listener = std::move(*listener);
   endpoint->accepting.spawn(accept_loop(*endpoint));
@@ -150,7 +163,7 @@ task::Task<void> VfioUserServer::admit(Endpoint& endpoint, env::Connection conne
     co_await serve(endpoint, std::move(connection));
     endpoint.turn.release();
   } else {
-    co_await turn_away(std::move(connection));
+    co_await turn_away(endpoint.name, std::move(connection));
   }
 }
 
@@ -180,8 +193,8 @@ task::Task<void> VfioUserServer::serve(Endpoint& endpoint, env::Connection conne
   left_.set();
 }
 
-task::Task<void> VfioUserServer::turn_away(env::Connection connection) {
-  co_await on(env_).turn_away(std::move(connection));
+task::Task<void> VfioUserServer::turn_away(std::string device, env::Connection connection) {
+  co_await on(env_).turn_away(std::move(device), std::move(connection));
 }
 
 task::Task<void> VfioUserServer::stop_accepting(Endpoint& endpoint) {

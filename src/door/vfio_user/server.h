@@ -59,7 +59,7 @@ class VfioUserServer {
   // False: another client has the device, and stays.
   task::Task<bool> take_turn(Endpoint& endpoint);
   task::Task<void> serve(Endpoint& endpoint, env::Connection connection);
-  task::Task<void> turn_away(env::Connection connection);
+  task::Task<void> turn_away(std::string device, env::Connection connection);
   task::Task<void> stop_accepting(Endpoint& endpoint);
   task::Task<void> tell(Endpoint& endpoint, void (*visit)(Session&));
   // Until the device's client, or all clients, have gone.

@@ -77,7 +77,8 @@ task::Task<void> Session::run(env::LocalStream& stream, const DeviceMaker& maker
   if (outcome.error() == Errc::kCorrupt || outcome.error() == Errc::kInvalid ||
       outcome.error() == Errc::kUnsupported || outcome.error() == Errc::kTimedOut ||
       outcome.error() == Errc::kLimit) {
-    say(fmt::format("a vfio-user client was turned away: {}", outcome.error().text()));
+    say(fmt::format("a vfio-user client of {} was turned away: {}", options_.device,
+                    outcome.error().text()));
   }
   co_await put_away();
 }

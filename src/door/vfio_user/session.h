@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,7 +40,8 @@ namespace cairn::vfio_user {
 struct SessionOptions {
   Pace pace = Pace::kAdaptive;
   Duration greeting_timeout = 10_s;  // for the first message
-  // A sentence for people: why a client was turned away.
+  std::string device;                // what people call it
+  // A sentence for people: why a client was turned away. One a second at most for each reason.
   std::function<void(std::string_view)> log;
 };
 

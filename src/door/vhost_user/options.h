@@ -20,7 +20,8 @@ struct VhostOptions {
   Duration adaptive_window = 50_us;
   // How long a front end may take to send the rest of a message, or to take an answer.
   Duration stall_timeout = 30_s;
-  // Told of front ends that were left, and why; null: nobody is. The text is borrowed.
+  // Told of front ends that were left, and why, once a second at most for each reason; null: nobody
+  // is. The text is borrowed.
   std::function<void(std::string_view)> log;
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/once_per_reason.h"
 #include "door/vhost_user/blk_disk.h"
 #include "door/vhost_user/session.h"
 #include "env/call.h"
@@ -21,6 +22,7 @@ class VhostServer::Place {
  public:
   Place(VhostDrive drive, uint32_t cores, const VhostOptions& options)
       : options_(options),
+        log_(options.log),
         waiting_(drive.waiting),
         at_(std::move(drive.at)),
         core_(drive.core),
@@ -32,6 +34,7 @@ class VhostServer::Place {
 
   task::Task<Result<void>> open(env::Env& env) {
     env_ = &env;
+    if (log_) options_.log = [this](std::string_view text) { say(text); };
     sharing_ = env::sharing(env);
     if (sharing_ == nullptr) co_return fail(Errc::kUnsupported, "memory shared with a guest");
     Result<std::unique_ptr<drive::Drive>> opened = shared_.options.source->open(env);
@@ -84,6 +87,10 @@ class VhostServer::Place {
   }
 
  private:
+  void say(std::string_view text) {
+    const std::optional<std::string> more = lines_.take(text, env_->now());
+    if (more) log_(std::string(text) + *more);
+  }
   task::Task<void> accept_loop() {
     while (!stop_.requested()) {
       Result<env::Connection> connection = co_await listener_->accept(stop_.token());
@@ -111,7 +118,9 @@ class VhostServer::Place {
     session_ = nullptr;
   }
 
-  const VhostOptions& options_;
+  VhostOptions options_;  // whose log goes through say()
+  const std::function<void(std::string_view)> log_;
+  OncePerReason lines_;
   const Waiting waiting_;
   env::Address at_;
   CoreId core_;

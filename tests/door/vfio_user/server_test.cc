@@ -30,7 +30,10 @@ WORLD_TEST(VfioUserClients, ASecondClientIsToldThatTheDeviceIsInUse) {
     co_await sure(guest.client->read(kConfig, 0, mutable_bytes_of(ids)));
   }
   co_await rig.close();
-  EXPECT_EQ(rig.log.size(), 3u);
+  // Once a second at most.
+  EXPECT_GE(rig.log.size(), 1u);
+  EXPECT_EQ(rig.log.at(0),
+            "a vfio-user client of a was turned away: the device has another client");
 }
 
 WORLD_TEST(VfioUserClients, TheNextClientFindsANewDevice) {

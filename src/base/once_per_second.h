@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 
-namespace cairn::apps {
+namespace cairn {
 
 class OncePerSecond {
  public:
@@ -31,4 +31,4 @@ class OncePerSecond {
   uint64_t unsaid_ = 0;
 };
 
-}  // namespace cairn::apps
+}  // namespace cairn

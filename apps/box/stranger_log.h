@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// StrangerLog: says who was refused at a door, and why.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "apps/settings.h"
+#include "base/once_per_reason.h"
+#include "env/env.h"
+#include "fabric/reception.h"
+#include "fabric/target/options.h"
+#include "nvme/registry.h"
+
+namespace cairn::apps {
+
+// One line a second at most for each reason. On one core.
+class StrangerLog {
+ public:
+  using Log = std::function<void(LogLevel, std::string_view)>;
+  StrangerLog(env::Env& env, Log log) : env_(env), log_(std::move(log)) {}
+
+  void note(const nvme::RefusedHost& host);
+  void note(const nvme::AuthenticationFailure& failure);
+  void note(const fabric::HostFault& fault);
+  // `who` is a word for those who come to this door: "host", "NBD client".
+  void note(const fabric::RefusedConnection& connection, std::string_view who);
+
+ private:
+  void say(std::string_view reason, std::string line);
+
+  env::Env& env_;
+  Log log_;
+  OncePerReason lines_;
+};
+
+}  // namespace cairn::apps
