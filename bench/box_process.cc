@@ -46,7 +46,12 @@ task::Task<Result<uint16_t>> add_target(nvme::Registry& registry, fabric::Target
                                         const BoxProcessOptions& options, uint32_t index) {
   const std::string nqn = nqn_of(index);
   // Room for the deepest queue that a host of ours makes.
-  const Result<void> added = registry.add_subsystem({.nqn = nqn, .queue_entries_max = 1024});
+  nvme::SubsystemOptions subsystem{.nqn = nqn, .queue_entries_max = 1024};
+  if (!options.only_host.empty()) {
+    subsystem.hosts = {options.only_host};
+    subsystem.allow_any_host = false;
+  }
+  const Result<void> added = registry.add_subsystem(subsystem);
   if (!added) co_return fail(added.error());
   const uint64_t size = align_down(options.memory / options.targets, 1_MiB);
   const nvme::NamespaceOptions space{.drive = {.size = size, .block_size = options.block_size}};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -28,6 +29,7 @@ struct BoxProcessOptions {
   // A subsystem each, with a port, a name and a drive of its own: to a host, so many boxes.
   uint32_t targets = 1;  // kBoxTargetsMax at most
   bool time_calls = false;
+  std::string only_host;  // the NQN of the only host that may connect; empty: any may
 };
 
 // Serves while it exists, except when paused: then it takes no CPU from anybody.

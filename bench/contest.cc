@@ -33,6 +33,10 @@ Measurement measurement_of(const Contestant& contestant) {
   add("host_system_calls", [](const ExchangeFigures& each) { return each.client.system_calls; });
   add("box_sends", [](const ExchangeFigures& each) { return each.server.sends; });
   add("host_sends", [](const ExchangeFigures& each) { return each.client.sends; });
+  const Contest::Value strangers = [](const ExchangeFigures& each) {
+    return static_cast<double>(each.strangers);
+  };
+  if (median(values_of(contestant, strangers)) > 0) add("strangers", strangers);
   return result;
 }
 

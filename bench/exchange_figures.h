@@ -22,7 +22,8 @@ struct SideCost {
 
 struct ExchangeFigures {
   double per_second = 0;
-  uint64_t unsent = 0;  // at a given rate: those that were due and had no room
+  uint64_t unsent = 0;     // at a given rate: those that were due and had no room
+  uint32_t strangers = 0;  // hostile connections that were up when it ended
   Histogram latency_ns;
   SideCost server;
   SideCost client;

@@ -11,6 +11,7 @@
 #include "bench/fabric_boxes.h"
 #include "bench/fabric_ratios.h"
 #include "bench/raw_sockets.h"
+#include "bench/strangers.h"
 
 namespace cairn::bench {
 
@@ -55,6 +56,9 @@ const std::string kRatePart = "rate";
 constexpr Duration kNap = 100_us;
 const std::string kConnectionsPart = "connections";
 const std::string kTargetsPart = "targets";
+const std::string kStrangersPart = "strangers";
+constexpr std::string_view kFriendNqn = "nqn.2026-11.io.cairn:friend";
+constexpr double kStrangersSecondsMax = 10;  // of all its runs in all rounds together
 
 std::string name_of(const LoadKind& kind, uint32_t depth) {
   return fmt::format("{}_qd{}", kind.name, depth);
@@ -82,7 +86,8 @@ class FabricBench {
     }
     for (const auto& [part, add] : {std::pair{&kRatePart, &FabricBench::add_rate},
                                     std::pair{&kConnectionsPart, &FabricBench::add_connections},
-                                    std::pair{&kTargetsPart, &FabricBench::add_targets}}) {
+                                    std::pair{&kTargetsPart, &FabricBench::add_targets},
+                                    std::pair{&kStrangersPart, &FabricBench::add_strangers}}) {
       if (!wants(*part)) continue;
       if (const Result<void> added = (this->*add)(); !added) return fail(added.error());
     }
@@ -91,6 +96,7 @@ class FabricBench {
     }
     Report report("fabric");
     contest_.report_to(report);
+    if (!no_strangers_.empty()) report.skip(kStrangersPart, no_strangers_);
     add_fabric_ratios(contest_, report);
     return report;
   }
@@ -181,7 +187,30 @@ class FabricBench {
     return {};
   }
 
+  Result<void> add_strangers() {
+    // The box inherits it.
+    const Result<uint64_t> room = make_room_for_strangers();
+    if (!room) {
+      no_strangers_ = room.error().text() + ": raise it ('ulimit -Hn 4096', as root)";
+      return {};
+    }
+    if (options_.progress) options_.progress(fmt::format("{} files may be open", *room));
+    Result<FabricPair*> by = boxes_.get({.only_host = std::string(kFriendNqn)});
+    if (!by) return fail(by.error());
+    DriveLoad reads = load(kKinds[0], 1);
+    const auto runs = static_cast<double>(options_.rounds * (std::size(kStrangerCounts) + 1));
+    const double seconds = std::min(options_.seconds, kStrangersSecondsMax / runs);
+    reads.warm_up = Duration::from_seconds(seconds / 5);
+    reads.duration = Duration::from_seconds(seconds);
+    add(kFriend, kQuiet, *by, reads, {});
+    for (const uint32_t count : kStrangerCounts) {
+      add(kFriend, among_strangers(count), *by, reads, {.strangers = count});
+    }
+    return {};
+  }
+
   const FabricOptions& options_;
+  std::string no_strangers_;  // why not; empty: they come, or nobody wants them
   FabricBoxes boxes_;
   Contest contest_;
 };
@@ -218,7 +247,7 @@ const std::vector<std::string>& fabric_loads() {
       all.push_back(kind.name);
       for (const uint32_t depth : kDepths) all.push_back(name_of(kind, depth));
     }
-    all.insert(all.end(), {kRatePart, kConnectionsPart, kTargetsPart});
+    all.insert(all.end(), {kRatePart, kConnectionsPart, kTargetsPart, kStrangersPart});
     return all;
   }();
   return names;

@@ -27,7 +27,8 @@ struct FabricOptions {
 };
 
 // The names that `only` knows: kinds of load such as "read4k", with a depth such as
-// "read4k_qd32", and "rate", "connections", "targets".
+// "read4k_qd32", and "rate", "connections", "targets",
+// "strangers".
 const std::vector<std::string>& fabric_loads();
 
 // In each round every contestant carries its load once. The report has a line for each and the

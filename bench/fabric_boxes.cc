@@ -12,7 +12,7 @@ bool is_same(const BoxKind& one, const BoxKind& other) {
          one.doorbell.mode == other.doorbell.mode && one.doorbell.count == other.doorbell.count &&
          one.doorbell.bytes == other.doorbell.bytes && one.doorbell.delay == other.doorbell.delay &&
          one.targets == other.targets && one.block_size == other.block_size &&
-         one.time_calls == other.time_calls;
+         one.time_calls == other.time_calls && one.only_host == other.only_host;
 }
 
 }  // namespace
@@ -29,7 +29,8 @@ Result<FabricPair*> FabricBoxes::get(const BoxKind& kind) {
                                                                 .memory = options_.memory,
                                                                 .block_size = kind.block_size,
                                                                 .targets = kind.targets,
-                                                                .time_calls = kind.time_calls},
+                                                                .time_calls = kind.time_calls,
+                                                                .only_host = kind.only_host},
                                                                options_.host_cpu);
   if (!pair) return fail(pair.error());
   started_.push_back({kind, std::move(*pair)});

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct BoxKind {
   uint32_t targets = 1;
   uint32_t block_size = 4096;
   bool time_calls = false;
+  std::string only_host;  // as BoxProcessOptions has it
 };
 
 // What all of them have in common.

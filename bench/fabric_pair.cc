@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/strangers.h"
 #include "bench/workload.h"
 #include "fabric/host/remote_drive.h"
 
@@ -59,6 +60,7 @@ class FabricPair::Run {
 
   task::Task<Result<std::unique_ptr<drive::Drive>>> open(env::Env& env) {
     fabric::Uri uri = pair_.box_->uri(targets_.first + opened_++ % targets_.count);
+    uri.options.host_nqn = pair_.options_.only_host;
     uri.options.doorbell = host_.doorbell;
     uri.options.header_digest = host_.digests;
     uri.options.data_digest = host_.digests;
@@ -122,9 +124,19 @@ Result<void> FabricPair::fill() {
 
 Result<ExchangeFigures> FabricPair::carry(const DriveLoad& load, const HostSetup& host) {
   box_->resume();
+  Result<ExchangeFigures> figures = carry_among_strangers(load, host);
+  box_->pause();
+  return figures;
+}
+
+Result<ExchangeFigures> FabricPair::carry_among_strangers(const DriveLoad& load,
+                                                          const HostSetup& host) {
+  Result<std::unique_ptr<Strangers>> strangers =
+      Strangers::start({.to = box_->uri().paths[0], .count = host.strangers, .cpu = host_cpu_});
+  if (!strangers) return fail(strangers.error());
   Run run(*this, load, host, {.first = 0, .count = options_.targets});
   Result<ExchangeFigures> figures = run.carry();
-  box_->pause();
+  if (figures) figures->strangers = (*strangers)->stop();
   return figures;
 }
 

@@ -22,6 +22,7 @@ struct HostSetup {
   uint32_t sessions = 1;    // with each target of the box: so many hosts, as it sees them
   uint16_t queues = 1;      // for I/O, of each session: a connection each
   bool time_calls = false;  // for the parts of SideCost
+  uint32_t strangers = 0;   // hostile connections to the box meanwhile (strangers.h)
 };
 
 class FabricPair {
@@ -31,7 +32,8 @@ class FabricPair {
   static Result<std::unique_ptr<FabricPair>> start(const BoxProcessOptions& box, int host_cpu);
 
   // Carries `load` by every session at once; its depth, and its rate if any, are shared among them.
-  // Opening and closing do not count. Not for depths below the number of sessions (kInvalid).
+  // Opening and closing do not count. A box that knows one
+  // host only takes this for it. Not for depths below the number of sessions (kInvalid).
   Result<ExchangeFigures> carry(const DriveLoad& load, const HostSetup& host);
 
  private:
@@ -39,6 +41,7 @@ class FabricPair {
       : options_(options), host_cpu_(host_cpu), box_(std::move(box)) {}
   class Run;
   Result<void> fill();
+  Result<ExchangeFigures> carry_among_strangers(const DriveLoad& load, const HostSetup& host);
 
   const BoxProcessOptions options_;
   const int host_cpu_;

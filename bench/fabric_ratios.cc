@@ -17,6 +17,8 @@ double per_second(const ExchangeFigures& each) { return each.per_second; }
 double per_cpu_second(const ExchangeFigures& each) { return 1e6 / each.cpu_us(); }
 double p50(const ExchangeFigures& each) { return static_cast<double>(each.latency_ns.p50()); }
 
+double p99(const ExchangeFigures& each) { return static_cast<double>(each.latency_ns.p99()); }
+
 class Ratios {
  public:
   Ratios(const Contest& contest, Report& report) : contest_(contest), report_(report) {}
@@ -92,12 +94,39 @@ class Ratios {
     add("targets48_vs_1_write4k", kTargetsWrite, kManyTargets, kOneTarget, per_second);
   }
 
+  void add_strangers() {
+    Measurement slowed{.name = "strangers_to_slow_a_friend",
+                       .variant = std::string(kSleeping),
+                       .unit = "connections"};
+    std::optional<double> ratio;
+    bool is_reached = false;
+    for (const uint32_t count : kStrangerCounts) {
+      ratio = contest_.ratio({kFriend, among_strangers(count)}, {kFriend, kQuiet}, p99);
+      if (!ratio) return;
+      slowed.extras.emplace_back(fmt::format("p99_vs_quiet_{}", count), *ratio);
+      if (is_reached) continue;
+      slowed.samples = {static_cast<double>(count)};
+      is_reached = *ratio >= kSlowedFactor;
+    }
+    const auto spread = [](const ExchangeFigures& each) { return p99(each) / p50(each); };
+    slowed.extras.emplace_back("quiet_p99_vs_p50",
+                               contest_.median_of(kFriend, kQuiet, spread).value_or(0));
+    slowed.extras.emplace_back("threshold_reached", is_reached ? 1 : 0);
+    add(slowed.name, slowed.value());
+    add("friend_p99_under_attack_vs_quiet", ratio);
+    report_.add(std::move(slowed));
+  }
+
  private:
   const Contest& contest_;
   Report& report_;
 };
 
 }  // namespace
+
+std::string fabric_names::among_strangers(uint32_t count) {
+  return fmt::format("strangers{}", count);
+}
 
 void add_fabric_ratios(const Contest& contest, Report& report) {
   Ratios ratios(contest, report);
@@ -106,6 +135,7 @@ void add_fabric_ratios(const Contest& contest, Report& report) {
   ratios.add_digests();
   ratios.add_paced();
   ratios.add_scale();
+  ratios.add_strangers();
 }
 
 }  // namespace cairn::bench

@@ -131,6 +131,48 @@ TEST(FabricRatios, ManyAgainstOneOfTheSameTotalDepth) {
   EXPECT_DOUBLE_EQ(ratios["targets48_vs_1_write4k"], 0.5);
 }
 
+// A friend whose p99 is 50 ns alone, and so much next to 1, 10, 100 and 1000 strangers.
+nlohmann::json report_of_friend(const std::vector<uint64_t>& p99_ns) {
+  Fabricated contest;
+  contest.did(kFriend, kQuiet, {latency(50)});
+  for (size_t i = 0; i < p99_ns.size(); ++i) {
+    ExchangeFigures figures = latency(p99_ns[i]);
+    figures.strangers = kStrangerCounts[i];
+    contest.did(kFriend, among_strangers(kStrangerCounts[i]), {figures});
+  }
+  return contest.report();
+}
+nlohmann::json result_named(const nlohmann::json& report, const std::string& name) {
+  for (const nlohmann::json& each : report["results"]) {
+    if (each["name"] == name) return each;
+  }
+  return {};
+}
+
+TEST(FabricRatios, TheFewestStrangersThatSlowAFriendTenfoldCount) {
+  const auto report = report_of_friend({50, 60, 500, 100});
+  EXPECT_DOUBLE_EQ(report["ratios"]["strangers_to_slow_a_friend"], 100);
+  EXPECT_DOUBLE_EQ(report["ratios"]["friend_p99_under_attack_vs_quiet"], 2);
+  const auto result = result_named(report, "strangers_to_slow_a_friend");
+  EXPECT_EQ(result["threshold_reached"], 1);
+  EXPECT_DOUBLE_EQ(result["p99_vs_quiet_10"], 1.2);
+}
+
+TEST(FabricRatios, StrangersWhoSlowNobodyAreALowerBoundAndMarkedAsSuch) {
+  const auto report = report_of_friend({50, 50, 50, 100});
+  EXPECT_DOUBLE_EQ(report["ratios"]["strangers_to_slow_a_friend"], 1000);
+  const auto result = result_named(report, "strangers_to_slow_a_friend");
+  EXPECT_EQ(result["threshold_reached"], 0);
+  EXPECT_EQ(result["unit"], "connections");
+  EXPECT_EQ(result["quiet_p99_vs_p50"], 1);
+}
+
+TEST(FabricRatios, AFriendWithoutAQuietRunHasNone) {
+  Fabricated contest;
+  contest.did(kFriend, among_strangers(1), {latency(50)});
+  EXPECT_FALSE(contest.ratios().contains("strangers_to_slow_a_friend"));
+}
+
 TEST(Contest, TheFirstErrorEndsIt) {
   Contest contest;
   int later = 0;

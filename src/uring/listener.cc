@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <deque>
 #include <utility>
 
 #include "base/check.h"
@@ -14,7 +15,7 @@ namespace cairn::uring {
 class UringListener::Acceptor final : public Completion {
  public:
   Acceptor(UringCore& core, posix::Fd fd, const env::StreamOptions& options)
-      : core_(core), fd_(std::move(fd)), options_(options), queue_(kQueueMax) {}
+      : core_(core), fd_(std::move(fd)), options_(options) {}
 
   int fd() const { return fd_.get(); }
 
@@ -41,7 +42,6 @@ class UringListener::Acceptor final : public Completion {
   }
 
  private:
-  static constexpr size_t kQueueMax = 256;
   static constexpr size_t kQueueHigh = 64;  // then leave connections in the kernel's backlog
 
   void arm() {
@@ -67,8 +67,9 @@ class UringListener::Acceptor final : public Completion {
     }
     if (fd.is_open()) {
       posix::apply_options(fd.get(), options_);
-      // A queue that is full all the same drops the connection, which its peer sees.
-      (void)queue_.push(std::move(fd));
+      // A burst brings more than kQueueHigh before the kernel stops: its backlog, at worst. None
+      // is dropped, because whoever is last in the burst may be the one that others wait for.
+      queue_.push_back(std::move(fd));
     } else if (result != -ECANCELED && result != -EINTR && result != -ECONNABORTED) {
       error_ = -result;
     }
@@ -83,7 +84,8 @@ class UringListener::Acceptor final : public Completion {
   void deliver() {
     if (accept_ == nullptr) return;
     if (!queue_.empty()) {
-      posix::Fd fd = queue_.pop();
+      posix::Fd fd = std::move(queue_.front());
+      queue_.pop_front();
       return std::exchange(accept_, nullptr)->complete(core_.connection(fd.take()));
     }
     if (error_ != 0) {
@@ -95,7 +97,7 @@ class UringListener::Acceptor final : public Completion {
   UringCore& core_;
   posix::Fd fd_;
   env::StreamOptions options_;
-  cairn::Ring<posix::Fd> queue_;
+  std::deque<posix::Fd> queue_;
   env::AcceptOp* accept_ = nullptr;
   int error_ = 0;
   bool armed_ = false;

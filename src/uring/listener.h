@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/ring.h"
 #include "env/stream.h"
 #include "posix/fd.h"
 #include "uring/core.h"

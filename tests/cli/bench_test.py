@@ -14,7 +14,8 @@ FABRIC_RATIOS = ["read4k_qd128_per_cpu_vs_off", "write4k_qd128_per_cpu_vs_off",
                  "read4k_qd1_p50_vs_off", "sends_per_io_qd128", "read4k_qd128_vs_bare",
                  "write4k_qd128_vs_bare", "read4k_qd32_vs_bare", "read4k_qd1_vs_bare",
                  "read128k_vs_bare", "cpu_cores_at_50k_iops", "conn1000_vs_conn1",
-                 "digest_cost_read4k", "targets48_vs_1"]
+                 "digest_cost_read4k", "targets48_vs_1", "strangers_to_slow_a_friend",
+                 "friend_p99_under_attack_vs_quiet"]
 
 
 class Fabric(support.CliTest):
@@ -49,6 +50,27 @@ class Fabric(support.CliTest):
     def test_one_load_alone(self):
         report = self.bench("--only", "write4k_qd32", "--io", "epoll")
         self.assertEqual({result["name"] for result in report["results"]}, {"write4k_qd32"})
+
+    def test_strangers_alone(self):
+        report = self.bench("--only", "strangers")
+        if "strangers" in report["skipped"]:
+            self.skipTest(report["skipped"]["strangers"])
+        self.assertEqual(sorted(report["ratios"]),
+                         ["friend_p99_under_attack_vs_quiet", "strangers_to_slow_a_friend"])
+        for name, value in report["ratios"].items():
+            self.assertIsInstance(value, float, name)
+            self.assertGreater(value, 0, name)
+        results = {(result["name"], result["variant"]): result for result in report["results"]}
+        for count in (1, 10, 100, 1000):
+            under_attack = results["friend_read4k_qd1", f"strangers{count}"]
+            self.assertGreater(under_attack["strangers"], 0, "the box ended the silent ones")
+            self.assertLessEqual(under_attack["strangers"], count)
+        self.assertNotIn("strangers", results["friend_read4k_qd1", "quiet"])
+        slowed = results["strangers_to_slow_a_friend", "cairn_sleeping"]
+        self.assertEqual(slowed["value"], report["ratios"]["strangers_to_slow_a_friend"])
+        self.assertIn(slowed["threshold_reached"], (0, 1))
+        if slowed["threshold_reached"] == 0:  # a lower bound: the most that were tried
+            self.assertEqual(slowed["value"], 1000)
 
     def test_a_load_that_is_none(self):
         result = self.run_cairn("bench", "fabric", "--only", "raed4k")
