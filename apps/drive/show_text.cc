@@ -9,6 +9,7 @@
 #include "apps/table.h"
 #include "base/units.h"
 #include "drive/services.h"
+#include "drive/size_text.h"
 #include "drive/source.h"
 
 namespace cairn::apps {
@@ -66,7 +67,8 @@ std::string time_at(const Json& layer, const char* name) {
 // A layer's place in the tree, its name and its options.
 std::string title_of(const std::vector<Json>& layers, size_t at) {
   const std::string options = words_of(layers[at].value("options", Json::object()));
-  return fmt::format("{}{}{}{}", branch(layers, at), text_at(layers[at], "name"),
+  return fmt::format("{}{}{}{}", branch(layers, at),
+                     drive::with_size_texts(text_at(layers[at], "name")),
                      options.empty() ? "" : " ", options);
 }
 

@@ -70,6 +70,9 @@ class Looks(LiveTest):
         self.assertEqual([(each["name"], each["stack"]) for each in listed],
                          [("a", "priority(mem:size=1048576,block=4096)"),
                           ("d1", "mem:size=1048576,block=4096")])
+        # People read sizes as they write them; programs read bytes.
+        self.assertRegex(self.ask("list"), r"(?m)^d1 +ok +mem:size=1M,block=4096 ")
+        self.assertRegex(self.ask("show", "a"), r"(?m)^`- mem:size=1M,block=4096 ")
         self.assertIn("no figures", self.ask("show", "d1"))
         self.assertIn("serve it as a stack", self.refused("edit", "d1", "priority(mem:size=1M)"))
         self.assertIn("takes no commands", self.refused("tell", "a", "priority", "go"))
