@@ -59,9 +59,10 @@ std::string megabytes_at(const Json& layer, const char* name) {
   return fmt::format("{:.1f}", static_cast<double>(number_at(layer, name)) / 1e6);
 }
 
+// The clock of a core stands still while it works: what was done without waiting has no time.
 std::string time_at(const Json& layer, const char* name) {
-  if (!layer.contains(name)) return kUnknown;
-  return text(Duration{static_cast<int64_t>(number_at(layer, name))});
+  const uint64_t ns = number_at(layer, name);
+  return ns == 0 ? kUnknown : text(Duration{static_cast<int64_t>(ns)});
 }
 
 // A layer's place in the tree, its name and its options.

@@ -61,6 +61,16 @@ class Looks(LiveTest):
         for part in ("P99", "limit iops=100000", "`- stripe", "   +- file:", "   `- file:"):
             self.assertIn(part, shown)
 
+    def test_what_did_not_wait_has_no_latency(self):
+        self.serve("slice(mem:size=8M)")
+        self.assertRegex(self.ask("show"), r"(?m)^`- mem:\S+ +8 MiB +0 +0\.0 +- +- ", "no requests")
+        self.write("in", bytes(8 * MIB))
+        subprocess.run(["nbdcopy", self.folder / "in", self.uri()], check=True, timeout=60)
+        self.assertGreater(self.layers()["0.0"]["iops"], 0)
+        shown = self.ask("show")
+        self.assertRegex(shown, r"(?m)^`- mem:\S+ +8 MiB +\d+ +[\d.]+ +- ")
+        self.assertNotIn(" 0 ns ", shown)
+
     def test_the_socket_is_the_users_alone(self):
         running = self.serve("a=priority(mem:size=1M)", "mem:size=1M")
         mode = os.stat(self.control).st_mode
