@@ -12,6 +12,7 @@
 #include "apps/table.h"
 #include "apps/words.h"
 #include "base/units.h"
+#include "drive/size_text.h"
 #include "drive/source.h"
 #include "nvme/limits.h"
 
@@ -111,7 +112,7 @@ class NsRemove final : public NsCommand {
           "namespace {} of {} ({}, {}) goes, also for hosts that use it: what it has in memory is "
           "lost, files stay",
           nsid_, text_at(*space, "nqn"), text_bytes(number_at(*space, "size")),
-          text_at(*space, "drive")));
+          drive::with_size_texts(text_at(*space, "drive"))));
       if (!confirmed) return std::unexpected(confirmed.error());
     }
     const Attempt<Json> answer = ask();
@@ -174,10 +175,11 @@ class NsRetry final : public NsCommand {
 
 // With whom it was given to, if it was.
 std::string drive_text(const Json& space) {
+  const std::string drive = drive::with_size_texts(text_at(space, "drive"));
   const auto contract = space.find("contract");
-  if (contract == space.end() || !contract->is_object()) return text_at(space, "drive");
-  return fmt::format("{} (given to drive {} of {})", text_at(space, "drive"),
-                     text_at(*contract, "drive"), text_at(*contract, "owner"));
+  if (contract == space.end() || !contract->is_object()) return drive;
+  return fmt::format("{} (given to drive {} of {})", drive, text_at(*contract, "drive"),
+                     text_at(*contract, "owner"));
 }
 
 std::string text_of(const Json& answer) {

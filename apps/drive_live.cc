@@ -19,6 +19,7 @@
 #include "apps/table.h"
 #include "apps/words.h"
 #include "base/units.h"
+#include "drive/size_text.h"
 #include "drive/source.h"
 #include "task/deadline.h"
 
@@ -49,8 +50,8 @@ class ListCommand final : public Command {
     std::vector<std::vector<std::string>> rows = {{"NAME", "HEALTH", "STACK", "CONTROL"}};
     std::string reasons;
     for (const Json& each : list_at(*answer, "drives")) {
-      rows.push_back({text_at(each, "name"), text_at(each, "health"), text_at(each, "stack"),
-                      text_at(each, "control")});
+      rows.push_back({text_at(each, "name"), text_at(each, "health"),
+                      drive::with_size_texts(text_at(each, "stack")), text_at(each, "control")});
       const std::string lines = health_lines(each);
       if (!lines.empty()) reasons += fmt::format("\n{}\n{}", text_at(each, "name"), lines);
     }
@@ -142,7 +143,8 @@ class EditCommand final : public Command {
     say(json_ ? json_text(*answer)
               : fmt::format("{0} is changed. To have the same after a restart, serve it as\n"
                             "  cairn drive serve '{0}={1}'\n",
-                            text_at(*answer, "name"), text_at(*answer, "stack")));
+                            text_at(*answer, "name"),
+                            drive::with_size_texts(text_at(*answer, "stack"))));
     return kExitOk;
   }
 

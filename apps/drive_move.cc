@@ -12,6 +12,7 @@
 #include "apps/errand.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
+#include "drive/size_text.h"
 
 namespace cairn::apps {
 
@@ -72,7 +73,7 @@ class MoveCommand final : public Command {
     return fmt::format(
         "{}; requests waited {:.1f} ms. To have the same after a restart, serve it as\n"
         "  cairn drive serve '{}={}'\n",
-        where, waited, name, text_at(answer, "stack"));
+        where, waited, name, drive::with_size_texts(text_at(answer, "stack")));
   }
 
   DriveClient client_;

@@ -81,12 +81,16 @@ nlohmann::ordered_json latencies(const Histogram& ns) {
           {"max_us", static_cast<double>(ns.max()) / 1000}};
 }
 
+// The clock of a core stands still while it works: what was done without waiting has no time.
+std::string time_text(uint64_t ns) {
+  return ns == 0 ? "-" : fmt::format("{:.1f}us", static_cast<double>(ns) / 1000);
+}
+
 std::string row(const char* name, const Histogram& ns) {
   if (ns.count() == 0) return "";
-  return fmt::format(
-      "{:<8}{:>10}  p50 {:>9.1f}us  p99 {:>9.1f}us  p999 {:>9.1f}us  max {:>9.1f}us\n", name,
-      ns.count(), static_cast<double>(ns.p50()) / 1000, static_cast<double>(ns.p99()) / 1000,
-      static_cast<double>(ns.p999()) / 1000, static_cast<double>(ns.max()) / 1000);
+  return fmt::format("{:<8}{:>10}  p50 {:>11}  p99 {:>11}  p999 {:>11}  max {:>11}\n", name,
+                     ns.count(), time_text(ns.p50()), time_text(ns.p99()), time_text(ns.p999()),
+                     time_text(ns.max()));
 }
 
 class DriveReplayCommand final : public Command {

@@ -22,6 +22,7 @@
 #include "apps/output.h"
 #include "apps/words.h"
 #include "apps/world.h"
+#include "drive/size_text.h"
 
 namespace cairn::apps {
 
@@ -252,15 +253,16 @@ class DriveServeCommand final : public Command {
                      .user = keys_ ? keys_->names().front() : ""};
     for (const ServedDrive& drive : server.drives()) {
       if (drive.problem.empty()) continue;
-      say(fmt::format("not serving {} as {}, which could not be opened: {}\n", drive.text,
-                      drive.name, last_line(drive.problem)));
+      say(fmt::format("not serving {} as {}, which could not be opened: {}\n",
+                      drive::with_size_texts(drive.text), drive.name, last_line(drive.problem)));
     }
     for (const env::Address& at : server.nbd()) {
       if (at.family == env::Address::Family::kLocal) sockets_.push_back(at.path);
       for (const ServedDrive& drive : server.drives()) {
         if (!drive.problem.empty()) continue;
         const std::string uri = nbd_uri(at, drive.name, way);
-        say(fmt::format("serving {} as {} at {}\n", drive.text, drive.name, at.text()));
+        say(fmt::format("serving {} as {} at {}\n", drive::with_size_texts(drive.text), drive.name,
+                        at.text()));
         say(fmt::format("  nbdinfo '{}'\n", way.is_secure ? with_credentials(uri) : uri));
         if (!way.is_secure) {
           say(fmt::format("  qemu-system-x86_64 -drive file='{}',format=raw,if=virtio\n", uri));
@@ -272,7 +274,8 @@ class DriveServeCommand final : public Command {
       for (size_t i = 0; i < server.drives().size(); ++i) {
         const ServedDrive& drive = server.drives()[i];
         if (!drive.problem.empty()) continue;
-        say(fmt::format("serving {} as namespace {} at {}\n", drive.text, i + 1, at.text()));
+        say(fmt::format("serving {} as namespace {} at {}\n", drive::with_size_texts(drive.text),
+                        i + 1, at.text()));
       }
       say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port,
                       options_.nqn));

@@ -42,7 +42,7 @@ class SimFitCommand final : public Command {
     add_number(app, "--precondition P", occupancy_, 0, 100,
                "percent of the drive that random writes had filled before (0: new)");
     add_integer(app, "--trials N", trials_, {.min = 10, .max = 100'000},
-                "how many drives to try at most (400)");
+                "how many drives the search tries at most (400)");
     add_integer(app, "--requests N", requests_, {.min = 500, .max = 10'000'000},
                 "requests of a point in each trial (4000)");
     add_switch(app, "--json", json_, "print one JSON object");

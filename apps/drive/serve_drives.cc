@@ -12,6 +12,7 @@
 #include "apps/drive/serve.h"
 #include "apps/words.h"
 #include "base/units.h"
+#include "drive/size_text.h"
 #include "task/deadline.h"
 
 namespace cairn::apps {
@@ -84,7 +85,7 @@ void DriveServer::note_size(const ServedDrive& drive, const drive::Spec& spec) {
   if (!size || *size <= spec.size) return;
   options_.log(LogLevel::kInfo,
                fmt::format("drive {} has {}, and its line says size={}: it keeps what its file has",
-                           drive.name, text_bytes(*size), text_bytes(spec.size)));
+                           drive.name, drive::size_text(*size), drive::size_text(spec.size)));
 }
 
 bool DriveServer::has_failed() const {

@@ -9,6 +9,7 @@
 #include "apps/table.h"
 #include "base/units.h"
 #include "drive/services.h"
+#include "drive/size_text.h"
 #include "drive/source.h"
 
 namespace cairn::apps {
@@ -58,15 +59,17 @@ std::string megabytes_at(const Json& layer, const char* name) {
   return fmt::format("{:.1f}", static_cast<double>(number_at(layer, name)) / 1e6);
 }
 
+// The clock of a core stands still while it works: what was done without waiting has no time.
 std::string time_at(const Json& layer, const char* name) {
-  if (!layer.contains(name)) return kUnknown;
-  return text(Duration{static_cast<int64_t>(number_at(layer, name))});
+  const uint64_t ns = number_at(layer, name);
+  return ns == 0 ? kUnknown : text(Duration{static_cast<int64_t>(ns)});
 }
 
 // A layer's place in the tree, its name and its options.
 std::string title_of(const std::vector<Json>& layers, size_t at) {
   const std::string options = words_of(layers[at].value("options", Json::object()));
-  return fmt::format("{}{}{}{}", branch(layers, at), text_at(layers[at], "name"),
+  return fmt::format("{}{}{}{}", branch(layers, at),
+                     drive::with_size_texts(text_at(layers[at], "name")),
                      options.empty() ? "" : " ", options);
 }
 

@@ -87,8 +87,24 @@ const char* told_text(Told told) {
       return "";
     case Told::kNotAtAll:
       return "no point tells it";
+    case Told::kBound:
+      return "only that the profile's does not fit";
     case Told::kTogether:
       return "known only together with others";
+  }
+  return "";
+}
+
+const char* told_word(Told told) {
+  switch (told) {
+    case Told::kWell:
+      return "well";
+    case Told::kNotAtAll:
+      return "not";
+    case Told::kBound:
+      return "bound";
+    case Told::kTogether:
+      return "together";
   }
   return "";
 }
@@ -138,9 +154,7 @@ nlohmann::ordered_json fit_json(const FlashFit& fit, std::span<const FioPoint> p
     nlohmann::ordered_json one = {{"key", fit_knobs()[i].key},
                                   {"profile", fitted.start},
                                   {"fitted", fitted.value},
-                                  {"told", fitted.told == Told::kWell       ? "well"
-                                           : fitted.told == Told::kTogether ? "together"
-                                                                            : "not"}};
+                                  {"told", told_word(fitted.told)}};
     if (fitted.told != Told::kWell) one["measure"] = fio_command(fit_knobs()[i]);
     knobs.push_back(std::move(one));
   }

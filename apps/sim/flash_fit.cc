@@ -25,6 +25,10 @@ constexpr double kWorthIt = 0.97;      // of the cost: what another count must i
 // cannot make up for all but such a part of that.
 constexpr double kToldLeast = 0.05;
 constexpr double kIndependenceLeast = 0.08;
+// What the root of the cost may rise by when a knob that no point tells goes back to its start.
+constexpr double kKeepsFactor = 1.01;
+constexpr double kKeepsError = 0.005;
+constexpr int kSettlings = 3;
 constexpr size_t kPromising = 3;  // neighbours that are refined
 constexpr double kWorst = 5;      // a logarithm's error counts no more than that
 
@@ -53,7 +57,12 @@ void add_errors(const std::optional<LoadSide>& measured, const std::optional<Loa
 class Search {
  public:
   Search(const Parameters& start, std::span<const FioPoint> points, const FitOptions& options)
-      : start_(start), points_(points), options_(options), knobs_(fit_knobs()) {}
+      : start_(start),
+        points_(points),
+        options_(options),
+        knobs_(fit_knobs()),
+        trials_max_(options.trials_max),
+        held_(knobs_.size(), false) {}
 
   std::optional<FlashFit> run() {
     Trial best = tried(knob_values(start_));
@@ -67,11 +76,16 @@ class Search {
       if (!better) break;
     }
     best = refine(best, 4);
+    for (int i = 0; i < kSettlings; ++i) {
+      Trial settled = settle(best);
+      if (settled.values == best.values) break;
+      best = std::move(settled);
+    }
     return report(best);
   }
 
  private:
-  bool spent() const { return trials_ >= options_.trials_max; }
+  bool spent() const { return trials_ >= trials_max_; }
   bool done(const Trial& best) const { return spent() || best.cost < kGoodEnough * kGoodEnough; }
 
   KnobValues within_range(KnobValues values) const {
@@ -135,7 +149,7 @@ class Search {
   std::vector<size_t> smooth_knobs() const {
     std::vector<size_t> found;
     for (size_t i = 0; i < knobs_.size(); ++i) {
-      if (!knobs_[i].is_whole) found.push_back(i);
+      if (!knobs_[i].is_whole && !held_[i]) found.push_back(i);
     }
     return found;
   }
@@ -270,38 +284,66 @@ class Search {
     return std::ranges::any_of(slope, [](double s) { return std::abs(s) >= kToldLeast; });
   }
 
-  FlashFit report(const Trial& best) {
-    const KnobValues start = knob_values(start_);
-    FlashFit fit{.error = std::sqrt(best.cost)};
-    KnobValues values = best.values;
+  // How the errors change with each knob. A time that was fitted to next to nothing has no slope
+  // there, but had one at the start.
+  Columns slopes(const Trial& best) {
+    const Trial first = tried(knob_values(start_));
     Columns columns;
-    // A time that was fitted to next to nothing has no slope there, but had one at the start.
-    const Trial first = tried(start);
     for (size_t i = 0; i < knobs_.size(); ++i) {
       columns.push_back(slope(best, i));
-      if (!told(columns.back()) && best.values[i] < start[i]) columns.back() = slope(first, i);
+      if (!told(columns.back()) && best.values[i] < first.values[i])
+        columns.back() = slope(first, i);
+    }
+    return columns;
+  }
+
+  static bool is_kept(const Trial& trial, const Trial& best) {
+    return std::sqrt(trial.cost) <= std::sqrt(best.cost) * kKeepsFactor + kKeepsError;
+  }
+
+  // What no point tells goes back to where it was, and the others make up for it; unless it had to
+  // go out of the way.
+  Trial settle(const Trial& best) {
+    const KnobValues start = knob_values(start_);
+    const Columns columns = slopes(best);
+    std::vector<size_t> untold;
+    KnobValues values = best.values;
+    for (size_t i = 0; i < knobs_.size(); ++i) {
+      if (told(columns[i])) continue;
+      held_[i] = true;
+      if (values[i] != start[i]) untold.push_back(i);
+      values[i] = start[i];
+    }
+    trials_max_ = trials_ + 2 * knobs_.size();  // the search may have used all it had
+    const Trial together = untold.empty() ? best : refine(tried(std::move(values)), 2);
+    held_.assign(held_.size(), false);
+    if (is_kept(together, best)) return together;
+    Trial settled = best;
+    for (const size_t knob : untold) {
+      KnobValues kept = settled.values;
+      kept[knob] = start[knob];
+      const Trial other = tried(std::move(kept));
+      if (is_kept(other, best)) settled = other;
+    }
+    return settled;
+  }
+
+  FlashFit report(const Trial& best) {
+    const KnobValues start = knob_values(start_);
+    FlashFit fit{.parameters = with_knobs(start_, best.values), .error = std::sqrt(best.cost)};
+    Columns columns = slopes(best);
+    for (std::vector<double>& column : columns) {
+      if (!told(column)) column.assign(column.size(), 0.0);
     }
     for (size_t i = 0; i < knobs_.size(); ++i) {
-      FittedKnob knob{.start = start[i]};
+      FittedKnob knob{.start = start[i], .value = best.values[i]};
       if (!told(columns[i])) {
-        knob.told = Told::kNotAtAll;
-        columns[i].assign(columns[i].size(), 0.0);
+        knob.told = best.values[i] == start[i] ? Told::kNotAtAll : Told::kBound;
+      } else if (independence(columns, i) < kIndependenceLeast) {
+        knob.told = Told::kTogether;
       }
       fit.knobs.push_back(knob);
     }
-    for (size_t i = 0; i < knobs_.size(); ++i) {
-      FittedKnob& knob = fit.knobs[i];
-      if (knob.told == Told::kWell && independence(columns, i) < kIndependenceLeast) {
-        knob.told = Told::kTogether;
-      }
-      if (knob.told != Told::kNotAtAll || values[i] == start[i]) continue;
-      // What nothing depends on stays as it was, unless it had to go out of the way.
-      KnobValues kept = values;
-      kept[i] = start[i];
-      if (tried(kept).cost <= best.cost * 1.01) values = std::move(kept);
-    }
-    fit.parameters = with_knobs(start_, values);
-    for (size_t i = 0; i < knobs_.size(); ++i) fit.knobs[i].value = values[i];
     for (const FioPoint& point : points_) {
       fit.predictions.push_back(
           predict(fit.parameters, point, options_.load).value_or(Prediction{}));
@@ -314,6 +356,8 @@ class Search {
   std::span<const FioPoint> points_;
   const FitOptions& options_;
   std::span<const FitKnob> knobs_;
+  uint64_t trials_max_;
+  std::vector<bool> held_;  // knobs that refine() leaves alone
   std::map<KnobValues, Trial> known_;
   uint64_t trials_ = 0;
   double lowest_ = kImpossible;

@@ -17,7 +17,8 @@ namespace cairn::apps {
 
 struct FitOptions {
   FitLoad load;
-  uint64_t trials_max = 400;  // drives that are tried; each runs every point
+  // Drives that the search tries; each runs every point. Some dozens more show what points tell.
+  uint64_t trials_max = 400;
   // Told after each trial: how many there were, and the root of the mean squared error so far.
   std::function<void(uint64_t trials, double error)> on_trial = [](uint64_t, double) {};
 };
@@ -26,6 +27,7 @@ struct FitOptions {
 enum class Told : uint8_t {
   kWell,
   kNotAtAll,  // no point changes with it: the value is that of the profile
+  kBound,     // no point changes with it here, but the profile's value does not fit
   kTogether,  // others make up for it: only their combination is known
 };
 

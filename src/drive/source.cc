@@ -14,6 +14,7 @@
 #include "drive/file_drive.h"
 #include "drive/memory_drive.h"
 #include "drive/modelled_drive.h"
+#include "drive/size_text.h"
 #include "env/disk_identity.h"
 #include "model/flash/precondition.h"
 #include "model/flash/scale.h"
@@ -74,8 +75,8 @@ std::optional<std::string> find_lack(const Spec& spec, std::string_view text) {
     return fmt::format("'{}' has direct and no file: leave it out, or add ,file=PATH", text);
   }
   if (!is_aligned(spec.size, spec.block_size)) {
-    return fmt::format("size {} is not a multiple of the block size {}, in '{}'", spec.size,
-                       spec.block_size, text);
+    return fmt::format("size {} is not a multiple of the block size {}, in '{}'",
+                       size_text(spec.size), spec.block_size, text);
   }
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include "drive/label.h"
 #include "drive/mapped_drive.h"
 #include "drive/mapped_layout.h"
+#include "drive/size_text.h"
 
 namespace cairn::drive {
 
@@ -114,8 +115,8 @@ class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
                          "it has grown to {}, and its line says virtual={}: it keeps what it has; "
                          "write virtual={}, or leave virtual out",
                          text_bytes(said_when_open_ * geometry_.block_size),
-                         text_bytes(said_blocks_ * geometry_.block_size),
-                         said_when_open_ * geometry_.block_size)});
+                         size_text(said_blocks_ * geometry_.block_size),
+                         size_text(said_when_open_ * geometry_.block_size))});
     }
     return all;
   }

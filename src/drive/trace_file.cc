@@ -19,10 +19,10 @@ Result<void> TraceFile::create() {
   for (int number = 0; number < kFilesMax; ++number) {
     const std::string name = number == 0 ? path_ : fmt::format("{}.{}", path_, number);
     const Result<std::unique_ptr<env::Disk>> there = env_.open_disk(
-        {.path = name, .direct = false, .read_only = true, .block_size = 512, .lock = false});
+        {.path = name, .direct = false, .read_only = true, .block_size = kBlock, .lock = false});
     if (there || there.error() != Errc::kNotFound) continue;
     Result<std::unique_ptr<env::Disk>> made = env_.open_disk(
-        {.path = name, .size = kChunk, .create = true, .direct = false, .block_size = 512});
+        {.path = name, .size = kChunk, .create = true, .direct = false, .block_size = kBlock});
     if (!made) return fail(made.error());
     disk_ = std::move(*made);
     name_ = name;
@@ -57,7 +57,7 @@ task::Task<Result<void>> TraceFile::begin() {
 void TraceFile::add(const trace::CairnLine& line) {
   if (!is_open_) return;
   size_t length = trace::write_line(line, chunks_[filling_].bytes().subspan(used_));
-  if (length == 0 && write_filled()) {
+  if (length == 0 && write_filled(Place::kMiddle)) {
     length = trace::write_line(line, chunks_[filling_].bytes().subspan(used_));
   }
   used_ += length;
@@ -65,21 +65,29 @@ void TraceFile::add(const trace::CairnLine& line) {
 }
 
 // Whether there is an empty chunk now.
-bool TraceFile::write_filled() {
+bool TraceFile::write_filled(Place place) {
   if (is_writing_ || !is_open_) return false;
-  std::ranges::fill(chunks_[filling_].bytes().subspan(used_), std::byte{'\n'});
+  const size_t length = align_up(used_, kBlock);
+  // What a block has left is one blank line.
+  const MutableBytes left = chunks_[filling_].bytes().first(length).subspan(used_);
+  std::ranges::fill(left, std::byte{' '});
+  if (!left.empty()) left.back() = std::byte{'\n'};
   is_writing_ = true;
   written_.reset();
-  gate_.spawn(write(std::exchange(filling_, 1 - filling_)));
+  const Bytes lines = chunks_[filling_].bytes().first(length);
+  filling_ = 1 - filling_;
   used_ = 0;
+  gate_.spawn(write(lines, place));
   return true;
 }
 
-task::Task<void> TraceFile::write(size_t chunk) {
+task::Task<void> TraceFile::write(Bytes lines, Place place) {
   Result<void> done;
-  if (offset_ + kChunk > disk_->size()) done = co_await disk_->resize(offset_ + kChunk);
-  if (done) done = co_await disk_->write(offset_, chunks_[chunk].bytes());
-  offset_ += kChunk;
+  const uint64_t end = offset_ + lines.size();
+  if (end > disk_->size()) done = co_await disk_->resize(end);
+  if (done) done = co_await disk_->write(offset_, lines);
+  if (done && place == Place::kLast && end < disk_->size()) done = co_await disk_->resize(end);
+  offset_ = end;
   if (!done) {
     ++counts_.errors;
     failed_ = done;
@@ -91,7 +99,7 @@ task::Task<void> TraceFile::write(size_t chunk) {
 
 task::Task<Result<void>> TraceFile::end() {
   while (is_writing_ || (is_open_ && used_ > 0)) {
-    if (!is_writing_) write_filled();
+    if (!is_writing_) write_filled(Place::kLast);
     if (!is_writing_) continue;
     const Result<void> waited = co_await written_.wait();
     if (!waited) co_return waited;

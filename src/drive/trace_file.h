@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "env/disk.h"
 #include "env/env.h"
@@ -34,7 +35,8 @@ class TraceFile {
   task::Task<Result<void>> begin();
   // Does nothing while there is no file.
   void add(const trace::CairnLine& line);
-  // Writes what was added; then there is no file. Also right when there is none.
+  // Writes what was added and cuts the file behind it; then there is no file. Also right when there
+  // is none.
   task::Task<Result<void>> end();
   task::Task<void> close();
 
@@ -45,10 +47,12 @@ class TraceFile {
 
  private:
   static constexpr size_t kChunk = 16384;
+  static constexpr uint32_t kBlock = 512;
+  enum class Place : uint8_t { kMiddle, kLast };  // the file ends behind the last lines
 
   Result<void> create();
-  bool write_filled();
-  task::Task<void> write(size_t chunk);
+  bool write_filled(Place place);
+  task::Task<void> write(Bytes lines, Place place);
 
   env::Env& env_;
   const std::string path_;

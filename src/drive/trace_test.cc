@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,48 @@ TEST(Trace, RecordsEveryRequestAndIsRead) {
   EXPECT_EQ(records[102].arrival - records[101].arrival,
             1'000'000);  // the limit, to the nanosecond
   EXPECT_EQ(records_of(text_of(cluster, "t.1")).size(), 1U);
+}
+
+size_t blank_lines_of(std::string_view text) {
+  size_t blank = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.find_first_not_of(' ') == line.npos) ++blank;
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return blank;
+}
+
+TEST(Trace, AStoppedFileEndsBehindItsLastLine) {
+  sim::Cluster cluster;
+  run_in_sim(cluster, [](env::Env& env) { return record_some(env); });
+  const std::string several = text_of(cluster, "t");
+  EXPECT_TRUE(several.ends_with('\n'));
+  EXPECT_EQ(several.find('\0'), std::string::npos);
+  EXPECT_LE(blank_lines_of(several), several.size() / 16384 + 1);  // one for each write at most
+  const std::string one = text_of(cluster, "t.1");
+  EXPECT_EQ(one.size(), 512U);
+  EXPECT_EQ(blank_lines_of(one), 1U);
+}
+
+// `left` is what a process that is killed after 1000 reads leaves.
+task::Task<void> record_and_look(env::Env& env, sim::Cluster& cluster, std::string& left) {
+  SourceLeaves leaves;
+  std::unique_ptr<Drive> drive = co_await must_open(env, "trace(mem:size=1M, to=t)", leaves);
+  co_await read_often(env, *drive, 1000);
+  left = text_of(cluster, "t");
+  co_await drive->close();
+}
+
+TEST(Trace, AFileThatWasNotStoppedIsRead) {
+  sim::Cluster cluster;
+  std::string left;
+  run_in_sim(cluster, [&](env::Env& env) { return record_and_look(env, cluster, left); });
+  const size_t whole = records_of(text_of(cluster, "t")).size();
+  EXPECT_EQ(whole, 1000U);
+  const size_t read = records_of(left).size();
+  EXPECT_GT(read, whole / 2);
+  EXPECT_LT(read, whole);  // the last lines were in memory
 }
 
 task::Task<void> fill_the_disk(env::Env& env, sim::Cluster& cluster) {

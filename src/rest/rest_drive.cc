@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "drive/pieces.h"
+#include "drive/size_text.h"
 #include "drive/stable_memory.h"
 #include "task/when_all.h"
 
@@ -43,14 +44,17 @@ std::span<const MutableBytes> new_data(const DriveOp& op) {
 
 // Whether what the user asked for is what is there; a sentence if not.
 std::string differs(const Place& place, const ObjectLabel& label) {
-  const auto tell = [](std::string_view key, uint64_t asked, uint64_t has) {
+  const auto tell = [](std::string_view key, const auto& asked, const auto& has) {
     return fmt::format("{}={} was given, and the drive there has {}: leave it out", key, asked,
                        has);
   };
   const uint64_t bytes = label.blocks * label.block_size;
-  if (place.size && *place.size != bytes) return tell("size", *place.size, bytes);
+  if (place.size && *place.size != bytes) {
+    return tell("size", drive::size_text(*place.size), drive::size_text(bytes));
+  }
   if (place.object_size && *place.object_size != label.object_size) {
-    return tell("object", *place.object_size, label.object_size);
+    return tell("object", drive::size_text(*place.object_size),
+                drive::size_text(label.object_size));
   }
   if (place.block_size && *place.block_size != label.block_size) {
     return tell("block", *place.block_size, label.block_size);

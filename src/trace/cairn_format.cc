@@ -15,7 +15,8 @@ namespace {
 class Cairn final : public Format {
  public:
   Outcome<std::optional<Record>> parse(std::string_view line) override {
-    if (line.starts_with("cairn-trace,") || line.front() == '\0') return std::nullopt;
+    const bool is_filling = line.front() == '\0' || line.find_first_not_of(' ') == line.npos;
+    if (line.starts_with("cairn-trace,") || is_filling) return std::nullopt;
     static constexpr std::array kNames = {"cairn-trace", "arrival_ns", "kind",  "offset_bytes",
                                           "bytes",       "latency_ns", "result"};
     Row row(line, ',', kNames);

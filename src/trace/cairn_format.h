@@ -5,7 +5,7 @@
 //   ,1500,write,8192,4096,12000,ok
 //
 // Lines stand in order of completion. As requests, reads and writes count; compare-and-writes are
-// writes, compares reads. What a crash left unwritten is zeroes, and empty lines fill blocks up.
+// writes, compares reads. What a crash left unwritten is zeroes, and a blank line fills a block up.
 #pragma once
 
 #include <cstdint>

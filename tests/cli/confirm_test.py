@@ -47,7 +47,7 @@ class Terminal(BoxTest):
     def test_a_namespace_is_removed_when_the_user_says_so(self):
         self.start_box("--drive", "mem:size=1M", "--drive", "mem:size=2M")
         words = ["ns", "remove", "--nsid", "2"]
-        loss = f"namespace 2 of {NQN} (2 MiB, mem:size=2097152"
+        loss = f"namespace 2 of {NQN} (2 MiB, mem:size=2M"
         self.refused(words, loss, "what it has in memory is lost", "add --yes if that is meant")
         for answer in ("n", "", "no", "yess"):
             status, seen = self.at_terminal("box", *words, answer=answer)

@@ -17,7 +17,7 @@ KEY = "alice:" + "5a" * 32
 class Serving(DriveTest):
     def test_it_prints_what_to_type_next(self):
         running = self.serve("mem:size=1M", "boot=file:b c,size=1M")
-        for part in ("serving mem:size=1048576,block=4096 as d0 at unix:", "as boot at 127.0.0.1:",
+        for part in ("serving mem:size=1M,block=4096 as d0 at unix:", "as boot at 127.0.0.1:",
                      f"nbdinfo 'nbd+unix:///d0?socket={self.socket}'",
                      f"nbdinfo 'nbd://127.0.0.1:{self.port}/boot'", "qemu-system-x86_64 -drive"):
             self.assertIn(part, running.said)

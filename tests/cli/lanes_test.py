@@ -96,6 +96,21 @@ class BoxLanes(LaneTest):
         self.assertEqual((stats["connections"], stats["lanes"]), ({"open": 0, "refused": 0}, []))
         self.assertRegex(self.run_ok("box", "stats"), rf"(?m)^127\.0\.0\.1:\d+ +{NQN} +io +\d+ +0 ")
 
+    def test_a_healthy_session_has_no_failures(self):
+        box = self.start_box("--drive", "mem:size=8M")
+        self.run_ok("nvme", "id-ns", self.uri(box))
+        self.run_ok("nvme", "list", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}")
+        self.lanes(box, "--seconds", "0")
+        # The box hears of their end in its own time.
+        while self.ask("stats")["connections"]["open"] > 0:
+            pass
+        self.assertEqual({kind: each["failures"] for kind, each in self.totals().items()},
+                         {"admin": 0, "io": 0})
+        self.run_cairn("nvme", "id-ns", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=4294967294")
+        while self.ask("stats")["connections"]["open"] > 0:
+            pass
+        self.assertEqual(self.totals()["admin"]["failures"], 1, "there is no such namespace")
+
     def test_many_connections_are_summed_up(self):
         box = self.start_box("--drive", "mem:size=8M")
         hosts = [socket.create_connection(("127.0.0.1", box.port)) for _ in range(100)]

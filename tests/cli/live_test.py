@@ -61,6 +61,16 @@ class Looks(LiveTest):
         for part in ("P99", "limit iops=100000", "`- stripe", "   +- file:", "   `- file:"):
             self.assertIn(part, shown)
 
+    def test_what_did_not_wait_has_no_latency(self):
+        self.serve("slice(mem:size=8M)")
+        self.assertRegex(self.ask("show"), r"(?m)^`- mem:\S+ +8 MiB +0 +0\.0 +- +- ", "no requests")
+        self.write("in", bytes(8 * MIB))
+        subprocess.run(["nbdcopy", self.folder / "in", self.uri()], check=True, timeout=60)
+        self.assertGreater(self.layers()["0.0"]["iops"], 0)
+        shown = self.ask("show")
+        self.assertRegex(shown, r"(?m)^`- mem:\S+ +8 MiB +\d+ +[\d.]+ +- ")
+        self.assertNotIn(" 0 ns ", shown)
+
     def test_the_socket_is_the_users_alone(self):
         running = self.serve("a=priority(mem:size=1M)", "mem:size=1M")
         mode = os.stat(self.control).st_mode
@@ -70,6 +80,9 @@ class Looks(LiveTest):
         self.assertEqual([(each["name"], each["stack"]) for each in listed],
                          [("a", "priority(mem:size=1048576,block=4096)"),
                           ("d1", "mem:size=1048576,block=4096")])
+        # People read sizes as they write them; programs read bytes.
+        self.assertRegex(self.ask("list"), r"(?m)^d1 +ok +mem:size=1M,block=4096 ")
+        self.assertRegex(self.ask("show", "a"), r"(?m)^`- mem:size=1M,block=4096 ")
         self.assertIn("no figures", self.ask("show", "d1"))
         self.assertIn("serve it as a stack", self.refused("edit", "d1", "priority(mem:size=1M)"))
         self.assertIn("takes no commands", self.refused("tell", "a", "priority", "go"))

@@ -33,6 +33,12 @@ class Replay(support.CliTest):
         self.assertRegex(done.stdout, r"writes +1 .*p99")
         self.assertIn("2 requests, 12288 bytes", done.stdout)
 
+    def test_what_did_not_wait_has_no_latency(self):
+        text = self.run_ok("drive", "replay", "search", "mem:size=1M", "--speed", "max",
+                           "--requests", "50")
+        self.assertRegex(text, r"(?m)^reads +50  p50 +-  p99 ")
+        self.assertNotIn(" 0.0us", text)
+
     def test_mistakes_are_named(self):
         self.write("t", HEADING + ",5,read,0,4096,1,ok\n,5,paint,0,4096,1,ok\n")
         for words, part in ((["t", "mem:size=1M"], "line 3, field kind"),

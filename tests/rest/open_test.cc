@@ -51,8 +51,8 @@ TEST(RestOpen, RemembersWhatTheDriveIs) {
   EXPECT_EQ(again->id, label->id);
   EXPECT_EQ(again->generation, 3u);
   EXPECT_NE(again->owner, label->owner);
-  refuses(server, "?size=2M", "size=2097152 was given, and the drive there has 1048576");
-  refuses(server, "?object=64K", "object=65536 was given, and the drive there has 32768");
+  refuses(server, "?size=2M", "size=2M was given, and the drive there has 1M");
+  refuses(server, "?object=64K", "object=64K was given, and the drive there has 32K");
   refuses(server, "?block=4096", "block=4096 was given, and the drive there has 512");
 }
 

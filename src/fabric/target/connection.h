@@ -188,7 +188,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   nvme::Controller* controller_ = nullptr;  // on the control core
   LaneBook::Account* account_;
   uint64_t commands_ = 0;
-  uint64_t failures_ = 0;  // answered with anything but success
+  uint64_t failures_ = 0;  // as LaneWork counts them
   ControlSide control_side_;
   uint16_t controller_id_ = 0;
   uint16_t queue_id_ = 0;

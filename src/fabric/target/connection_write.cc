@@ -21,6 +21,14 @@ bool is_urgent(const nvme::Sqe& sqe) {
   return true;
 }
 
+// Whether a command of an admin queue ends as it must: a request for events waits until there is
+// one, and in a healthy session the end of the session comes first (NVMe Base 2.0, 5.2).
+bool is_ended_wait(const nvme::Sqe& sqe, nvme::Status status) {
+  return sqe.admin_opcode() == nvme::AdminOpcode::kAsynchronousEventRequest &&
+         (status == nvme::StatusCode::kAbortedQueueDeletion ||
+          status == nvme::StatusCode::kAbortRequested);
+}
+
 }  // namespace
 
 void TargetConnection::queue_out(TcpCommand& command) {
@@ -147,7 +155,7 @@ void TargetConnection::gather_response(TcpCommand& command) {
   // The host may use the id again once it has read this, which can be before the write is done.
   if (std::exchange(command.owns_cid, false)) cids_.remove(command.sqe.cid);
   const nvme::Status status = command.cqe.get_status();
-  if (!status.ok()) ++failures_;
+  if (!status.ok() && !(is_admin() && is_ended_wait(command.sqe, status))) ++failures_;
   command.cqe.sqhd = flow_control_ ? sq_head_ : nvme::kNoSqHead;
   bool capsule = true;
   if (command.has_output && status.ok() && !command.piece.empty()) {

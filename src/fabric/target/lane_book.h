@@ -25,7 +25,9 @@ struct LaneKey {
 
 struct LaneWork {
   uint64_t commands = 0;
-  uint64_t failures = 0;  // of them, answered with anything but success
+  // Of them, answered with anything but success; requests for events that ended with their session,
+  // or because the host aborted them, are none.
+  uint64_t failures = 0;
   LaneTraffic traffic;
 
   void add(const LaneWork& other) {
