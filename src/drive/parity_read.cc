@@ -87,13 +87,18 @@ task::Task<void> ParityDrive::read_part(Part part, Memory memory, bool is_alone,
   join.finish(done);
 }
 
-// An update that waits for lost legs keeps its rows; nobody waits as long as that may take.
+// An update that waits for lost legs keeps its rows; nobody waits as long as that may take. One
+// that is slow is waited for.
 task::Task<Result<void>> ParityDrive::take(std::optional<RowHold>& hold, Ranges::Mode mode,
                                            RowSpan rows, task::CancelToken token) {
-  hold.emplace(*this, mode, rows, token);
-  const Result<void> held = co_await hold->rows;
-  if (held || !hold->patience.expired() || token.requested()) co_return held;
-  co_return fail(Errc::kIo, "more legs fail than parity can replace");
+  for (;;) {
+    hold.emplace(*this, mode, rows, token);
+    const Result<void> held = co_await hold->rows;
+    if (held || token.requested()) co_return held;
+    if (stuck_ > 0 || is_broken_) {
+      co_return fail(Errc::kIo, "more legs fail than parity can replace");
+    }
+  }
 }
 
 task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool is_alone,

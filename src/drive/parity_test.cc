@@ -403,6 +403,26 @@ TEST_F(ParitySession, ACancelledWriteEndsSoonAndReadsOfItWait) {
   EXPECT_EQ(read(0), seen);
 }
 
+TEST_F(ParitySession, WhoWantsTheRowsOfASlowWriteWaitsForIt) {
+  begin(kThree);
+  ASSERT_TRUE(write(0, 7));
+  disk("a").stall(60_s);
+  std::vector<std::byte> first = blocks_of(8, 1);
+  std::vector<std::byte> second = blocks_of(9, 1);
+  Done one;
+  Done other;
+  start({.kind = Request::Kind::kWrite, .lba = Lba(0), .blocks = 1}, first, one);
+  cluster_.run_for(1_ms);
+  start({.kind = Request::Kind::kWrite, .lba = Lba(0), .blocks = 1}, second, other);
+  cluster_.run_for(50_s);
+  EXPECT_FALSE(one.has_value());
+  EXPECT_FALSE(other.has_value()) << "no leg has failed";
+  cluster_.run_for(20_s);
+  ASSERT_TRUE(one.has_value() && other.has_value());
+  EXPECT_TRUE(one->has_value() && other->has_value());
+  EXPECT_EQ(read(0), 9);
+}
+
 task::Task<void> time_copy(env::Env& env, Duration& took, size_t& most) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
