@@ -22,7 +22,7 @@ class CommandMaker {
     uint64_t address = 0;    // of `bytes`
     uint64_t first = 0;      // the guest's memory begins and ends here, but for bytes in between
     uint64_t end = 0;        // that are not there
-    bool is_honest = false;  // nothing is written to but `bytes`
+    bool is_honest = false;  // commands and lists name nothing but `bytes`
   };
 
   CommandMaker(Rng rng, const Places& places) : rng_(rng), places_(places) {}

@@ -21,7 +21,7 @@
 namespace cairn::fuzz {
 
 // Pages with nothing beside them, kept from input to input: making them anew takes longer than
-// hundreds of commands.
+// hundreds of commands. What one input left in them no other sees.
 class Pages {
  public:
   explicit Pages(size_t size)
@@ -57,9 +57,12 @@ class GuestMachine final : public vfio_user::DriverAccess {
   static constexpr std::array<uint64_t, kRegions> kSizes{64 << 10, 8 << 10, 8 << 10};
   static constexpr uint64_t kEnd = kAddress + kSizes[0] + kSizes[1] + kSizes[2];
   static constexpr uint16_t kVectors = 4;
+  // Rings that no list names, whatever is read into the pages that are lists to somebody.
+  static constexpr uint64_t kHiddenAddress = 0x000d'37c5'a91e'0000;
 
   struct Memory {
     std::array<Pages, kRegions> regions{Pages(kSizes[0]), Pages(kSizes[1]), Pages(kSizes[2])};
+    Pages hidden{64 << 10};
     Pages doorbells{4096};
   };
 
@@ -71,11 +74,19 @@ class GuestMachine final : public vfio_user::DriverAccess {
   GuestMachine(env::Env& env, Memory& pages, const Options& options)
       : env_(env), pages_(pages), options_(options), doorbells_(pages.doorbells.bytes()) {
     for (size_t i = 0; i < kRegions; ++i) list(i);
+    auto hidden = std::make_unique<Listed>(pages.hidden.bytes());
+    CHECK(memory.add(kHiddenAddress, std::move(hidden), true).has_value());
+    for (const Pages& region : pages.regions) std::ranges::fill(region.bytes(), std::byte{0});
+    std::ranges::fill(pages.hidden.bytes(), std::byte{0});
     std::ranges::fill(doorbells(), std::byte{0});
-    driver = std::make_unique<vfio_user::Driver>(
-        env, *this, vfio_user::DriverMemory{.bytes = bytes(), .address = kAddress},
-        vfio_user::DriverOptions{
-            .entries = 64, .shadow = options.shadow, .patience = 1_s, .look_every = 2_us});
+    const vfio_user::DriverOptions wanted{
+        .entries = 64, .shadow = options.shadow, .patience = 1_s, .look_every = 2_us};
+    const auto make = [&](MutableBytes bytes, uint64_t address) {
+      return std::make_unique<vfio_user::Driver>(
+          env, *this, vfio_user::DriverMemory{.bytes = bytes, .address = address}, wanted);
+    };
+    driver = make(bytes(), kAddress);
+    hidden_driver = make(pages.hidden.bytes(), kHiddenAddress);
   }
 
   static uint64_t address_of(size_t region) {
@@ -135,12 +146,13 @@ class GuestMachine final : public vfio_user::DriverAccess {
     } while (env_.now() < until);
   }
   // A controller that was reset, whatever came before, can be used.
-  task::Task<void> start() {
+  task::Task<void> start() { return start(*driver); }
+  task::Task<void> start(vfio_user::Driver& by) {
     co_await device->reset();
     bool going = true;
     task::Gate looking;
     looking.spawn(look_while(going));
-    const Result<void> started = co_await driver->start();
+    const Result<void> started = co_await by.start();
     going = false;
     co_await looking.close();
     CHECK(started.has_value());
@@ -162,6 +174,7 @@ class GuestMachine final : public vfio_user::DriverAccess {
   door::GuestMemory memory;
   std::unique_ptr<vfio_user::Device> device;
   std::unique_ptr<vfio_user::Driver> driver;
+  std::unique_ptr<vfio_user::Driver> hidden_driver;  // its rings are at kHiddenAddress
 
  private:
   vfio_user::PciController& controller() { return static_cast<vfio_user::PciController&>(*device); }
