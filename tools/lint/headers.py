@@ -3,7 +3,9 @@
 """Each header under src/ compiles alone, and twice in one file.
 
 With --compile-commands the flags are those of a file in the header's own folder, so that this sees
-what the build sees; without it they are the plain ones below.
+what the build sees, and headers that the build has compiled alone already are left out: those with
+#pragma once that a source of the same name includes before anything else. Without it the flags are
+the plain ones below.
 """
 
 import concurrent.futures
@@ -14,7 +16,7 @@ import re
 import shlex
 import subprocess
 
-from common import Finding, arguments, files, finish
+from common import Finding, arguments, files, finish, includes, read
 
 COMPILER = "clang++-19"
 PLAIN_FLAGS = ["-std=c++23", "-Wall", "-Wextra", "-Werror"]
@@ -35,6 +37,14 @@ def flags_of(command):
     return flags
 
 
+def sources_of(database):
+    """The files that the build compiles."""
+    if not database or not database.exists():
+        return set()
+    return {pathlib.Path(entry["directory"], entry["file"])
+            for entry in json.loads(database.read_text())}
+
+
 def flags_by_folder(root, database):
     """Maps a folder, such as "src/base", to the flags of one file in it; "" is any folder."""
     found = {"": PLAIN_FLAGS + ["-I", str(root / "src")]}
@@ -50,6 +60,15 @@ def flags_by_folder(root, database):
             found.setdefault(folder, flags_of(command))
             found[""] = found[folder]
     return found
+
+
+def is_built_alone(root, path, sources):
+    """Whether one of `sources` begins with the header, so that the build has checked it."""
+    source = path.removesuffix(".h") + ".cc"
+    if root / source not in sources or "\n#pragma once\n" not in read(root, path):
+        return False
+    _line, form, name = next(iter(includes(read(root, source))), (0, "", ""))
+    return form == '"' and f"src/{name}" == path
 
 
 def check_header(root, path, flags):
@@ -74,7 +93,9 @@ def main():
         help="compile_commands.json to take the flags from"))
     root = options.root
     flags = flags_by_folder(root, options.compile_commands)
-    headers = [path for path in files(root, ".h") if path.startswith("src/")]
+    sources = sources_of(options.compile_commands)
+    headers = [path for path in files(root, ".h")
+               if path.startswith("src/") and not is_built_alone(root, path, sources)]
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         findings = pool.map(
             lambda path: check_header(

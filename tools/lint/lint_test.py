@@ -22,6 +22,7 @@ OPTIONS = {"size": ["--max-lines", "6"]}
 sys.path.insert(0, str(HERE))
 import banned  # noqa: E402
 import common  # noqa: E402
+import headers  # noqa: E402
 import layers  # noqa: E402
 
 
@@ -62,6 +63,35 @@ class Samples(unittest.TestCase):
             sample.parent.mkdir(parents=True)
             sample.write_text("// " + "w" * 200 + "\n")
             self.assertEqual(common.files(root), [])
+
+
+class HeadersBuiltAlone(unittest.TestCase):
+    """A header that the build has compiled alone is not compiled again."""
+
+    def is_left_out(self, source, header="// h\n#pragma once\n", is_built=True):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "src/base").mkdir(parents=True)
+            (root / "src/base/thing.h").write_text(header)
+            (root / "src/base/thing.cc").write_text(source)
+            built = {root / "src/base/thing.cc"} if is_built else set()
+            return headers.is_built_alone(root, "src/base/thing.h", built)
+
+    def test_its_source_begins_with_it(self):
+        self.assertTrue(self.is_left_out('// c\n#include "base/thing.h"\n#include <map>\n'))
+
+    def test_its_source_includes_something_before_it(self):
+        self.assertFalse(self.is_left_out('#include <map>\n#include "base/thing.h"\n'))
+        self.assertFalse(self.is_left_out('#include "base/other.h"\n#include "base/thing.h"\n'))
+
+    def test_its_source_includes_nothing(self):
+        self.assertFalse(self.is_left_out("int thing;\n"))
+
+    def test_nobody_compiles_its_source(self):
+        self.assertFalse(self.is_left_out('#include "base/thing.h"\n', is_built=False))
+
+    def test_it_is_not_guarded(self):
+        self.assertFalse(self.is_left_out('#include "base/thing.h"\n', header="int x;\n"))
 
 
 class LayerTable(unittest.TestCase):
