@@ -83,10 +83,10 @@ class LegReturn : public testing::TestWithParam<const char*> {
     constexpr int kMomentsMin = 20;
     int moment = 0;
     for (; moment < kMomentsMax; ++moment) {
+      const Drive* shown = nullptr;  // outlives the cluster, whose end ends the one who shows
+      std::string why;
       sim::Cluster cluster;
       sim::Node& node = cluster.node("host");
-      const Drive* shown = nullptr;
-      std::string why;
       run_in_sim(cluster, [&](env::Env& env) { return use(env, GetParam(), 4, why); });
       ASSERT_EQ(why, "");
       start(cluster, shown);

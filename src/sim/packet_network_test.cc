@@ -31,10 +31,10 @@ ClusterOptions over(net::Topology topology, net::Parameters parameters = {}) {
 // Echo clients on nodes of their own; how many rounds each makes in 20 ms.
 std::vector<uint64_t> echo_rounds(const ClusterOptions& options, size_t clients, uint32_t size,
                                   uint64_t& hash) {
+  std::vector<EchoStats> stats(clients);  // outlive the cluster, whose end ends the clients
   Cluster cluster(options);
   cluster.node("server").start(echo_server(kPort));
   const env::Address server = cluster.node("server").address(kPort);
-  std::vector<EchoStats> stats(clients);
   for (size_t i = 0; i < clients; ++i) {
     cluster.node("client" + std::to_string(i)).start(echo_client(server, {.size = size}, stats[i]));
   }
@@ -119,10 +119,10 @@ TEST(PacketNetwork, OneTransferTakesWhatTheModelAloneSays) {
 TEST(PacketNetwork, SurvivesFaultsAndCrashes) {
   ClusterOptions options = over(net::star(4));
   options.network.faults = NetworkFaults::rough();
+  EchoStats stats;
   Cluster cluster(options);
   cluster.node("server").start(echo_server(kPort));
   const env::Address server = cluster.node("server").address(kPort);
-  EchoStats stats;
   cluster.node("client").start(echo_client(server, {.size = 20'000}, stats));
   for (int i = 0; i < 5; ++i) {
     cluster.run_for(30_ms);
