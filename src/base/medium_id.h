@@ -42,6 +42,12 @@ inline uint64_t combined_medium_id(uint64_t one, uint64_t other) {
   return (mixed & ~medium_id_internal::kKindMask) | medium_id_internal::kSeveral;
 }
 
+// Of the two together where each has a label of its own, by which it is known: another in place of
+// the second is noticed without a number, unless it is of several media itself.
+inline uint64_t labelled_medium_id(uint64_t one, uint64_t other) {
+  return is_medium_of_several(other) ? combined_medium_id(one, other) : one;
+}
+
 // Whether a drive with a label that remembers one number, and that has another now, is not all that
 // it was.
 constexpr bool is_other_medium(uint64_t remembered, uint64_t now) {

@@ -25,6 +25,14 @@ TEST(MediumId, OfOneMayBeAnotherAfterItWasCopied) {
   EXPECT_FALSE(is_other_medium(kOne, combined_medium_id(kOne, kOther)));
 }
 
+TEST(MediumId, OfDrivesWithLabelsIsThatOfTheFirstAndOfThoseThatLabelsDoNotProve) {
+  EXPECT_EQ(labelled_medium_id(kOne, kOther), kOne);
+  EXPECT_EQ(labelled_medium_id(kOne, 0), kOne);
+  const uint64_t several = combined_medium_id(kOne, kOther);
+  EXPECT_TRUE(is_other_medium(labelled_medium_id(kOne, several),
+                              labelled_medium_id(kOne, combined_medium_id(kOther, kOne))));
+}
+
 TEST(MediumId, OfANameProvesNothing) {
   const uint64_t name = medium_id_of_name(0);
   EXPECT_TRUE(is_medium_of_name(name));

@@ -174,5 +174,19 @@ TEST_F(LegOnOneDrive, MayBeCopiedToAnother) {
   EXPECT_EQ(start.lost, 0U);
 }
 
+// It holds nothing that is nowhere else, and the cache knows that.
+TEST_F(LegOnOneDrive, IsTheSameWithAnotherFastDriveOfItsCache) {
+  const auto stack = [](const char* first, const char* second) {
+    return fmt::format(
+        "mirror(cache(file:a,size=2M, file:{},size=1M), cache(file:b,size=2M, file:{},size=1M))",
+        first, second);
+  };
+  run_in_sim(cluster_, [&](env::Env& env) { return make(env, stack("f", "g")); });
+  Start start;
+  run_in_sim(cluster_,
+             [&](env::Env& env) { return check(env, stack("x", "y"), Until::kOpen, start); });
+  EXPECT_EQ(start.lost, 0U);
+}
+
 }  // namespace
 }  // namespace cairn::drive

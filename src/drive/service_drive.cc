@@ -36,6 +36,18 @@ Incarnation ServiceDrive::incarnation() const {
   return all;
 }
 
+Incarnation ServiceDrive::labelled_incarnation() const {
+  Incarnation all = below_[0]->incarnation();
+  for (size_t i = 1; i < below_.size(); ++i) {
+    const Incarnation one = below_[i]->incarnation();
+    all.medium = labelled_medium_id(all.medium, one.medium);
+    all.opening = combined(all.opening, one.opening);
+    // Labels are looked at when it is opened: another one meanwhile is noticed by this alone.
+    if (one.medium != 0) all.opening = combined(all.opening, one.medium);
+  }
+  return all;
+}
+
 task::Task<void> ServiceDrive::close() {
   co_await gate_.close();
   for (std::unique_ptr<Drive>& drive : below_) co_await drive->close();
