@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "apps/box/access_words.h"
 #include "apps/box/control_place.h"
 #include "apps/box/default_nqn.h"
 #include "apps/box/stacks.h"
 #include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/duration.h"
-#include "apps/host_nqn.h"
 #include "apps/output.h"
 #include "apps/words.h"
 
@@ -31,27 +31,13 @@ Attempt<void> add_address(const std::string& text, std::vector<env::Address>& to
   return {};
 }
 
-// HOSTNQN=FILE.
-Attempt<void> add_tls_host(const std::string& text, std::vector<BoxHost>& to) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-    return refuse(fmt::format("{} is not HOSTNQN=FILE", in_quotes(text)));
-  }
-  const std::string nqn = text.substr(0, equals);
-  if (Attempt<void> named = check_host_nqn(nqn); !named) return named;
-  to.push_back({.nqn = nqn, .tls_key = text.substr(equals + 1)});
-  return {};
-}
-
 // What was said on the command line; it wins over the file.
 struct BoxWords {
   std::vector<env::Address> listen;
   std::vector<env::Address> advertise;
   std::string nqn;
   std::vector<nvme::NamespaceOptions> drives;
-  std::vector<std::string> hosts;
-  std::vector<bool> tls;
-  std::vector<BoxHost> tls_hosts;
+  AccessWords access;
   std::string state;
   std::string control;
   std::optional<Duration> drain_timeout;
@@ -76,7 +62,7 @@ Attempt<BoxSubsystem*> subsystem_for(const BoxWords& words, const std::string& s
                     comma_list(nqns_of(box))));
   }
   Attempt<std::string> nqn = words.nqn;
-  if (words.nqn.empty()) nqn = make_default_nqn(state, words.drives);
+  if (words.nqn.empty()) nqn = make_default_nqn("box", state, words.drives);
   if (!nqn) return std::unexpected(nqn.error());
   BoxSubsystem& made = box.subsystems.emplace_back();
   made.options.nqn = std::move(*nqn);
@@ -87,30 +73,13 @@ Attempt<void> merge_listeners(const BoxWords& words, BoxOptions& box) {
   if (words.advertise.size() > words.listen.size()) {
     return refuse("--advertise goes with a --listen each: give as many of both, in the same order");
   }
-  if (words.tls.size() > std::max<size_t>(words.listen.size(), 1)) {
-    return refuse("--tls goes with a --listen each: give as many of both, in the same order");
-  }
   if (!words.listen.empty()) box.listeners.clear();
   for (size_t i = 0; i < words.listen.size(); ++i) {
     BoxListener& listener = box.listeners.emplace_back(BoxListener{.address = words.listen[i]});
     if (i < words.advertise.size()) listener.advertise = words.advertise[i];
   }
   if (box.listeners.empty()) box.listeners.push_back({.address = env::Address::loopback(4420)});
-  for (size_t i = 0; i < words.tls.size(); ++i) box.listeners[i].tls = words.tls[i];
-  return {};
-}
-
-// A host with a key may connect, whatever else it has.
-void add_host(const BoxHost& host, BoxSubsystem& subsystem) {
-  const auto known = std::ranges::find(subsystem.hosts, host.nqn, &BoxHost::nqn);
-  if (known == subsystem.hosts.end()) {
-    subsystem.hosts.push_back(host);
-  } else {
-    known->tls_key = host.tls_key;
-  }
-  std::vector<std::string>& allowed = subsystem.options.hosts;
-  if (std::ranges::find(allowed, host.nqn) == allowed.end()) allowed.push_back(host.nqn);
-  subsystem.options.allow_any_host = false;
+  return take_tls_words(words.access, "--listen", box.listeners);
 }
 
 // Space is only given away where what was promised is kept.
@@ -142,18 +111,13 @@ Attempt<void> merge_rack(const BoxWords& words, BoxConfig& config) {
 Attempt<void> merge(const BoxWords& words, BoxConfig& config) {
   if (Attempt<void> merged = merge_listeners(words, config.box); !merged) return merged;
   if (!words.state.empty()) config.state = words.state;
-  const bool has_words = !words.drives.empty() || !words.hosts.empty() || !words.nqn.empty() ||
-                         !words.tls_hosts.empty();
+  const bool has_words = !words.drives.empty() || !words.nqn.empty() || words.access.has_hosts();
   if (has_words || config.box.subsystems.empty()) {
     const Attempt<BoxSubsystem*> subsystem = subsystem_for(words, config.state, config.box);
     if (!subsystem) return std::unexpected(subsystem.error());
     auto& namespaces = (*subsystem)->namespaces;
     namespaces.insert(namespaces.end(), words.drives.begin(), words.drives.end());
-    if (!words.hosts.empty()) {
-      (*subsystem)->options.hosts = words.hosts;
-      (*subsystem)->options.allow_any_host = false;
-    }
-    for (const BoxHost& host : words.tls_hosts) add_host(host, **subsystem);
+    take_host_words(words.access, **subsystem);
   }
   if (!words.control.empty()) config.control = words.control;
   config.box.format = words.format;
@@ -180,21 +144,10 @@ class BoxCommand final : public Command {
         "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such; "
         "several allowed",
         [this](const std::string& text) { return take_drive(text, words_.drives.emplace_back()); });
-    add_values(app, "--host NQN", "only these hosts may connect; several allowed",
-               [this](const std::string& text) -> Attempt<void> {
-                 if (Attempt<void> named = check_host_nqn(text); !named) return named;
-                 words_.hosts.push_back(text);
-                 return {};
-               });
-    add_values(app, "--tls WORD", "required or refused (the default), one per --listen",
-               [this](const std::string& text) -> Attempt<void> {
-                 const Attempt<bool> tls = parse_tls(text);
-                 if (tls) words_.tls.push_back(*tls);
-                 return tls ? Attempt<void>() : std::unexpected(tls.error());
-               });
-    add_values(app, "--tls-key HOSTNQN=FILE",
-               "the TLS key of a host, which may connect then; several allowed",
-               [this](const std::string& text) { return add_tls_host(text, words_.tls_hosts); });
+    add_host_option(app, words_.access);
+    add_tls_option(app, "--listen", words_.access);
+    add_values(app, "--tls-key HOSTNQN=FILE", kTlsKeyHelp,
+               [this](const std::string& text) { return add_tls_host(text, words_.access); });
     add_switch(app, "--format", words_.format,
                "layers of --drive may take drives that are not blank: what those hold is lost");
     add_text(app, "--state DIR", words_.state, "keep live changes and reservations here");

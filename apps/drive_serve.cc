@@ -10,11 +10,13 @@
 #include <optional>
 #include <utility>
 
+#include "apps/box/access_keys.h"
 #include "apps/box/control_place.h"
 #include "apps/box_run.h"
 #include "apps/command.h"
 #include "apps/doctor/facts.h"
 #include "apps/drive/health_json.h"
+#include "apps/drive/nvme_words.h"
 #include "apps/drive/serve.h"
 #include "apps/duration.h"
 #include "apps/key_file.h"
@@ -48,18 +50,6 @@ Attempt<void> add_door(const std::string& text, std::vector<env::Address>& to) {
   return {};
 }
 
-Attempt<void> add_nvme_door(const std::string& text, std::vector<env::Address>& to) {
-  Result<env::Address> address = env::Address::parse(text);
-  const bool is_local = address && address->family == env::Address::Family::kLocal;
-  if (!address || is_local) {
-    return refuse(fmt::format("{} is no address: {}; write 127.0.0.1:4420 or [::]:4420",
-                              in_quotes(text),
-                              is_local ? "a port is needed" : address.error().what()));
-  }
-  to.push_back(std::move(*address));
-  return {};
-}
-
 task::Task<void> serve_in(env::Env& env, DriveServeOptions& options, Attempt<void>& outcome) {
   outcome = co_await serve_drives(env, options);
 }
@@ -79,7 +69,7 @@ class DriveServeCommand final : public Command {
     add_values(app, "--nbd ADDRESS", "unix:SOCKET or ADDR:PORT, several allowed (127.0.0.1:10809)",
                [this](const std::string& text) { return add_door(text, options_.nbd); });
     add_values(app, "--nvme-tcp ADDRESS", "ADDR:PORT for NVMe hosts, several allowed",
-               [this](const std::string& text) { return add_nvme_door(text, options_.nvme); });
+               [this](const std::string& text) { return add_nvme_door(text, nvme_); });
     add_values(app, "--vfio-user [NAME=]SOCKET",
                "an NVMe controller for a virtual machine, several allowed; ,mode=polling or "
                "interrupt (adaptive)",
@@ -94,24 +84,29 @@ class DriveServeCommand final : public Command {
                  return {};
                })
         ->allow_extra_args(false);
-    add_value(app, "--nqn NQN", fmt::format("the subsystem of NVMe hosts ({})", options_.nqn),
+    add_value(app, "--nqn NQN", "the subsystem of NVMe hosts (drives-NUMBER, made from the drives)",
               [this](const std::string& text) -> Attempt<void> {
-                options_.nqn = text;
-                return {};
+                Attempt<void> named = check_subsystem_nqn(text);
+                if (named) nvme_.nqn = text;
+                return named;
               });
+    add_host_option(app, nvme_.access);
+    add_tls_option(app, "--nvme-tcp", nvme_.access);
     add_switch(app, "--read-only", options_.read_only, "clients may not write");
     add_switch(app, "--format", format_,
                "layers may take drives that are not blank: what those hold is lost");
-    add_value(app, "--tls-psk FILE", "clients must come through TLS with a key of this file",
+    add_value(app, "--tls-psk FILE", "NBD clients must come through TLS with a key of this file",
               [this](const std::string& text) -> Attempt<void> {
                 key_file_ = whole(text);
                 return {};
               });
     add_file(app, "--tls-cert FILE", certificate_files_.chain,
              "NBD clients must come through TLS; what is shown to them");
-    add_file(app, "--tls-key FILE", certificate_files_.key, "the key of --tls-cert");
+    add_values(app, "--tls-key FILE|HOSTNQN=FILE",
+               "the key of --tls-cert; or that of an NVMe host, which may connect then",
+               [this](const std::string& text) { return take_tls_key(text); });
     add_file(app, "--tls-ca FILE", certificate_files_.clients,
-             "clients must show a certificate that one of these has signed");
+             "NBD clients must show a certificate that one of these has signed");
     add_integer(app, "--nbd-connections-max N", options_.nbd_connections_max,
                 {.min = 1, .max = 1 << 20}, "NBD clients at a time (1024)");
     add_value(app, "--nbd-idle-timeout TIME",
@@ -133,16 +128,20 @@ class DriveServeCommand final : public Command {
               "the socket for 'cairn drive show' and 'edit', or off (one per process)",
               [this](const std::string& text) { return take_control(text); });
     add_settings(app, settings_);
-    set_examples(app, {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
-                       "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
-                       "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 0.0.0.0:4420",
-                       "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
-                       "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
-                       "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});
+    set_examples(app,
+                 {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
+                  "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
+                  "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 127.0.0.1:4420",
+                  "cairn drive serve file:/srv/d0 --nvme-tcp 0.0.0.0:4420 --tls required "
+                  "--tls-key HOSTNQN=host.key",
+                  "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
+                  "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
+                  "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});
   }
 
   Attempt<int> run() override {
-    const Attempt<Settings> settings = resolve(settings_);
+    const Attempt<Settings> settings =
+        resolve(settings_, [this](Section& root) { add_nvme_keys(root, options_); });
     if (!settings) return std::unexpected(settings.error());
     if (const Attempt<void> ready = prepare(*settings); !ready) {
       return std::unexpected(ready.error());
@@ -168,6 +167,9 @@ class DriveServeCommand final : public Command {
       return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
     }
     if (Attempt<void> named = name_drives(options_.drives); !named) return named;
+    if (Attempt<void> taken = take_nvme_words(nvme_, options_); !taken) return taken;
+    options_.read_key = read_key_file;
+    options_.read_tls_key = read_tls_key_file;
     for (const DriveWords& drive : options_.drives) {
       if (format_ && drive.stack != nullptr) drive.stack->allow_format();
     }
@@ -209,6 +211,15 @@ class DriveServeCommand final : public Command {
     const Attempt<std::string> path = check_control_path(whole(text));
     if (!path) return std::unexpected(path.error());
     options_.control_path = [path = *path]() -> Attempt<std::string> { return path; };
+    return {};
+  }
+
+  // Keys of hosts begin with their names, which are no files.
+  Attempt<void> take_tls_key(const std::string& text) {
+    if (text.starts_with("nqn.") && text.find('=') != std::string::npos) {
+      return add_tls_host(text, nvme_.access);
+    }
+    certificate_files_.key = whole(text);
     return {};
   }
 
@@ -269,7 +280,8 @@ class DriveServeCommand final : public Command {
         }
       }
     }
-    for (const env::Address& at : server.nvme()) {
+    for (size_t door = 0; door < server.nvme().size(); ++door) {
+      const env::Address& at = server.nvme()[door];
       const Reach near = reach(at);
       for (size_t i = 0; i < server.drives().size(); ++i) {
         const ServedDrive& drive = server.drives()[i];
@@ -277,8 +289,8 @@ class DriveServeCommand final : public Command {
         say(fmt::format("serving {} as namespace {} at {}\n", drive::with_size_texts(drive.text),
                         i + 1, at.text()));
       }
-      say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}\n", near.host, near.port,
-                      options_.nqn));
+      say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}{}\n", near.host, near.port,
+                      options_.nqn(), options_.nvme[door].tls ? " --tls" : ""));
     }
     for (const VfioController& controller : server.vfio()) {
       sockets_.push_back(controller.socket);
@@ -310,6 +322,7 @@ class DriveServeCommand final : public Command {
   }
 
   DriveServeOptions options_;
+  NvmeWords nvme_;
   bool format_ = false;
   std::string key_file_;
   std::optional<door::NbdKeys> keys_;

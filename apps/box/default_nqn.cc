@@ -16,8 +16,9 @@ namespace cairn::apps {
 
 namespace {
 
-// Of every box, when names were not kept.
-constexpr const char* kOldNqn = "nqn.2026-11.io.cairn:box";
+std::string plain_nqn(const std::string& kind) {
+  return fmt::format("nqn.2026-11.io.cairn:{}", kind);
+}
 
 uint64_t hash_of(std::string_view text) {
   uint64_t value = 1;
@@ -25,20 +26,20 @@ uint64_t hash_of(std::string_view text) {
   return value;
 }
 
-std::string named(uint64_t number) {
-  return fmt::format("{}-{:012x}", kOldNqn, number & 0xffff'ffff'ffff);
+std::string named(const std::string& kind, uint64_t number) {
+  return fmt::format("{}-{:012x}", plain_nqn(kind), number & 0xffff'ffff'ffff);
 }
 
-Attempt<std::string> draw_nqn() {
+Attempt<std::string> draw_nqn(const std::string& kind) {
   const char* source = "/proc/sys/kernel/random/uuid";
   const std::optional<std::string> drawn = first_line(source);
   if (!drawn || drawn->empty()) {
     return refuse(
-        fmt::format("{} gives no new name for the box: mount /proc, or name it with --nqn "
+        fmt::format("{} gives no new name for the subsystem: mount /proc, or name it with --nqn "
                     "nqn.2026-11.io.cairn:NAME",
                     source));
   }
-  return named(hash_of(*drawn));
+  return named(kind, hash_of(*drawn));
 }
 
 // What stays of a drive when this process ends; empty: nothing.
@@ -55,7 +56,7 @@ std::string lasting_part(const nvme::NamespaceOptions& drive) {
   return lasts ? drive.stack : "";
 }
 
-Attempt<std::string> kept_nqn(const std::string& state) {
+Attempt<std::string> kept_nqn(const std::string& kind, const std::string& state) {
   std::error_code error;
   const std::string file = state + "/nqn";
   if (const std::optional<std::string> kept = first_line(file)) {
@@ -63,9 +64,10 @@ Attempt<std::string> kept_nqn(const std::string& state) {
     return refuse(fmt::format(
         "{} is empty: write the box's NQN into it, or delete it for a new one", in_quotes(file)));
   }
-  if (std::filesystem::exists(state + "/changes.toml", error)) return std::string(kOldNqn);
+  // That of every box, when names were not kept.
+  if (std::filesystem::exists(state + "/changes.toml", error)) return plain_nqn(kind);
   std::filesystem::create_directories(state, error);  // if not, writing says why
-  Attempt<std::string> drawn = draw_nqn();
+  Attempt<std::string> drawn = draw_nqn(kind);
   if (!drawn) return drawn;
   if (Attempt<void> written = replace_file(file, *drawn + "\n"); !written) {
     return std::unexpected(written.error());
@@ -75,16 +77,16 @@ Attempt<std::string> kept_nqn(const std::string& state) {
 
 }  // namespace
 
-Attempt<std::string> make_default_nqn(const std::string& state,
+Attempt<std::string> make_default_nqn(const std::string& kind, const std::string& state,
                                       const std::vector<nvme::NamespaceOptions>& drives) {
-  if (!state.empty()) return kept_nqn(state);
+  if (!state.empty()) return kept_nqn(kind, state);
   std::string lasting;
   for (const nvme::NamespaceOptions& drive : drives) {
     const std::string part = lasting_part(drive);
     if (!part.empty()) lasting += part + "\n";
   }
-  if (lasting.empty()) return draw_nqn();
-  return named(hash_of(first_line("/etc/machine-id").value_or("") + "\n" + lasting));
+  if (lasting.empty()) return draw_nqn(kind);
+  return named(kind, hash_of(first_line("/etc/machine-id").value_or("") + "\n" + lasting));
 }
 
 }  // namespace cairn::apps

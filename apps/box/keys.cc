@@ -5,20 +5,17 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
+#include "apps/box/access_keys.h"
 #include "apps/box/control_format.h"
 #include "apps/box/control_place.h"
 #include "apps/box/stacks.h"
 #include "apps/drive/is_stack.h"
 #include "apps/duration.h"
-#include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "fabric/host/uuid.h"
-#include "nvme/auth_message.h"
 #include "nvme/limits.h"
-#include "nvme/nqn.h"
 
 namespace cairn::apps {
 
@@ -59,30 +56,9 @@ Take into(std::string& target, size_t size_max) {
   };
 }
 
-Attempt<void> take_address(const std::string& text, env::Address& into) {
-  Result<env::Address> address = env::Address::parse(text);
-  if (!address || address->family == env::Address::Family::kLocal) {
-    return refuse(
-        fmt::format("{} is no address: write 127.0.0.1:4420 or [::]:4420", in_quotes(text)));
-  }
-  into = std::move(*address);
-  return {};
-}
-
-Section listener_keys(BoxOptions& box) {
-  BoxListener& listener = box.listeners.emplace_back();
-  Section keys;
-  keys.taken("address",
-             [&listener](const std::string& text) { return take_address(text, listener.address); })
-      .required();
-  keys.taken("advertise", [&listener](const std::string& text) {
-    return take_address(text, listener.advertise);
-  });
-  keys.taken("tls", [&listener](const std::string& text) -> Attempt<void> {
-    const Attempt<bool> tls = parse_tls(text);
-    if (tls) listener.tls = *tls;
-    return tls ? Attempt<void>() : std::unexpected(tls.error());
-  });
+Section box_listener_keys(std::vector<BoxListener>& listeners) {
+  Section keys = listener_keys(listeners);
+  BoxListener& listener = listeners.back();
   keys.taken_list(
       "subsystems", kSubsystemsMax, [] {},
       [&listener](const std::string& text) -> Attempt<void> {
@@ -93,12 +69,7 @@ Section listener_keys(BoxOptions& box) {
 }
 
 Attempt<void> take_nqn(const std::string& text, BoxOptions& box, BoxSubsystem& into) {
-  if (!nvme::is_nqn(text) || text == nvme::kDiscoveryNqn) {
-    return refuse(
-        fmt::format("{} is no name for a subsystem: write one like "
-                    "nqn.2026-11.io.cairn:NAME",
-                    in_quotes(text)));
-  }
+  if (Attempt<void> named = check_subsystem_nqn(text); !named) return named;
   for (const BoxSubsystem& other : box.subsystems) {
     if (other.options.nqn == text) {
       return refuse(
@@ -134,54 +105,6 @@ Section namespace_keys_of(BoxOptions& box, BoxSubsystem& subsystem) {
   return keys;
 }
 
-Attempt<void> take_host_nqn(const std::string& text, std::vector<std::string>& into) {
-  if (Attempt<void> named = check_host_nqn(text); !named) return named;
-  into.push_back(text);
-  return {};
-}
-
-// A host with keys: on the list of those that may connect, and it has to prove itself.
-Section host_keys(BoxSubsystem& subsystem) {
-  const auto host = std::make_shared<BoxHost>();
-  Section keys;
-  keys.text("nqn", host->nqn).required();
-  keys.text("key", host->key);
-  keys.text("controller_key", host->controller_key);
-  keys.text("tls_key", host->tls_key);
-  keys.whole([&subsystem, host]() -> Attempt<void> {
-    const auto same = [&host](const BoxHost& other) { return other.nqn == host->nqn; };
-    if (std::ranges::any_of(subsystem.hosts, same)) {
-      return refuse(fmt::format("{} is there twice: give each host one key", in_quotes(host->nqn)));
-    }
-    if (host->key.empty() && host->tls_key.empty()) {
-      return refuse(
-          "a host needs a key or a tls_key: name the file, or put the host's NQN into 'hosts'");
-    }
-    if (host->key.empty() && !host->controller_key.empty()) {
-      return refuse("controller_key needs key too: a box proves itself to a host that does");
-    }
-    subsystem.options.allow_any_host = false;
-    Attempt<void> taken = take_host_nqn(host->nqn, subsystem.options.hosts);
-    if (taken) subsystem.hosts.push_back(*host);
-    return taken;
-  });
-  return keys;
-}
-
-// A list of names that replaces the usual one.
-template <class T>
-void add_means(Section& keys, const char* name, std::vector<T>& into,
-               std::optional<T> (*parse)(std::string_view), const char* words) {
-  keys.taken_list(
-      name, 16, [&into] { into.clear(); },
-      [&into, parse, words](const std::string& text) -> Attempt<void> {
-        const std::optional<T> value = parse(text);
-        if (!value) return refuse(fmt::format("{} is not one of {}", in_quotes(text), words));
-        into.push_back(*value);
-        return {};
-      });
-}
-
 Section subsystem_keys(BoxOptions& box) {
   BoxSubsystem& subsystem = box.subsystems.emplace_back();
   nvme::SubsystemOptions& options = subsystem.options;
@@ -190,19 +113,7 @@ Section subsystem_keys(BoxOptions& box) {
              [&box, &subsystem](const std::string& text) { return take_nqn(text, box, subsystem); })
       .required();
   keys.taken("serial", into(options.serial, 20)).taken("model", into(options.model, 40));
-  keys.taken_list(
-      "hosts", kHostsMax, [&options] { options.allow_any_host = false; },
-      [&options](const std::string& text) { return take_host_nqn(text, options.hosts); });
-  keys.tables("host", kHostsMax, [&subsystem] { return host_keys(subsystem); });
-  add_means(keys, "hashes", subsystem.means.hashes, nvme::parse_auth_hash,
-            "sha256, sha384, sha512");
-  add_means(keys, "dh_groups", subsystem.means.groups, nvme::parse_auth_group,
-            "null, ffdhe2048, ffdhe3072, ffdhe4096, ffdhe6144, ffdhe8192");
-  keys.taken("authentication_timeout", into(subsystem.authentication_timeout));
-  keys.whole([&subsystem]() -> Attempt<void> {
-    if (!subsystem.means.hashes.empty() && !subsystem.means.groups.empty()) return {};
-    return refuse("hashes and dh_groups need at least one name each");
-  });
+  add_access_keys(keys, subsystem);
   keys.integer("queues_max", options.queues_max, {.min = 1, .max = 1024});
   keys.integer("queue_entries_max", options.queue_entries_max, {.min = 2, .max = 1024});
   keys.integer("controllers_max", options.controllers_max, {.min = 1, .max = 65519});
@@ -235,11 +146,6 @@ void add_doorbell_keys(Section& keys, fabric::DoorbellOptions& doorbell) {
 }
 
 }  // namespace
-
-Attempt<bool> parse_tls(const std::string& text) {
-  if (text == "required" || text == "refused") return text == "required";
-  return refuse(fmt::format("takes required or refused, not {}", in_quotes(text)));
-}
 
 Section namespace_keys(nvme::NamespaceOptions& options) {
   Section keys;
@@ -295,7 +201,7 @@ void add_box_keys(Section& root, BoxConfig& config) {
   keys.boolean("data_digest", box.target.data_digest);
   add_doorbell_keys(keys, box.target.doorbell);
   root.table("box", std::move(keys));
-  root.tables("listener", kListenersMax, [&box] { return listener_keys(box); });
+  root.tables("listener", kListenersMax, [&box] { return box_listener_keys(box.listeners); });
   root.tables("subsystem", kSubsystemsMax, [&box] { return subsystem_keys(box); });
   add_rack_keys(root, config.rack);
 }

@@ -21,9 +21,6 @@ struct BoxConfig {
 // `config` outlives the section.
 void add_box_keys(Section& root, BoxConfig& config);
 
-// "required" or "refused": whether a listener's hosts come through TLS.
-Attempt<bool> parse_tls(const std::string& text);
-
 // The keys of a namespace and of an ANA group, as a configuration and a kept state have them.
 Section namespace_keys(nvme::NamespaceOptions& options);
 struct AnaGroupOption {

@@ -51,12 +51,13 @@ void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
 BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives,
                        const std::vector<VfioController>& controllers) {
   BoxOptions box;
-  for (const env::Address& at : options.nvme) box.listeners.push_back({.address = at});
-  BoxSubsystem& all = box.subsystems.emplace_back();
-  all.options.nqn = options.nqn;
+  box.listeners = options.nvme;
+  // Those of guests have no list of hosts, and are nobody's over the network.
+  for (BoxListener& listener : box.listeners) listener.subsystems = {options.nqn()};
+  BoxSubsystem& all = box.subsystems.emplace_back(options.subsystem);
   if (!controllers.empty()) all.options.queue_entries_max = kGuestQueueEntries;
   for (const ServedDrive& drive : drives) add_namespace(all, options, drive);
-  std::set<std::string_view> made = {options.nqn};
+  std::set<std::string_view> made = {options.nqn()};
   for (const VfioController& controller : controllers) {
     if (!made.insert(controller.nqn).second) continue;
     BoxSubsystem& own = box.subsystems.emplace_back();
@@ -151,7 +152,7 @@ task::Task<Attempt<void>> DriveServer::open() {
 
 task::Task<Attempt<void>> DriveServer::open_nvme() {
   Attempt<std::vector<VfioController>> controllers =
-      plan_controllers(options_.vfio, names_of(drives_), options_.nqn);
+      plan_controllers(options_.vfio, names_of(drives_), options_.nqn());
   if (!controllers) co_return std::unexpected(controllers.error());
   vfio_at_ = std::move(*controllers);
   Attempt<void> opened = co_await open_box();
@@ -160,7 +161,9 @@ task::Task<Attempt<void>> DriveServer::open_nvme() {
 
 task::Task<Attempt<void>> DriveServer::open_box() {
   box_ = std::make_unique<Box>(env_, box_options(options_, drives_, vfio_at_), BoxChanges{},
-                               BoxHooks{.log = options_.log});
+                               BoxHooks{.log = options_.log,
+                                        .read_key = options_.read_key,
+                                        .read_tls_key = options_.read_tls_key});
   const Attempt<void> opened = co_await box_->open();
   nvme_at_ = box_->listening();
   if (!opened) co_return opened;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/box/box.h"
+#include "apps/box/options.h"
 #include "apps/box/stranger_log.h"
 #include "apps/drive/guest_socket.h"
 #include "apps/drive/move.h"
@@ -41,10 +42,14 @@ class DriveServer;
 struct DriveServeOptions {
   std::vector<DriveWords> drives;  // with names, each another; their plans are taken
   std::vector<env::Address> nbd;
-  std::vector<env::Address> nvme;
+  std::vector<BoxListener> nvme;
   std::vector<VfioWords> vfio;
-  std::vector<GuestSocket> vhost;                   // of drives, by name
-  std::string nqn = "nqn.2026-11.io.cairn:drives";  // whose namespaces the drives are, in order
+  std::vector<GuestSocket> vhost;  // of drives, by name
+  // Whose namespaces the drives are, in order: its NQN, and which hosts may connect to it.
+  BoxSubsystem subsystem;
+  // The key of such a host in a file.
+  std::function<Attempt<nvme::AuthSecret>(const std::string& path)> read_key;
+  std::function<Attempt<nvme::TlsKey>(const std::string& path)> read_tls_key;
   bool read_only = false;
   // NBD clients must come through TLS; both null: without.
   const door::NbdKeys* keys = nullptr;
@@ -59,6 +64,8 @@ struct DriveServeOptions {
   std::function<void(const std::string& socket, bool is_there)> door_changed;
   // Clients can connect. With the path of the control socket.
   std::function<void(const DriveServer&, const std::string& control)> ready;
+
+  const std::string& nqn() const { return subsystem.options.nqn; }
 };
 
 // Gives every drive a name: d0, d1 and so on where none was given. The Problem: a name comes twice.

@@ -63,7 +63,7 @@ task::Task<Attempt<void>> DriveServer::add_vfio(std::string drive, GuestWords wo
   if (!at) co_return std::unexpected(at.error());
   const VfioController controller{.socket = std::move(words.socket),
                                   .drives = {drive},
-                                  .nqn = fmt::format("{}:{}", options_.nqn, drive),
+                                  .nqn = fmt::format("{}:{}", options_.nqn(), drive),
                                   .pace = words.waiting};
   const Attempt<ServedDrive*> served = find(drive);
   if (!served) co_return std::unexpected(served.error());
@@ -131,7 +131,7 @@ task::Task<Attempt<void>> DriveServer::remove_vfio(std::string socket, Time unti
   const Result<void> removed = co_await vfio_->server().remove(socket, until);
   CHECK(removed.has_value(), "doors are removed one at a time");
   const bool is_used =
-      controller.nqn == options_.nqn ||
+      controller.nqn == options_.nqn() ||
       std::ranges::find(vfio_at_, controller.nqn, &VfioController::nqn) != vfio_at_.end();
   if (is_used) co_return Attempt<void>();
   const Result<void> gone = co_await box_->registry().remove_subsystem(controller.nqn);

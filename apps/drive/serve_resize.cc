@@ -40,8 +40,8 @@ std::vector<DriveServer::Resizing> DriveServer::resizings_of(const ServedDrive& 
       return box_->resize_namespace(nqn, nsid, bytes);
     });
   };
-  add_namespace(options_.nqn, static_cast<uint32_t>(&drive - drives_.data()) + 1);
-  std::set<std::string_view> added = {options_.nqn};
+  add_namespace(options_.nqn(), static_cast<uint32_t>(&drive - drives_.data()) + 1);
+  std::set<std::string_view> added = {options_.nqn()};
   for (const VfioController& controller : vfio_at_) {
     if (controller.has(drive.name) && added.insert(controller.nqn).second) {
       add_namespace(controller.nqn, 1);

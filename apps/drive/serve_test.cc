@@ -21,6 +21,7 @@ constexpr uint32_t kCores = 3;
 
 DriveServeOptions options_for(const std::vector<std::string>& drives) {
   DriveServeOptions options;
+  options.subsystem.options.nqn = "nqn.2026-11.io.cairn:drives";
   for (const std::string& text : drives) options.drives.push_back(*parse_drive_words(text));
   EXPECT_TRUE(name_drives(options.drives));
   return options;
@@ -32,7 +33,7 @@ void run_in_sim(DriveServeOptions& options, Body body) {
   sim::Cluster cluster;
   sim::Node& node = cluster.node("server", {.cores = kCores});
   options.nbd = {node.address(10809)};
-  options.nvme = {node.address(4420)};
+  options.nvme = {{.address = node.address(4420)}};
   node.start([&options, body](env::Env& env) { return body(env, options); });
   ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s)) << cluster.report();
 }
@@ -151,7 +152,7 @@ task::Task<void> open_late(env::Env& env, DriveServeOptions& options, sim::Node&
   EXPECT_NE(log.find("drive a is ok again: not open is over"), std::string::npos) << log;
   // Both are where they were to be from the start.
   for (uint32_t nsid = 1; nsid <= 2; ++nsid) {
-    fabric::Uri uri{.paths = {options.nvme[0]}, .nqn = options.nqn, .nsid = nsid};
+    fabric::Uri uri{.paths = {options.nvme[0].address}, .nqn = options.nqn(), .nsid = nsid};
     Result<std::unique_ptr<fabric::RemoteDrive>> host =
         co_await fabric::RemoteDrive::open(env, uri);
     EXPECT_TRUE(host) << host.error().text();
@@ -167,7 +168,7 @@ TEST(DriveServer, ADriveThatDoesNotOpenKeepsNoOtherDownAndComesLater) {
   sim::Cluster cluster;
   sim::Node& node = cluster.node("server", {.cores = kCores});
   options.nbd = {node.address(10809)};
-  options.nvme = {node.address(4420)};
+  options.nvme = {{.address = node.address(4420)}};
   node.start([&](env::Env& env) { return open_late(env, options, node); });
   ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s)) << cluster.report();
 }
@@ -205,7 +206,7 @@ TEST(DriveServer, TheSameLineOpensWhatHasGrown) {
   sim::Node& node = cluster.node("server", {.cores = kCores});
   for (auto [options, body] : {std::pair(&before, &grow), std::pair(&after, &open_larger)}) {
     options->nbd = {node.address(10809)};
-    options->nvme = {node.address(4420)};
+    options->nvme = {{.address = node.address(4420)}};
     node.start([options, body](env::Env& env) { return body(env, *options); });
     ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s)) << cluster.report();
   }

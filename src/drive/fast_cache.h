@@ -73,9 +73,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
 
   Extent extent_at(Lba lba, uint64_t most) const override;
   // Another one too when its blocks are as they were some time before.
-  Incarnation incarnation() const override {
-    return guard_.losses().mixed(ServiceDrive::incarnation());
-  }
+  Incarnation incarnation() const override { return guard_.losses().mixed(labelled_incarnation()); }
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;

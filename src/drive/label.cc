@@ -28,9 +28,10 @@ struct Head {
   uint32_t body_size;
 };
 static_assert(sizeof(Head) == 72);
-// Of the first 512 bytes the last ones are the writer; they were zero before there were any.
+// Of the first 512 bytes the last ones are medium and writer; they were zero before there were any.
 constexpr size_t kWriterOffset = 512 - sizeof(uint64_t);
-static_assert(sizeof(Head) + kLabelBodyMax <= kWriterOffset);
+constexpr size_t kMediumOffset = kWriterOffset - sizeof(uint64_t);
+static_assert(sizeof(Head) + kLabelBodyMax <= kMediumOffset);
 
 bool is_blank(Bytes block) {
   return std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; });
@@ -69,6 +70,7 @@ void encode_label(const LabelKind& kind, const Label& label, MutableBytes block)
   std::ranges::copy(kind.service, head.service.begin());
   store(block, head);
   std::ranges::copy(label.body, block.begin() + sizeof head);
+  store(block.subspan(kMediumOffset), label.medium);
   store(block.subspan(kWriterOffset), label.writer);
   head.checksum = crc32c(block);
   store(block, head);
@@ -99,7 +101,8 @@ Result<Label> decode_label(const LabelKind& kind, Bytes block) {
                .blocks = head.blocks,
                .block_size = head.block_size,
                .body = {body.begin(), body.end()},
-               .writer = load<uint64_t>(block.subspan(kWriterOffset))};
+               .writer = load<uint64_t>(block.subspan(kWriterOffset)),
+               .medium = load<uint64_t>(block.subspan(kMediumOffset))};
 }
 
 namespace {

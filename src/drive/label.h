@@ -5,7 +5,8 @@
 //   block 0, 1    the label, newest in block (generation modulo 2)
 //
 // A label says which service made it, in which version of its format, an id, who has it open
-// (claim.h; the last of the first 512 bytes), and a body of the service's own. One without a body
+// (claim.h), what the drive stands on, if it matters (both in the last of the first 512 bytes), and
+// a body of the service's own. One without a body
 // says that a drive is being made: what it holds does not count, and whoever opens it begins anew.
 // A block is written whole or not at all; all numbers are little-endian; the checksum is the CRC32C
 // of the block with the checksum's own bytes zero.
@@ -38,6 +39,7 @@ struct Label {
   uint32_t block_size = 0;
   std::vector<std::byte> body;
   uint64_t writer = 0;  // drawn by each opening; 0: not known
+  uint64_t medium = 0;  // what the drive stands on (base/medium_id.h); 0: not known
 };
 
 // Whose label it is. Both are part of the format.

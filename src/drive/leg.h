@@ -26,6 +26,7 @@ struct Leg {
   static constexpr uint64_t kUnsaved = UINT64_MAX;
   uint32_t reads = 0;        // in flight
   Incarnation known;         // of the drive, since what it holds was judged
+  uint64_t medium = 0;       // that its label remembers: what it holds was last judged good on it
   bool is_replaced = false;  // the drive was opened anew, and is another medium than the leg's was
   bool must_reopen = false;  // the drive is closed, and did not open again
 
@@ -33,7 +34,10 @@ struct Leg {
   // flushed, or is another one.
   bool has_changed() const;
   // What it holds is judged now.
-  void remember() { known = drive->incarnation(); }
+  void remember() {
+    known = drive->incarnation();
+    if (medium == 0) medium = known.medium;
+  }
 };
 
 // A leg as labels name it.

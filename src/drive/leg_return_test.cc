@@ -309,6 +309,41 @@ TEST_P(LateLeg, ThatIsBlankTakesThePlaceOfTheLostOne) {
   run_in_sim(cluster_, [](env::Env& env) { return expect_values(env, GetParam().verified); });
 }
 
+// Drives that are open.
+class CountedLeaves final : public SourceLeaves {
+ public:
+  task::Task<Leaf> open(env::Env& env, std::string text) override {
+    Leaf leaf = co_await SourceLeaves::open(env, text);
+    if (leaf) ++count;
+    co_return leaf;
+  }
+  void gone(const Drive* drive) override {
+    --count;
+    SourceLeaves::gone(drive);
+  }
+  int count = 0;
+};
+
+task::Task<void> open_without_a_layer(env::Env& env, std::string text) {
+  CountedLeaves leaves;
+  std::unique_ptr<LiveStack> drive = co_await open_live(env, text, leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const LayerInfo top = co_await drive->layers();
+  EXPECT_NE(top.below[1].problem, "");
+  EXPECT_EQ(leaves.count, 1);
+  co_await drive->close();
+  EXPECT_EQ(leaves.count, 0);
+}
+
+class LateLayer : public RedundantTest {};
+
+TEST_F(LateLayer, HasNoneOfItsDrivesOpenUntilItComes) {
+  const char* stack = "spillover(file:a,size=1M, mirror(file:b,size=1M, file:c,size=1M))";
+  ASSERT_EQ(use_stack(stack, 7), "");
+  disk("c").poke(0, std::vector<std::byte>(disk("c").size()));
+  run_in_sim(cluster_, [&](env::Env& env) { return open_without_a_layer(env, stack); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Services, LateLeg, testing::ValuesIn(kLateCases),
                          [](const auto& test) { return std::string(test.param.name); });
 

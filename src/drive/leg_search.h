@@ -3,8 +3,8 @@
 // before anything is written.
 //
 // A Label of a service has `id`, the same on all its legs; `generation`; `block_size`;
-// `leg_blocks()`, the least a leg has; `membership()`, all legs as it knows them, and
-// `own_member()`, the one it is on.
+// `leg_blocks()`, the least a leg has; `membership()`, all legs as it knows them, `own_member()`,
+// the one it is on, and `medium`, the number of what that one stands on (base/medium_id.h).
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/medium_id.h"
 #include "drive/blank.h"
 #include "drive/drive.h"
 #include "drive/label.h"
@@ -187,8 +188,35 @@ Result<Leg> judge_member(const Label& newest, size_t index, const Label* own, bo
 
 struct LegTerms {
   bool degraded = false;  // goes on without a leg that may have newer data
+  bool moved = false;     // what legs hold was copied to other media
   size_t good_min = 1;    // legs with all data
 };
+
+// A leg's label stands on the first of its drives. Another of them may have come back empty since:
+// then nothing that it holds counts.
+template <class Label>
+void check_medium(const Label& own, bool moved, Leg& leg) {
+  if (moved || !is_other_medium(own.medium, leg.known.medium)) return;
+  leg.is_replaced = true;
+  leg.state = Leg::State::kLost;
+  if (leg.stale_from == 0) leg.stale_from = Leg::kUnsaved;
+}
+
+// Whether enough of them have all data.
+inline Result<void> check_good(const Legs& legs, size_t good_min) {
+  if (legs.count(Leg::State::kGood) >= good_min) return {};
+  const auto replaced = std::ranges::find(legs, true, &Leg::is_replaced);
+  if (replaced == legs.end()) {
+    return fail(Errc::kUnreachable,
+                "too few legs that are there have all data: bring back the others; it takes",
+                static_cast<int32_t>(good_min));
+  }
+  return fail(Errc::kUnreachable,
+              "too few legs have all data: drives of some are not those they were, as memory that "
+              "came back empty. Bring back those that were, or say moved=yes if you copied what "
+              "they held; such a leg is",
+              static_cast<int32_t>(replaced - legs.begin() + 1));
+}
 
 // The legs that the newest label names, with their drives; others that are there are spares. On
 // failure no drive was taken.
@@ -206,13 +234,14 @@ Result<Legs> match_legs(Candidates<Label>& candidates, const Label& newest, cons
     const Label* own = chosen.back() == nullptr ? nullptr : &*chosen.back()->label;
     Result<Leg> leg = judge_member(newest, i, own, terms.degraded, missed);
     if (!leg) return fail(leg.error());
+    if (own != nullptr) {
+      leg->known = (*chosen.back()->drive)->incarnation();
+      leg->medium = leg->known.medium;
+      check_medium(*own, terms.moved, *leg);
+    }
     legs.members.push_back(std::move(*leg));
   }
-  if (legs.count(Leg::State::kGood) < terms.good_min) {
-    return fail(Errc::kUnreachable,
-                "too few legs that are there have all data: bring back the others; it takes",
-                static_cast<int32_t>(terms.good_min));
-  }
+  if (Result<void> enough = check_good(legs, terms.good_min); !enough) return fail(enough.error());
   for (size_t i = 0; i < candidates.size(); ++i) {
     legs.given.push_back(candidates[i].drive->get());
     if (!candidates[i].is_there) legs.absent.push_back({i, std::move(*candidates[i].drive)});
@@ -220,7 +249,6 @@ Result<Legs> match_legs(Candidates<Label>& candidates, const Label& newest, cons
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (chosen[i] == nullptr) continue;
     legs[i].drive = std::move(*chosen[i]->drive);
-    legs[i].remember();
   }
   for (Candidate<Label>& one : candidates) {
     if (*one.drive != nullptr) legs.spares.push_back(std::move(*one.drive));
@@ -232,7 +260,7 @@ Result<Legs> match_legs(Candidates<Label>& candidates, const Label& newest, cons
 // is lost gets it, to be revived; a blank one is a spare.
 template <class Label>
 Newcomer take_in(std::unique_ptr<Drive>& drive, const Result<Label>& found, const Label& newest,
-                 Legs& legs) {
+                 bool moved, Legs& legs) {
   if (!found && found.error() != Errc::kNotFound) {
     return is_foreign(found.error()) ? Newcomer::kForeign : Newcomer::kSilent;
   }
@@ -249,6 +277,7 @@ Newcomer take_in(std::unique_ptr<Drive>& drive, const Result<Label>& found, cons
   if (lost == legs.end() || lost->drive != nullptr) return Newcomer::kForeign;
   lost->drive = std::move(drive);
   lost->remember();
+  check_medium(*found, moved, *lost);
   return Newcomer::kTaken;
 }
 

@@ -32,6 +32,7 @@ void Legs::use_spare(size_t leg, uint64_t id) {
 void Legs::begin_anew(size_t leg, uint64_t id) {
   Leg& lost = members[leg];
   lost.is_replaced = false;
+  lost.medium = lost.known.medium;
   lost.id = id;
   lost.stale_from = Leg::kUnsaved;
   lost.state = State::kCopying;

@@ -240,11 +240,9 @@ task::Task<LiveOpened> open_live_stack(env::Env& env, Stack stack, Leaves& leave
   auto turn = std::make_unique<task::Semaphore>(1);
   StackOpener opener(env, leaves, turn.get());
   StackOpener::Node root = co_await opener.open(stack);
-  if (root) {
-    co_return std::make_unique<LiveStack>(env, leaves, std::move(turn), std::move(*root));
-  }
   co_await opener.close_rest(nullptr);
-  co_return std::unexpected(root.error());
+  if (!root) co_return std::unexpected(root.error());
+  co_return std::make_unique<LiveStack>(env, leaves, std::move(turn), std::move(*root));
 }
 
 }  // namespace cairn::drive

@@ -29,7 +29,7 @@ class MappedDrive : public ServiceDrive {
   Extent extent_at(Lba lba, uint64_t most) const override;
   // Another one too when its blocks are as they were some time before.
   Incarnation incarnation() const override {
-    return guard_->losses().mixed(ServiceDrive::incarnation());
+    return guard_->losses().mixed(labelled_incarnation());
   }
 
  protected:

@@ -30,6 +30,7 @@ namespace cairn::drive {
 struct MirrorOptions {
   size_t spares = 0;
   bool degraded = false;
+  bool moved = false;
   uint64_t rate = 0;  // bytes per second of copying; 0: any
   Duration retry;
 };

@@ -26,9 +26,10 @@ struct LabelBody {
   uint32_t primary;
   uint32_t unused;
   std::array<LegMember, kMirrorLegsMax> legs;
-  uint64_t writer;  // was zero before there were any
+  uint64_t writer;  // this and what follows was zero before there were any
+  uint64_t medium;
 };
-static_assert(sizeof(LabelBody) == 80 + 16 * kMirrorLegsMax);
+static_assert(sizeof(LabelBody) == 88 + 16 * kMirrorLegsMax);
 static_assert(sizeof(Seal) + sizeof(LabelBody) <= 512);
 
 struct BitmapBody {
@@ -76,7 +77,8 @@ void encode_label(const MirrorLabel& label, MutableBytes block) {
                        .primary = label.primary,
                        .unused = 0,
                        .legs = label.legs,
-                       .writer = label.writer};
+                       .writer = label.writer,
+                       .medium = label.medium};
   store(block.subspan(sizeof(Seal)), body);
   seal(block, kLabelMagic, kMirrorVersion);
 }
@@ -104,6 +106,7 @@ Result<MirrorLabel> decode_label(Bytes block) {
                           .own_id = body.own_id,
                           .primary = body.primary,
                           .writer = body.writer,
+                          .medium = body.medium,
                           .legs = body.legs};
   if (label.block_size != block.size() || !makes_sense(label)) {
     return fail(Errc::kCorrupt, "the numbers in a mirror's label");

@@ -26,8 +26,8 @@ inline constexpr size_t kMirrorLegsMax = 8;
 inline constexpr uint64_t kMirrorBitmapBlock = 2;
 inline constexpr uint32_t kMirrorVersion = 1;
 
-// The same on all legs but for `own_id`. A leg is stale from the generation whose label said so
-// first: it lacks what was written since, where the bitmap has a bit.
+// The same on all legs but for `own_id` and `medium`. A leg is stale from the generation whose
+// label said so first: it lacks what was written since, where the bitmap has a bit.
 struct MirrorLabel {
   std::array<uint64_t, 2> id{};  // of the mirror
   uint64_t generation = 0;
@@ -39,6 +39,7 @@ struct MirrorLabel {
   uint64_t own_id = 0;
   uint32_t primary = 0;  // of the legs: where good ones may differ, it is right
   uint64_t writer = 0;   // drawn by each opening (check_writer() in label.h); 0: not known
+  uint64_t medium = 0;   // what this leg stands on (base/medium_id.h); 0: not known
   std::array<LegMember, kMirrorLegsMax> legs{};
 
   // Null: it is no member.

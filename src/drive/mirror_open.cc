@@ -77,8 +77,9 @@ Result<MirrorFound> assemble(MirrorCandidates& candidates, const MirrorLabel& ne
                 static_cast<int32_t>(newest.leg_count));
   }
   MirrorFound found{.label = newest, .marked = RegionSet(newest.regions())};
-  Result<Legs> legs =
-      match_legs(candidates, newest, {.degraded = options.degraded, .good_min = 1}, found.marked);
+  Result<Legs> legs = match_legs(
+      candidates, newest, {.degraded = options.degraded, .moved = options.moved, .good_min = 1},
+      found.marked);
   if (!legs) return fail(legs.error());
   found.legs = std::move(*legs);
   return found;
@@ -114,6 +115,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
   const MirrorOptions options{
       .spares = parts.options.number("spares"),
       .degraded = parts.options.is_yes("degraded"),
+      .moved = parts.options.is_yes("moved"),
       .rate = parts.options.number("rate"),
       .retry = Duration{static_cast<int64_t>(parts.options.number("retry_ms")) * 1'000'000}};
   const Result<uint32_t> block_size = common_block_size(parts.below);
@@ -144,6 +146,10 @@ constexpr ServiceOption kOptions[] = {
      .kind = ServiceOption::Kind::kYesNo,
      .standard = "no",
      .what = "go on without a leg that may have newer data"},
+    {.key = "moved",
+     .kind = ServiceOption::Kind::kYesNo,
+     .standard = "no",
+     .what = "what legs held was copied to other drives"},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
      .standard = "0",

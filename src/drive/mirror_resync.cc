@@ -251,7 +251,7 @@ task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
   const Result<MirrorLabel> found =
       co_await judge_label(env_, *drive, {}, read_mirror_label, deadline.token());
   if (!fits(drive->geometry())) co_return Newcomer::kForeign;
-  co_return take_in(drive, found, label_, legs_);
+  co_return take_in(drive, found, label_, options_.moved, legs_);
 }
 
 task::Task<void> MirrorDrive::replace(size_t leg) {

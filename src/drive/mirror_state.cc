@@ -197,6 +197,7 @@ task::Task<void> MirrorDrive::bring_up_to_date(size_t leg) {
 task::Task<Result<void>> MirrorDrive::write_label(size_t leg, const MirrorLabel& label) {
   MirrorLabel own = label;
   own.own_id = legs_[leg].id;
+  own.medium = legs_[leg].medium;
   encode_label(own, label_block_.bytes());
   const MutableBytes piece = label_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,

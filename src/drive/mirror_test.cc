@@ -21,7 +21,9 @@ MirrorLabel some_label() {
                     .block_size = 512,
                     .leg_count = 2,
                     .own_id = 6,
-                    .primary = 1};
+                    .primary = 1,
+                    .writer = 9,
+                    .medium = 10};
   label.legs[0] = {.id = 5, .stale_from = 2};
   label.legs[1] = {.id = 6};
   return label;

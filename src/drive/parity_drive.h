@@ -41,6 +41,7 @@ struct ParityOptions {
   uint64_t chunk_bytes = 0;
   size_t spares = 0;
   bool degraded = false;
+  bool moved = false;
   uint64_t rate = 0;  // bytes per second of copying and scrubbing; 0: any
   Duration retry;
 };

@@ -98,7 +98,8 @@ Label encode_parity_label(const ParityLabel& label, uint64_t leg_blocks) {
                 .generation = label.generation,
                 .blocks = leg_blocks,
                 .block_size = label.block_size,
-                .body = std::vector<std::byte>(sizeof body)};
+                .body = std::vector<std::byte>(sizeof body),
+                .medium = label.medium};
   store(encoded.body, body);
   return encoded;
 }
@@ -115,6 +116,7 @@ Result<ParityLabel> decode_parity_label(const Label& label) {
                             .legs = body.legs,
                             .parity = body.parity,
                             .own = body.own,
+                            .medium = label.medium,
                             .members = body.members};
   if (!makes_sense(decoded)) return fail(Errc::kCorrupt, "the numbers in the label");
   return decoded;

@@ -29,7 +29,7 @@ namespace cairn::drive {
 inline constexpr LabelKind kParityLabel{.service = "parity", .version = 1};
 inline constexpr uint64_t kParityStateBlock = 2;
 
-// The same on all legs but for `own`.
+// The same on all legs but for `own` and `medium`.
 struct ParityLabel {
   std::array<uint64_t, 2> id{};
   uint64_t generation = 0;
@@ -39,7 +39,8 @@ struct ParityLabel {
   uint32_t log_blocks = 0;
   uint8_t legs = 0;
   uint8_t parity = 0;
-  uint8_t own = 0;  // which of the members this leg is
+  uint8_t own = 0;      // which of the members this leg is
+  uint64_t medium = 0;  // what this leg stands on (base/medium_id.h); 0: not known
   std::array<LegMember, kSymbolsMax> members{};
 
   uint64_t log_offset() const;

@@ -19,7 +19,8 @@ ParityLabel some_label() {
                     .log_blocks = 516,
                     .legs = 4,
                     .parity = 2,
-                    .own = 3};
+                    .own = 3,
+                    .medium = 10};
   label.members[0] = {.id = 5, .stale_from = 2};
   label.members[1] = {.id = 7};
   label.members[2] = {.id = 8};

@@ -354,6 +354,7 @@ task::Task<void> ParityDrive::bring_up_to_date(size_t leg) {
 task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {
   ParityLabel own = label_;
   own.own = static_cast<uint8_t>(leg);
+  own.medium = legs_[leg].medium;
   Drive& drive = *legs_[leg].drive;
   Label label = encode_parity_label(own, drive.geometry().blocks);
   label.writer = writer_;

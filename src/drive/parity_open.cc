@@ -93,6 +93,7 @@ Result<ParityFound> assemble(ParityCandidates& candidates, const ParityLabel& ne
   ParityFound found{.label = newest};
   found.state.missed = RegionSet(newest.regions());
   const LegTerms terms{.degraded = options.degraded,
+                       .moved = options.moved,
                        .good_min = static_cast<size_t>(newest.legs - newest.parity)};
   Result<Legs> legs = match_legs(candidates, newest, terms, found.state.missed);
   if (!legs) return fail(legs.error());
@@ -162,6 +163,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
       .chunk_bytes = parts.options.number("chunk"),
       .spares = parts.options.number("spares"),
       .degraded = parts.options.is_yes("degraded"),
+      .moved = parts.options.is_yes("moved"),
       .rate = parts.options.number("rate"),
       .retry = Duration{static_cast<int64_t>(parts.options.number("retry_ms")) * 1'000'000}};
   const Result<uint32_t> block_size = block_size_of(parts.below);
@@ -202,6 +204,10 @@ constexpr ServiceOption kOptions[] = {
      .kind = ServiceOption::Kind::kYesNo,
      .standard = "no",
      .what = "go on without a leg that may have newer data"},
+    {.key = "moved",
+     .kind = ServiceOption::Kind::kYesNo,
+     .standard = "no",
+     .what = "what legs held was copied to other drives"},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
      .standard = "0",

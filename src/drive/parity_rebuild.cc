@@ -238,7 +238,7 @@ task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
   const Result<ParityLabel> found =
       co_await judge_label(env_, *drive, {}, read_parity_label, deadline.token());
   if (!fits(drive->geometry())) co_return Newcomer::kForeign;
-  co_return take_in(drive, found, label_, legs_);
+  co_return take_in(drive, found, label_, options_.moved, legs_);
 }
 
 task::Task<void> ParityDrive::replace(size_t index) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drive/service_drive.h"
 
+#include "base/medium_id.h"
 #include "base/rng.h"
 
 namespace cairn::drive {
@@ -17,7 +18,7 @@ task::Task<void> ServiceDrive::serve(DriveOp& op) {
 
 namespace {
 
-// Of two numbers that are known; 0 is not.
+// Of two openings that are known; 0 is not.
 uint64_t combined(uint64_t one, uint64_t other) {
   return one == 0 || other == 0 ? 0 : mix64(mix64(one) ^ other) | 1;
 }
@@ -29,8 +30,20 @@ Incarnation ServiceDrive::incarnation() const {
   Incarnation all = below_[0]->incarnation();
   for (size_t i = 1; i < below_.size(); ++i) {
     const Incarnation one = below_[i]->incarnation();
-    all.medium = combined(all.medium, one.medium);
+    all.medium = combined_medium_id(all.medium, one.medium);
     all.opening = combined(all.opening, one.opening);
+  }
+  return all;
+}
+
+Incarnation ServiceDrive::labelled_incarnation() const {
+  Incarnation all = below_[0]->incarnation();
+  for (size_t i = 1; i < below_.size(); ++i) {
+    const Incarnation one = below_[i]->incarnation();
+    all.medium = labelled_medium_id(all.medium, one.medium);
+    all.opening = combined(all.opening, one.opening);
+    // Labels are looked at when it is opened: another one meanwhile is noticed by this alone.
+    if (one.medium != 0) all.opening = combined(all.opening, one.medium);
   }
   return all;
 }

@@ -27,6 +27,8 @@ class ServiceDrive : public Drive {
   explicit ServiceDrive(std::vector<std::unique_ptr<Drive>> below) : below_(std::move(below)) {}
 
   virtual task::Task<Result<void>> run(DriveOp& op) = 0;
+  // The same where the service knows each drive by a label, and opens with no other in its place.
+  Incarnation labelled_incarnation() const;
 
   Drive& below(size_t index = 0) { return *below_[index]; }
   const Drive& below(size_t index = 0) const { return *below_[index]; }

@@ -49,8 +49,8 @@ class LateNodes final : public LateDrives {
     StackOpener opener(env_, leaves_, &turn_);
     opener.keep_all();
     StackOpener::Node opened = co_await opener.open(node_.below[index]->text);
+    co_await opener.close_rest(nullptr);
     if (!opened) {
-      co_await opener.close_rest(nullptr);
       node_.below[index]->problem = opened.error().text;
       co_return fail(Errc::kUnreachable, "it still cannot be opened");
     }
@@ -96,8 +96,8 @@ class LateNodes final : public LateDrives {
     opener.have.push_back(std::exchange(node_.below[index], std::move(missing)));
     co_await opener.close_rest(nullptr);
     StackOpener::Node opened = co_await opener.open(node_.below[index]->text);
+    co_await opener.close_rest(nullptr);
     if (!opened) {
-      co_await opener.close_rest(nullptr);
       node_.below[index]->problem = opened.error().text;
       co_return fail(Errc::kUnreachable, "it cannot be opened again");
     }

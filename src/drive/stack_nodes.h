@@ -31,7 +31,8 @@ class StackOpener {
   void keep_all() { may_format_ = false; }
 
   using Node = std::expected<std::unique_ptr<StackNode>, StackError>;
-  // On failure whatever was opened is in `have`, services that had come taken apart.
+  // Whatever was opened and is of no use is in `have`, services that had come taken apart: all of
+  // it on failure, else what stood below a layer that did not open and can be done without.
   task::Task<Node> open(const Stack& stack);
   // Opens the leaves of a stack, side by side, but for so many of each text as are open elsewhere;
   // they are in `have` then. Of those under a service that survives their loss the failure is

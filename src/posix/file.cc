@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/medium_id.h"
 #include "base/rng.h"
 #include "base/units.h"
 
@@ -43,9 +46,17 @@ uint32_t direct_alignment(int fd) {
   return kDirectBlockSize;
 }
 
+// Of these a file may have another number each time they are mounted.
+bool has_numbers_that_stay(int fd) {
+  struct statfs info{};
+  if (::fstatfs(fd, &info) != 0) return false;
+  const auto type = static_cast<uint64_t>(info.f_type);
+  return type != FUSE_SUPER_MAGIC && type != MSDOS_SUPER_MAGIC && type != EXFAT_SUPER_MAGIC;
+}
+
 // A file is known by its number and the time it was made, which a file made anew in its place does
 // not share; not by its file system's number, which another start of the machine may change. Of a
-// device only the name stays.
+// device there is only the name, which another one may have next time.
 uint64_t medium_id_of(int fd, const env::DiskOptions& options) {
   struct statx info{};
   constexpr unsigned kWanted = STATX_TYPE | STATX_INO | STATX_BTIME;
@@ -61,7 +72,8 @@ uint64_t medium_id_of(int fd, const env::DiskOptions& options) {
       add(info.stx_btime.tv_nsec);
     }
   }
-  return id | 1;
+  return !S_ISBLK(info.stx_mode) && has_numbers_that_stay(fd) ? medium_id_of_one(id)
+                                                              : medium_id_of_name(id);
 }
 
 Result<void> fit_size(DiskFile& file, const env::DiskOptions& options) {

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/medium_id.h"
+
 namespace cairn::posix {
 namespace {
 
@@ -42,6 +44,7 @@ TEST_F(Files, IsTheSameMediumUntilItIsMadeAnew) {
   const uint64_t first = open(8192)->medium_id;
   EXPECT_NE(first, 0u);
   EXPECT_EQ(open(0)->medium_id, first);
+  EXPECT_FALSE(is_medium_of_name(first)) << "it is the same after another start of the machine";
   // The old one is there until the new one has its number, so that they cannot share it.
   ASSERT_EQ(::rename(path_.c_str(), (path_ + ".old").c_str()), 0);
   EXPECT_NE(open(8192)->medium_id, first);

@@ -100,6 +100,27 @@ class Legs(DriveTest, BoxTest):
         self.addCleanup(fio.kill)
         return fio
 
+    def test_a_leg_on_two_boxes_of_which_one_is_empty_when_all_restarts_is_filled_again(self):
+        self.control = str(self.folder / "ctl")
+        self.legs = [Leg(self, number, "mem:size=8M") for number in range(4)]
+        pairs = [f"stripe({self.legs[i].uri}, {self.legs[i + 1].uri})" for i in (0, 2)]
+        words = (f"mirror({', '.join(pairs)}, retry_ms=100)", "--control", self.control)
+        running = self.serve(*words)
+        self.wait_until_whole()
+        size = int(subprocess.check_output(["nbdinfo", "--size", self.uri()], text=True))
+        written = self.write("in", os.urandom(size))
+        self.copy("--flush", written, self.uri())
+        for leg in (self.legs[1], self.legs[3]):
+            running.kill()
+            leg.kill()
+            leg.start()
+            self.socket.unlink(missing_ok=True)
+            running = self.serve(*words)
+            self.copy(self.uri(), "out")
+            self.assertEqual((self.folder / "out").read_bytes(), written.read_bytes())
+            self.wait_until_whole()
+        self.assertEqual(running.stop(), 0)
+
     def test_fio_never_notices_that_boxes_are_killed(self):
         running = self.serve_mirror("file:d0,size=16M", "file:d1,size=16M")
         for round_number in range(KILLS):

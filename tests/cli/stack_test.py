@@ -19,7 +19,6 @@ from nbd_support import DriveTest
 MIB = 1 << 20
 TOOLS = ("nbdinfo", "nbdcopy", "fio")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
-DRIVES_NQN = "nqn.2026-11.io.cairn:drives"
 
 
 def mirror_data(path):
@@ -38,10 +37,13 @@ class StackTest(DriveTest, BoxTest):
         return self.run_ok("nvme", *words)
 
     def nvme_port(self, running):
-        return int(re.search(r"nvme connect -t tcp -a 127\.0\.0\.1 -s (\d+)", running.said)[1])
+        """Where its NVMe door is, whose subsystem is self.nqn then."""
+        door = re.search(r"nvme connect -t tcp -a 127\.0\.0\.1 -s (\d+) -n (\S+)", running.said)
+        self.nqn = door[2]
+        return int(door[1])
 
-    def place(self, port, nsid=1, nqn=DRIVES_NQN):
-        return f"nvme-tcp://127.0.0.1:{port}/{nqn}?nsid={nsid}"
+    def place(self, port, nsid=1, nqn=None):
+        return f"nvme-tcp://127.0.0.1:{port}/{nqn or self.nqn}?nsid={nsid}"
 
     def data(self, name, size, salt=0):
         return self.write(name, bytes((i * i >> 3) + (i >> 12) * 7 + salt & 0xff
@@ -79,7 +81,7 @@ class Doors(StackTest):
         uuids = []
         for words in (["a=mem:size=1M", "b=priority(mem:size=1M)"],
                       ["b=priority(mem:size=1M)", "a=mem:size=1M"]):
-            running = self.serve(*words, "--nvme-tcp", "127.0.0.1:0")
+            running = self.serve(*words, "--nvme-tcp", "127.0.0.1:0", "--nqn", NQN)
             port = self.nvme_port(running)
             listed = json.loads(self.nvme("list", self.place(port), "--json"))["namespaces"]
             uuids.append([each["uuid"] for each in listed])

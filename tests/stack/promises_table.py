@@ -27,10 +27,14 @@ COLUMNS = {
     "UnstableMemoryHarmsNothingButWhatIsWrittenFromIt": "unstable memory",
     "KeepsWhatWasFlushed": "boxes restart",
     "TakesNothingOfAnEmptyBoxForData": "a box comes back empty",
+    "TakesNothingOfABoxForDataThatIsEmptyWhenBothRestart": "and its host restarts too",
 }
 # Whose drives below are of its own machine.
 LOCAL = {"channels"}
-OF_BOXES = {"KeepsWhatWasFlushed", "TakesNothingOfAnEmptyBoxForData"}
+OF_BOXES = {"KeepsWhatWasFlushed", "TakesNothingOfAnEmptyBoxForData",
+            "TakesNothingOfABoxForDataThatIsEmptyWhenBothRestart"}
+# Of stacks with a mirror or parity among their services.
+OF_COPIES = {"TakesNothingOfABoxForDataThatIsEmptyWhenBothRestart"}
 BEGIN = "<!-- promises: made by tests/stack/promises_table.py --write -->"
 END = "<!-- end of promises -->"
 
@@ -52,10 +56,12 @@ def cell(promises, fact, subject):
     stacks = promises[fact]
     if fact in OF_BOXES and subject in LOCAL:
         return "has no boxes"
-    if subject not in stacks:
-        return "-"
     above = any(stack.startswith(subject + "_over_") for stack in stacks)
     below = any(stack.endswith("_over_" + subject) for stack in stacks)
+    if fact in OF_COPIES and subject not in stacks:
+        return "with copies" if above or below else "has no copies"
+    if subject not in stacks:
+        return "-"
     return "alone, in pairs" if above or below else "alone"
 
 

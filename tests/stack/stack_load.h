@@ -57,6 +57,8 @@ class StackLoad {
   void change_stack(std::string stack) { options_.stack = std::move(stack); }
   // From now on every request is waited for.
   void stop_cancelling() { options_.cancel_share = 0; }
+  // From the next life on.
+  void may_not_open() { options_.may_not_open = true; }
   // From the next life on no disk fails.
   void must_succeed() {
     options_.errors_are_wrong = true;

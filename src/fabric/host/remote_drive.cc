@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/medium_id.h"
 #include "base/rng.h"
 #include "task/gate.h"
 
@@ -224,13 +225,14 @@ void RemoteDrive::path_changed(Path&) {
 drive::Incarnation RemoteDrive::incarnation() const {
   drive::Incarnation now = continuity_.incarnation();
   if (now.medium != 0) return now;
-  // Of a target that does not tell, its name stays.
+  // Of a target that does not tell, its name stays while it runs; some draw another one then.
   const auto add = [&now](std::span<const uint8_t> id) {
     for (const uint8_t byte : id) now.medium = byte == 0 ? now.medium : mix64(now.medium ^ byte);
   };
   add(info_.nguid);
   add(info_.uuid);
   add(info_.eui64);
+  if (now.medium != 0) now.medium = medium_id_of_name(now.medium);
   return now;
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line says about who may connect over NVMe/TCP, and how: the same words for
+// `cairn box` and the NVMe door of `cairn drive serve`. They win over a configuration file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/box/options.h"
+#include "apps/command.h"
+#include "apps/problem.h"
+
+namespace cairn::apps {
+
+struct AccessWords {
+  std::vector<std::string> hosts;  // only these may connect
+  std::vector<bool> tls;           // of each listener, whether it demands TLS
+  std::vector<BoxHost> tls_hosts;  // and these, who have keys for TLS
+  bool has_hosts() const { return !hosts.empty() || !tls_hosts.empty(); }
+};
+
+inline constexpr const char* kTlsKeyHelp =
+    "the TLS key of a host, which may connect then; several allowed";
+
+// --host NQN, and --tls WORD for each of the option `listener`. `words` outlives the command.
+void add_host_option(CLI::App& app, AccessWords& words);
+void add_tls_option(CLI::App& app, std::string_view listener, AccessWords& words);
+// HOSTNQN=FILE, for --tls-key.
+Attempt<void> add_tls_host(const std::string& text, AccessWords& words);
+
+// What was said becomes that of a subsystem, and of listeners that `listener` names.
+void take_host_words(const AccessWords& words, BoxSubsystem& subsystem);
+Attempt<void> take_tls_words(const AccessWords& words, std::string_view listener,
+                             std::vector<BoxListener>& listeners);
+
+}  // namespace cairn::apps

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NVMe door of `cairn drive serve` as the command line and a configuration file say it: where
+// hosts connect, what they call the subsystem, who they are and how they prove it. In the words of
+// `cairn box`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/box/access_words.h"
+#include "apps/config.h"
+#include "apps/drive/serve.h"
+#include "apps/problem.h"
+#include "env/address.h"
+
+namespace cairn::apps {
+
+struct NvmeWords {
+  std::vector<env::Address> at;
+  std::string nqn;
+  AccessWords access;
+};
+// ADDR:PORT.
+Attempt<void> add_nvme_door(const std::string& text, NvmeWords& words);
+
+// [[listener]] and [[subsystem]]; `options` outlives the section.
+void add_nvme_keys(Section& root, DriveServeOptions& options);
+
+// The words win over the file. A subsystem that nobody named has a name of its own (default_nqn.h).
+// The Problem: something is said about hosts, and there is no place where they connect.
+Attempt<void> take_nvme_words(const NvmeWords& words, DriveServeOptions& options);
+
+}  // namespace cairn::apps
