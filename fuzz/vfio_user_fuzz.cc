@@ -63,13 +63,6 @@ std::vector<std::byte> content(Input& input, size_t count) {
 // A number of any size, small ones more often.
 uint64_t number(Input& input) { return input.value<uint64_t>() >> (input.value<uint8_t>() % 64); }
 
-Task<void> send_raw(env::Env& env, Input& input, Peer& peer) {
-  const std::vector<std::byte> bytes = content(input, input.value<uint8_t>());
-  task::Deadline deadline(env, env.now() + 1_s);
-  const Result<void> sent = co_await peer.client().stream().write(bytes, {}, deadline.token());
-  if (!sent) co_await peer.dial();
-}
-
 std::vector<std::byte> write_from(Input& input) {
   constexpr uint32_t kPlaces[] = {kBar0, kBar0, kBar4, kConfig};
   const RegionAccess access{.offset = uint64_t{input.value<uint16_t>()},
@@ -81,7 +74,7 @@ std::vector<std::byte> write_from(Input& input) {
 Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
   switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
     case Step::kRaw:
-      co_await send_raw(env, input, peer);
+      co_await peer.say_raw(content(input, input.value<uint8_t>()));
       break;
     case Step::kCommand: {
       const auto command = static_cast<Command>(input.value<uint8_t>() % 20);

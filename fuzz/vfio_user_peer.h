@@ -42,6 +42,7 @@ class Peer {
           co_await vfio_user::Client::connect(env_, server_);
       if (client) {
         client_ = std::move(*client);
+        is_between_messages_ = true;
         co_return;
       }
       const Result<void> slept = co_await task::sleep_for(env_, 1_ms);
@@ -80,9 +81,17 @@ class Peer {
     if (!answer && answer.error().detail() == 0) co_await dial();
   }
 
+  // Perhaps a part of a message only.
+  task::Task<void> say_raw(std::vector<std::byte> bytes) {
+    is_between_messages_ = false;
+    task::Deadline deadline(env_, env_.now() + 1_s);
+    const Result<void> sent = co_await client_->stream().write(bytes, {}, deadline.token());
+    if (!sent) co_await dial();
+  }
+
   // Many messages close to what makes sense, of a new client or of the one that is here.
   task::Task<void> burst(uint32_t seed, uint8_t shape) {
-    if ((shape & 1) != 0) {
+    if ((shape & 1) != 0 || !is_between_messages_) {
       co_await dial();
       co_await begin();
     }
@@ -176,6 +185,7 @@ class Peer {
   env::Descriptor signal_;
   std::unique_ptr<vfio_user::Client> client_;
   vfio_user::Message reply_;
+  bool is_between_messages_ = true;
   uint16_t next_id_ = 0;
   uint64_t messages_ = 0;
 };
