@@ -113,9 +113,12 @@ class Peer {
   uint64_t messages() const { return messages_; }
 
  private:
-  static constexpr uint32_t kEntries = 32;         // of the admin queue
-  static constexpr uint64_t kListsAt = 16 << 10;   // behind the queue
-  static constexpr size_t kMessagesTogether = 16;  // before their answers are read
+  static constexpr uint32_t kEntries = 32;        // of the admin queue
+  static constexpr uint64_t kListsAt = 16 << 10;  // behind the queue
+  // Before their answers are read. With a slow device, as many as the server reads ahead (Inbox): a
+  // client that leaves behind more is noticed when the first of them is done.
+  static constexpr size_t kMessagesTogether = 16;
+  static constexpr size_t kMessagesTogetherSlow = 7;
 
   template <class Value>
   task::Task<void> set_register(uint64_t at, uint32_t value) {
@@ -141,7 +144,8 @@ class Peer {
     std::vector<std::byte> bytes;
     std::vector<const env::Descriptor*> with;  // they go with the first byte
     bool is_valid = true;
-    for (size_t i = 0; i < kMessagesTogether && is_valid; ++i) {
+    const size_t most = is_prompt_ ? kMessagesTogether : kMessagesTogetherSlow;
+    for (size_t i = 0; i < most && is_valid; ++i) {
       const MessageMaker::Made made = maker.make(next_id_++, is_safe);
       if (!made.descriptors.empty() && !bytes.empty()) {
         const Result<void> sent = co_await client_->stream().write(bytes, with, deadline.token());
