@@ -50,7 +50,6 @@ enum class Step : uint8_t {
   kWait,      // some microseconds
   kAgain,     // another connection
   kBurst,     // a seed and a shape: many messages
-  kStepsCount,
 };
 
 env::Address socket() { return env::Address::parse("unix:/run/vfio").value(); }
@@ -72,7 +71,9 @@ std::vector<std::byte> write_from(Input& input) {
 }
 
 Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
-  switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
+  // One in four is a burst, where nothing else is meant.
+  const auto step = static_cast<uint8_t>(input.value<uint8_t>() % 16);
+  switch (std::min(static_cast<Step>(step), Step::kBurst)) {
     case Step::kRaw:
       co_await peer.say_raw(content(input, input.value<uint8_t>()));
       break;
@@ -152,15 +153,14 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
       co_await peer.burst(seed, input.value<uint8_t>());
       break;
     }
-    case Step::kStepsCount:
-      break;
   }
 }
 
-Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker, bool is_prompt) {
+Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker,
+                                bool is_controller) {
   VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
   CHECK(server.add("a", socket(), std::move(maker)).has_value());
-  Peer peer(env, socket(), is_prompt);
+  Peer peer(env, socket(), is_controller);
   co_await peer.dial();
   co_await peer.begin();
   for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) {

@@ -26,9 +26,13 @@ class Peer {
  public:
   static constexpr uint64_t kGuestSize = 64 << 10;
 
-  // `is_prompt`: the device behind the server does everything at once.
-  Peer(env::Env& env, env::Address server, bool is_prompt)
-      : env_(env), sharing_(*env::sharing(env)), server_(std::move(server)), is_prompt_(is_prompt) {
+  // `is_controller`: the device behind the server is an NVMe controller with a prompt drive; else
+  // a fake one, whose orders may take long.
+  Peer(env::Env& env, env::Address server, bool is_controller)
+      : env_(env),
+        sharing_(*env::sharing(env)),
+        server_(std::move(server)),
+        is_controller_(is_controller) {
     memory_descriptor_ = std::move(sharing_.make_shared_memory(kGuestSize).value());
     memory_ = sharing_.map_shared(memory_descriptor_, {.size = kGuestSize}).value();
     signal_ = std::move(sharing_.make_signal().value());
@@ -60,6 +64,7 @@ class Peer {
     co_await set_register<vfio_user::Le64>(0x30, 4096);
     co_await set_register<vfio_user::Le32>(0x24, (kEntries - 1) << 16 | (kEntries - 1));
     co_await set_register<vfio_user::Le32>(vfio_user::kEnableAt, 0x0046'0001);
+    if (!is_controller_) co_return;
     vfio_user::Le32 status;
     for (int i = 0; i < 100 && (status & 1) == 0; ++i) {
       const Result<void> read =
@@ -102,7 +107,7 @@ class Peer {
         rng.fork(),
         {.bytes = memory().subspan(kListsAt), .address = kListsAt, .first = 0, .end = kGuestSize});
     const bool is_safe = (shape & 2) != 0;
-    for (int round = 0; round < 1 + (shape >> 2) % 32; ++round) {
+    for (int round = 0; round < 1 + (shape >> 2); ++round) {
       if (rng.chance(0.5)) submit(commands, rng);
       co_await exchange(maker, is_safe);
     }
@@ -144,7 +149,7 @@ class Peer {
     std::vector<std::byte> bytes;
     std::vector<const env::Descriptor*> with;  // they go with the first byte
     bool is_valid = true;
-    const size_t most = is_prompt_ ? kMessagesTogether : kMessagesTogetherSlow;
+    const size_t most = is_controller_ ? kMessagesTogether : kMessagesTogetherSlow;
     for (size_t i = 0; i < most && is_valid; ++i) {
       const MessageMaker::Made made = maker.make(next_id_++, is_safe);
       if (!made.descriptors.empty() && !bytes.empty()) {
@@ -168,7 +173,7 @@ class Peer {
       const Result<void> read =
           co_await vfio_user::read_message(client_->stream(), reply_, deadline.token());
       // A slow device, or one whose client has said what is no message.
-      CHECK(read || !is_valid || (!is_prompt_ && deadline.expired()), "a message is answered");
+      CHECK(read || !is_valid || (!is_controller_ && deadline.expired()), "a message is answered");
       is_valid = is_valid && read;
       if (!read) break;
       CHECK(
@@ -183,7 +188,7 @@ class Peer {
   env::Env& env_;
   env::Sharing& sharing_;
   const env::Address server_;
-  const bool is_prompt_;
+  const bool is_controller_;
   env::Descriptor memory_descriptor_;
   std::unique_ptr<env::SharedMemory> memory_;
   env::Descriptor signal_;
