@@ -128,7 +128,7 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
       break;
     }
     case Step::kDoorbell: {
-      const uint64_t at = input.value<uint8_t>() % 32 * 4;
+      const uint64_t at = uint64_t{input.value<uint8_t>()} % 32 * 4;
       env::store_shared(peer.client().doorbells().subspan(at).data(), input.value<uint32_t>());
       break;
     }
@@ -140,7 +140,7 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
       break;
     }
     case Step::kWait: {
-      const Duration pause{input.value<uint8_t>() * 10'000};
+      const Duration pause{int64_t{input.value<uint8_t>()} * 10'000};
       const Result<void> slept = co_await task::sleep_for(env, pause);
       CHECK(slept.has_value());
       break;

@@ -46,7 +46,7 @@ constexpr std::array<DriveKind, 5> kDrives = {{
 // A host: an admin queue for aborts, a queue for reservations, and queues for all else.
 struct Host {
   Host(env::Env& env, uint32_t its_number) : number(its_number), admin(env), control(env) {}
-  uint64_t key() const { return number * 11; }
+  uint64_t key() const { return uint64_t{number} * 11; }
   void hold(bool held) {
     for (const auto& queue : queues) queue->hold(held);
   }
