@@ -23,15 +23,17 @@
 #include "sim/cluster.h"
 #include "tally.h"
 #include "task/deadline.h"
+#include "vfio_user_peer.h"
 
 namespace cairn::vfio_user {
 namespace {
 
 using fuzz::Input;
+using fuzz::Peer;
 using task::Task;
 
 constexpr size_t kStepsMax = 64;
-constexpr uint64_t kGuestSize = 64 << 10;
+constexpr uint64_t kMessagesMax = 4000;  // of an input
 
 // What the next bytes of the input are.
 enum class Step : uint8_t {
@@ -47,59 +49,10 @@ enum class Step : uint8_t {
   kState,     // a device state
   kWait,      // some microseconds
   kAgain,     // another connection
-  kStepsCount,
+  kBurst,     // a seed and a shape: many messages
 };
 
 env::Address socket() { return env::Address::parse("unix:/run/vfio").value(); }
-
-class Peer {
- public:
-  explicit Peer(env::Env& env) : env_(env), sharing_(*env::sharing(env)) {
-    memory_descriptor_ = std::move(sharing_.make_shared_memory(kGuestSize).value());
-    memory_ = sharing_.map_shared(memory_descriptor_, {.size = kGuestSize}).value();
-    signal_ = std::move(sharing_.make_signal().value());
-  }
-
-  // The server may still be putting the last client away.
-  Task<void> dial() {
-    client_ = nullptr;
-    for (int i = 0; i < 1000 && client_ == nullptr; ++i) {
-      Result<std::unique_ptr<Client>> client = co_await Client::connect(env_, socket());
-      if (client) {
-        client_ = std::move(*client);
-        co_return;
-      }
-      const Result<void> slept = co_await task::sleep_for(env_, 1_ms);
-      CHECK(slept.has_value());
-    }
-    CHECK(client_ != nullptr, "the server serves the next client");
-  }
-  void leave() { client_ = nullptr; }
-  Client& client() { return *client_; }
-  MutableBytes memory() { return memory_->bytes(); }
-
-  // Any answer will do, also none.
-  Task<void> say(Command command, std::vector<std::byte> payload,
-                 std::vector<const env::Descriptor*> descriptors = {}) {
-    ++messages_;
-    task::Deadline deadline(env_, env_.now() + 1_s);
-    const Result<std::vector<std::byte>> answer = co_await client_->call(
-        command, std::move(payload), std::move(descriptors), nullptr, deadline.token());
-    if (!answer && answer.error().detail() == 0) co_await dial();
-  }
-  const env::Descriptor* memory_descriptor() const { return &memory_descriptor_; }
-  const env::Descriptor* signal() const { return &signal_; }
-  uint64_t messages() const { return messages_; }
-
- private:
-  env::Env& env_;
-  env::Sharing& sharing_;
-  env::Descriptor memory_descriptor_;
-  std::unique_ptr<env::SharedMemory> memory_;
-  env::Descriptor signal_;
-  std::unique_ptr<Client> client_;
-  uint64_t messages_ = 0;
-};
 
 std::vector<std::byte> content(Input& input, size_t count) {
   const Bytes taken = input.take(count);
@@ -108,13 +61,6 @@ std::vector<std::byte> content(Input& input, size_t count) {
 
 // A number of any size, small ones more often.
 uint64_t number(Input& input) { return input.value<uint64_t>() >> (input.value<uint8_t>() % 64); }
-
-Task<void> send_raw(env::Env& env, Input& input, Peer& peer) {
-  const std::vector<std::byte> bytes = content(input, input.value<uint8_t>());
-  task::Deadline deadline(env, env.now() + 1_s);
-  const Result<void> sent = co_await peer.client().stream().write(bytes, {}, deadline.token());
-  if (!sent) co_await peer.dial();
-}
 
 std::vector<std::byte> write_from(Input& input) {
   constexpr uint32_t kPlaces[] = {kBar0, kBar0, kBar4, kConfig};
@@ -125,9 +71,11 @@ std::vector<std::byte> write_from(Input& input) {
 }
 
 Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
-  switch (static_cast<Step>(input.value<uint8_t>() % static_cast<uint8_t>(Step::kStepsCount))) {
+  // One in four is a burst, where nothing else is meant.
+  const auto step = static_cast<uint8_t>(input.value<uint8_t>() % 16);
+  switch (std::min(static_cast<Step>(step), Step::kBurst)) {
     case Step::kRaw:
-      co_await send_raw(env, input, peer);
+      co_await peer.say_raw(content(input, input.value<uint8_t>()));
       break;
     case Step::kCommand: {
       const auto command = static_cast<Command>(input.value<uint8_t>() % 20);
@@ -180,7 +128,7 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
       break;
     }
     case Step::kDoorbell: {
-      const uint64_t at = input.value<uint8_t>() % 32 * 4;
+      const uint64_t at = uint64_t{input.value<uint8_t>()} % 32 * 4;
       env::store_shared(peer.client().doorbells().subspan(at).data(), input.value<uint32_t>());
       break;
     }
@@ -192,7 +140,7 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
       break;
     }
     case Step::kWait: {
-      const Duration pause{input.value<uint8_t>() * 10'000};
+      const Duration pause{int64_t{input.value<uint8_t>()} * 10'000};
       const Result<void> slept = co_await task::sleep_for(env, pause);
       CHECK(slept.has_value());
       break;
@@ -200,46 +148,25 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer) {
     case Step::kAgain:
       co_await peer.dial();
       break;
-    case Step::kStepsCount:
+    case Step::kBurst: {
+      const auto seed = input.value<uint32_t>();
+      co_await peer.burst(seed, input.value<uint8_t>());
       break;
+    }
   }
 }
 
-Task<void> set_register(Peer& peer, uint64_t at, uint64_t value) {
-  const Le64 word(value);
-  const Result<void> written = co_await peer.client().write(kBar0, at, bytes_of(word));
-  CHECK(written.has_value());
-}
-
-// The guest's memory is at 0, and the device is enabled: a fake one with its orders there, a
-// controller with an admin queue of 32 entries there and its completions in the next page.
-Task<void> begin(Peer& peer) {
-  const Result<void> mapped =
-      co_await peer.client().map(0, *peer.memory_descriptor(), {.size = kGuestSize});
-  CHECK(mapped.has_value());
-  co_await set_register(peer, 0x28, 0);
-  co_await set_register(peer, 0x30, 4096);
-  constexpr uint64_t kSizes = 31 << 16 | 31;
-  const Le32 sizes(uint32_t{kSizes});
-  const Result<void> sized = co_await peer.client().write(kBar0, 0x24, bytes_of(sizes));
-  CHECK(sized.has_value());
-  const Le32 enable(uint32_t{0x0046'0001});
-  const Result<void> enabled = co_await peer.client().write(kBar0, kEnableAt, bytes_of(enable));
-  CHECK(enabled.has_value());
-  Le32 status;
-  for (int i = 0; i < 100 && (status & 1) == 0; ++i) {
-    const Result<void> read = co_await peer.client().read(kBar0, 0x1c, mutable_bytes_of(status));
-    CHECK(read.has_value());
-  }
-}
-
-Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker) {
+Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker,
+                                bool is_controller) {
   VfioUserServer server(env, {.greeting_timeout = 2_s, .log = {}});
   CHECK(server.add("a", socket(), std::move(maker)).has_value());
-  Peer peer(env);
+  Peer peer(env, socket(), is_controller);
   co_await peer.dial();
-  co_await begin(peer);
-  for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) co_await run_step(env, input, peer);
+  co_await peer.begin();
+  for (size_t i = 0; i < kStepsMax && !input.is_over(); ++i) {
+    co_await run_step(env, input, peer);
+    if (peer.messages() > kMessagesMax) break;
+  }
   // It still serves others.
   co_await peer.dial();
   Le32 ids;
@@ -269,14 +196,14 @@ Task<uint64_t> attack_controller(env::Env& env, Input& input) {
                                                   .vectors = kVectors,
                                                   .on_leave = {}});
   };
-  const uint64_t messages = co_await serve_and_attack(env, input, make);
+  const uint64_t messages = co_await serve_and_attack(env, input, make, true);
   co_await registry.close();
   co_return messages;
 }
 
 Task<void> run(env::Env& env, Input input, uint64_t& messages, bool& done) {
   if (input.value<uint8_t>() % 2 == 0) {
-    messages = co_await serve_and_attack(env, input, make_fake);
+    messages = co_await serve_and_attack(env, input, make_fake, false);
   } else {
     messages = co_await attack_controller(env, input);
   }

@@ -22,16 +22,16 @@ ConnectionSlots::Entry ConnectionSlots::enter(Slot& slot, const env::Address& fr
   Unproven& others = unproven_[key];
   Slot* evicted = nullptr;
   if (others.count >= limits_.unproven_max) {
-    Slot* const oldest = others.oldest_first.front();
-    if (oldest == nullptr || now - oldest->since_ < kPatience) {
+    if (!may_evict(others, key, now)) {
       return {.refused =
                   "its address has as many connections that have proven nothing as it may "
                   "have (connections_unproven_max)"};
     }
-    oldest->unlink();
-    oldest->state_ = Slot::State::kLeaving;
+    evicted = others.oldest_first.front();
+    evicted->unlink();
+    evicted->state_ = Slot::State::kLeaving;
     --others.count;
-    evicted = oldest;
+    ++others.leaving;
   }
   slot.state_ = Slot::State::kUnproven;
   slot.key_ = key;
@@ -42,11 +42,28 @@ ConnectionSlots::Entry ConnectionSlots::enter(Slot& slot, const env::Address& fr
   return {.evicted = evicted};
 }
 
-void ConnectionSlots::forget_unproven(Slot& slot) {
-  const auto found = unproven_.find(slot.key_);
+// Who is leaving still has memory, so that their number is bounded too.
+bool ConnectionSlots::may_evict(Unproven& others, const env::AddressKey& key, Time now) const {
+  const Slot* const oldest = others.oldest_first.front();
+  if (oldest == nullptr || others.leaving >= limits_.unproven_max) return false;
+  return known_.contains(key) || now - oldest->since_ >= kPatience;
+}
+
+ConnectionSlots::UnprovenAt ConnectionSlots::find_unproven(const Slot& slot) {
+  const UnprovenAt found = unproven_.find(slot.key_);
   CHECK(found != unproven_.end(), "its address has connections");
+  return found;
+}
+
+void ConnectionSlots::forget_if_empty(UnprovenAt at) {
+  if (at->second.count == 0 && at->second.leaving == 0) unproven_.erase(at);
+}
+
+void ConnectionSlots::forget_unproven(Slot& slot) {
+  const UnprovenAt found = find_unproven(slot);
   slot.unlink();
-  if (--found->second.count == 0) unproven_.erase(found);
+  --found->second.count;
+  forget_if_empty(found);
 }
 
 void ConnectionSlots::prove(Slot& slot, Time now) {
@@ -63,6 +80,11 @@ void ConnectionSlots::prove(Slot& slot, Time now) {
 void ConnectionSlots::leave(Slot& slot) {
   if (!slot.is_in()) return;
   if (slot.state_ == Slot::State::kUnproven) forget_unproven(slot);
+  if (slot.state_ == Slot::State::kLeaving) {
+    const UnprovenAt found = find_unproven(slot);
+    --found->second.leaving;
+    forget_if_empty(found);
+  }
   slot.state_ = Slot::State::kOut;
   --connections_;
 }

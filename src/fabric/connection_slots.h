@@ -23,7 +23,9 @@ struct ConnectionLimits {
 };
 
 // Strangers can neither take every place nor keep those of an address that they share with others:
-// a connection that has proven nothing for kPatience makes room for the next one. On one core.
+// a connection that has proven nothing for kPatience makes room for the next one. Where somebody of
+// the address was let in before, it does so however young it is: a host that comes again comes in,
+// and has the time in which unproven_max others come. On one core.
 class ConnectionSlots {
  public:
   static constexpr Duration kPatience = 1_s;
@@ -60,9 +62,14 @@ class ConnectionSlots {
  private:
   struct Unproven {
     List<Slot> oldest_first;
-    size_t count = 0;
+    size_t count = 0;    // of them
+    size_t leaving = 0;  // evicted, and still here
   };
+  using UnprovenAt = std::map<env::AddressKey, Unproven>::iterator;
+  bool may_evict(Unproven& others, const env::AddressKey& key, Time now) const;
+  UnprovenAt find_unproven(const Slot& slot);
   void forget_unproven(Slot& slot);
+  void forget_if_empty(UnprovenAt at);
 
   const ConnectionLimits limits_;
   size_t connections_ = 0;

@@ -59,6 +59,23 @@ TEST_F(Slots, WhoProvesNothingForLongMakesRoomForTheNext) {
   EXPECT_EQ(last.evicted, &all[1]);
 }
 
+TEST_F(Slots, AtAKnownAddressTheOldestMakesRoomHoweverYoungItIs) {
+  EXPECT_TRUE(comes(kHere, kStart));
+  slots.prove(all.back(), kStart);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(comes(kHere, kStart));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(comes(kHere, kStart)) << i;
+    EXPECT_EQ(last.evicted, &all[1 + i]) << "the oldest, which has proven nothing";
+  }
+  // Those who are being ended count until they have left, but not against others.
+  EXPECT_EQ(slots.connections(), 9u);
+  EXPECT_FALSE(comes(kHere, kStart)) << "as many are leaving as may be there";
+  EXPECT_TRUE(comes(kThere, kStart));
+  slots.leave(all[1]);
+  EXPECT_TRUE(comes(kHere, kStart));
+  EXPECT_EQ(last.evicted, &all[5]);
+}
+
 TEST_F(Slots, TheLastPlacesAreForAddressesThatAreKnown) {
   EXPECT_TRUE(comes(kHere, kStart));
   slots.prove(all.back(), kStart);

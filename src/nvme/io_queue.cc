@@ -106,9 +106,9 @@ void IoQueue::abandon_first(StatusCode code) {
   command.complete(make_cqe(command.sqe, Status(code)));
 }
 
-bool IoQueue::abandon(Command& command) {
+bool IoQueue::abandon(Command& command, StatusCode code) {
   if (first_ != &command) return false;
-  abandon_first(StatusCode::kAbortRequested);
+  abandon_first(code);
   return true;
 }
 

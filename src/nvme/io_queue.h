@@ -54,7 +54,7 @@ class IoQueue {
   void set_authenticated(bool authenticated) { context_.authenticated = authenticated; }
   // Completes the first of a fused pair whose second has not come. False: it is no such command,
   // and its own token ends it.
-  bool abandon(Command& command);
+  bool abandon(Command& command, StatusCode code = StatusCode::kAbortRequested);
   // Completes a half-finished fused pair and waits for every command. Cancel them first if they
   // should not take their time.
   task::Task<void> close();

@@ -28,6 +28,7 @@ using Outcome = History::Outcome;
 namespace {
 
 constexpr uint32_t kInCapsuleMax = 8192;
+constexpr size_t kDataMax = 1 << 20;  // of a command
 constexpr uint32_t kCommandsPerSend = 8;
 
 // What a command may always end with here: others abort, and fence.
@@ -144,7 +145,12 @@ std::vector<std::byte> RawQueue::with_data(Sqe sqe, Pending pending) {
   const auto size = static_cast<uint32_t>(pending.data.size());
   const bool in_capsule = size <= kInCapsuleMax && !options_.only_pairs && rng_.chance(0.5);
   pending.in_capsule = in_capsule;
-  sqe.sgl1 = in_capsule ? SglDescriptor::in_capsule(size) : SglDescriptor::transport(size);
+  // A host may describe more than the command needs.
+  if (!in_capsule && rng_.chance(0.05)) {
+    pending.data.resize(std::min<size_t>(size + kBlock * rng_.between(1, 256), kDataMax));
+  }
+  sqe.sgl1 = in_capsule ? SglDescriptor::in_capsule(size)
+                        : SglDescriptor::transport(static_cast<uint32_t>(pending.data.size()));
   std::vector<std::byte> bytes = host_.capsule(sqe, in_capsule ? Bytes(pending.data) : Bytes());
   pending_[sqe.cid] = std::move(pending);
   return bytes;
@@ -339,7 +345,9 @@ void RawQueue::judge(const Pending& pending, Status status) {
                                                : is_conflict(status) ? Outcome::kRefused
                                                                      : Outcome::kInDoubt);
     case Kind::kCompare:
-      if (status.ok()) return history_.check_read(pending.range, pending.begun, pending.data);
+      if (status.ok())
+        return history_.check_read(pending.range, pending.begun,
+                                   Bytes(pending.data).first(size_t{pending.range.count} * kBlock));
       if (status.code() == StatusCode::kCompareFailure || is_excuse(status)) return;
       return unexpected("compare", status);
     case Kind::kLone:

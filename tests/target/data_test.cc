@@ -269,6 +269,41 @@ WORLD_TEST(Data, FusedPairIsOneCommand) {
   co_await pair.close();
 }
 
+// A host may describe more memory than a command needs, for each half of a pair by itself: here a
+// small one and a large one, which have shares of their own.
+WORLD_TEST(Data, HalvesOfAPairMayDescribeDifferentLengths) {
+  Pair pair(env);
+  co_await pair.open(scene);
+  RawHost& host = pair.queue;
+  constexpr uint32_t kSmall = fabric::kSmallDataMax;
+  constexpr uint32_t kLarge = 2 * fabric::kSmallDataMax;
+  const std::vector<std::byte> zeroes(kLarge);
+  const std::vector<std::byte> news = pattern(kLarge, 9);
+  uint64_t lba = 5;
+  for (const auto& [first, second] : {std::pair(kSmall, kLarge), std::pair(kLarge, kSmall)}) {
+    Sqe compare = host.io(IoOpcode::kCompare, lba, 1);
+    compare.sgl1 = SglDescriptor::transport(first);
+    compare.set_fuse(nvme::Fuse::kFirst);
+    Sqe write = host.io(IoOpcode::kWrite, lba, 1);
+    write.sgl1 = SglDescriptor::transport(second);
+    write.set_fuse(nvme::Fuse::kSecond);
+    co_await host.deliver(host.capsule(compare));
+    co_await host.deliver(host.capsule(write));
+    for (const Bytes data : {Bytes(zeroes), Bytes(news)}) {
+      const nvme::R2t r2t = co_await host.send_asked(data);
+      EXPECT_EQ(r2t.length, r2t.cid == compare.cid ? first : second);
+    }
+    for (int half = 0; half < 2; ++half) {
+      const nvme::Cqe cqe = co_await host.answer();
+      EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
+    }
+    const std::vector<std::byte> read = co_await host.read(1, lba, 1);
+    EXPECT_TRUE(std::ranges::equal(read, Bytes(news).first(kBlock)));
+    ++lba;
+  }
+  co_await pair.close();
+}
+
 // Large writes take every large buffer there is and wait for their data; small ones that come
 // before that data must not wait behind them, or nothing would ever move again.
 WORLD_TEST(Data, SmallWritesPassThoseThatWaitForBuffers) {

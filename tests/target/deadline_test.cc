@@ -116,6 +116,41 @@ WORLD_TEST(Deadlines, WhoDoesNotSendItsDataIsDropped) {
   co_await crowd.close_all();
 }
 
+// The first half of a fused pair waits for its second, and for nothing else.
+WORLD_TEST(Deadlines, AFirstHalfWhoseSecondDoesNotComeIsAborted) {
+  BoxOptions options;
+  options.target.data_timeout = 10_s;
+  BoxAndHost pair(env, options);
+  co_await pair.open(scene);
+  RawHost& host = pair.queue;
+  const std::vector<std::byte> zeroes(kBlock);
+  const auto half = [&](IoOpcode opcode, nvme::Fuse fuse) {
+    Sqe sqe = host.io(opcode, 0, 1);
+    sqe.sgl1 = SglDescriptor::in_capsule(kBlock);
+    sqe.set_fuse(fuse);
+    return sqe;
+  };
+  for (int round = 0; round < 3; ++round) {
+    const Time begin = env.now();
+    const nvme::Cqe alone = co_await host.ask(half(IoOpcode::kCompare, nvme::Fuse::kFirst), zeroes);
+    EXPECT_EQ(alone.get_status().code(), StatusCode::kAbortedMissingFused) << text_of(alone);
+    EXPECT_GE(env.now() - begin, 10_s);
+    EXPECT_LT(env.now() - begin, 11_s);
+    // One that comes late, but in time. A first half has all of its time, whatever came before.
+    for (int i = 0; i < 2; ++i) {
+      co_await host.deliver(host.capsule(half(IoOpcode::kCompare, nvme::Fuse::kFirst), zeroes));
+      const Result<void> slept = co_await task::sleep_for(env, 9_s);
+      must(slept);
+      co_await host.deliver(host.capsule(half(IoOpcode::kWrite, nvme::Fuse::kSecond), zeroes));
+      const nvme::Cqe first = co_await host.answer();
+      EXPECT_TRUE(first.get_status().ok()) << text_of(first);
+      const nvme::Cqe second = co_await host.answer();
+      EXPECT_TRUE(second.get_status().ok()) << text_of(second);
+    }
+  }
+  co_await pair.close();
+}
+
 WORLD_TEST(Deadlines, WhoSendsNoKeepAliveIsDropped) {
   Box box(env);
   co_await box.open(scene.any_port());

@@ -210,6 +210,31 @@ WORLD_TEST(Strangers, SilentConnectionsTakeNoFriendsPlace) {
   co_await box.close();
 }
 
+// Silent connections of a host's own address, all so young that they may still have something to
+// say: they make room for it, because somebody was let in from there before.
+WORLD_TEST(Strangers, OfAFriendsOwnAddressTakeNoPlaceOfItsNextConnection) {
+  BoxOptions options;
+  options.target.connections = {.connections_max = 32, .unproven_max = 16, .reserved = 8};
+  Box box(env, options);
+  co_await box.open(scene.any_port());
+  RawHost admin(env);
+  co_await admin.arrive(box.address);
+  std::vector<std::unique_ptr<RawHost>> strangers;
+  for (uint16_t queue = 1; queue <= 4; ++queue) {
+    for (int i = 0; i < 16; ++i) {
+      strangers.push_back(std::make_unique<RawHost>(env));
+      co_await strangers.back()->dial(box.address);
+    }
+    RawHost next(env);
+    co_await next.join(box.address, admin, queue);
+    const std::vector<std::byte> data = co_await next.read(1, 0, 1);
+    EXPECT_EQ(data.size(), kBlock);
+  }
+  strangers.clear();
+  admin.stream.reset();
+  co_await box.close();
+}
+
 // So do those who go no further than the discovery service.
 WORLD_TEST(Strangers, AtDiscoveryTakeNoFriendsPlace) {
   BoxOptions options;

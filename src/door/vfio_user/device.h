@@ -55,7 +55,7 @@ class Device {
   // and may still be written: that of commands in flight.
   virtual void note_writes() = 0;
 
-  // As after power on; done when nothing is in flight.
+  // As after power on; done when nothing is in flight. It ends a pause too.
   virtual task::Task<void> reset() = 0;
 
   // Done when nothing is in flight and nothing new begins, until resume().

@@ -131,7 +131,6 @@ Result<void> Migration::write(Bytes bytes) {
 }
 
 void Migration::reset() {
-  if (state_ != DeviceState::kRunning) parts_.device.resume();
   state_ = DeviceState::kRunning;
   data_.clear();
 }

@@ -46,7 +46,7 @@ class Migration {
   // kInvalid: not now; kLimit: more than any state has.
   Result<void> write(Bytes bytes);
 
-  // The device was reset.
+  // The device was reset, and runs.
   void reset();
 
  private:

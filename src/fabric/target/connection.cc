@@ -255,8 +255,25 @@ task::Task<void> TargetConnection::abort_namespace(uint32_t nsid) {
 // --- commands -----------------------------------------------------------------------------------
 
 void TargetConnection::dispatch(TcpCommand& command) {
-  if (io_queue_ != nullptr && !command.sqe.is_fabrics()) return io_queue_->submit(command);
-  admin_gate_.spawn(execute_admin(command));
+  if (io_queue_ == nullptr || command.sqe.is_fabrics()) {
+    return admin_gate_.spawn(execute_admin(command));
+  }
+  const bool is_first = command.sqe.fuse() == nvme::Fuse::kFirst;
+  io_queue_->submit(command);
+  if (is_first) await_second(command);
+}
+
+void TargetConnection::await_second(TcpCommand& first) {
+  first_half_.command = &first;
+  if (first_half_.is_armed()) core_.env.disarm(first_half_);
+  core_.env.arm(first_half_, core_.env.now() + core_.options.data_timeout);
+}
+
+// Its second may have come, and its slot may be another command's: that is no first half then, or
+// it is one whose own time is over.
+void TargetConnection::on_second_missing(task::Timer& timer) {
+  TcpCommand& first = *static_cast<FirstHalf&>(timer).command;
+  first.connection->io_queue_->abandon(first, nvme::StatusCode::kAbortedMissingFused);
 }
 
 task::Task<void> TargetConnection::execute_admin(TcpCommand& command) {

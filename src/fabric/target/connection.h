@@ -29,6 +29,7 @@
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
+#include "task/timer.h"
 
 namespace cairn::fabric {
 
@@ -142,6 +143,13 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   bool supersede_event_request(uint16_t cid);
   task::Task<void> end_event_request(uint16_t cid);
   void dispatch(TcpCommand& command);
+  // The first half of a fused pair waits for its second for as long as a command for its data.
+  struct FirstHalf : task::Timer {
+    using Timer::Timer;
+    TcpCommand* command = nullptr;
+  };
+  void await_second(TcpCommand& first);
+  static void on_second_missing(task::Timer& timer);
   // For data that moves by data PDUs.
   BufferLines& buffers() { return share_.is_proven() ? core_.buffers : core_.unproven; }
   TcpCommand* take_slot();
@@ -214,6 +222,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   size_t preempted_ = 0;  // commands that abort_namespace() waits for
   task::Event preempted_ended_;
   DataShare share_;
+  FirstHalf first_half_{&TargetConnection::on_second_missing};  // the last one that came
 
   Doorbell doorbell_;
   size_t running_ = 0;                // commands that are not complete

@@ -45,18 +45,24 @@ class DataShare {
     if (turn) part = wanted;
     co_return turn;
   }
-  // For two commands that belong together: both parts or none. The two of a valid pair are as long.
+  // For two commands that belong together: both parts or none. kLimit: a host that has proven
+  // nothing has no two.
   task::Task<Result<void>> take_pair(std::array<size_t, 2> bytes, Part& first, Part& second,
                                      task::CancelToken token) {
+    if (!is_proven_) co_return fail(Errc::kLimit, "two commands of a host that has proven nothing");
     const Part one = part_of(bytes[0]);
     const Part other = part_of(bytes[1]);
-    if (!is_proven_ || one.is_large != other.is_large) {
-      co_return fail(Errc::kLimit, "two such commands have no share together");
-    }
+    const uint32_t large = units_of(one, true) + units_of(other, true);
+    const uint32_t small = units_of(one, false) + units_of(other, false);
+    // In this order, always: no two pairs wait for each other. And small data waits for no large.
     Result<void> turn;
-    const uint32_t units = one.units + other.units;
-    if (units > 0) turn = co_await line_of(one).acquire(units, token);
+    if (large > 0) turn = co_await large_.acquire(large, token);
     if (!turn) co_return turn;
+    if (small > 0) turn = co_await small_.acquire(small, token);
+    if (!turn) {
+      if (large > 0) large_.release(large);
+      co_return turn;
+    }
     first = one;
     second = other;
     co_return turn;
@@ -71,6 +77,9 @@ class DataShare {
     if (!is_proven_) return {.units = kSmallShare};
     if (bytes <= kTinyDataMax) return {};
     return {.units = static_cast<uint32_t>(bytes), .is_large = bytes > kSmallDataMax ? 1u : 0u};
+  }
+  static uint32_t units_of(const Part& part, bool of_large) {
+    return (part.is_large != 0) == of_large ? part.units : 0;
   }
   task::Semaphore& line_of(const Part& part) { return part.is_large ? large_ : small_; }
 

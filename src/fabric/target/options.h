@@ -56,7 +56,9 @@ struct HostFault {
 struct TargetOptions {
   Duration handshake_timeout = 10_s;  // from accept to the answer of Connect; TLS has it too
   Duration write_timeout = 30_s;      // a host that does not read for so long is dropped
-  Duration data_timeout = 30_s;       // nor one that does not send what it was asked for
+  // Nor one that does not send what it was asked for. The first of a fused pair whose second does
+  // not come for so long is aborted.
+  Duration data_timeout = 30_s;
   // A command that gets no buffer for so long is answered with Command Interrupted. Longer than the
   // two above: hosts that keep buffers by doing nothing are gone before.
   Duration buffer_timeout = 60_s;

@@ -74,6 +74,7 @@ class FakeDevice final : public Device {
     co_await idle();
     registers_.fill(std::byte{0});
     seen_ = 0;
+    is_paused_ = false;
   }
   task::Task<void> pause() override {
     is_paused_ = true;

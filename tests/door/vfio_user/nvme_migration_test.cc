@@ -97,6 +97,10 @@ class MovingAccess final : public DriverAccess {
     co_await sure(client_->change_state(DeviceState::kStop));
     co_return state;
   }
+  Task<void> stop_and_reset(DeviceState stopped) {
+    co_await sure(client_->change_state(stopped));
+    co_await sure(client_->reset());
+  }
   Task<void> load_and_run(Bytes state) {
     co_await sure(client_->change_state(DeviceState::kStop));
     co_await sure(client_->change_state(DeviceState::kResuming));
@@ -211,6 +215,30 @@ WORLD_TEST(VfioUserNvmeMigration, AControllerMovesToAndFroUnderItsCommands) {
   co_await sure(servers.registry.resize_namespace(kNqn, 1, 2 << 20));
   const nvme::AsynchronousEvent event = co_await guest.event();
   EXPECT_EQ(event, nvme::kNamespacesChanged);
+  co_await guest.access.leave();
+  co_await servers.close();
+}
+
+WORLD_TEST(VfioUserNvmeMigration, AResetEndsEveryStateThatIsNotRunning) {
+  Servers servers(env);
+  co_await servers.open(env, scene);
+  env::Sharing& sharing = *env::sharing(env);
+  const env::Descriptor hold = must(sharing.make_shared_memory(kMemory));
+  const auto memory = must(sharing.map_shared(hold, {.size = kMemory}));
+  NvmeGuest guest(env, memory->bytes());
+  co_await guest.access.connect(env, servers.at[0], hold);
+  uint8_t round = 0;
+  for (const DeviceState stopped :
+       {DeviceState::kStop, DeviceState::kStopCopy, DeviceState::kResuming}) {
+    co_await guest.start();
+    co_await guest.access.stop_and_reset(stopped);
+    co_await guest.start();
+    guest.submit(++round, 0, kBurst);
+    guest.ring();
+    co_await guest.finish();
+    co_await guest.check(round);
+    co_await guest.access.stop_and_reset(DeviceState::kRunning);
+  }
   co_await guest.access.leave();
   co_await servers.close();
 }
