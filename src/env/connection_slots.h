@@ -11,7 +11,7 @@
 #include "env/address.h"
 #include "env/address_key.h"
 
-namespace cairn::fabric {
+namespace cairn::env {
 
 struct ConnectionLimits {
   uint32_t connections_max = 4096;
@@ -39,7 +39,7 @@ class ConnectionSlots {
     friend class ConnectionSlots;
     enum class State : uint8_t { kOut, kUnproven, kLeaving, kProven };
     State state_ = State::kOut;
-    env::AddressKey key_{};
+    AddressKey key_{};
     Time since_;
   };
   struct Entry {
@@ -49,7 +49,7 @@ class ConnectionSlots {
 
   explicit ConnectionSlots(const ConnectionLimits& limits) : limits_(limits) {}
 
-  Entry enter(Slot& slot, const env::Address& from, Time now);
+  Entry enter(Slot& slot, const Address& from, Time now);
   // It was let in: it counts against connections_max alone, and its address is remembered.
   void prove(Slot& slot, Time now);
   // Also of one that never came in.
@@ -66,8 +66,8 @@ class ConnectionSlots {
 
   const ConnectionLimits limits_;
   size_t connections_ = 0;
-  std::map<env::AddressKey, Unproven> unproven_;
-  std::map<env::AddressKey, Time> known_;  // when somebody was let in last
+  std::map<AddressKey, Unproven> unproven_;
+  std::map<AddressKey, Time> known_;  // when somebody was let in last
 };
 
-}  // namespace cairn::fabric
+}  // namespace cairn::env
