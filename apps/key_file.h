@@ -9,6 +9,7 @@
 #include "door/nbd/keys.h"
 #include "drive/files.h"
 #include "fabric/host/options.h"
+#include "meta/client_keys.h"
 #include "nvme/auth_secret.h"
 #include "nvme/tls_key.h"
 #include "tls/certificate.h"
@@ -21,6 +22,8 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 // The keys of NBD clients, as psktool writes them.
 Attempt<door::NbdKeys> read_psk_file(const std::string& path);
+// Who may use a rack's metadata: rack/client_keys.h.
+Attempt<meta::ClientKeys> read_client_keys(const std::string& path);
 
 // What a service of a stack gets of a file it names; for keys of drives.
 Attempt<drive::FileContent> read_service_file(const std::string& path);

@@ -19,6 +19,9 @@ namespace cairn::apps {
 namespace {
 
 std::unexpected<Problem> no_answer(const Error& error) {
+  if (error == Errc::kDenied || error == Errc::kUnsupported) {
+    return refuse(error.text());
+  }
   return refuse(
       fmt::format("the metadata store does not answer: {}: start it ('cairn rack serve', "
                   "or etcd), or name another with --rack",

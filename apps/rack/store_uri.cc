@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "apps/words.h"
+#include "base/percent.h"
+#include "rack/types.h"
 
 namespace cairn::apps {
 
@@ -32,6 +36,59 @@ Attempt<std::vector<env::Address>> parse_servers(std::string_view text) {
   }
 }
 
+Attempt<std::string> parse_value(std::string_view key, std::string_view text) {
+  std::optional<std::string> value = percent_decode(text);
+  if (!value || value->empty() || value->find('\0') != std::string::npos) {
+    return refuse(fmt::format("{}={} has no value that can be used", key, in_quotes(text)));
+  }
+  // A key in the address would be seen by everybody who lists processes.
+  if (value->starts_with("NVMeTLSkey-1:")) {
+    return refuse(
+        fmt::format("{} takes the name of a file with the key, not the key itself: put the key "
+                    "into a file, and make another, for this one is known now",
+                    key));
+  }
+  return std::move(*value);
+}
+
+Attempt<void> take_option(std::string_view pair, StoreUri& uri) {
+  const size_t equals = std::min(pair.find('='), pair.size());
+  const std::string_view key = pair.substr(0, equals);
+  std::string* const into = uri.kind != StoreUri::Kind::kServed ? nullptr
+                            : key == "tls_key"                  ? &uri.tls_key
+                            : key == "name"                     ? &uri.name
+                                                                : nullptr;
+  if (into == nullptr) {
+    return refuse(fmt::format("{} is no option of {}", in_quotes(pair),
+                              uri.kind == StoreUri::Kind::kServed
+                                  ? "a meta:// address: write ?tls_key=FILE&name=NAME"
+                                  : "an etcd:// address, which takes none"));
+  }
+  if (!into->empty()) return refuse(fmt::format("{} is there twice: leave one out", key));
+  Attempt<std::string> value = parse_value(key, pair.substr(std::min(equals + 1, pair.size())));
+  if (!value) return std::unexpected(value.error());
+  *into = std::move(*value);
+  return {};
+}
+
+Attempt<void> take_options(std::string_view query, StoreUri& uri) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    if (Attempt<void> taken = take_option(pair, uri); !taken) return taken;
+  }
+  if (uri.tls_key.empty() != uri.name.empty()) {
+    return refuse(
+        "tls_key=FILE and name=NAME go together: whose key it is says the file of --tls-keys of "
+        "'cairn rack serve'");
+  }
+  if (uri.name.empty()) return {};
+  if (const Result<void> fits = rack::check_client_name(uri.name); !fits) {
+    return refuse(fmt::format("name={}: {}", in_quotes(uri.name), fits.error().what()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Attempt<StoreUri> StoreUri::parse(std::string_view text) {
@@ -45,10 +102,16 @@ Attempt<StoreUri> StoreUri::parse(std::string_view text) {
   for (const auto& [start, kind] :
        {std::pair<std::string_view, Kind>{"meta://", Kind::kServed}, {"etcd://", Kind::kEtcd}}) {
     if (!text.starts_with(start)) continue;
-    Attempt<std::vector<env::Address>> servers = parse_servers(text.substr(start.size()));
+    std::string_view rest = text.substr(start.size());
+    const size_t mark = std::min(rest.find('?'), rest.size());
+    Attempt<std::vector<env::Address>> servers = parse_servers(rest.substr(0, mark));
     if (!servers) return std::unexpected(servers.error());
     uri.kind = kind;
     uri.servers = std::move(*servers);
+    rest.remove_prefix(std::min(mark + 1, rest.size()));
+    if (const Attempt<void> taken = take_options(rest, uri); !taken) {
+      return std::unexpected(taken.error());
+    }
     return uri;
   }
   return refuse(

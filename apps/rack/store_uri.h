@@ -4,6 +4,10 @@
 //   meta://127.0.0.1:4430             what `cairn rack serve` serves; several with commas between
 //   etcd://10.0.0.1:2379,10.0.0.2:2379   members of an etcd cluster
 //   rocks:/var/lib/cairn/meta         a folder, for one process at a time
+//
+//   meta://10.0.0.9:4430?tls_key=FILE&name=NAME    through TLS, as the client of that name
+//
+// Values are percent-encoded where they need it, as in URIs of drives.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +28,8 @@ struct StoreUri {
   Kind kind = Kind::kServed;
   std::vector<env::Address> servers;  // at least one, unless it is a folder
   std::string folder;
+  std::string tls_key;  // a file; empty: without TLS
+  std::string name;     // by which the server knows the key
 
   // The Problem says what is wrong and what could be written.
   static Attempt<StoreUri> parse(std::string_view text);
