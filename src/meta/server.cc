@@ -115,6 +115,10 @@ bool Server::admit(Visit& visit) {
   return true;
 }
 
+void Server::prove(Visit& visit) {
+  if (!std::exchange(visit.is_proven, true)) slots_.prove(visit, env_.now());
+}
+
 task::Task<void> Server::serve(env::Connection connection) {
   Visit visit(stop_.token());
   std::unique_ptr<env::Stream> stream = env_.open(std::move(connection));
@@ -142,7 +146,7 @@ task::Task<std::unique_ptr<env::Stream>> Server::secure(Visit& visit,
       co_await stream->shake_hands(options_.message_timeout, visit.ending.token());
   if (done) {
     visit.client = options_.clients->client_of(stream->identity());
-    slots_.prove(visit, env_.now());
+    prove(visit);
     co_return std::move(stream);
   }
   const tls::HandshakeReport& report = stream->report();
@@ -175,9 +179,13 @@ task::Task<void> Server::turn_away(Visit& visit, env::Stream& stream, Bytes head
 
 task::Task<bool> Server::serve_one(Visit& visit, env::Stream& stream) {
   std::array<std::byte, kFrameHeadSize> head{};
-  const Result<size_t> begun =
-      co_await stream.read(MutableBytes(head).first(1), visit.ending.token());
-  if (!begun || *begun == 0) co_return false;
+  {
+    const Time until = visit.is_proven ? Time::never() : env_.now() + options_.message_timeout;
+    task::Deadline deadline(env_, until, visit.ending.token());
+    const Result<size_t> begun =
+        co_await stream.read(MutableBytes(head).first(1), deadline.token());
+    if (!begun || *begun == 0) co_return false;
+  }
   std::string body;
   Result<FrameHead> found = fail(Errc::kCorrupt, "");
   {
@@ -197,7 +205,7 @@ task::Task<bool> Server::serve_one(Visit& visit, env::Stream& stream) {
   }
   Result<Request> request = decode_request(found->call, as_bytes(body));
   if (!request) co_return false;
-  slots_.prove(visit, env_.now());
+  prove(visit);
   const Result<Answer> answered = co_await answer_client(visit, std::move(*request));
   std::string frame = answered ? encode(found->call, *answered)
                                : encode_refusal(found->call, answered.error().code());

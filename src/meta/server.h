@@ -66,7 +66,8 @@ class Server {
   struct Visit : env::ConnectionSlots::Slot {
     explicit Visit(task::CancelToken stop) : ending(stop) {}
     env::Address peer;
-    std::optional<Client> client;  // who has proven itself
+    bool is_proven = false;
+    std::optional<Client> client;  // who it is, if it came with a key
     task::CancelSource ending;
     task::Gate lingering;
   };
@@ -75,6 +76,7 @@ class Server {
   task::Task<void> serve(env::Connection connection);
   // False: there is no place for it.
   bool admit(Visit& visit);
+  void prove(Visit& visit);
   task::Task<void> serve_stream(Visit& visit, std::unique_ptr<env::Stream> stream);
   // Null: it was not let in, which was noted.
   task::Task<std::unique_ptr<env::Stream>> secure(Visit& visit, std::unique_ptr<env::Stream> plain);

@@ -266,6 +266,17 @@ TEST_F(ServedTls, SilentStrangersEndAtTheDeadlineAndKeepNobodyOut) {
   EXPECT_TRUE(cluster.run_until([&] { return ended == 400; }, 20_s)) << ended;
 }
 
+TEST_F(ServedTls, NorDoTheyWhereThereAreNoKeys) {
+  clients = nullptr;
+  start_server();
+  size_t ended = 0;
+  cluster.node("stranger").start([&](Env& env) { return be_silent(env, at, 400, ended); });
+  cluster.run_for(100_ms);
+  EXPECT_FALSE(commit_as("friend", nullptr).has_value());
+  EXPECT_LT(took, 1_s);
+  EXPECT_TRUE(cluster.run_until([&] { return ended == 400; }, 20_s)) << ended;
+}
+
 // The stranger's machine has a client too: the oldest of those who say nothing makes room for it.
 TEST_F(ServedTls, SilentStrangersDoNotKeepOutTheirNeighbourEither) {
   start_server();
