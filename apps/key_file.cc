@@ -40,6 +40,7 @@ constexpr const char* kGenTlsKey = "cairn nvme gen-tls-key --output FILE";
 constexpr const char* kClientKey = "echo \"writer NAME $(cairn nvme gen-tls-key)\" >> FILE";
 constexpr const char* kDriveKey = "cairn drive key new FILE";
 constexpr const char* kPskTool = "psktool -u NAME -p FILE";
+constexpr const char* kOpenSslRequest = "openssl req -newkey rsa:2048 -nodes -keyout KEY -out CSR";
 constexpr const char* kOpenSsl = "openssl req -x509 -newkey rsa:2048 -nodes -keyout KEY -out CERT";
 
 Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
@@ -145,6 +146,33 @@ Attempt<tls::Certificate> read_certificate(const CertificateFiles& files) {
     return refuse(fmt::format("{}, {}{} cannot be used for TLS: {}; '{}' makes a pair",
                               in_quotes(files.chain), in_quotes(files.key), clients,
                               checked.error().what(), kOpenSsl));
+  }
+  return certificate;
+}
+
+Attempt<tls::ClientCertificate> read_client_certificate(const ClientCertificateFiles& files) {
+  tls::ClientCertificate certificate;
+  for (const auto& [path, text] :
+       {std::pair{&files.ca, &certificate.ca}, std::pair{&files.chain, &certificate.chain}}) {
+    if (path->empty()) continue;
+    Attempt<std::string> read = read_file(*path, kPskFileMax);
+    if (!read) return std::unexpected(read.error());
+    *text = std::move(*read);
+  }
+  if (!files.key.empty()) {
+    Attempt<std::string> key =
+        read_key<std::string, kPskFileMax>(files.key, kOpenSslRequest, &take_private_key);
+    if (!key) return std::unexpected(key.error());
+    certificate.key = std::move(*key);
+  }
+  if (const Result<void> checked = tls::check(certificate); !checked) {
+    const std::string own = files.chain.empty() ? ""
+                                                : fmt::format(", {} or {}", in_quotes(files.chain),
+                                                              in_quotes(files.key));
+    return refuse(
+        fmt::format("{}{} cannot be used for TLS: {}: name files of PEM that belong "
+                    "together",
+                    in_quotes(files.ca), own, checked.error().what()));
   }
   return certificate;
 }

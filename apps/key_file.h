@@ -36,6 +36,14 @@ struct CertificateFiles {
 };
 Attempt<tls::Certificate> read_certificate(const CertificateFiles& files);
 
+// The same of a client: who signs servers' certificates, and what it shows, which may be nothing.
+struct ClientCertificateFiles {
+  std::string ca;
+  std::string chain;
+  std::string key;
+};
+Attempt<tls::ClientCertificate> read_client_certificate(const ClientCertificateFiles& files);
+
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.
 Attempt<void> write_key_file(const std::string& path, std::string_view text);

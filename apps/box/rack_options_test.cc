@@ -88,5 +88,20 @@ TEST(StoreUri, KeysAreFilesAndHaveANameEach) {
   EXPECT_FALSE(StoreUri::parse("etcd://1.2.3.4:5?tls_key=f&name=n"));
 }
 
+TEST(StoreUri, EtcdHasCertificates) {
+  const Attempt<StoreUri> uri =
+      StoreUri::parse("etcd://1.2.3.4:5?ca=/c/ca.pem&cert=b.pem&key=b.key&name=etcd.example");
+  ASSERT_TRUE(uri) << uri.error().text;
+  EXPECT_EQ(uri->ca, "/c/ca.pem");
+  EXPECT_EQ(uri->cert, "b.pem");
+  EXPECT_EQ(uri->key, "b.key");
+  EXPECT_EQ(uri->name, "etcd.example");
+  EXPECT_TRUE(StoreUri::parse("etcd://1.2.3.4:5?ca=f"));
+  for (const char* query : {"ca=f&cert=c", "ca=f&key=k", "cert=c&key=k", "name=n", "ca=", "x=1"}) {
+    EXPECT_FALSE(StoreUri::parse(std::string("etcd://1.2.3.4:5?") + query)) << query;
+  }
+  EXPECT_FALSE(StoreUri::parse("meta://1.2.3.4:5?ca=f"));
+}
+
 }  // namespace
 }  // namespace cairn::apps

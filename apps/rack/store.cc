@@ -30,6 +30,12 @@ const char* advice(const Error& error) {
 
 // Null: nothing is encrypted.
 Attempt<std::shared_ptr<const meta::Security>> security_of(const StoreUri& uri) {
+  if (!uri.ca.empty()) {
+    const Attempt<tls::ClientCertificate> certificate =
+        read_client_certificate({.ca = uri.ca, .chain = uri.cert, .key = uri.key});
+    if (!certificate) return std::unexpected(certificate.error());
+    return std::make_shared<const meta::CertificateSecurity>(*certificate, uri.name);
+  }
   if (uri.tls_key.empty()) return nullptr;
   const Attempt<nvme::TlsKey> key = read_tls_key_file(uri.tls_key);
   if (!key) return std::unexpected(key.error());

@@ -51,18 +51,27 @@ Attempt<std::string> parse_value(std::string_view key, std::string_view text) {
   return std::move(*value);
 }
 
+// Where a kind of store has such an option.
+std::string* option_of(StoreUri& uri, std::string_view key) {
+  if (key == "name") return &uri.name;
+  if (uri.kind == StoreUri::Kind::kServed) return key == "tls_key" ? &uri.tls_key : nullptr;
+  if (key == "ca") return &uri.ca;
+  if (key == "cert") return &uri.cert;
+  return key == "key" ? &uri.key : nullptr;
+}
+
+const char* form_of(StoreUri::Kind kind) {
+  return kind == StoreUri::Kind::kServed ? "meta://ADDR:PORT?tls_key=FILE&name=NAME"
+                                         : "etcd://ADDR:PORT?ca=FILE&cert=FILE&key=FILE";
+}
+
 Attempt<void> take_option(std::string_view pair, StoreUri& uri) {
   const size_t equals = std::min(pair.find('='), pair.size());
   const std::string_view key = pair.substr(0, equals);
-  std::string* const into = uri.kind != StoreUri::Kind::kServed ? nullptr
-                            : key == "tls_key"                  ? &uri.tls_key
-                            : key == "name"                     ? &uri.name
-                                                                : nullptr;
+  std::string* const into = option_of(uri, key);
   if (into == nullptr) {
-    return refuse(fmt::format("{} is no option of {}", in_quotes(pair),
-                              uri.kind == StoreUri::Kind::kServed
-                                  ? "a meta:// address: write ?tls_key=FILE&name=NAME"
-                                  : "an etcd:// address, which takes none"));
+    return refuse(fmt::format("{} is no option of such an address: write {}", in_quotes(pair),
+                              form_of(uri.kind)));
   }
   if (!into->empty()) return refuse(fmt::format("{} is there twice: leave one out", key));
   Attempt<std::string> value = parse_value(key, pair.substr(std::min(equals + 1, pair.size())));
@@ -71,12 +80,7 @@ Attempt<void> take_option(std::string_view pair, StoreUri& uri) {
   return {};
 }
 
-Attempt<void> take_options(std::string_view query, StoreUri& uri) {
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), pair.size() + 1));
-    if (Attempt<void> taken = take_option(pair, uri); !taken) return taken;
-  }
+Attempt<void> check_served(const StoreUri& uri) {
   if (uri.tls_key.empty() != uri.name.empty()) {
     return refuse(
         "tls_key=FILE and name=NAME go together: whose key it is says the file of --tls-keys of "
@@ -87,6 +91,25 @@ Attempt<void> take_options(std::string_view query, StoreUri& uri) {
     return refuse(fmt::format("name={}: {}", in_quotes(uri.name), fits.error().what()));
   }
   return {};
+}
+
+Attempt<void> check_etcd(const StoreUri& uri) {
+  if (uri.cert.empty() != uri.key.empty()) {
+    return refuse("cert=FILE and key=FILE go together: the certificate, and the key it is for");
+  }
+  if (uri.ca.empty() && !(uri.cert.empty() && uri.name.empty())) {
+    return refuse("without ca=FILE, who signed etcd's certificate, nothing is encrypted: add it");
+  }
+  return {};
+}
+
+Attempt<void> take_options(std::string_view query, StoreUri& uri) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    if (Attempt<void> taken = take_option(pair, uri); !taken) return taken;
+  }
+  return uri.kind == StoreUri::Kind::kServed ? check_served(uri) : check_etcd(uri);
 }
 
 }  // namespace

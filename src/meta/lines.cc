@@ -71,7 +71,8 @@ task::Task<Result<std::unique_ptr<env::Stream>>> Lines::connect(env::Address& se
 
 void Lines::note_refusal() const {
   if (!options_.on_refused || options_.security == nullptr) return;
-  options_.on_refused(options_.security->who());
+  const std::string who = options_.security->who();
+  if (!who.empty()) options_.on_refused(who);
 }
 
 task::Task<Lines::Tried> Lines::attempt(const Question& question, task::CancelToken token) {
@@ -104,6 +105,7 @@ task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::Canc
   task::Deadline deadline(env_, env_.now() + options_.timeout, both.token());
   bool was_sent = false;
   size_t refusals = 0;
+  const char* hung_up = nullptr;  // how one did last
   for (size_t failures = 1;; ++failures) {
     Tried tried = co_await attempt(question, deadline.token());
     was_sent = was_sent || tried.was_sent;
@@ -116,12 +118,15 @@ task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::Canc
       co_return std::move(tried.reply);
     }
     if (was_sent && !question.repeatable) co_return std::move(tried.reply);
+    if (tried.reply.error() == Errc::kReset) hung_up = tried.reply.error().what();
     co_await pause(failures, deadline.token());
     if (both.token().requested()) co_return fail(both.token().error());
     if (!deadline.expired()) continue;
     if (is_strange(tried.reply.error())) co_return std::move(tried.reply);
-    if (was_sent) co_return fail(Errc::kTimedOut, "no metadata server answered in time");
-    co_return fail(Errc::kUnreachable, "no metadata server can be reached");
+    const Errc code = was_sent ? Errc::kTimedOut : Errc::kUnreachable;
+    if (hung_up != nullptr) co_return fail(code, hung_up);
+    co_return fail(code, was_sent ? "no metadata server answered in time"
+                                  : "no metadata server can be reached");
   }
 }
 

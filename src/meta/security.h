@@ -16,6 +16,7 @@
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"
+#include "tls/certificate.h"
 #include "tls/context.h"
 
 namespace cairn::meta {
@@ -36,7 +37,7 @@ class Security {
   // no TLS, or not what we do; kTimedOut, kReset, kCancelled.
   virtual task::Task<Result<std::unique_ptr<env::Stream>>> secure(
       env::Env& env, Insecure plain, task::CancelToken token) const = 0;
-  // Who we are to the server, for people: "'box7'".
+  // Who we are to the server, for people: "'box7'". Empty: that cannot be said shortly.
   virtual std::string who() const = 0;
 };
 
@@ -51,6 +52,22 @@ class KeySecurity final : public Security {
  private:
   const NamedKey key_;
   const tls::Context context_{tls::Role::kClient};
+};
+
+// Certificates, as etcd has them. The server's is for `name` or, when that is empty, for the
+// address at which it is reached.
+class CertificateSecurity final : public Security {
+ public:
+  // `certificate` passed check().
+  CertificateSecurity(const tls::ClientCertificate& certificate, std::string name)
+      : context_(certificate), name_(std::move(name)) {}
+  task::Task<Result<std::unique_ptr<env::Stream>>> secure(env::Env& env, Insecure plain,
+                                                          task::CancelToken token) const override;
+  std::string who() const override { return ""; }
+
+ private:
+  const tls::Context context_;
+  const std::string name_;
 };
 
 }  // namespace cairn::meta

@@ -83,23 +83,32 @@ bandwidth = "1G"
         return self.run_tool("fio", "--name=j", "--ioengine=nbd", f"--uri={self.uri(name)}",
                              "--size=8M", "--bs=4k", "--iodepth=8", "--verify=crc32c", *words)
 
-    def start_etcd(self):
+    def start_etcd(self, *more, scheme="http", query="", until=None):
+        """An etcd of the test's own; `query` is how clients come in, `until` what they are told
+        when they do not."""
         held = [socket.socket() for _ in range(2)]
         for each in held:
             each.bind(("127.0.0.1", 0))
         at, peer = (each.getsockname()[1] for each in held)
         for each in held:
             each.close()
-        urls = {"listen-client-urls": at, "advertise-client-urls": at, "listen-peer-urls": peer,
-                "initial-advertise-peer-urls": peer}
-        words = [f"--{key}=http://127.0.0.1:{port}" for key, port in urls.items()]
+        urls = {"listen-client-urls": f"{scheme}://127.0.0.1:{at}",
+                "advertise-client-urls": f"{scheme}://127.0.0.1:{at}",
+                "listen-peer-urls": f"http://127.0.0.1:{peer}",
+                "initial-advertise-peer-urls": f"http://127.0.0.1:{peer}"}
+        words = [f"--{key}={url}" for key, url in urls.items()]
         with open(self.folder / "etcd.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 [ETCD, f"--data-dir={self.folder}/etcd", *words,
                  f"--initial-cluster=default=http://127.0.0.1:{peer}", "--heartbeat-interval=20",
-                 "--election-timeout=200"], stdout=log, stderr=log)
+                 "--election-timeout=200", *more], stdout=log, stderr=log)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         meta = f"etcd://127.0.0.1:{at}"
-        self.wait_for(lambda: self.run_cairn("rack", "offers", "--rack", meta).returncode == 0)
+
+        def answers():
+            result = self.run_cairn("rack", "offers", "--rack", meta + query)
+            return until in result.stderr if until else result.returncode == 0
+
+        self.wait_for(answers)
         return meta
