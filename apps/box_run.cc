@@ -54,10 +54,11 @@ Attempt<int> run_box(const Settings& settings, const BoxConfig& config,
   for (RackShelf& shelf : options.rack.shelves) {
     if (!shelf.folder.empty()) shelf.folder = std::filesystem::absolute(shelf.folder).string();
   }
-  options.rack_hooks = {.open_store = open_store,
-                        .log = options.hooks.log,
-                        .remove_file = remove_shelf_file,
-                        .sweep = sweep_shelf};
+  options.rack_hooks = {
+      .open_store = [](env::Env& env, StoreUri uri) { return open_store(env, std::move(uri)); },
+      .log = options.hooks.log,
+      .remove_file = remove_shelf_file,
+      .sweep = sweep_shelf};
   if (!config.state.empty()) {
     Attempt<StateFolder> opened = StateFolder::open(config.state);
     if (!opened) return std::unexpected(opened.error());

@@ -116,8 +116,8 @@ class CreateCommand final : public Command {
                 return {};
               });
     set_examples(app, {"cairn drive create vm1 --rack --raid 1 --size 10G",
-                       "cairn drive create fast --rack etcd://10.0.0.1:2379 --raid 0 --size 1T "
-                       "--iops 200000"});
+                       "cairn drive create fast --raid 0 --size 1T --iops 200000 --rack "
+                       "'meta://10.0.0.9:4430?tls_key=admin.key&name=admin'"});
   }
 
   Attempt<int> run() override {

@@ -16,6 +16,7 @@
 #include "apps/words.h"
 #include "crypto/secret.h"
 #include "posix/fd.h"
+#include "rack/client_keys.h"
 
 namespace cairn::apps {
 
@@ -25,6 +26,8 @@ namespace {
 constexpr size_t kKeyFileMax = 512;
 // Hundreds of clients.
 constexpr size_t kPskFileMax = 64 * 1024;
+// rack::kClientsMax of them, with names of any length.
+constexpr size_t kClientsFileMax = 128 * 1024;
 
 Problem cannot(const char* what, const std::string& path, int err) {
   return {fmt::format("the key file {} cannot be {} ({}): check its path, owner and mode",
@@ -34,8 +37,10 @@ Problem cannot(const char* what, const std::string& path, int err) {
 // What a kind of key is made with.
 constexpr const char* kGenKey = "cairn nvme gen-key --output FILE";
 constexpr const char* kGenTlsKey = "cairn nvme gen-tls-key --output FILE";
+constexpr const char* kClientKey = "echo \"writer NAME $(cairn nvme gen-tls-key)\" >> FILE";
 constexpr const char* kDriveKey = "cairn drive key new FILE";
 constexpr const char* kPskTool = "psktool -u NAME -p FILE";
+constexpr const char* kOpenSslRequest = "openssl req -newkey rsa:2048 -nodes -keyout KEY -out CSR";
 constexpr const char* kOpenSsl = "openssl req -x509 -newkey rsa:2048 -nodes -keyout KEY -out CERT";
 
 Attempt<void> check_owner(int fd, const std::string& path, const char* maker) {
@@ -87,6 +92,10 @@ Attempt<Key> read_key(const std::string& path, const char* maker,
   crypto::SecretBytes<Max> bytes(Max);
   const ssize_t size = ::pread(file.get(), bytes.mutable_bytes().data(), Max, 0);
   if (size < 0) return std::unexpected(cannot("read", path, errno));
+  if (static_cast<size_t>(size) == Max) {
+    return refuse(fmt::format("{} is too long for a file of keys: name one that '{}' makes",
+                              in_quotes(path), maker));
+  }
   std::string_view text = as_text(bytes.bytes().first(static_cast<size_t>(size)));
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   Result<Key> key = parse(text);
@@ -111,6 +120,10 @@ Attempt<door::NbdKeys> read_psk_file(const std::string& path) {
   return read_key<door::NbdKeys, kPskFileMax>(path, kPskTool, &door::NbdKeys::parse);
 }
 
+Attempt<meta::ClientKeys> read_client_keys(const std::string& path) {
+  return read_key<meta::ClientKeys, kClientsFileMax>(path, kClientKey, &rack::parse_client_keys);
+}
+
 Attempt<drive::FileContent> read_service_file(const std::string& path) {
   return read_key(path, kDriveKey, &whole_content);
 }
@@ -133,6 +146,33 @@ Attempt<tls::Certificate> read_certificate(const CertificateFiles& files) {
     return refuse(fmt::format("{}, {}{} cannot be used for TLS: {}; '{}' makes a pair",
                               in_quotes(files.chain), in_quotes(files.key), clients,
                               checked.error().what(), kOpenSsl));
+  }
+  return certificate;
+}
+
+Attempt<tls::ClientCertificate> read_client_certificate(const ClientCertificateFiles& files) {
+  tls::ClientCertificate certificate;
+  for (const auto& [path, text] :
+       {std::pair{&files.ca, &certificate.ca}, std::pair{&files.chain, &certificate.chain}}) {
+    if (path->empty()) continue;
+    Attempt<std::string> read = read_file(*path, kPskFileMax);
+    if (!read) return std::unexpected(read.error());
+    *text = std::move(*read);
+  }
+  if (!files.key.empty()) {
+    Attempt<std::string> key =
+        read_key<std::string, kPskFileMax>(files.key, kOpenSslRequest, &take_private_key);
+    if (!key) return std::unexpected(key.error());
+    certificate.key = std::move(*key);
+  }
+  if (const Result<void> checked = tls::check(certificate); !checked) {
+    const std::string own = files.chain.empty() ? ""
+                                                : fmt::format(", {} or {}", in_quotes(files.chain),
+                                                              in_quotes(files.key));
+    return refuse(
+        fmt::format("{}{} cannot be used for TLS: {}: name files of PEM that belong "
+                    "together",
+                    in_quotes(files.ca), own, checked.error().what()));
   }
   return certificate;
 }

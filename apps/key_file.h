@@ -9,6 +9,7 @@
 #include "door/nbd/keys.h"
 #include "drive/files.h"
 #include "fabric/host/options.h"
+#include "meta/client_keys.h"
 #include "nvme/auth_secret.h"
 #include "nvme/tls_key.h"
 #include "tls/certificate.h"
@@ -21,6 +22,8 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 // The keys of NBD clients, as psktool writes them.
 Attempt<door::NbdKeys> read_psk_file(const std::string& path);
+// Who may use a rack's metadata: rack/client_keys.h.
+Attempt<meta::ClientKeys> read_client_keys(const std::string& path);
 
 // What a service of a stack gets of a file it names; for keys of drives.
 Attempt<drive::FileContent> read_service_file(const std::string& path);
@@ -32,6 +35,14 @@ struct CertificateFiles {
   std::string clients;
 };
 Attempt<tls::Certificate> read_certificate(const CertificateFiles& files);
+
+// The same of a client: who signs servers' certificates, and what it shows, which may be nothing.
+struct ClientCertificateFiles {
+  std::string ca;
+  std::string chain;
+  std::string key;
+};
+Attempt<tls::ClientCertificate> read_client_certificate(const ClientCertificateFiles& files);
 
 // Makes a new file of mode 0600 with this text, durable when done. A file that exists stays as it
 // is.

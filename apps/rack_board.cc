@@ -19,6 +19,9 @@ namespace cairn::apps {
 namespace {
 
 std::unexpected<Problem> no_answer(const Error& error) {
+  if (error == Errc::kDenied || error == Errc::kUnsupported) {
+    return refuse(error.text());
+  }
   return refuse(
       fmt::format("the metadata store does not answer: {}: start it ('cairn rack serve', "
                   "or etcd), or name another with --rack",
@@ -47,7 +50,11 @@ task::Task<Attempt<rack::Drives>> ask_drives(env::Env&, meta::Store& store,
 class OffersCommand final : public Command {
  public:
   explicit OffersCommand(CLI::App& app) : client_(app) {
-    set_examples(app, {"cairn rack offers", "cairn rack offers --rack etcd://10.0.0.1:2379"});
+    set_examples(app,
+                 {"cairn rack offers",
+                  "cairn rack offers --rack 'meta://10.0.0.9:4430?tls_key=admin.key&name=admin'",
+                  "cairn rack offers --rack "
+                  "'etcd://10.0.0.1:2379?ca=ca.pem&cert=admin.pem&key=admin.key'"});
   }
   Attempt<int> run() override {
     const Attempt<Read> read = client_.run<Read>(ask_offers);

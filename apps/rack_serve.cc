@@ -3,16 +3,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "apps/box/patience.h"
+#include "apps/box/stranger_log.h"
+#include "apps/key_file.h"
+#include "apps/log.h"
 #include "apps/output.h"
 #include "apps/rack/store.h"
 #include "apps/rack_commands.h"
 #include "apps/words.h"
 #include "apps/world.h"
+#include "meta/client_keys.h"
 #include "meta/server.h"
+#include "rack/client_keys.h"
 #include "task/sync.h"
 
 namespace cairn::apps {
@@ -22,7 +29,36 @@ namespace {
 struct Serving {
   StoreUri uri;
   env::Address at;
+  std::shared_ptr<const meta::ClientKeys> clients;  // none: everybody who reaches it
 };
+
+// Whether only processes of this machine reach it.
+bool is_of_this_machine(const env::Address& at) {
+  const env::Address loopback6 = *env::Address::parse("[::1]:1");
+  const env::AddressKey key = env::key_of(at);
+  return at.ip == loopback6.ip || (key[0] == env::key_of(env::Address::loopback(1))[0] &&
+                                   key[1] == env::Address::loopback(1).ip[0]);
+}
+
+std::string greeting(const Serving& serving, const env::Address& at) {
+  const std::string who =
+      serving.clients == nullptr
+          ? is_of_this_machine(at) ? "" : ", to everybody who reaches it (--insecure)"
+          : fmt::format(", through TLS, to {} client{}", serving.clients->size(),
+                        serving.clients->size() == 1 ? "" : "s");
+  const std::string uri = serving.clients == nullptr
+                              ? fmt::format("meta://{}", at.text())
+                              : fmt::format("'meta://{}?tls_key=FILE&name=NAME'", at.text());
+  return fmt::format(
+      "serving the metadata of {} at {}{}\n  cairn rack offers --rack {}\n"
+      "Ctrl-C or SIGTERM stops it in order, a second one at once.\n",
+      serving.uri.folder, at.text(), who, uri);
+}
+
+void note(StrangerLog& strangers, const Serving& serving, const meta::RefusedClient& client) {
+  const std::optional<std::string> name = rack::name_in(client.identity);
+  strangers.note(client, name && serving.clients && serving.clients->has_name(*name));
+}
 
 task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome) {
   Attempt<std::unique_ptr<meta::Store>> store = co_await open_store(env, serving.uri);
@@ -30,7 +66,11 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
     outcome = std::unexpected(store.error());
     co_return;
   }
-  meta::Server server(env, **store);
+  StrangerLog strangers(env, log_to_stderr(LogLevel::kInfo));
+  meta::Server server(
+      env, **store,
+      {.clients = serving.clients,
+       .on_refused = [&](const meta::RefusedClient& client) { note(strangers, serving, client); }});
   Result<env::Address> at = fail(Errc::kClosed, "not tried");
   Patience patience(env);
   for (bool again = true; again;) {
@@ -38,10 +78,7 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
     again = co_await patience.after(at);
   }
   if (at) {
-    say(
-        fmt::format("serving the metadata of {} at {}\n  cairn rack offers --rack meta://{}\n"
-                    "Ctrl-C or SIGTERM stops it in order, a second one at once.\n",
-                    serving.uri.folder, at->text(), at->text()));
+    say(greeting(serving, *at));
     finish_output();
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
@@ -73,10 +110,34 @@ class ServeCommand final : public Command {
                 serving_.at = std::move(*at);
                 return {};
               });
-    set_examples(app, {"cairn rack serve /var/lib/cairn/rack"});
+    add_value(app, "--tls-keys FILE",
+              "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
+              "reader may get, list and watch, a writer may do everything",
+              [this](const std::string& text) -> Attempt<void> {
+                Attempt<meta::ClientKeys> keys = read_client_keys(text);
+                if (!keys) return std::unexpected(keys.error());
+                serving_.clients = std::make_shared<const meta::ClientKeys>(std::move(*keys));
+                return {};
+              });
+    add_switch(app, "--insecure", is_insecure_,
+               "without keys, at an address that others reach: they can change and remove all of "
+               "it");
+    set_examples(app, {"cairn rack serve /var/lib/cairn/rack",
+                       "cairn rack serve /var/lib/cairn/rack --listen 10.0.0.9:4430 --tls-keys "
+                       "rack.keys"});
   }
 
   Attempt<int> run() override {
+    if (is_insecure_ && serving_.clients != nullptr) {
+      return refuse("--tls-keys and --insecure exclude each other: leave one out");
+    }
+    if (serving_.clients == nullptr && !is_insecure_ && !is_of_this_machine(serving_.at)) {
+      return refuse(fmt::format(
+          "whoever reaches {} could change and remove all metadata: say with --tls-keys "
+          "FILE who may, listen at 127.0.0.1, or write --insecure if nobody else is on "
+          "that network",
+          serving_.at.text()));
+    }
     env::WorldOptions options;
     options.handle_signals = true;
     Attempt<std::unique_ptr<env::World>> world = make_world(IoChoice::kEpoll, options);
@@ -91,6 +152,7 @@ class ServeCommand final : public Command {
 
  private:
   Serving serving_;
+  bool is_insecure_ = false;
 };
 
 }  // namespace

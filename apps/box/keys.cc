@@ -193,7 +193,7 @@ void add_box_keys(Section& root, BoxConfig& config) {
   keys.taken("write_timeout", into(box.target.write_timeout));
   keys.taken("data_timeout", into(box.target.data_timeout));
   keys.taken("linger_timeout", into(box.target.linger_timeout));
-  fabric::ConnectionLimits& connections = box.target.connections;
+  env::ConnectionLimits& connections = box.target.connections;
   keys.integer("connections_max", connections.connections_max, {.min = 1, .max = 1 << 20});
   keys.integer("connections_unproven_max", connections.unproven_max, {.min = 1, .max = 1 << 20});
   keys.integer("connections_reserved", connections.reserved, {.min = 0, .max = 1 << 20});

@@ -73,5 +73,35 @@ TEST(StoreUri, EachKindIsReadAndOthersAreRefused) {
   }
 }
 
+TEST(StoreUri, KeysAreFilesAndHaveANameEach) {
+  const Attempt<StoreUri> uri =
+      StoreUri::parse("meta://1.2.3.4:5,1.2.3.5:5?tls_key=/a%20b/%26.key&name=box7");
+  ASSERT_TRUE(uri) << uri.error().text;
+  EXPECT_EQ(uri->servers.size(), 2u);
+  EXPECT_EQ(uri->tls_key, "/a b/&.key");
+  EXPECT_EQ(uri->name, "box7");
+  for (const char* query : {"tls_key=f", "name=n", "tls_key=&name=n", "tls_key=f&name=a/b", "x=1",
+                            "tls_key=f&name=n&name=m", "tls_key=%0&name=n", "tls_key",
+                            "tls_key=%00&name=n", "tls_key=NVMeTLSkey-1:01:AA:&name=n"}) {
+    EXPECT_FALSE(StoreUri::parse(std::string("meta://1.2.3.4:5?") + query)) << query;
+  }
+  EXPECT_FALSE(StoreUri::parse("etcd://1.2.3.4:5?tls_key=f&name=n"));
+}
+
+TEST(StoreUri, EtcdHasCertificates) {
+  const Attempt<StoreUri> uri =
+      StoreUri::parse("etcd://1.2.3.4:5?ca=/c/ca.pem&cert=b.pem&key=b.key&name=etcd.example");
+  ASSERT_TRUE(uri) << uri.error().text;
+  EXPECT_EQ(uri->ca, "/c/ca.pem");
+  EXPECT_EQ(uri->cert, "b.pem");
+  EXPECT_EQ(uri->key, "b.key");
+  EXPECT_EQ(uri->name, "etcd.example");
+  EXPECT_TRUE(StoreUri::parse("etcd://1.2.3.4:5?ca=f"));
+  for (const char* query : {"ca=f&cert=c", "ca=f&key=k", "cert=c&key=k", "name=n", "ca=", "x=1"}) {
+    EXPECT_FALSE(StoreUri::parse(std::string("etcd://1.2.3.4:5?") + query)) << query;
+  }
+  EXPECT_FALSE(StoreUri::parse("meta://1.2.3.4:5?ca=f"));
+}
+
 }  // namespace
 }  // namespace cairn::apps

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apps/words.h"
+#include "rack/client_keys.h"
 
 namespace cairn::apps {
 
@@ -53,6 +54,21 @@ void StrangerLog::note(const fabric::HostFault& fault) {
 void StrangerLog::note(const fabric::RefusedConnection& connection, std::string_view who) {
   say(connection.why, fmt::format("the {} at {} was turned away: {}", who, connection.peer.text(),
                                   escaped(connection.why)));
+}
+
+void StrangerLog::note(const meta::RefusedClient& client, bool is_known) {
+  const std::string peer = client.peer.text();
+  if (!client.name.empty()) {
+    return say(client.why, fmt::format("client {} at {} was refused: {}", in_quotes(client.name),
+                                       peer, client.why));
+  }
+  const std::optional<std::string> name = rack::name_in(client.identity);
+  if (!name) {
+    return say(client.why, fmt::format("a client at {} was turned away: {}", peer, client.why));
+  }
+  const char* why = is_known ? "its key is not the one that this server has for that name"
+                             : "no client of that name is in the file of --tls-keys";
+  say(why, fmt::format("client {} at {} was turned away: {}", in_quotes(*name), peer, why));
 }
 
 }  // namespace cairn::apps

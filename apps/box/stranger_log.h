@@ -12,6 +12,7 @@
 #include "env/env.h"
 #include "fabric/reception.h"
 #include "fabric/target/options.h"
+#include "meta/server.h"
 #include "nvme/registry.h"
 
 namespace cairn::apps {
@@ -27,6 +28,8 @@ class StrangerLog {
   void note(const fabric::HostFault& fault);
   // `who` is a word for those who come to this door: "host", "NBD client".
   void note(const fabric::RefusedConnection& connection, std::string_view who);
+  // `is_known`: the server has a key for the name that the client gives.
+  void note(const meta::RefusedClient& client, bool is_known);
 
  private:
   void say(std::string_view reason, std::string line);

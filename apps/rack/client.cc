@@ -12,8 +12,10 @@ namespace cairn::apps {
 RackClient::RackClient(CLI::App& app) {
   CLI::Option* rack = add_value(
       app, "--rack [META]",
-      fmt::format("where its metadata is: meta://ADDR:PORT, etcd://ADDR:PORT or rocks:FOLDER ({})",
-                  kDefaultStore),
+      fmt::format(
+          "where its metadata is: meta://ADDR:PORT, with ?tls_key=FILE&name=NAME through "
+          "TLS, etcd://ADDR:PORT, with ?ca=FILE&cert=FILE&key=FILE likewise, or rocks:FOLDER ({})",
+          kDefaultStore),
       [this](const std::string& text) -> Attempt<void> {
         if (text.empty() || text == "true") return {};  // without a value: the default
         const Attempt<StoreUri> uri = StoreUri::parse(text);

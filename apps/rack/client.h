@@ -45,7 +45,9 @@ class RackClient {
   template <class T>
   static task::Task<Attempt<T>> with_store(env::Env& env, StoreUri uri, const Errand<T>& errand,
                                            Duration timeout) {
-    Attempt<std::unique_ptr<meta::Store>> store = co_await open_store(env, std::move(uri));
+    std::string who;  // was refused
+    Attempt<std::unique_ptr<meta::Store>> store = co_await open_store(
+        env, std::move(uri), [&who](std::string refused) { who = std::move(refused); });
     if (!store) co_return std::unexpected(store.error());
     Attempt<T> outcome = refuse("nothing was asked");
     {
@@ -53,6 +55,9 @@ class RackClient {
       outcome = co_await errand(env, **store, deadline.token());
     }
     co_await (*store)->close();
+    if (!outcome && !who.empty()) {
+      co_return refuse(outcome.error().text + " (this client is " + who + ")");
+    }
     co_return outcome;
   }
 

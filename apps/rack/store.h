@@ -2,7 +2,9 @@
 // A metadata store that a user named, opened.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "apps/problem.h"
 #include "apps/rack/store_uri.h"
@@ -12,8 +14,11 @@
 
 namespace cairn::apps {
 
-// Servers need not answer yet. The Problem says why a folder cannot be opened, and what to do. The
-// store is closed before it is destroyed.
+// Servers need not answer yet. The Problem says why a folder or a key file cannot be opened, and
+// what to do. The store is closed before it is destroyed.
 task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(env::Env& env, StoreUri uri);
+// The same; `on_refused` is told who this client is when a server refuses it or its request.
+task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(
+    env::Env& env, StoreUri uri, std::function<void(std::string)> on_refused);
 
 }  // namespace cairn::apps

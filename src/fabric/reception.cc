@@ -7,7 +7,7 @@
 namespace cairn::fabric {
 
 bool Reception::admit(Visitor& visitor, const env::Address& peer) {
-  const ConnectionSlots::Entry entry = slots_.enter(visitor, peer, env_.now());
+  const env::ConnectionSlots::Entry entry = slots_.enter(visitor, peer, env_.now());
   if (entry.refused != nullptr) {
     ++refused_;
     note(peer, entry.refused);

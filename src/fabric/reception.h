@@ -9,8 +9,8 @@
 
 #include "base/ids.h"
 #include "env/address.h"
+#include "env/connection_slots.h"
 #include "env/env.h"
-#include "fabric/connection_slots.h"
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
@@ -29,7 +29,7 @@ using RefusedConnectionHook = std::function<void(const RefusedConnection&)>;
 class Reception {
  public:
   // One connection, from when it is opened to its end.
-  class Visitor : private ConnectionSlots::Slot {
+  class Visitor : private env::ConnectionSlots::Slot {
    public:
     explicit Visitor(CoreId core) : core_(core) {}
     // Called and set on its own core: ends the connection while it has proven nothing. Empty: there
@@ -43,7 +43,7 @@ class Reception {
     task::Gate calls_;  // of `end`
   };
 
-  Reception(env::Env& env, const ConnectionLimits& limits, RefusedConnectionHook on_refused)
+  Reception(env::Env& env, const env::ConnectionLimits& limits, RefusedConnectionHook on_refused)
       : env_(env), slots_(limits), on_refused_(std::move(on_refused)) {}
 
   // False: there is no place for it. Asked once.
@@ -63,7 +63,7 @@ class Reception {
   void note(const env::Address& peer, const char* why);
 
   env::Env& env_;
-  ConnectionSlots slots_;
+  env::ConnectionSlots slots_;
   RefusedConnectionHook on_refused_;
   uint64_t refused_ = 0;
   task::Event left_;  // somebody has

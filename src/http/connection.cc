@@ -18,7 +18,9 @@ task::Task<Result<ResponseHead>> Connection::send(const Request& request, task::
   ResponseHead head;
   do {
     Result<ResponseHead> read = co_await read_head(token);
-    if (!read) co_return fail(sent ? read.error() : sent.error());
+    // Through TLS a server may also refuse the client itself, and hang up.
+    const bool says_more = sent || (!read && read.error() == Errc::kDenied);
+    if (!read) co_return fail(says_more ? read.error() : sent.error());
     head = std::move(*read);
   } while (head.status < 200);
   keep_alive_ = sent && head.keep_alive;

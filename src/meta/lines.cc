@@ -15,10 +15,17 @@ namespace {
 
 constexpr Duration kFirstPause = 50_ms;
 constexpr Duration kPauseMax = 1_s;
+// A refusal may come of bytes that were damaged on the way; so many in a row do not.
+constexpr size_t kRefusalsMax = 3;
 
 // It answered, but not as a metadata server does: damage on the way, or it is none.
 bool is_strange(const Error& error) {
   return error == Errc::kCorrupt || error == Errc::kUnsupported;
+}
+
+// It will say the same again.
+bool is_refusal(const Error& error) {
+  return error == Errc::kDenied || error == Errc::kUnsupported;
 }
 
 }  // namespace
@@ -51,8 +58,21 @@ task::Task<Result<std::unique_ptr<env::Stream>>> Lines::connect(env::Address& se
   task::Deadline deadline(env_, env_.now() + options_.connect_timeout, token);
   Result<std::unique_ptr<env::Stream>> stream =
       co_await env::connect_stream(env_, server, {}, deadline.token());
+  if (stream && options_.security != nullptr) {
+    Insecure plain{.stream = std::move(*stream),
+                   .server = server,
+                   .lingering = lingering_,
+                   .timeout = options_.connect_timeout};
+    stream = co_await options_.security->secure(env_, std::move(plain), token);
+  }
   if (!stream) leave(server);
   co_return stream;
+}
+
+void Lines::note_refusal() const {
+  if (!options_.on_refused || options_.security == nullptr) return;
+  const std::string who = options_.security->who();
+  if (!who.empty()) options_.on_refused(who);
 }
 
 task::Task<Lines::Tried> Lines::attempt(const Question& question, task::CancelToken token) {
@@ -84,18 +104,29 @@ task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::Canc
   task::Either both(token, stop_.token());
   task::Deadline deadline(env_, env_.now() + options_.timeout, both.token());
   bool was_sent = false;
+  size_t refusals = 0;
+  const char* hung_up = nullptr;  // how one did last
   for (size_t failures = 1;; ++failures) {
     Tried tried = co_await attempt(question, deadline.token());
     was_sent = was_sent || tried.was_sent;
     if (tried.reply) co_return std::move(tried.reply);
     if (both.token().requested()) co_return fail(both.token().error());
+    refusals = is_refusal(tried.reply.error()) ? refusals + 1 : 0;
+    if (refusals == kRefusalsMax * options_.servers.size() ||
+        (refusals > 0 && was_sent && !question.repeatable)) {
+      note_refusal();
+      co_return std::move(tried.reply);
+    }
     if (was_sent && !question.repeatable) co_return std::move(tried.reply);
+    if (tried.reply.error() == Errc::kReset) hung_up = tried.reply.error().what();
     co_await pause(failures, deadline.token());
     if (both.token().requested()) co_return fail(both.token().error());
     if (!deadline.expired()) continue;
     if (is_strange(tried.reply.error())) co_return std::move(tried.reply);
-    if (was_sent) co_return fail(Errc::kTimedOut, "no metadata server answered in time");
-    co_return fail(Errc::kUnreachable, "no metadata server can be reached");
+    const Errc code = was_sent ? Errc::kTimedOut : Errc::kUnreachable;
+    if (hung_up != nullptr) co_return fail(code, hung_up);
+    co_return fail(code, was_sent ? "no metadata server answered in time"
+                                  : "no metadata server can be reached");
   }
 }
 
@@ -111,6 +142,7 @@ task::Task<void> Lines::close() {
   stop_.request(Errc::kClosed);
   co_await gate_.close();
   idle_.clear();
+  co_await lingering_.close();
 }
 
 }  // namespace cairn::meta

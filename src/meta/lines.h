@@ -3,8 +3,8 @@
 //
 // A server that cannot be reached, hangs up or stays silent is left for the next one; when all have
 // failed there is a pause, which doubles. A question that may be repeated is asked again until its
-// time is over; another one only as long as it was certainly not heard. How a question looks on the
-// wire is the Line's affair.
+// time is over; another one only as long as it was certainly not heard. Who is refused by all of
+// them, three times, is told at once. How a question looks on the wire is the Line's affair.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include "env/address.h"
 #include "env/env.h"
 #include "env/stream.h"
+#include "meta/security.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -50,10 +51,13 @@ class Line {
 };
 
 struct LinesOptions {
-  std::vector<env::Address> servers;  // at least one
-  Duration timeout = 10_s;            // of a question, with everything that is tried
-  Duration connect_timeout = 2_s;     // of one attempt
-  size_t connections_max = 320;       // a watch has one while it waits
+  std::vector<env::Address> servers;         // at least one
+  Duration timeout = 10_s;                   // of a question, with everything that is tried
+  Duration connect_timeout = 2_s;            // of one attempt
+  size_t connections_max = 320;              // a watch has one while it waits
+  std::shared_ptr<const Security> security;  // none: nothing is encrypted
+  // Told who we are to the servers when they refuse us: errors cannot say it. May be empty.
+  std::function<void(std::string)> on_refused;
 };
 
 // One core.
@@ -70,6 +74,8 @@ class Lines {
   // A connection of one's own to a server that answers; the same rules.
   task::Task<Result<std::unique_ptr<env::Stream>>> connect(env::Address& server,
                                                            task::CancelToken token);
+  // Tells on_refused, if there is somebody we can be.
+  void note_refusal() const;
   // Leaves `server` for the next one, if it is the one in use.
   void leave(const env::Address& server);
 
@@ -97,6 +103,7 @@ class Lines {
   task::Semaphore free_;
   task::CancelSource stop_;
   task::Gate gate_;
+  task::Gate lingering_;  // the last words of encrypted connections
 };
 
 }  // namespace cairn::meta

@@ -31,6 +31,10 @@ class FrameLine final : public Line {
     if (!sent) co_return fail(sent.error());
     std::array<std::byte, kFrameHeadSize> head{};
     const Result<void> begun = co_await env::read_exactly(*stream_, head, token);
+    if (looks_encrypted(head)) {
+      co_return fail(Errc::kUnsupported,
+                     "the metadata server demands TLS: add ?tls_key=FILE&name=NAME to its address");
+    }
     if (!begun) co_return fail(hung_up(begun.error()));
     const Result<FrameHead> found = decode_head(head);
     if (!found) co_return fail(found.error());
@@ -72,6 +76,9 @@ Error refused(Call call, Errc code) {
   const bool of_lease = call == Call::kCommit || call == Call::kKeepAlive || call == Call::kRevoke;
   if (code == Errc::kNotFound) {
     return {code, of_lease ? "the lease has ended" : "that history was compacted: list anew"};
+  }
+  if (code == Errc::kDenied) {
+    return {code, "the metadata server lets this client read only: its role is reader"};
   }
   return {code, "the metadata server"};
 }
@@ -136,7 +143,9 @@ task::Task<Result<Answer>> RemoteStore::ask_server(const Request& request,
     const auto code = static_cast<Errc>(reply->status);
     // It was told to end, we were not: as if it were gone.
     if (code == Errc::kClosed) co_return fail(Errc::kReset, "the metadata server ends");
-    co_return fail(refused(call, code));
+    const Error refusal = refused(call, code);
+    if (refusal == Errc::kDenied) lines_.note_refusal();
+    co_return fail(refusal);
   }
   co_return decode_answer(call, as_bytes(reply->body));
 }

@@ -205,6 +205,18 @@ size_t answer_index(Call call) {
 
 }  // namespace
 
+bool looks_plain(Bytes bytes) {
+  return bytes.size() >= sizeof(kMagic) && load<uint32_t>(bytes) == kMagic;
+}
+
+bool looks_encrypted(Bytes bytes) {
+  // Types of records, and the major version that all have (RFC 8446, 5.1).
+  constexpr std::byte kAlert{21};
+  constexpr std::byte kHandshake{22};
+  constexpr std::byte kMajor{3};
+  return bytes.size() >= 2 && (bytes[0] == kAlert || bytes[0] == kHandshake) && bytes[1] == kMajor;
+}
+
 std::string encode(const Request& request) {
   Encoder body;
   Request copy = request;

@@ -96,6 +96,11 @@ struct FrameHead {
 
 inline Call call_of(const Request& request) { return static_cast<Call>(request.index() + 1); }
 
+// Whether bytes begin like a frame, or like a record of TLS: what the ends say to each other when
+// one of them speaks TLS and the other does not.
+bool looks_plain(Bytes bytes);
+bool looks_encrypted(Bytes bytes);
+
 // Whole frames.
 std::string encode(const Request& request);
 std::string encode(Call call, const Answer& answer);

@@ -73,6 +73,9 @@ task::Task<Result<void>> put_drive(meta::Store& store, DriveRecord drive, task::
   for (int tries = 0; tries < kCommitTries; ++tries) {
     const Result<meta::Committed> committed = co_await store.commit(batch, token);
     if (!committed) {
+      // An earlier try may have been carried out, if one was not answered.
+      if (committed.error() == Errc::kDenied && tries > 0) co_return outcome;
+      if (committed.error() == Errc::kDenied) co_return fail(committed.error());
       outcome = fail(committed.error());
       continue;
     }

@@ -34,8 +34,8 @@ enum class Verdict : uint8_t { kConfirmed, kVoid };
 task::Task<Result<Verdict>> settle(meta::Store& store, Contract contract, task::CancelToken token);
 
 // The side of who makes the drive. On success it is there. kExists: another drive has the name;
-// kMismatch: a contract is void by now; nothing was done. Any other error: it is not known whether
-// the drive is there, and the boxes will find out.
+// kMismatch: a contract is void by now; kDenied: the store does not let us; nothing was done. Any
+// other error: it is not known whether the drive is there, and the boxes will find out.
 task::Task<Result<void>> put_drive(meta::Store& store, DriveRecord drive, task::CancelToken token);
 
 // A record and its place in the order of commits.

@@ -153,6 +153,7 @@ std::string stale_text(const Board& board) {
 }
 
 std::string store_text(const Error& error) {
+  if (error == Errc::kDenied || error == Errc::kUnsupported) return error.text();
   return fmt::format(
       "the metadata store does not answer: {}: start it ('cairn rack serve', or etcd), or name "
       "another with --rack",
@@ -190,6 +191,11 @@ task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store,
   if (put.error() == Errc::kExists || put.error() == Errc::kMismatch) {
     co_await making.give_back();
     co_return std::unexpected(fmt::format("{}: nothing was made, try again", put.error().text()));
+  }
+  if (put.error() == Errc::kDenied) {
+    co_await making.give_back();
+    co_return std::unexpected(
+        fmt::format("drive {} is not made: {}", wish.name, store_text(put.error())));
   }
   co_return std::unexpected(
       fmt::format("the metadata store did not answer: {}: whether drive {} was made is not known; "
@@ -256,6 +262,10 @@ class Releasing {
       });
       if (next != (*known)->drive) {
         const Result<bool> replaced = co_await replace_drive(store_, **known, next, token_);
+        if (!replaced && replaced.error() == Errc::kDenied) {
+          co_return std::unexpected(fmt::format("the record of drive {} cannot be changed: {}",
+                                                name_, store_text(replaced.error())));
+        }
         // Not answered, or somebody else was faster: look again.
         if (!replaced || !*replaced) continue;
       }

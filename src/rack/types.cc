@@ -35,6 +35,12 @@ Result<void> check_box_name(std::string_view name) {
               "a box's name is 1 to 128 letters, digits, '.', '_', '-', ':', '[' and ']'");
 }
 
+Result<void> check_client_name(std::string_view name) {
+  if (is_name(name, kBoxNameMax, kLetters)) return {};
+  return fail(Errc::kInvalid,
+              "a client's name is 1 to 128 letters, digits, '.', '_', '-', ':', '[' and ']'");
+}
+
 Result<void> check_amount(const Amount& amount) {
   if (amount.bytes == 0 || amount.bytes % kUnit != 0 || amount.bytes > kBytesMax) {
     return fail(Errc::kInvalid, "space is given in multiples of 1 MiB");

@@ -117,6 +117,8 @@ struct DriveRecord {
 Result<void> check_drive_name(std::string_view name);
 Result<void> check_shelf_name(std::string_view name);
 Result<void> check_box_name(std::string_view name);
+// Of those who use the metadata, by which their keys are known: as a box's.
+Result<void> check_client_name(std::string_view name);
 // At least a unit, in whole units.
 Result<void> check_amount(const Amount& amount);
 Result<void> check_place(const Place& place);

@@ -39,7 +39,7 @@ constexpr std::array kTexts = {
     Text{112, "the peer sent the TLS alert unrecognized_name"},
     Text{113, "the peer sent the TLS alert bad_certificate_status_response"},
     Text{115, "the peer sent the TLS alert unknown_psk_identity"},
-    Text{116, "the peer sent the TLS alert certificate_required"},
+    Text{116, "the peer wants to see a certificate (TLS alert certificate_required)"},
     Text{120, "the peer sent the TLS alert no_application_protocol"},
 };
 
@@ -51,6 +51,14 @@ const char* text_of(uint8_t alert) {
 Errc code_of(uint8_t alert) {
   switch (static_cast<Alert>(alert)) {
     case Alert::kUnknownPskIdentity:
+    case Alert::kBadCertificate:
+    case Alert::kUnsupportedCertificate:
+    case Alert::kCertificateRevoked:
+    case Alert::kCertificateExpired:
+    case Alert::kCertificateUnknown:
+    case Alert::kUnknownCa:
+    case Alert::kAccessDenied:
+    case Alert::kCertificateRequired:
     case Alert::kHandshakeFailure:
     case Alert::kIllegalParameter:
     case Alert::kDecryptError:

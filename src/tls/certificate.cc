@@ -54,19 +54,27 @@ Result<void> use_key(SSL_CTX* context, const std::string& key) {
   return {};
 }
 
-Result<void> demand_clients(SSL_CTX* context, const std::string& clients) {
-  const Text text = reader(clients);
-  int signers = 0;
+// Peers must show a certificate that one of these signed.
+Result<void> demand(SSL_CTX* context, const std::string& signers) {
+  const Text text = reader(signers);
+  int count = 0;
   for (Owned next = next_certificate(text); next != nullptr; next = next_certificate(text)) {
     if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), next.get()) != 1 ||
         SSL_CTX_add_client_CA(context, next.get()) != 1) {
-      return fail(Errc::kInvalid, "a certificate of those who sign clients'");
+      return fail(Errc::kInvalid, "a certificate of those who sign the peer's");
     }
-    ++signers;
+    ++count;
   }
-  if (signers == 0) return fail(Errc::kInvalid, "there is no certificate of a signer in it");
+  if (count == 0) return fail(Errc::kInvalid, "there is no certificate of a signer in it");
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return {};
+}
+
+template <class T>
+Result<void> check_in(const SSL_METHOD* method, const T& certificate) {
+  const std::unique_ptr<SSL_CTX, crypto::With<SSL_CTX_free>> context(SSL_CTX_new(method));
+  if (context == nullptr) return fail(Errc::kLimit, "libssl has no memory");
+  return use_certificate(context.get(), certificate);
 }
 
 }  // namespace
@@ -75,16 +83,26 @@ Result<void> use_certificate(void* ssl_context, const Certificate& certificate) 
   auto* context = static_cast<SSL_CTX*>(ssl_context);
   Result<void> used = use_chain(context, certificate.chain);
   if (used) used = use_key(context, certificate.key);
-  if (used && !certificate.clients.empty()) used = demand_clients(context, certificate.clients);
+  if (used && !certificate.clients.empty()) used = demand(context, certificate.clients);
+  ERR_clear_error();
+  return used;
+}
+
+Result<void> use_certificate(void* ssl_context, const ClientCertificate& certificate) {
+  auto* context = static_cast<SSL_CTX*>(ssl_context);
+  Result<void> used = demand(context, certificate.ca);
+  if (used && !certificate.chain.empty()) used = use_chain(context, certificate.chain);
+  if (used && !certificate.chain.empty()) used = use_key(context, certificate.key);
   ERR_clear_error();
   return used;
 }
 
 Result<void> check(const Certificate& certificate) {
-  const std::unique_ptr<SSL_CTX, crypto::With<SSL_CTX_free>> context(
-      SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr) return fail(Errc::kLimit, "libssl has no memory");
-  return use_certificate(context.get(), certificate);
+  return check_in(TLS_server_method(), certificate);
+}
+
+Result<void> check(const ClientCertificate& certificate) {
+  return check_in(TLS_client_method(), certificate);
 }
 
 }  // namespace cairn::tls

@@ -34,6 +34,12 @@ Context::Context(const Certificate& certificate) : Context(Role::kServer) {
   has_certificate_ = true;
 }
 
+Context::Context(const ClientCertificate& certificate) : Context(Role::kClient) {
+  const Result<void> used = use_certificate(context_.get(), certificate);
+  CHECK(used.has_value(), "the certificate was checked");
+  has_certificate_ = true;
+}
+
 Context::~Context() = default;
 
 }  // namespace cairn::tls

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context: what all connections of one role agree on. TLS 1.3 alone, with (EC)DHE and a pre-shared
-// key, or on a server that has one with a certificate; no tickets, no early data.
+// key, or where one was given with certificates; no tickets, no early data.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,8 @@ class Context {
   explicit Context(Role role);
   // A server that shows a certificate, which passed check(), and has no pre-shared keys.
   explicit Context(const Certificate& certificate);
+  // A client of servers that show a certificate, likewise.
+  explicit Context(const ClientCertificate& certificate);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

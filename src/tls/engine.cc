@@ -3,6 +3,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <utility>
@@ -142,6 +143,30 @@ Engine::Engine(const Context& context, Psk psk) : role_(Role::kClient), psk_(std
   SSL_set_connect_state(ssl);
 }
 
+Engine::Engine(const Context& context, const ServerName& server) : role_(Role::kClient) {
+  CHECK(context.has_certificate(), "it is known whose certificates are trusted");
+  attach(context);
+  has_certificate_ = true;
+  SSL* ssl = handle_->ssl.get();
+  // The names are those of subjectAltName alone (RFC 6125, 6.4.4; RFC 9525, 2).
+  X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
+  X509_VERIFY_PARAM_set_hostflags(
+      param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(param, server.text.c_str()) == 1;
+  const bool is_set =
+      is_address || (X509_VERIFY_PARAM_set1_host(param, server.text.data(), server.text.size()) &&
+                     SSL_set_tlsext_host_name(ssl, server.text.c_str()) == 1);
+  // A name that cannot be one is no certificate's: without it any would do.
+  if (!is_set || server.text.empty())
+    failure_.emplace(Errc::kInvalid, "no name that a server can have");
+  ERR_clear_error();
+  SSL_set_connect_state(ssl);
+}
+
+void Engine::judge_at(WallTime now) {
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(handle_->ssl.get()), now.ns / 1'000'000'000);
+}
+
 Engine::Engine(const Context& context) : role_(Role::kServer) {
   attach(context);
   SSL* ssl = handle_->ssl.get();
@@ -220,6 +245,20 @@ Engine::Step Engine::fail_with(const Error& error) {
   return Step::kFailed;
 }
 
+Engine::Step Engine::failed_certificate() {
+  switch (SSL_get_verify_result(handle_->ssl.get())) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return fail_with({Errc::kDenied, "the peer's certificate has expired"});
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return fail_with({Errc::kDenied, "the peer's certificate is not valid yet"});
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return fail_with({Errc::kDenied, "the peer's certificate is for another name or address"});
+    default:
+      return fail_with({Errc::kDenied, "the peer's certificate is not signed by ours"});
+  }
+}
+
 Engine::Step Engine::failed_handshake() {
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (report_.alert != 0) return fail_with(error_of(report_.alert));
@@ -227,14 +266,15 @@ Engine::Step Engine::failed_handshake() {
   if (report_.showed_certificate) {
     return fail_with({Errc::kDenied, "the peer ignored our TLS key and showed a certificate"});
   }
+  // Whatever went wrong first while it was looked at: that is about the certificate.
+  const bool was_judged = SSL_get_verify_result(handle_->ssl.get()) != X509_V_OK;
+  if (has_certificate_ && was_judged) return failed_certificate();
   switch (reason) {
     case SSL_R_BINDER_DOES_NOT_VERIFY:
     case SSL_R_DIGEST_CHECK_FAILED:
       return fail_with({Errc::kDenied, "the peer has another TLS key"});
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return fail_with({Errc::kDenied, "the peer shows no certificate"});
-    case SSL_R_CERTIFICATE_VERIFY_FAILED:
-      return fail_with({Errc::kDenied, "the peer's certificate is not signed by ours"});
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_WRONG_SSL_VERSION:
@@ -248,8 +288,12 @@ Engine::Step Engine::failed_handshake() {
 }
 
 Engine::Step Engine::failed_read() {
-  if (report_.alert != 0)
-    return fail_with({Errc::kReset, error_of(report_.alert).what(), report_.alert});
+  if (report_.alert != 0) {
+    // A server looks at a client's certificate when the client has shaken hands already.
+    const Error said = error_of(report_.alert);
+    const bool is_refusal = has_certificate_ && said == Errc::kDenied;
+    return fail_with({is_refusal ? Errc::kDenied : Errc::kReset, said.what(), report_.alert});
+  }
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (reason == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC) {
     return fail_with({Errc::kReset, "a TLS record was changed on its way"});

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "tls/context.h"
 #include "tls/psk.h"
 
@@ -36,6 +37,11 @@ struct HandshakeReport {
   size_t first_size = 0;
 };
 
+// As whom a server must show itself: a name, or an IP address, that its certificate is for.
+struct ServerName {
+  std::string text;
+};
+
 class Engine {
  public:
   enum class Step : uint8_t {
@@ -46,12 +52,16 @@ class Engine {
     kFailed,       // see failure(); what is left of output() tells the peer
   };
 
-  // A client with its key, or a server.
+  // A client with its key, one that trusts certificates, or a server. The context is made for it.
   Engine(const Context& context, Psk psk);
+  Engine(const Context& context, const ServerName& server);
   explicit Engine(const Context& context);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // Before the handshake: certificates are judged as of then.
+  void judge_at(WallTime now);
 
   // Where bytes from the peer go, at least one; then how many they were.
   MutableBytes input_room();
@@ -89,6 +99,7 @@ class Engine {
 
   void attach(const Context& context);
   Step fail_with(const Error& error);
+  Step failed_certificate();
   Step failed_handshake();
   Step failed_read();
   bool looks_like_tls();

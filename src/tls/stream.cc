@@ -46,6 +46,13 @@ TlsStream::TlsStream(env::Env& env, std::unique_ptr<env::Stream> inner, const Co
       keeper_(&keeper),
       lingering_(lingering) {}
 
+TlsStream::TlsStream(env::Env& env, std::unique_ptr<env::Stream> inner, const Context& context,
+                     const ServerName& server, task::Gate& lingering)
+    : env_(env),
+      link_(
+          std::make_shared<Link>(env, std::move(inner), std::make_unique<Engine>(context, server))),
+      lingering_(lingering) {}
+
 // A write that was cut short leaves half a record behind, after which nothing can be said.
 TlsStream::~TlsStream() {
   CHECK(!reading_.busy && !writing_.busy, "a stream goes after its operations have completed");
@@ -65,6 +72,7 @@ env::Address TlsStream::peer() const { return link_->inner->peer(); }
 
 task::Task<Result<void>> TlsStream::shake_hands(Duration timeout, task::CancelToken token) {
   task::Deadline deadline(env_, env_.now() + timeout, token);
+  link_->engine->judge_at(env_.wall_now());
   Result<void> done = co_await shake_hands_until(deadline.token());
   if (done) {
     is_open_ = true;

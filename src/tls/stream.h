@@ -41,13 +41,17 @@ class TlsStream final : public env::Stream, public env::Chunk::Owner {
   // A client's end, with its key.
   TlsStream(env::Env& env, std::unique_ptr<env::Stream> inner, const Context& context, Psk psk,
             task::Gate& lingering);
+  // A client's end, towards a server that shows a certificate for this name.
+  TlsStream(env::Env& env, std::unique_ptr<env::Stream> inner, const Context& context,
+            const ServerName& server, task::Gate& lingering);
   // A server's end. The keeper is asked during the handshake.
   TlsStream(env::Env& env, std::unique_ptr<env::Stream> inner, const Context& context,
             PskKeeper& keeper, task::Gate& lingering);
   ~TlsStream() override;
 
   // Once, before anything else; after an error the stream can only be destroyed. kDenied: a key is
-  // unknown or wrong; kUnsupported: the peer speaks no TLS, or no TLS 1.3; kTimedOut, kCancelled,
+  // unknown or wrong, or a certificate not good enough, which a client may also hear when it reads
+  // first; kUnsupported: the peer speaks no TLS, or no TLS 1.3; kTimedOut, kCancelled,
   // kReset. What the keeper said, when it refused.
   task::Task<Result<void>> shake_hands(Duration timeout = kHandshakeTimeout,
                                        task::CancelToken token = {});

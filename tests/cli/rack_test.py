@@ -3,93 +3,17 @@
 """Drives of a rack's spare space: boxes that offer it, `cairn drive create` that finds and takes
 it, and `cairn drive release` that gives it back; with the embedded store and with etcd."""
 
-import json
 import pathlib
 import re
 import shutil
 import signal
-import socket
-import subprocess
-import time
 import unittest
 
 import support
-from box_support import BoxTest
-from nbd_support import DriveTest
+from rack_support import ETCD, MIB, RackTest
 
-MIB = 1 << 20
-ETCD = "/usr/bin/etcd"
 TOOLS = ("nbdinfo", "nbdcopy", "fio")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
-
-
-class RackTest(DriveTest, BoxTest):
-    def serve_metadata(self):
-        """The embedded store, served to all processes of this machine."""
-        self.store = self.start_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0",
-                                      until="Ctrl-C", env=self.env)
-        return self.store.said.split("--rack ")[1].split()[0]
-
-    def start_box_in_rack(self, name, meta, size="64M", more="", port=0):
-        """A box with a shelf of files; it lasts what is in its folder."""
-        self.write(f"{name}.toml", f"""
-[box]
-state = "{self.folder}/{name}.state"
-control = "{self.folder}/{name}.sock"
-[[listener]]
-address = "127.0.0.1:{port}"
-[[subsystem]]
-nqn = "nqn.2026-11.io.cairn:{name}"
-[rack]
-store = "{meta}"
-name = "{name}"
-expiry = "3s"
-term = "2s"
-[[rack.shelf]]
-name = "d0"
-folder = "{self.folder}/{name}.shelf"
-size = "{size}"
-iops = 100000
-bandwidth = "1G"
-{more}""")
-        return self.start(["box", "--config", f"{name}.toml"])
-
-    def start_boxes(self, meta, *names, **options):
-        boxes = {name: self.start_box_in_rack(name, meta, **options) for name in names}
-        self.wait_for(lambda: set(self.offers(meta)) == set(names))
-        return boxes
-
-    def offers(self, meta):
-        """Spare bytes by box, of offers that count."""
-        read = json.loads(self.run_ok("rack", "offers", "--rack", meta, "--json"))
-        return {each["box"]: each["size"] for each in read["offers"] if not each["stale"]}
-
-    def wait_for(self, holds):
-        """Asks again and again; what never holds is a failure."""
-        end = time.monotonic() + support.HANGS_S
-        while not holds():
-            self.assertLess(time.monotonic(), end, "it never held")
-
-    def create(self, name, meta, *words):
-        said = self.run_ok("drive", "create", name, "--rack", meta, *words, "--json")
-        return json.loads(said)["drive"]
-
-    def drives(self, meta):
-        return json.loads(self.run_ok("rack", "drives", "--rack", meta, "--json"))["drives"]
-
-    def shelf_files(self, name):
-        folder = pathlib.Path(f"{self.folder}/{name}.shelf")
-        return sorted(each.name for each in folder.iterdir())
-
-    def run_tool(self, *words):
-        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
-        self.assertEqual(result.returncode, 0, result.stdout)
-        return result.stdout
-
-    def fio(self, name, *words):
-        return self.run_tool("fio", "--name=j", "--ioengine=nbd", f"--uri={self.uri(name)}",
-                             "--size=8M", "--bs=4k", "--iodepth=8", "--verify=crc32c", *words)
 
 
 class Space(RackTest):
@@ -130,27 +54,6 @@ class Space(RackTest):
     @unittest.skipIf(not pathlib.Path(ETCD).exists(), "etcd is not installed")
     def test_with_etcd(self):
         self.make_and_release(self.start_etcd())
-
-    def start_etcd(self):
-        held = [socket.socket() for _ in range(2)]
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        at, peer = (each.getsockname()[1] for each in held)
-        for each in held:
-            each.close()
-        urls = {"listen-client-urls": at, "advertise-client-urls": at, "listen-peer-urls": peer,
-                "initial-advertise-peer-urls": peer}
-        words = [f"--{key}=http://127.0.0.1:{port}" for key, port in urls.items()]
-        with open(self.folder / "etcd.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(
-                [ETCD, f"--data-dir={self.folder}/etcd", *words,
-                 f"--initial-cluster=default=http://127.0.0.1:{peer}", "--heartbeat-interval=20",
-                 "--election-timeout=200"], stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        meta = f"etcd://127.0.0.1:{at}"
-        self.wait_for(lambda: self.run_cairn("rack", "offers", "--rack", meta).returncode == 0)
-        return meta
 
     def test_a_box_that_died_is_passed_over_and_its_space_is_there_when_it_returns(self):
         meta = self.serve_metadata()

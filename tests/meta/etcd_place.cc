@@ -11,9 +11,7 @@ namespace {
 class EtcdPlace final : public Place {
  public:
   explicit EtcdPlace(env::Env& env)
-      : Place(env),
-        one_(env, {.servers = {etcd_.address()}, .timeout = 60_s}),
-        other_(env, {.servers = {etcd_.address()}, .timeout = 60_s}) {}
+      : Place(env), one_(env, etcd_.client_options()), other_(env, etcd_.client_options()) {}
 
   meta::Store& client(size_t index) override { return index == 0 ? one_ : other_; }
   task::Task<void> close() override {

@@ -10,10 +10,14 @@
 #include <unistd.h>  // lint: allow(a child)
 
 #include <array>
+#include <cstdlib>
+#include <fstream>  // lint: allow(certificates of a plain program)
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "meta/security.h"
 
 namespace cairn::meta_tests {
 
@@ -40,11 +44,34 @@ std::array<uint16_t, 2> free_ports() {
   return ports;
 }
 
+// A CA, and signed by it what etcd and its client show. etcd's gateway is a client of etcd's own.
+constexpr const char* kMakeCertificates = R"(
+set -e; exec >openssl.log 2>&1
+new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+openssl req -x509 $new -days 2 -subj /CN=ca -keyout ca.key -out ca.pem
+printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' >etcd.ext
+printf 'extendedKeyUsage=clientAuth\n' >client.ext
+for name in etcd client; do
+  openssl req $new -subj /CN=$name -keyout $name.key -out $name.csr
+  openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+    -extfile $name.ext -out $name.pem
+done
+)";
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);  // lint: allow(certificates of a plain program)
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 bool EtcdProcess::is_installed() { return ::access(kProgram, X_OK) == 0; }
 
-EtcdProcess::EtcdProcess() {
+EtcdProcess::EtcdProcess(Tls tls) : tls_(tls) {
+  if (tls == Tls::kYes) {
+    const std::string make = "cd '" + folder_.path() + "'" + kMakeCertificates;
+    CHECK(std::system(make.c_str()) == 0, "openssl makes certificates");
+  }
   const std::array<uint16_t, 2> ports = free_ports();
   port_ = ports[0];
   peer_port_ = ports[1];
@@ -56,18 +83,25 @@ EtcdProcess::~EtcdProcess() {
 }
 
 void EtcdProcess::start() {
-  const std::string at = "http://127.0.0.1:" + std::to_string(port_);
+  const bool is_secure = tls_ == Tls::kYes;
+  const std::string at =
+      (is_secure ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port_);
   const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
   // A short election makes for short leases, and for a quick start.
-  const std::vector<std::string> words = {kProgram,
-                                          "--data-dir=" + folder_.file("data"),
-                                          "--listen-client-urls=" + at,
-                                          "--advertise-client-urls=" + at,
-                                          "--listen-peer-urls=" + peer,
-                                          "--initial-advertise-peer-urls=" + peer,
-                                          "--initial-cluster=default=" + peer,
-                                          "--heartbeat-interval=20",
-                                          "--election-timeout=200"};
+  std::vector<std::string> words = {kProgram,
+                                    "--data-dir=" + folder_.file("data"),
+                                    "--listen-client-urls=" + at,
+                                    "--advertise-client-urls=" + at,
+                                    "--listen-peer-urls=" + peer,
+                                    "--initial-advertise-peer-urls=" + peer,
+                                    "--initial-cluster=default=" + peer,
+                                    "--heartbeat-interval=20",
+                                    "--election-timeout=200"};
+  if (is_secure) {
+    words.insert(words.end(), {"--client-cert-auth", "--trusted-ca-file=" + folder_.file("ca.pem"),
+                               "--cert-file=" + folder_.file("etcd.pem"),
+                               "--key-file=" + folder_.file("etcd.key")});
+  }
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -81,6 +115,19 @@ void EtcdProcess::start() {
   ::dup2(output, 2);
   ::execv(kProgram, arguments.data());
   ::_exit(127);
+}
+
+meta::LinesOptions EtcdProcess::client_options(Shows shows) const {
+  meta::LinesOptions options{.servers = {address()}, .timeout = 60_s};
+  if (tls_ == Tls::kNo) return options;
+  tls::ClientCertificate certificate{.ca = contents(folder_.file("ca.pem"))};
+  if (shows == Shows::kCertificate) {
+    certificate.chain = contents(folder_.file("client.pem"));
+    certificate.key = contents(folder_.file("client.key"));
+  }
+  CHECK(tls::check(certificate).has_value());
+  options.security = std::make_shared<const meta::CertificateSecurity>(certificate, "");
+  return options;
 }
 
 void EtcdProcess::kill() {

@@ -16,9 +16,9 @@ namespace {
 using meta::EtcdStore;
 using Body = Task<void> (*)(env::Env&, EtcdProcess&);
 
-void with_etcd(Body body) {
+void with_etcd(Body body, EtcdProcess::Tls tls = EtcdProcess::Tls::kNo) {
   if (!EtcdProcess::is_installed()) GTEST_SKIP() << "apt-get install etcd-server";
-  EtcdProcess etcd;
+  EtcdProcess etcd(tls);
   epoll::EpollWorld world({});
   const Result<void> ran = world.run([&](env::Env& env) { return body(env, etcd); });
   ASSERT_TRUE(ran.has_value());
@@ -33,7 +33,7 @@ Task<void> put_for_sure(Store& store, std::string key, std::string value) {
 }
 
 Task<void> kill_under_watch(env::Env& env, EtcdProcess& etcd) {
-  EtcdStore store(env, {.servers = {etcd.address()}, .timeout = 60_s});
+  EtcdStore store(env, etcd.client_options());
   const std::unique_ptr<Watch> watching = co_await watch(store, Range::prefix("k"));
   std::vector<std::string> expected;
   std::vector<std::string> seen;
@@ -62,6 +62,35 @@ Task<void> kill_under_watch(env::Env& env, EtcdProcess& etcd) {
 }
 
 TEST(Etcd, KilledAndStartedAgainLosesNoCommitAndNoWatchAnyChange) { with_etcd(&kill_under_watch); }
+
+TEST(Etcd, NorThroughTls) { with_etcd(&kill_under_watch, EtcdProcess::Tls::kYes); }
+
+Task<void> come_without(env::Env& env, EtcdProcess& etcd) {
+  EtcdStore store(env, etcd.client_options());
+  co_await put(store, "a", "1");
+  EtcdStore stranger(env, etcd.client_options(EtcdProcess::Shows::kNothing));
+  const auto got = co_await stranger.get("a", {});
+  EXPECT_EQ(outcome(got), "denied");
+  const auto committed = co_await stranger.commit(Batch().put("a", "2"), {});
+  EXPECT_EQ(outcome(committed), "denied");
+  Result<std::unique_ptr<Watch>> watching = co_await stranger.watch(Range::all(), Revision(1), {});
+  const auto changes = co_await (*watching)->next({});
+  EXPECT_EQ(outcome(changes), "denied") << "a watch does not wait for ever";
+  co_await (*watching)->close();
+  co_await stranger.close();
+  EtcdStore plain(env, {.servers = {etcd.address()}, .timeout = 200_ms});
+  const auto heard = co_await plain.get("a", {});
+  EXPECT_EQ(outcome(heard), "timed_out");
+  EXPECT_NE(heard.error().text().find("if it demands TLS"), std::string::npos);
+  co_await plain.close();
+  const std::string value = co_await value_of(store, "a");
+  EXPECT_EQ(value, "1");
+  co_await store.close();
+}
+
+TEST(Etcd, ThatDemandsCertificatesGetsThemOrRefuses) {
+  with_etcd(&come_without, EtcdProcess::Tls::kYes);
+}
 
 Task<void> use_the_second(env::Env& env, EtcdProcess& etcd) {
   // Nobody listens at the first, and the third stays unused.

@@ -16,6 +16,7 @@
 #include "meta/remote_store.h"
 #include "meta/server.h"
 #include "meta/state.h"
+#include "meta/test_keys.h"
 #include "sim/cluster.h"
 #include "sim/fault_plan.h"
 #include "sim/scenario.h"
@@ -39,9 +40,9 @@ using task::Task;
 constexpr uint16_t kPort = 4431;
 
 // The server, and the state that outlives its crashes as a medium does.
-Task<void> serve(Env& env, env::Address at, meta::State& state) {
+Task<void> serve(Env& env, env::Address at, meta::State& state, bool has_keys) {
   meta::LocalStore store(env, state);
-  meta::Server server(env, store);
+  meta::Server server(env, store, {.clients = has_keys ? known_clients() : nullptr});
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
@@ -98,8 +99,9 @@ Task<void> observe(Env& env, meta::Store& store, Known& known) {
   co_await (*watch)->close();
 }
 
-Task<void> use(Env& env, env::Address server, std::string name, Known& known) {
-  meta::RemoteStore store(env, {.servers = {server}});
+Task<void> use(Env& env, env::Address server, std::string name, Known& known, bool has_keys) {
+  meta::RemoteStore store(env,
+                          {.servers = {server}, .security = has_keys ? as_client("w") : nullptr});
   task::Gate gate;
   gate.spawn(count(env, store, name, known));
   co_await observe(env, store, known);
@@ -109,13 +111,16 @@ Task<void> use(Env& env, env::Address server, std::string name, Known& known) {
 
 class CountWorkload final : public sim::Workload {
  public:
+  explicit CountWorkload(bool has_keys) : has_keys_(has_keys) {}
+
   void start(sim::Cluster& cluster) override {
     sim::Node& server = cluster.node("server");
     const env::Address at = server.address(kPort);
-    server.start([this, at](Env& env) { return serve(env, at, state_); });
+    server.start([this, at](Env& env) { return serve(env, at, state_, has_keys_); });
     for (const char* name : {"a", "b"}) {
       Known& known = known_[name];
-      cluster.node(name).start([at, name, &known](Env& env) { return use(env, at, name, known); });
+      cluster.node(name).start(
+          [this, at, name, &known](Env& env) { return use(env, at, name, known, has_keys_); });
     }
   }
   uint64_t progress() const override {
@@ -154,16 +159,17 @@ class CountWorkload final : public sim::Workload {
     return "";
   }
 
+  const bool has_keys_;
   meta::State state_;
   std::map<std::string, Known> known_;
   std::map<std::string, uint64_t> checked_;
   std::map<std::string, uint64_t> compared_;
 };
 
-TEST(ServedStoreScenario, LosesNothingAndCountsNothingTwice) {
+std::string count_under_faults(bool has_keys) {
   using Kind = sim::Fault::Kind;
-  sim::Scenario scenario{.name = "served metadata"};
-  scenario.make = [] { return std::make_unique<CountWorkload>(); };
+  sim::Scenario scenario{.name = has_keys ? "served metadata, TLS" : "served metadata"};
+  scenario.make = [has_keys] { return std::make_unique<CountWorkload>(has_keys); };
   scenario.faults.nodes = {"server", "a", "b"};
   scenario.faults.kinds = {Kind::kCrash, Kind::kKill,      Kind::kPause,   Kind::kClockStep,
                            Kind::kClog,  Kind::kPartition, Kind::kIsolate, Kind::kPartitionOneWay,
@@ -173,8 +179,14 @@ TEST(ServedStoreScenario, LosesNothingAndCountsNothingTwice) {
     options.network.faults.bit_flip = rng.chance(0.3) ? rng.uniform() * 0.001 : 0;
   };
   scenario.seeds = 30;
-  EXPECT_EQ(run_scenario(scenario), "");
+  return run_scenario(scenario);
 }
+
+TEST(ServedStoreScenario, LosesNothingAndCountsNothingTwice) {
+  EXPECT_EQ(count_under_faults(false), "");
+}
+
+TEST(ServedStoreScenario, NorThroughTls) { EXPECT_EQ(count_under_faults(true), ""); }
 
 }  // namespace
 }  // namespace cairn::meta_tests

@@ -46,6 +46,17 @@ struct ServedReal : Served {
   using World = conformance::Epoll;
 };
 
+// The same through TLS, as a writer.
+struct ServedTls {
+  static constexpr const char* kName = "served_tls";
+  using World = conformance::Sim;
+  static task::Task<std::unique_ptr<Place>> open(env::Env& env, conformance::Scene& scene);
+};
+struct ServedTlsReal : ServedTls {
+  static constexpr const char* kName = "served_tls_real";
+  using World = conformance::Epoll;
+};
+
 // In a folder of its own.
 struct Rocks {
   static constexpr const char* kName = "rocks_epoll";

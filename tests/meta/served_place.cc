@@ -4,6 +4,7 @@
 #include "meta/place.h"
 #include "meta/remote_store.h"
 #include "meta/server.h"
+#include "meta/test_keys.h"
 
 namespace cairn::meta_tests {
 
@@ -11,13 +12,15 @@ namespace {
 
 class ServedPlace final : public Place {
  public:
-  ServedPlace(env::Env& env, const env::Address& any)
+  ServedPlace(env::Env& env, const env::Address& any,
+              std::shared_ptr<const meta::ClientKeys> clients,
+              std::shared_ptr<const meta::Security> security)
       : Place(env),
         store_(env),
-        server_(env, store_),
+        server_(env, store_, {.clients = std::move(clients)}),
         address_(conformance::must(server_.listen(any))),
-        one_(env, {.servers = {address_}}),
-        other_(env, {.servers = {address_}}) {}
+        one_(env, {.servers = {address_}, .security = security}),
+        other_(env, {.servers = {address_}, .security = security}) {}
 
   meta::Store& client(size_t index) override { return index == 0 ? one_ : other_; }
   task::Task<void> close() override {
@@ -38,7 +41,11 @@ class ServedPlace final : public Place {
 }  // namespace
 
 task::Task<std::unique_ptr<Place>> Served::open(env::Env& env, conformance::Scene& scene) {
-  co_return std::make_unique<ServedPlace>(env, scene.any_port());
+  co_return std::make_unique<ServedPlace>(env, scene.any_port(), nullptr, nullptr);
+}
+
+task::Task<std::unique_ptr<Place>> ServedTls::open(env::Env& env, conformance::Scene& scene) {
+  co_return std::make_unique<ServedPlace>(env, scene.any_port(), known_clients(), as_client("w"));
 }
 
 }  // namespace cairn::meta_tests

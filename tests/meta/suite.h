@@ -44,7 +44,8 @@ using meta::Watch;
 using task::CancelToken;
 using task::Task;
 
-using Places = testing::Types<Memory, Served, ServedReal, Rocks, RocksUring, Etcd>;
+using Places =
+    testing::Types<Memory, Served, ServedReal, ServedTls, ServedTlsReal, Rocks, RocksUring, Etcd>;
 
 using PlaceBody = Task<void> (*)(Place&);
 

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "door/nbd/keys.h"
-#include "fabric/connection_slots.h"
+#include "env/connection_slots.h"
 #include "fabric/reception.h"
 #include "tls/certificate.h"
 
@@ -17,8 +17,7 @@ class ExportFinder;
 
 struct NbdOptions {
   // A client has proven itself when it has chosen an export, with whatever that takes here.
-  fabric::ConnectionLimits connections{
-      .connections_max = 1024, .unproven_max = 128, .reserved = 128};
+  env::ConnectionLimits connections{.connections_max = 1024, .unproven_max = 128, .reserved = 128};
   // A client that has asked for nothing for so long is ended when connections_max are here and
   // another one wants to come in, which finds the place when it comes again. Else it may stay.
   Duration idle_timeout = 600_s;

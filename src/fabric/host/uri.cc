@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/percent.h"
 #include "base/units.h"
 #include "fabric/host/uuid.h"
 #include "nvme/command_format.h"
@@ -82,37 +83,6 @@ constexpr std::array kDurations = {
     DurationOption{"quiesce", &HostOptions::quiesce, true},
 };
 
-// --- percent encoding ---------------------------------------------------------------------------
-
-std::optional<std::string> decode(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    uint8_t byte = 0;
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() < 2 || error != std::errc{} || end != digits.data() + 2) return std::nullopt;
-    decoded += static_cast<char>(byte);
-    i += 2;
-  }
-  return decoded;
-}
-
-std::string encode(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain =
-        byte > ' ' && byte < 0x7f && std::string_view("%?&#=/").find(c) == std::string_view::npos;
-    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return encoded;
-}
-
 // --- parts --------------------------------------------------------------------------------------
 
 std::expected<env::Address, std::string> parse_host(std::string_view text, uint16_t port) {
@@ -135,7 +105,7 @@ std::expected<env::Address, std::string> parse_host(std::string_view text, uint1
 }
 
 std::expected<std::string, std::string> parse_nqn(std::string_view text, const char* what) {
-  std::optional<std::string> nqn = decode(text);
+  std::optional<std::string> nqn = percent_decode(text);
   if (!nqn) return Problem(fmt::format("'{}' has a '%' without two hexadecimal digits", text));
   const bool sound =
       !nqn->empty() && nqn->size() <= nvme::kNqnMax && nqn->find('\0') == std::string::npos;
@@ -178,7 +148,7 @@ std::expected<void, std::string> set_switch(const Option& option, bool& to) {
 }
 
 std::expected<void, std::string> set_file(const Option& option, std::string& to) {
-  std::optional<std::string> name = decode(option.value);
+  std::optional<std::string> name = percent_decode(option.value);
   if (!name || name->empty() || name->find('\0') != std::string::npos) {
     return Problem(fmt::format("{}='{}' is not the name of a file", option.key, option.value));
   }
@@ -387,14 +357,14 @@ std::string Uri::text() const {
     add("nsid", fmt::to_string(nsid));
   }
   for (size_t i = 1; i < paths.size(); ++i) add("path", paths[i].text());
-  if (!options.host_nqn.empty()) add("hostnqn", encode(options.host_nqn));
+  if (!options.host_nqn.empty()) add("hostnqn", percent_encode(options.host_nqn));
   if (options.host_id != defaults.host_id) add("hostid", uuid_text(options.host_id));
-  if (!options.key_file.empty()) add("dhchap_key", encode(options.key_file));
+  if (!options.key_file.empty()) add("dhchap_key", percent_encode(options.key_file));
   if (!options.controller_key_file.empty()) {
-    add("dhchap_ctrl_key", encode(options.controller_key_file));
+    add("dhchap_ctrl_key", percent_encode(options.controller_key_file));
   }
   if (options.tls) add("tls", "required");
-  if (!options.tls_key_file.empty()) add("tls_key", encode(options.tls_key_file));
+  if (!options.tls_key_file.empty()) add("tls_key", percent_encode(options.tls_key_file));
   if (options.tls_identity != defaults.tls_identity) {
     add("tls_identity", fmt::to_string(static_cast<int>(options.tls_identity)));
   }
@@ -425,7 +395,7 @@ std::string Uri::text() const {
     const Duration value = options.*each.member;
     if (value != defaults.*each.member) add(each.name, duration_text(value));
   }
-  const std::string name = is_discovery() ? "" : "/" + encode(nqn);
+  const std::string name = is_discovery() ? "" : "/" + percent_encode(nqn);
   return fmt::format("{}{}{}{}", kScheme, paths.front().text(), name, query);
 }
 

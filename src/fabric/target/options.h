@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "env/address.h"
-#include "fabric/connection_slots.h"
+#include "env/connection_slots.h"
 #include "fabric/doorbell.h"
 #include "fabric/reception.h"
 #include "nvme/limits.h"
@@ -62,9 +62,9 @@ struct TargetOptions {
   // A command that gets no buffer for so long is answered with Command Interrupted. Longer than the
   // two above: hosts that keep buffers by doing nothing are gone before.
   Duration buffer_timeout = 60_s;
-  Duration linger_timeout = 1_s;  // after a TermReq, for the host to read it and close
-  ConnectionLimits connections;   // of all cores together
-  bool header_digest = true;      // a host that asks for one gets it; else it is told no
+  Duration linger_timeout = 1_s;      // after a TermReq, for the host to read it and close
+  env::ConnectionLimits connections;  // of all cores together
+  bool header_digest = true;          // a host that asks for one gets it; else it is told no
   bool data_digest = true;
   DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
   std::function<void(const HostFault&)> on_fault;  // on the control core

@@ -18,14 +18,22 @@ constexpr size_t kAnswerMax = 32_MiB;
 
 class HttpLine final : public Line {
  public:
-  HttpLine(std::unique_ptr<env::Stream> stream, const env::Address& server)
-      : connection_(std::move(stream)), host_(server.text()) {}
+  HttpLine(std::unique_ptr<env::Stream> stream, const env::Address& server, bool is_secure)
+      : connection_(std::move(stream)), host_(server.text()), may_need_tls_(!is_secure) {}
 
   task::Task<Result<Reply>> ask(const Question& question, task::CancelToken token) override {
     const std::array<Bytes, 1> body = {as_bytes(question.body)};
     const http::Request request = etcd::post(host_, question.target, body);
     const Result<http::ResponseHead> head = co_await connection_.send(request, token);
+    // An etcd that demands TLS does not say so to who speaks without.
+    const bool is_silent = !head && (head.error() == Errc::kClosed || head.error() == Errc::kReset);
+    if (is_silent && may_need_tls_ && !connection_.has_heard()) {
+      co_return fail(Errc::kReset,
+                     "etcd hung up without an answer: if it demands TLS, add "
+                     "?ca=FILE&cert=FILE&key=FILE to its address");
+    }
     if (!head) co_return fail(hung_up(head.error()));
+    may_need_tls_ = false;
     Reply reply{.status = head->status, .body = {}};
     while (reply.body.size() <= kAnswerMax) {
       const Result<Bytes> data = co_await connection_.receive(token);
@@ -49,16 +57,21 @@ class HttpLine final : public Line {
 
   http::Connection connection_;
   std::string host_;
+  bool may_need_tls_;  // nothing was ever heard without it
 };
 
-std::unique_ptr<Line> make_line(std::unique_ptr<env::Stream> stream, const env::Address& server) {
-  return std::make_unique<HttpLine>(std::move(stream), server);
+std::unique_ptr<Line> make_plain(std::unique_ptr<env::Stream> stream, const env::Address& server) {
+  return std::make_unique<HttpLine>(std::move(stream), server, false);
+}
+
+std::unique_ptr<Line> make_secure(std::unique_ptr<env::Stream> stream, const env::Address& server) {
+  return std::make_unique<HttpLine>(std::move(stream), server, true);
 }
 
 }  // namespace
 
 EtcdStore::EtcdStore(env::Env& env, LinesOptions options)
-    : env_(env), lines_(env, std::move(options), &make_line) {}
+    : env_(env), lines_(env, options, options.security != nullptr ? &make_secure : &make_plain) {}
 
 EtcdStore::~EtcdStore() {
   CHECK(watchers_ == 0, "watches are closed before their store is destroyed");

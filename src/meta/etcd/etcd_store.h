@@ -5,8 +5,8 @@
 // Several addresses are members of one cluster: it uses one and goes on to the next when that is
 // dead, silent or without a leader. Reads, keep-alives and watches try again by themselves; what
 // may have changed something does not (see meta/store.h). Limits are those of meta/types.h, within
-// etcd's defaults; --max-txn-ops must be at least 128. No TLS and no users of etcd's: for a network
-// of one's own, or behind a proxy on this machine.
+// etcd's defaults; --max-txn-ops must be at least 128. Through TLS with LinesOptions::security; no
+// users of etcd's.
 #pragma once
 
 #include <cstddef>

@@ -21,6 +21,8 @@ constexpr Duration kPause = 100_ms;
 constexpr Duration kAnswerTimeout = 5_s;
 // A connection that is silent for so long may be dead: another one costs little and loses nothing.
 constexpr Duration kSilenceMax = 30_s;
+// In a row; fewer may come of bytes that were damaged on the way.
+constexpr size_t kRefusalsMax = 3;
 
 }  // namespace
 
@@ -103,6 +105,7 @@ Result<std::vector<Change>> EtcdWatch::take(etcd::WatchMessage message) {
 }
 
 task::Task<Result<std::vector<Change>>> EtcdWatch::next_inside(task::CancelToken token) {
+  size_t refusals = 0;
   while (true) {
     Error trouble(Errc::kReset, "etcd ended a watch");
     if (connection_ == nullptr) {
@@ -126,6 +129,9 @@ task::Task<Result<std::vector<Change>>> EtcdWatch::next_inside(task::CancelToken
       ended_ = trouble;
       co_return fail(trouble);
     }
+    const bool is_refused = trouble == Errc::kDenied || trouble == Errc::kUnsupported;
+    refusals = is_refused ? refusals + 1 : 0;
+    if (refusals == kRefusalsMax) co_return fail(trouble);
     store_.lines_.leave(server_);
     [[maybe_unused]] const Result<void> slept =
         co_await task::sleep_for(store_.env_, kPause, token);

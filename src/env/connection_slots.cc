@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/connection_slots.h"
+#include "env/connection_slots.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace cairn::fabric {
+namespace cairn::env {
 
-ConnectionSlots::Entry ConnectionSlots::enter(Slot& slot, const env::Address& from, Time now) {
+ConnectionSlots::Entry ConnectionSlots::enter(Slot& slot, const Address& from, Time now) {
   CHECK(!slot.is_in(), "a connection comes in once");
   if (connections_ >= limits_.connections_max) {
     return {.refused = "there are as many connections as there may be (connections_max)"};
   }
-  const env::AddressKey key = env::key_of(from);
+  const AddressKey key = key_of(from);
   const size_t reserved = std::min(limits_.reserved, limits_.connections_max / 2);
   if (connections_ >= limits_.connections_max - reserved && !known_.contains(key)) {
     return {.refused =
@@ -43,7 +43,7 @@ ConnectionSlots::Entry ConnectionSlots::enter(Slot& slot, const env::Address& fr
 }
 
 // Who is leaving still has memory, so that their number is bounded too.
-bool ConnectionSlots::may_evict(Unproven& others, const env::AddressKey& key, Time now) const {
+bool ConnectionSlots::may_evict(Unproven& others, const AddressKey& key, Time now) const {
   const Slot* const oldest = others.oldest_first.front();
   if (oldest == nullptr || others.leaving >= limits_.unproven_max) return false;
   return known_.contains(key) || now - oldest->since_ >= kPatience;
@@ -89,4 +89,4 @@ void ConnectionSlots::leave(Slot& slot) {
   --connections_;
 }
 
-}  // namespace cairn::fabric
+}  // namespace cairn::env

@@ -11,7 +11,7 @@
 #include "env/address.h"
 #include "env/address_key.h"
 
-namespace cairn::fabric {
+namespace cairn::env {
 
 struct ConnectionLimits {
   uint32_t connections_max = 4096;
@@ -41,7 +41,7 @@ class ConnectionSlots {
     friend class ConnectionSlots;
     enum class State : uint8_t { kOut, kUnproven, kLeaving, kProven };
     State state_ = State::kOut;
-    env::AddressKey key_{};
+    AddressKey key_{};
     Time since_;
   };
   struct Entry {
@@ -51,7 +51,7 @@ class ConnectionSlots {
 
   explicit ConnectionSlots(const ConnectionLimits& limits) : limits_(limits) {}
 
-  Entry enter(Slot& slot, const env::Address& from, Time now);
+  Entry enter(Slot& slot, const Address& from, Time now);
   // It was let in: it counts against connections_max alone, and its address is remembered.
   void prove(Slot& slot, Time now);
   // Also of one that never came in.
@@ -65,16 +65,16 @@ class ConnectionSlots {
     size_t count = 0;    // of them
     size_t leaving = 0;  // evicted, and still here
   };
-  using UnprovenAt = std::map<env::AddressKey, Unproven>::iterator;
-  bool may_evict(Unproven& others, const env::AddressKey& key, Time now) const;
+  using UnprovenAt = std::map<AddressKey, Unproven>::iterator;
+  bool may_evict(Unproven& others, const AddressKey& key, Time now) const;
   UnprovenAt find_unproven(const Slot& slot);
   void forget_unproven(Slot& slot);
   void forget_if_empty(UnprovenAt at);
 
   const ConnectionLimits limits_;
   size_t connections_ = 0;
-  std::map<env::AddressKey, Unproven> unproven_;
-  std::map<env::AddressKey, Time> known_;  // when somebody was let in last
+  std::map<AddressKey, Unproven> unproven_;
+  std::map<AddressKey, Time> known_;  // when somebody was let in last
 };
 
-}  // namespace cairn::fabric
+}  // namespace cairn::env

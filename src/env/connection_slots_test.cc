@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/connection_slots.h"
+#include "env/connection_slots.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-namespace cairn::fabric {
+namespace cairn::env {
 namespace {
 
 const Time kStart = Time{} + 1000_s;
-const env::Address kHere = env::Address::ip4(10, 0, 0, 1, 1000);
-const env::Address kThere = env::Address::ip4(10, 0, 0, 2, 1000);
+const Address kHere = Address::ip4(10, 0, 0, 1, 1000);
+const Address kThere = Address::ip4(10, 0, 0, 2, 1000);
 
 class Slots : public ::testing::Test {
  protected:
   // Whether a new connection of this address comes in.
-  bool comes(const env::Address& from, Time now) {
+  bool comes(const Address& from, Time now) {
     ConnectionSlots::Slot& slot = all.emplace_back();
     last = slots.enter(slot, from, now);
     return slot.is_in();
@@ -80,9 +80,7 @@ TEST_F(Slots, TheLastPlacesAreForAddressesThatAreKnown) {
   EXPECT_TRUE(comes(kHere, kStart));
   slots.prove(all.back(), kStart);
   slots.leave(all.back());
-  const auto stranger = [](int i) {
-    return env::Address::ip4(10, 1, 0, static_cast<uint8_t>(i), 1);
-  };
+  const auto stranger = [](int i) { return Address::ip4(10, 1, 0, static_cast<uint8_t>(i), 1); };
   int strangers = 0;
   while (strangers < 100 && comes(stranger(strangers), kStart)) ++strangers;
   EXPECT_EQ(strangers, 12);
@@ -92,16 +90,16 @@ TEST_F(Slots, TheLastPlacesAreForAddressesThatAreKnown) {
 }
 
 TEST_F(Slots, AddressesAreToldApartAsOwnersAre) {
-  const env::Address first = *env::Address::parse("[2001:db8:1:2::1]:1");
-  const env::Address second = *env::Address::parse("[2001:db8:1:2:ffff::9]:2");
-  const env::Address other = *env::Address::parse("[2001:db8:1:3::1]:1");
+  const Address first = *Address::parse("[2001:db8:1:2::1]:1");
+  const Address second = *Address::parse("[2001:db8:1:2:ffff::9]:2");
+  const Address other = *Address::parse("[2001:db8:1:3::1]:1");
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(comes(i % 2 == 0 ? first : second, kStart));
   EXPECT_FALSE(comes(first, kStart));
   EXPECT_TRUE(comes(other, kStart));
   // IPv4 through an IPv6 socket is IPv4.
-  EXPECT_EQ(env::key_of(*env::Address::parse("[::ffff:10.0.0.1]:7")), env::key_of(kHere));
-  EXPECT_NE(env::key_of(*env::Address::parse("[::ffff:10.0.0.2]:7")), env::key_of(kHere));
+  EXPECT_EQ(key_of(*Address::parse("[::ffff:10.0.0.1]:7")), key_of(kHere));
+  EXPECT_NE(key_of(*Address::parse("[::ffff:10.0.0.2]:7")), key_of(kHere));
 }
 
 }  // namespace
-}  // namespace cairn::fabric
+}  // namespace cairn::env
