@@ -28,7 +28,7 @@ task::Task<void> Inbox::fill(task::CancelToken token) {
 }
 
 task::Task<Result<Message*>> Inbox::next() {
-  while (!is_over()) {
+  while (!end_) {
     if (count_ > 0) co_return &slots_[first_];
     came_.reset();
     const Result<void> came = co_await came_.wait();

@@ -28,14 +28,13 @@ class Inbox {
   // not been taken it reads no further, and a client that leaves then is noticed later.
   task::Task<void> fill(task::CancelToken token);
 
-  // The oldest message, until drop(). Errors as read_message; what stands before bytes that are no
-  // message still comes, what a client sent before it left does not.
+  // The oldest message, until drop(). Errors as read_message. Once the end has come, what was sent
+  // before and not taken yet comes no more: what it begins nobody would end.
   task::Task<Result<Message*>> next();
   void drop();
 
  private:
   static constexpr size_t kAhead = 8;
-  bool is_over() const { return end_ && (count_ == 0 || *end_ != Errc::kCorrupt); }
   void end(const Error& why);
 
   env::LocalStream& stream_;

@@ -191,6 +191,51 @@ WORLD_TEST(VfioUserHostile, WhatIsNoMessageEndsTheConnection) {
   co_await rig.close();
 }
 
+std::vector<std::byte> message_of(Command command, const std::vector<std::byte>& payload) {
+  const Header header{.command = static_cast<uint16_t>(command),
+                      .size = static_cast<uint32_t>(sizeof(Header) + payload.size())};
+  std::vector<std::byte> message = payload_of(header);
+  message.insert(message.end(), payload.begin(), payload.end());
+  return message;
+}
+
+// An order that takes a day, a stop that waits for it, and what is no message, all in one write:
+// nobody would end that wait.
+WORLD_TEST(VfioUserHostile, NothingIsBegunOnceTheEndHasCome) {
+  Rig rig(env);
+  rig.open(scene);
+  {
+    Guest guest = co_await rig.guest();
+    store(guest.at(0, sizeof(Order)), Order{.from = kGuestBase + 4096,
+                                            .to = kGuestBase + 8192,
+                                            .length = 512u,
+                                            .vector = {},
+                                            .delay_ns = static_cast<uint64_t>(kDelayMax.ns)});
+    const Feature set{.argsz = 16u,
+                      .flags = kFeatureSet | static_cast<uint32_t>(FeatureId::kMigrationState)};
+    const FeatureState stop{.state = static_cast<uint32_t>(DeviceState::kStop), .data_fd = {}};
+    std::vector<std::byte> all = message_of(
+        Command::kRegionWrite,
+        payload_of(RegionAccess{.offset = kDoorbellsAt, .region = uint32_t{kBar0}, .count = 4u},
+                   Le32(1u)));
+    for (const std::vector<std::byte>& more :
+         {message_of(Command::kFeature, payload_of(set, stop)), payload_of(Header{.size = 0u})}) {
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    const Result<void> sent = co_await guest.client->stream().write(all);
+    must(sent);
+    std::array<std::byte, 4096> answers{};
+    Result<env::Received> heard;
+    do {
+      heard = co_await guest.client->stream().read(answers, {});
+    } while (heard && heard->bytes > 0);
+  }
+  Guest next = co_await rig.guest();
+  co_await expect_alive(*next.client);
+  next.client.reset();
+  co_await rig.close();
+}
+
 WORLD_TEST(VfioUserHostile, TheFirstMessageIsTheVersion) {
   Rig rig(env);
   rig.open(scene);
