@@ -16,7 +16,6 @@
 #include "apps/words.h"
 #include "crypto/secret.h"
 #include "posix/fd.h"
-#include "rack/client_keys.h"
 
 namespace cairn::apps {
 
@@ -120,8 +119,9 @@ Attempt<door::NbdKeys> read_psk_file(const std::string& path) {
   return read_key<door::NbdKeys, kPskFileMax>(path, kPskTool, &door::NbdKeys::parse);
 }
 
-Attempt<meta::ClientKeys> read_client_keys(const std::string& path) {
-  return read_key<meta::ClientKeys, kClientsFileMax>(path, kClientKey, &rack::parse_client_keys);
+Attempt<meta::ClientKeys> read_client_keys(const std::string& path,
+                                           Result<meta::ClientKeys> (*parse)(std::string_view)) {
+  return read_key<meta::ClientKeys, kClientsFileMax>(path, kClientKey, parse);
 }
 
 Attempt<drive::FileContent> read_service_file(const std::string& path) {

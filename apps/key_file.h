@@ -22,8 +22,9 @@ Attempt<nvme::AuthSecret> read_key_file(const std::string& path);
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 // The keys of NBD clients, as psktool writes them.
 Attempt<door::NbdKeys> read_psk_file(const std::string& path);
-// Who may use a rack's metadata: rack/client_keys.h.
-Attempt<meta::ClientKeys> read_client_keys(const std::string& path);
+// Who may use a rack's metadata; `parse` is that of rack/client_keys.h, which libcairn lacks.
+Attempt<meta::ClientKeys> read_client_keys(const std::string& path,
+                                           Result<meta::ClientKeys> (*parse)(std::string_view));
 
 // What a service of a stack gets of a file it names; for keys of drives.
 Attempt<drive::FileContent> read_service_file(const std::string& path);

@@ -114,7 +114,7 @@ class ServeCommand final : public Command {
               "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
               "reader may get, list and watch, a writer may do everything",
               [this](const std::string& text) -> Attempt<void> {
-                Attempt<meta::ClientKeys> keys = read_client_keys(text);
+                Attempt<meta::ClientKeys> keys = read_client_keys(text, &rack::parse_client_keys);
                 if (!keys) return std::unexpected(keys.error());
                 serving_.clients = std::make_shared<const meta::ClientKeys>(std::move(*keys));
                 return {};

@@ -37,6 +37,7 @@ Incarnation ServiceDrive::incarnation() const {
 }
 
 Incarnation ServiceDrive::labelled_incarnation() const {
+  if (below_.empty()) return {};
   Incarnation all = below_[0]->incarnation();
   for (size_t i = 1; i < below_.size(); ++i) {
     const Incarnation one = below_[i]->incarnation();

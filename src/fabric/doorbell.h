@@ -93,7 +93,7 @@ class Doorbell {
   const LaneCounters& counters() const { return counters_; }
 
  private:
-  static constexpr size_t kSendMax = 512 * 1024;
+  static constexpr size_t kSendMax = 512_KiB;
   struct DelayTimer : task::Timer {
     using Timer::Timer;
     Doorbell* bell = nullptr;

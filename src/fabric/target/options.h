@@ -28,7 +28,7 @@ inline constexpr uint32_t kAdminStagingSize = 16 * 1024;
 // What an I/O queue that is sent more than that at once gets, and how much more than kStagingSize
 // all queues of a core may have together.
 inline constexpr uint32_t kStagingMax = 256 * 1024;
-inline constexpr size_t kStagingReserve = 16 * 1024 * 1024;
+inline constexpr size_t kStagingReserve = 16_MiB;
 static_assert(kAdminStagingSize > UINT8_MAX + kInCapsuleMax + 4, "PDO, data and digest");
 
 // What one connection's commands may have of the buffers of its core at a time, so that a host that
