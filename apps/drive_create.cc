@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "apps/confirm.h"
+#include "apps/error_text.h"
 #include "apps/host_nqn.h"
 #include "apps/json_text.h"
 #include "apps/key_file.h"
@@ -157,7 +158,8 @@ task::Task<Attempt<rack::DriveRecord>> look_up(env::Env&, meta::Store& store, st
   const Result<std::optional<rack::KnownDrive>> known =
       co_await rack::get_drive(store, name, token);
   if (!known) {
-    co_return refuse(fmt::format("drive {} cannot be looked up: {}", name, known.error().text()));
+    co_return refuse(
+        fmt::format("drive {} cannot be looked up: {}", name, error_text(known.error())));
   }
   if (*known) co_return (*known)->drive;
   co_return refuse(

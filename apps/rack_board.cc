@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "apps/error_text.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/rack/client.h"
@@ -20,12 +21,12 @@ namespace {
 
 std::unexpected<Problem> no_answer(const Error& error) {
   if (error == Errc::kDenied || error == Errc::kUnsupported) {
-    return refuse(error.text());
+    return refuse(error_text(error));
   }
   return refuse(
       fmt::format("the metadata store does not answer: {}: start it ('cairn rack serve', "
                   "or etcd), or name another with --rack",
-                  error.text()));
+                  error_text(error)));
 }
 
 struct Read {

@@ -23,28 +23,29 @@ uint64_t combined(uint64_t one, uint64_t other) {
   return one == 0 || other == 0 ? 0 : mix64(mix64(one) ^ other) | 1;
 }
 
-}  // namespace
-
-Incarnation ServiceDrive::incarnation() const {
-  if (below_.empty()) return {};
-  Incarnation all = below_[0]->incarnation();
-  for (size_t i = 1; i < below_.size(); ++i) {
-    const Incarnation one = below_[i]->incarnation();
-    all.medium = combined_medium_id(all.medium, one.medium);
+// Of all together, whose media `combine_media` makes one of.
+template <class Combine>
+Incarnation combined_of(const std::vector<std::unique_ptr<Drive>>& drives, Combine combine_media) {
+  if (drives.empty()) return {};
+  Incarnation all = drives[0]->incarnation();
+  for (size_t i = 1; i < drives.size(); ++i) {
+    const Incarnation one = drives[i]->incarnation();
+    all.medium = combine_media(all.medium, one.medium);
     all.opening = combined(all.opening, one.opening);
   }
   return all;
 }
 
+}  // namespace
+
+Incarnation ServiceDrive::incarnation() const { return combined_of(below_, &combined_medium_id); }
+
 Incarnation ServiceDrive::labelled_incarnation() const {
-  if (below_.empty()) return {};
-  Incarnation all = below_[0]->incarnation();
+  Incarnation all = combined_of(below_, &labelled_medium_id);
+  // Labels are looked at when it is opened: another one meanwhile is noticed by this alone.
   for (size_t i = 1; i < below_.size(); ++i) {
-    const Incarnation one = below_[i]->incarnation();
-    all.medium = labelled_medium_id(all.medium, one.medium);
-    all.opening = combined(all.opening, one.opening);
-    // Labels are looked at when it is opened: another one meanwhile is noticed by this alone.
-    if (one.medium != 0) all.opening = combined(all.opening, one.medium);
+    const uint64_t medium = below_[i]->incarnation().medium;
+    if (medium != 0) all.opening = combined(all.opening, medium);
   }
   return all;
 }
