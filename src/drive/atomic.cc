@@ -74,6 +74,11 @@ class Atomic final : public ServiceDrive {
   task::Task<Result<void>> pass(DriveOp& op, Kind kind);
   task::Task<Result<void>> flush(DriveOp& op);
   bool is_whole_below(const Request& request) const;
+  // Whether the drive below was restarted since there were so many losses; another request may have
+  // noticed it meanwhile.
+  bool has_lost_since(uint64_t losses) const {
+    return log_.has_lost() || losses != losses_.count();
+  }
 
   env::Env& env_;
   const uint64_t data_first_;
@@ -116,14 +121,16 @@ task::Task<Result<void>> Atomic::look(DriveOp& op) {
   const Result<void> held = co_await hold;
   if (!held) co_return held;
   Result<void> done;
+  uint64_t losses = 0;
   do {
     log_.notice_losses();
     if (log_.is_broken() && log_.holds(op.request.lba.value(), op.request.blocks)) {
       const Result<void> mended = co_await log_.empty();
       if (!mended) co_return mended;
     }
+    losses = losses_.count();
     done = co_await pass(op, op.request.kind);
-  } while (log_.has_lost());
+  } while (has_lost_since(losses));
   co_return done;
 }
 
@@ -150,8 +157,9 @@ task::Task<Result<void>> Atomic::change(DriveOp& op) {
     if (!emptied) co_return emptied;
   } else if (is_small && (is_in_log || !is_whole_below(request))) {
     if (request.kind == Kind::kCompareAndWrite) {
+      const uint64_t losses = losses_.count();
       const Result<void> equal = co_await pass(op, Kind::kCompare);
-      if (log_.has_lost()) {
+      if (has_lost_since(losses)) {
         co_return fail(Errc::kIo, "the drive below was restarted meanwhile: compare again");
       }
       if (!equal) co_return equal;
