@@ -132,6 +132,9 @@ void Joint::cancel(DriveOp& op) {
 
 void Joint::pass(DriveOp& op) {
   if (layer_ == nullptr) return op.complete(fail(kNoLayer));
+  if (op.request.kind == Request::Kind::kFlush && std::exchange(owes_failed_flush_, false)) {
+    return op.complete(fail(Errc::kIo, "an earlier flush failed: writes before it may be lost"));
+  }
   ++in_flight_;
   layer_->figures.begun();
   if (!hand_on(op, *layer_->drive, *this, env_.now())) gate_.spawn(run(op));

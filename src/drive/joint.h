@@ -66,6 +66,8 @@ class Joint : public Drive, private Relay {
   // What has waited goes on, in the order in which it came.
   void release();
   bool is_held() const { return is_held_; }
+  // A flush that nobody above asked for has failed: the next one that somebody does fails as well.
+  void owe_failed_flush() { owes_failed_flush_ = true; }
   // What it leads to; null: nothing.
   const Drive* layer() const { return layer_ == nullptr ? nullptr : layer_->drive.get(); }
 
@@ -89,6 +91,7 @@ class Joint : public Drive, private Relay {
   List<DriveOp, DriveOp> waiting_;
   size_t in_flight_ = 0;
   bool is_held_ = false;
+  bool owes_failed_flush_ = false;
   task::Event idle_;      // nothing is in flight, and it is held
   task::Event released_;  // it is not held
   task::Gate gate_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/rng.h"
 #include "drive/content_changer.h"
 #include "drive/services.h"
 #include "drive/stack_edit.h"
@@ -130,7 +131,19 @@ LiveStack::LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<task::Semaph
       env_(env),
       leaves_(leaves),
       turn_(std::move(turn)),
-      root_(std::move(root)) {}
+      root_(std::move(root)),
+      known_(Joint::incarnation()),
+      told_(known_) {}
+
+Incarnation LiveStack::incarnation() const {
+  if (layers_.available() == 0) return told_;  // they are being exchanged
+  const Incarnation now = Joint::incarnation();
+  if (now.opening == 0 || now == known_) return told_;
+  if (now.medium != known_.medium) told_.medium = now.medium;
+  told_.opening = mix64(told_.opening ^ now.opening) | 1;
+  known_ = now;
+  return told_;
+}
 
 task::Task<LayerInfo> LiveStack::layers() {
   const Result<void> turn = co_await layers_.acquire();

@@ -80,6 +80,9 @@ class LiveStack final : public Joint {
 
   const Stack& stack() const { return root_->text; }
 
+  // Edits and moves leave it as it is: they carry over all that was written.
+  Incarnation incarnation() const override;
+
   // Waits while layers are being exchanged, no longer.
   task::Task<LayerInfo> layers();
 
@@ -122,6 +125,8 @@ class LiveStack final : public Joint {
  private:
   friend class StackEdit;
   StackNode* find(std::string_view layer, std::string& problem);
+  // Layers were exchanged: whatever the new ones tell is what the old ones told.
+  void carry_over() { known_ = Joint::incarnation(); }
 
   env::Env& env_;
   Leaves& leaves_;
@@ -130,6 +135,8 @@ class LiveStack final : public Joint {
   std::unique_ptr<StackNode> root_;
   StackNodes retired_;         // leaves whose memory was lent
   task::Semaphore layers_{1};  // whoever has it may rely on root_, or change it
+  mutable Incarnation known_;  // of the layers, as they were last asked
+  mutable Incarnation told_;   // for it
 };
 
 using LiveOpened = std::expected<std::unique_ptr<LiveStack>, StackError>;

@@ -277,6 +277,8 @@ TEST(Joint, HeldRequestsWaitAreCancelledOrGoToTheNewLayer) { run_in_sim(held_joi
 class OddLeaves final : public Leaves {
  public:
   bool is_tripped = false;  // every drive fails what it is asked
+  bool fails_a_flush = false;
+  uint64_t losses = 0;  // of every drive
   task::Task<Leaf> open(env::Env& env, std::string text) override {
     Leaf leaf = co_await sources_.open(env, "mem:size=1M");
     if (leaf) leaf = std::make_unique<Odd>(std::move(*leaf), *this, text == "trip:");
@@ -293,6 +295,11 @@ class OddLeaves final : public Leaves {
     task::Task<std::expected<std::string, std::string>> tell(
         std::vector<std::string> words) override {
       co_return "heard " + words[0];
+    }
+    Incarnation incarnation() const override {
+      Incarnation now = ServiceDrive::incarnation();
+      now.opening += 2 * leaves_.losses;
+      return now;
     }
     Result<std::unique_ptr<Drive>> open_view(std::string_view name) override {
       if (name != "yesterday") return fail(Errc::kNotFound, "no such view");
@@ -314,7 +321,9 @@ class OddLeaves final : public Leaves {
       return one;
     }
     task::Task<Result<void>> run(DriveOp& op) override {
-      if (trips_) leaves_.is_tripped = true;
+      const bool flushes = op.request.kind == Kind::kFlush;
+      if (flushes && std::exchange(leaves_.fails_a_flush, false)) co_return fail(Errc::kIo, "lost");
+      if (trips_ && !flushes) leaves_.is_tripped = true;
       if (leaves_.is_tripped) co_return fail(Errc::kIo, "tripped");
       const Result<void> done =
           co_await below().submit(op.request, op.data(), op.second(), op.token());
@@ -353,6 +362,56 @@ task::Task<void> lost_and_found(env::Env& env) {
 }
 
 TEST(LiveStack, WhatDoesNotOpenAgainAnswersErrorsUntilItIsEdited) { run_in_sim(lost_and_found); }
+
+task::Task<void> same_incarnation(env::Env& env) {
+  OddLeaves leaves;
+  auto live = co_await open_live(env, "slice(odd:a)", leaves);
+  CO_ASSERT_TRUE(live != nullptr);
+  const Incarnation before = live->incarnation();
+  for (const char* stack : {"slice(odd:b)", "priority(slice(odd:b))", "mirror(odd:b)", "odd:c"}) {
+    const std::string why = co_await why_no_edit(*live, stack);
+    EXPECT_EQ(live->incarnation(), before) << stack << why;
+  }
+  ++leaves.losses;
+  const Incarnation after = live->incarnation();
+  EXPECT_NE(after.opening, before.opening);
+  EXPECT_EQ(after.medium, before.medium);
+  EXPECT_EQ(live->incarnation(), after);
+  const std::string why = co_await why_no_edit(*live, "slice(odd:d)");
+  EXPECT_EQ(why, "");
+  EXPECT_EQ(live->incarnation(), after);
+  co_await live->close();
+}
+
+TEST(LiveStack, EditsAreNoOtherIncarnationAndLossesAre) { run_in_sim(same_incarnation); }
+
+task::Task<void> owed_failure(env::Env& env) {
+  OddLeaves leaves;
+  auto live = co_await open_live(env, "slice(odd:a)", leaves);
+  CO_ASSERT_TRUE(live != nullptr);
+  leaves.fails_a_flush = true;
+  const std::string why = co_await why_no_edit(*live, "priority(slice(odd:a))");
+  EXPECT_NE(why.find("cannot be flushed"), std::string::npos) << why;
+  Result<void> flushed = co_await live->flush();
+  EXPECT_FALSE(flushed) << "whoever wrote before must hear of it";
+  flushed = co_await live->flush();
+  EXPECT_TRUE(flushed);
+  co_await live->close();
+}
+
+TEST(LiveStack, AFlushThatFailedForAnEditIsTold) { run_in_sim(owed_failure); }
+
+task::Task<void> former_losses(env::Env& env) {
+  OddLeaves leaves;
+  leaves.fails_a_flush = true;
+  auto live = co_await open_live(env, "mirror(odd:a, odd:b)", leaves);
+  CO_ASSERT_TRUE(live != nullptr);
+  const Result<void> flushed = co_await live->flush();
+  EXPECT_TRUE(flushed);
+  co_await live->close();
+}
+
+TEST(LiveStack, WhatADriveLostBeforeItWasOpenedIsNotTold) { run_in_sim(former_losses); }
 
 task::Task<void> told(env::Env& env) {
   OddLeaves leaves;

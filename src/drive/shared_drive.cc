@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rng.h"
 #include "env/call.h"
 #include "task/cancel.h"
 
@@ -31,6 +32,7 @@ struct SharedDrive::Ticket : env::Message {
   CoreId from{};
   SharedDrive* shared = nullptr;
   Result<void> result;
+  Incarnation incarnation;                     // of the drive when it gave the result
   std::optional<task::CancelSource> stopping;  // there while it is served
 };
 
@@ -41,7 +43,7 @@ class SharedDrive::Near final : public Drive {
 
   const Geometry& geometry() const override { return drive_.geometry(); }
   Extent extent_at(Lba lba, uint64_t most) const override { return drive_.extent_at(lba, most); }
-  Incarnation incarnation() const override { return shared_.incarnation_; }
+  Incarnation incarnation() const override { return shared_.incarnation_here(); }
   task::Task<Result<void>> resize(uint64_t blocks) override {
     return shared_.resize(shared_.env_, blocks);
   }
@@ -72,10 +74,13 @@ class SharedDrive::Near final : public Drive {
 class SharedDrive::Far final : public Drive {
  public:
   Far(env::Env& env, SharedDrive& shared)
-      : env_(env), shared_(shared), geometry_(shared.geometries_[env.core().value()]) {}
+      : env_(env),
+        shared_(shared),
+        geometry_(shared.geometries_[env.core().value()]),
+        incarnation_(shared.incarnations_[env.core().value()]) {}
 
   const Geometry& geometry() const override { return geometry_; }
-  Incarnation incarnation() const override { return shared_.incarnation_; }
+  Incarnation incarnation() const override { return incarnation_; }
   task::Task<Result<void>> resize(uint64_t blocks) override { return shared_.resize(env_, blocks); }
   task::Task<void> close() override { return gate_.close(); }
 
@@ -95,6 +100,7 @@ class SharedDrive::Far final : public Drive {
   env::Env& env_;
   SharedDrive& shared_;
   const Geometry& geometry_;
+  Incarnation& incarnation_;
   std::vector<std::unique_ptr<Ticket>> tickets_;
   std::vector<Ticket*> free_;
   task::Gate gate_;  // tickets on their way
@@ -145,6 +151,7 @@ void SharedDrive::Far::stop_arrives(env::Message& message, env::Env& home) {
 
 void SharedDrive::Far::arrive_back(env::Message& message, env::Env&) {
   auto& ticket = static_cast<Ticket&>(message);
+  ticket.owner.incarnation_ = ticket.incarnation;
   ticket.op->complete(ticket.result);
   ticket.owner.came_back(ticket);
 }
@@ -163,9 +170,17 @@ void SharedDrive::Far::came_back(Ticket& ticket) {
 SharedDrive::SharedDrive(env::Env& home, std::unique_ptr<Drive> drive)
     : env_(home),
       core_(home.core()),
-      incarnation_{.medium = drive->incarnation().medium, .opening = home.rng().next() | 1},
+      opening_(home.rng().next() | 1),
       geometries_(home.core_count(), drive->geometry()),
-      drive_(std::move(drive)) {}
+      drive_(std::move(drive)) {
+  incarnations_.assign(home.core_count(), incarnation_here());
+}
+
+Incarnation SharedDrive::incarnation_here() const {
+  Incarnation now = drive_->incarnation();
+  now.opening = now.opening == 0 ? opening_ : mix64(now.opening ^ opening_) | 1;
+  return now;
+}
 
 Result<std::unique_ptr<Drive>> SharedDrive::open(env::Env& env) {
   if (env.core() == core_) return std::make_unique<Near>(*this);
@@ -189,6 +204,7 @@ task::Task<void> SharedDrive::serve(Ticket& ticket) {
 }
 
 void SharedDrive::send_back(Ticket& ticket) {
+  ticket.incarnation = incarnation_here();
   ticket.run = &Far::arrive_back;
   env_.post(ticket.from, ticket);
 }

@@ -4,7 +4,8 @@
 // A stack of services is open once, so it has a home; drives on other cores send their requests
 // there and get them back, as messages, with the memory they were given: nothing is copied, and no
 // request costs an allocation once as many were in flight together before. Cancelling one travels
-// the same way. On the home core requests go straight to the drive.
+// the same way. On the home core requests go straight to the drive. A core knows of another
+// incarnation of the drive before it gets the first answer of that one.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,7 @@ class SharedDrive final : public Source {
   struct Ticket;
 
   // On the home core.
+  Incarnation incarnation_here() const;
   void take(Ticket& ticket);
   task::Task<void> serve(Ticket& ticket);
   void send_back(Ticket& ticket);
@@ -53,9 +55,11 @@ class SharedDrive final : public Source {
 
   env::Env& env_;  // of the home core
   const CoreId core_;
-  // Of what is shared since it was opened here: services lose what they had not written down.
-  const Incarnation incarnation_;
-  std::vector<Geometry> geometries_;  // by core, each looked at and changed there alone
+  // Drawn here: services that are opened again lose what they had not written down.
+  const uint64_t opening_;
+  // By core, each looked at and changed there alone.
+  std::vector<Geometry> geometries_;
+  std::vector<Incarnation> incarnations_;  // as of the last answer that came there
   std::unique_ptr<Drive> drive_;
   task::Gate gate_;  // requests of other cores
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "drive/forgetful_testing.h"
 #include "drive/service_testing.h"
 #include "env/call.h"
 #include "task/deadline.h"
@@ -198,6 +199,58 @@ task::Task<void> look_for_holes(env::Env& env) {
 }
 
 TEST(SharedDrive, TellsHolesToOtherCores) { run_on_cores(&look_for_holes); }
+
+struct Forgetful {
+  SourceLeaves leaves;
+  ForgetfulDrive* drive = nullptr;  // the shared one's
+  std::unique_ptr<SharedDrive> shared;
+
+  task::Task<void> open_here(env::Env& home) {
+    std::unique_ptr<Drive> memory = co_await must_open(home, "mem:size=1M", leaves);
+    auto own = std::make_unique<ForgetfulDrive>(std::move(memory));
+    drive = own.get();
+    shared = std::make_unique<SharedDrive>(home, std::move(own));
+  }
+};
+
+// A drive on the home core tells the same.
+task::Task<void> close_near_like(env::Env& home, SharedDrive& shared, Incarnation like) {
+  std::unique_ptr<Drive> near = shared.open(home).value();
+  EXPECT_EQ(near->incarnation(), like);
+  co_await near->close();
+}
+
+task::Task<void> tells_before_it_answers(env::Env& env) {
+  Forgetful forgetful;
+  co_await env::call_on(env, kHome, [&](env::Env& home) { return forgetful.open_here(home); });
+  std::unique_ptr<Drive> far = forgetful.shared->open(env).value();
+  const Incarnation before = far->incarnation();
+  EXPECT_NE(before.opening, 0U);
+  const int first = co_await read_value(*far, 0);
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(far->incarnation(), before);
+  co_await env::call_on(env, kHome, [&](env::Env&) { forgetful.drive->lose(); });
+  std::vector<std::byte> data(4096);
+  const Result<void> read = co_await far->read(Lba(0), data);
+  const Incarnation when_answered = far->incarnation();
+  EXPECT_TRUE(read);
+  EXPECT_NE(when_answered, before);
+  EXPECT_EQ(when_answered.medium, before.medium);
+  co_await env::call_on(env, kHome, [&](env::Env& home) {
+    return close_near_like(home, *forgetful.shared, when_answered);
+  });
+  std::unique_ptr<Drive> later = forgetful.shared->open(env).value();
+  EXPECT_EQ(later->incarnation(), when_answered);
+  co_await later->close();
+  co_await far->close();
+  co_await forgetful.shared->close(env);
+  forgetful.shared.reset();
+  co_await env::call_on(env, kHome, [&](env::Env&) { forgetful.leaves.close(); });
+}
+
+TEST(SharedDrive, TellsOfAnotherIncarnationBeforeItAnswers) {
+  run_on_cores(tells_before_it_answers);
+}
 
 }  // namespace
 }  // namespace cairn::drive

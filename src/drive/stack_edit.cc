@@ -197,6 +197,7 @@ task::Task<Edited> StackEdit::exchange() {
     *change.slot = std::move(change.opened);
     StackNode& node = **change.slot;
     change.joint->lead_to(node.open.drive == nullptr ? nullptr : &node.open);
+    if (change.joint == &live_) live_.carry_over();
   }
   co_return outcome;
 }
@@ -227,6 +228,7 @@ task::Task<Edited> StackEdit::look_at(Change& change) {
   Drive& drive = *without_filters(node).open.drive;
   const Result<void> flushed = co_await drive.flush();
   if (!flushed) {
+    change.joint->owe_failed_flush();
     co_return refuse(*change.wanted,
                      fmt::format("what is there cannot be flushed: {}", flushed.error().text()));
   }

@@ -207,7 +207,7 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
                              .limits = {},
                              .keep_reservations = subsystem.options().keep_reservations,
                              .shared = !controller.is_pci(),
-                             .incarnation = space->incarnation};
+                             .incarnation = space->told.incarnation};
   switch (fields.cns) {
     case Cns::kNamespace:
       return send_page(identify_namespace(facts), data);

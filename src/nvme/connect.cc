@@ -150,6 +150,7 @@ ConnectReply Registry::State::connect_io(const ConnectRequest& request, Subsyste
   ConnectReply reply = accept(request, *controller);
   reply.namespaces = &subsystem.on_core(request.core);
   reply.host_nqn = controller->host_nqn();
+  reply.era = controller->era();
   return reply;
 }
 

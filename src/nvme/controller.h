@@ -41,6 +41,7 @@ class Controller {
     uint16_t queues_max = 1;
     uint16_t queue_entries_max = 128;
     uint16_t vectors = 1;  // kPci: interrupt vectors
+    uint64_t era = 0;      // of the subsystem, as ToldIncarnation's
   };
   struct Queue {
     Queue(CoreId on, QueueLink& to, bool alone) : core(on), link(to), may_disconnect(alone) {}
@@ -56,6 +57,7 @@ class Controller {
 
   Subsystem& subsystem() { return subsystem_; }
   uint16_t id() const { return options_.id; }
+  uint64_t era() const { return options_.era; }
   // Who it is for, when that was not known before it was made.
   void set_host(const HostId& host) { features.set_default_host(host); }
   ControllerKind kind() const { return options_.kind; }

@@ -14,9 +14,23 @@ void CoreNamespace::report(const Error& error) {
 }
 
 task::Task<void> CoreNamespace::tell_control(Error error) {
-  const OnDriveFailure* tell = on_failure;
-  co_await env::call_on(*env, control, [tell, error](env::Env&) { (*tell)(error); });
+  const DriveHooks* tell = hooks;
+  co_await env::call_on(*env, control, [tell, error](env::Env&) { tell->failed(error); });
   reporting = false;
+}
+
+bool CoreNamespace::is_known_to(uint64_t era) {
+  const drive::Incarnation now = drive->incarnation();
+  if (now == told.incarnation) [[likely]]
+    return told.era <= era;
+  if (env != nullptr && !std::exchange(reporting_change, true)) gate.spawn(tell_control(now));
+  return false;
+}
+
+task::Task<void> CoreNamespace::tell_control(drive::Incarnation now) {
+  const DriveHooks* tell = hooks;
+  co_await env::call_on(*env, control, [tell, now](env::Env&) { return tell->changed(now); });
+  reporting_change = false;
 }
 
 Result<CoreNamespace*> CoreNamespaces::add(uint32_t nsid, std::unique_ptr<drive::Drive> drive) {
@@ -24,6 +38,7 @@ Result<CoreNamespace*> CoreNamespaces::add(uint32_t nsid, std::unique_ptr<drive:
   auto space = std::make_unique<CoreNamespace>();
   space->nsid = nsid;
   space->drive = std::move(drive);
+  space->told.incarnation = space->drive->incarnation();
   return namespaces_.emplace(nsid, std::move(space)).first->second.get();
 }
 

@@ -38,13 +38,26 @@ struct IoCounters {
   }
 };
 
-// Hears of failures of a medium. On the control core.
-using OnDriveFailure = std::function<void(const Error&)>;
+// Hears of a drive, on the control core.
+struct DriveHooks {
+  std::function<void(const Error&)> failed;                     // a request
+  std::function<task::Task<void>(drive::Incarnation)> changed;  // to another incarnation
+};
+
+// What Identify tells of a drive's incarnation.
+struct ToldIncarnation {
+  drive::Incarnation incarnation;
+  // Controllers that are older than this era of their subsystem may have been told another one.
+  uint64_t era = 0;
+};
 
 // One namespace on one core. Commands enter its gate; removal closes it and waits.
 struct CoreNamespace {
   // The medium failed a request: the control core is told, one failure at a time.
   void report(const Error& error);
+  // Whether a host whose controller is of this era knows which incarnation it has been answered by;
+  // asked when the drive has answered. The control core is told of one that nobody knows of.
+  bool is_known_to(uint64_t era);
   // Whether a host may know of it.
   bool is_for(std::string_view host_nqn) const { return owner.empty() || owner == host_nqn; }
 
@@ -57,13 +70,16 @@ struct CoreNamespace {
   IoCounters counters;
   task::Gate gate;
   bool removed = false;
-  env::Env* env = nullptr;  // of this core; null: nobody is told of failures
+  env::Env* env = nullptr;  // of this core; null: nobody is told
   CoreId control{};
-  const OnDriveFailure* on_failure = nullptr;  // the control core's
+  const DriveHooks* hooks = nullptr;  // the control core's
   bool reporting = false;
+  ToldIncarnation told;
+  bool reporting_change = false;
 
  private:
   task::Task<void> tell_control(Error error);
+  task::Task<void> tell_control(drive::Incarnation now);
 };
 
 // Changed by the control core through messages, read by this core's queues.

@@ -276,6 +276,7 @@ task::Task<Status> IoQueue::flush_all(Command& command) {
     CoreNamespace* space = find(nsid);
     if (space == nullptr || !space->gate.enter()) continue;
     Status status = co_await flush_one(command, *space);
+    note_answer(*space);
     space->gate.leave();
     if (first_failure.ok()) first_failure = status;
   }

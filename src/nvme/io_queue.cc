@@ -91,6 +91,7 @@ bool IoQueue::try_now(Command& command) {
     done = *tried;
   }
   count_io(*space, request, done);
+  note_answer(*space);
   command.complete(make_cqe(sqe, done ? Status() : status_of(done.error(), writing)));
   return true;
 }
@@ -133,10 +134,10 @@ task::Task<void> IoQueue::execute(Command& command) {
     // Refused.
   } else if (space->read_only && writes(sqe) && sqe.io_opcode() != IoOpcode::kFlush) {
     status = final(StatusCode::kNamespaceWriteProtected);
-  } else if (sqe.io_opcode() == IoOpcode::kCopy) {
-    status = co_await copy(command, *space, dw0);
   } else {
-    status = co_await dispatch(command, *space);
+    status = sqe.io_opcode() == IoOpcode::kCopy ? co_await copy(command, *space, dw0)
+                                                : co_await dispatch(command, *space);
+    note_answer(*space);
   }
   command.complete(make_cqe(sqe, status, dw0));
 }
@@ -211,6 +212,7 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
   Result<void> done =
       co_await space->drive->submit(request, *expected, *replacement, write.cancel_token());
   count_io(*space, request, done);
+  note_answer(*space);
   if (done) co_return FusedOutcome{};
   if (done.error() == Errc::kMismatch) {
     co_return FusedOutcome{final(StatusCode::kCompareFailure), aborted};

@@ -27,6 +27,9 @@ class IoControl {
  public:
   // Register, acquire, release: the data was read. Report: fills `answer` up to its size.
   virtual task::Task<Status> reservation(const Sqe& sqe, Pieces data) = 0;
+  // A drive may hold something else than the host knows from Identify. A transport whose host can
+  // ask again sees to it that no answer reaches it before: the one that is given next neither.
+  virtual void drive_changed() {}
 
  protected:
   ~IoControl() = default;
@@ -40,6 +43,7 @@ class IoQueue {
     IoControl& control;
     HostId host{};
     std::string host_nqn;
+    uint64_t era = 0;  // of the controller, as ToldIncarnation's
     IoLimits limits;
     bool authenticated = true;  // false: every command is refused until set_authenticated()
   };
@@ -86,6 +90,11 @@ class IoQueue {
   // Whether a read or write may be executed now.
   bool may_transfer(const CoreNamespace& space, const BlockFields& fields, bool writes) const;
   void abandon_first(StatusCode code);
+  // The namespace's drive has answered.
+  void note_answer(CoreNamespace& space) {
+    if (!space.is_known_to(context_.era)) [[unlikely]]
+      context_.control.drive_changed();
+  }
 
   Context context_;
   Command* first_ = nullptr;  // of a fused pair, waiting for its second

@@ -76,6 +76,7 @@ struct ConnectReply {
   CoreNamespaces* namespaces = nullptr;
   HostId host{};
   std::string host_nqn;
+  uint64_t era = 0;
   IoLimits limits;
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
   bool discovery = false;     // it is a controller that anybody may have

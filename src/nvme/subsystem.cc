@@ -30,7 +30,7 @@ struct OpenHow {
   const std::string& owner;
   const ReservationView& reservation;
   CoreId control;
-  const OnDriveFailure* on_failure;
+  const DriveHooks* hooks;
 };
 
 Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, const OpenHow& how) {
@@ -44,7 +44,7 @@ Result<drive::Geometry> open_there(env::Env& there, CoreNamespaces& spaces, cons
   (*space)->owner = how.owner;
   (*space)->reservation = how.reservation;
   (*space)->control = how.control;
-  (*space)->on_failure = how.on_failure;
+  (*space)->hooks = how.hooks;
   (*space)->env = &there;
   return geometry;
 }
@@ -147,9 +147,12 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
     if (!made) co_return fail(made.error());
     own_source = std::move(*made);
   }
-  auto on_failure = std::make_unique<const OnDriveFailure>([this, nsid](const Error& error) {
-    if (failure_hook_) failure_hook_({.nqn = options_.nqn, .nsid = nsid, .error = error});
-  });
+  auto hooks = std::make_unique<const DriveHooks>(DriveHooks{
+      .failed =
+          [this, nsid](const Error& error) {
+            if (failure_hook_) failure_hook_({.nqn = options_.nqn, .nsid = nsid, .error = error});
+          },
+      .changed = [this, nsid](drive::Incarnation now) { return drive_changed(nsid, now); }});
   const OpenHow how{.source = own_source ? *own_source : *options.source,
                     .nsid = nsid,
                     .ana_state = ana_state(options.ana_group),
@@ -157,7 +160,7 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
                     .owner = options.owner,
                     .reservation = view,
                     .control = env_.core(),
-                    .on_failure = on_failure.get()};
+                    .hooks = hooks.get()};
   auto opened = co_await on_every_core(env_, [this, &how](env::Env& there) {
     return open_there(there, on_core(there.core()), how);
   });
@@ -168,16 +171,35 @@ task::Task<Result<void>> Subsystem::add(NamespaceOptions options) {
     co_return fail(each.error());
   }
   note_ana_members(options.ana_group);
-  // The same on every core.
-  const drive::Incarnation incarnation = on_core(env_.core()).find(nsid)->drive->incarnation();
+  // A drive that changed before may not have told every core.
+  const ToldIncarnation told = on_core(env_.core()).find(nsid)->told;
+  co_await tell_cores(nsid, told);
   const auto added = namespaces_.emplace(nsid, Namespace{.options = std::move(options),
                                                          .geometry = *opened[env_.core().value()],
-                                                         .incarnation = incarnation,
+                                                         .told = told,
                                                          .own_source = std::move(own_source),
                                                          .reservations = std::move(reservations),
-                                                         .on_failure = std::move(on_failure)});
+                                                         .hooks = std::move(hooks)});
   tell_namespace_changed(added.first->second.options);
   co_return Result<void>{};
+}
+
+task::Task<void> Subsystem::tell_cores(uint32_t nsid, ToldIncarnation told) {
+  co_await on_every_core(env_, [this, nsid, told](env::Env& there) {
+    if (CoreNamespace* space = on_core(there.core()).find(nsid)) space->told = told;
+  });
+}
+
+// Hosts that were told the former incarnation are answered nothing more: their connections end, and
+// they ask again.
+task::Task<void> Subsystem::drive_changed(uint32_t nsid, drive::Incarnation now) {
+  Namespace* space = find(nsid);
+  // Two cores may notice.
+  if (space == nullptr || space->told.incarnation == now) co_return;
+  space->told = {.incarnation = now, .era = ++era_};
+  env_.trace().record("target.drive_changed", nsid);
+  tell_namespace_changed(space->options);
+  co_await tell_cores(nsid, space->told);
 }
 
 task::Task<Result<void>> Subsystem::remove(uint32_t nsid) {
@@ -302,6 +324,7 @@ Controller* Subsystem::add_controller(Controller::Options options) {
   options.id = *id;
   options.queues_max = options_.queues_max;
   options.queue_entries_max = options_.queue_entries_max;
+  options.era = era_;
   auto controller = std::make_unique<Controller>(env_, *this, options);
   return controllers_.emplace(*id, std::move(controller)).first->second.get();
 }

@@ -28,10 +28,10 @@ namespace cairn::nvme {
 struct Namespace {
   NamespaceOptions options;  // nsid and ids filled in
   drive::Geometry geometry;
-  drive::Incarnation incarnation;
+  ToldIncarnation told;
   std::unique_ptr<drive::Source> own_source;  // null: it is lent
   Reservations reservations;
-  std::unique_ptr<const OnDriveFailure> on_failure;  // in place while cores refer to it
+  std::unique_ptr<const DriveHooks> hooks;  // in place while cores refer to it
 
   const drive::Source& source() const { return own_source ? *own_source : *options.source; }
 };
@@ -112,6 +112,8 @@ class Subsystem {
 
  private:
   void tell_namespace_changed(const NamespaceOptions& options);
+  task::Task<void> drive_changed(uint32_t nsid, drive::Incarnation now);
+  task::Task<void> tell_cores(uint32_t nsid, ToldIncarnation told);
   // The group has another member, or one less: its part of the ANA log page differs.
   void note_ana_members(uint32_t group);
   task::Task<Status> replace(uint32_t nsid, Reservations next);
@@ -126,6 +128,7 @@ class Subsystem {
   std::vector<std::unique_ptr<CoreNamespaces>> cores_;  // each used on its own core
   std::map<uint32_t, AnaGroupState> ana_groups_;
   uint64_t ana_changes_ = 0;
+  uint64_t era_ = 0;  // as ToldIncarnation's
   IoTotals retired_;  // of namespaces that were removed
   DriveFailureHook failure_hook_;
   std::map<uint16_t, std::unique_ptr<Controller>> controllers_;

@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "drive/files_testing.h"
+#include "drive/shared_drive.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "fabric/target/target.h"
@@ -53,25 +55,46 @@ class BoxLeaves final : public drive::Leaves {
 };
 
 enum class Medium : uint8_t { kDisk, kMemory };
+// How the host comes to a box: by itself, or through another that has the box's drives open for all
+// of its cores.
+enum class Way : uint8_t { kDirect, kRelay };
+
+struct SceneOptions {
+  Medium medium = Medium::kDisk;
+  size_t boxes = kBoxes;
+  Way way = Way::kDirect;
+};
 
 // Boxes with drives, a stack over those under load, and what happens to the boxes.
 class Scene {
  public:
-  Scene(const Subject& subject, Medium medium, uint64_t seed, size_t boxes = kBoxes)
-      : rng_(seed), medium_(medium), boxes_(boxes), load_({}), cluster_({.seed = seed}) {
+  Scene(const Subject& subject, uint64_t seed, SceneOptions scene)
+      : rng_(seed),
+        medium_(scene.medium),
+        boxes_(scene.boxes),
+        way_(scene.way),
+        load_({}),
+        cluster_({.seed = seed}) {
+    for (size_t box = 0; box < boxes_ && way_ == Way::kRelay; ++box) {
+      cluster_.node(relay_of(box), {.cores = 2});
+    }
     options_.stack = over_boxes(subject.stack);
     options_.requests = 800;
     options_.errors_are_wrong = false;
     options_.may_forget = true;
     options_.leaves = &leaves_;
     // A leg that came back empty is filled meanwhile.
-    if (medium == Medium::kMemory) options_.think_max = 250_ms;
+    if (medium_ == Medium::kMemory) options_.think_max = 250_ms;
     load_ = StackLoad(options_);
     for (size_t box = 0; box < boxes_; ++box) {
       sim::Node& node = box_node(box);
       node.start([this, box](env::Env& env) { return serve(env, box); });
     }
     cluster_.run_for(10_ms);
+    for (size_t box = 0; box < boxes_ && way_ == Way::kRelay; ++box) {
+      relay_node(box).start([this, box](env::Env& env) { return relay(env, box); });
+    }
+    cluster_.run_for(100_ms);
   }
 
   // A life of the stack with so many faults, then one without, which must find all that is safe.
@@ -151,9 +174,8 @@ class Scene {
     for (std::sregex_iterator at(stack.begin(), stack.end(), file), end; at != end; ++at) {
       const size_t number = leaves_below_.size();
       text.append(from, stack.begin() + at->position());
-      text += fmt::format(
-          "nvme-tcp://{}/{}?loss_timeout=2s&reconnect_delay_max=200ms&kato=1s&quiesce=100ms",
-          box_node(number % boxes_).address(kPort).text(), nqn_of(number));
+      const size_t box = number % boxes_;
+      text += uri_of(way_ == Way::kRelay ? relay_node(box) : box_node(box), number);
       leaves_below_.push_back((*at)[1]);
       from = stack.begin() + at->position() + at->length();
     }
@@ -170,23 +192,52 @@ class Scene {
 
   // With drives of the stack.
   sim::Node& a_box() { return box_node(rng_.below(std::min(leaves_below_.size(), boxes_))); }
+  static std::string uri_of(const sim::Node& node, size_t leaf) {
+    return fmt::format(
+        "nvme-tcp://{}/{}?loss_timeout=2s&reconnect_delay_max=200ms&kato=1s&quiesce=100ms",
+        node.address(kPort).text(), nqn_of(leaf));
+  }
+  static std::string relay_of(size_t box) { return fmt::format("relay{}", box); }
+  sim::Node& relay_node(size_t box) { return cluster_.node(relay_of(box)); }
   sim::Node& box_node(size_t box) { return cluster_.node(fmt::format("box{}", box)); }
 
   task::Task<void> serve(env::Env& env, size_t box) {
+    std::vector<nvme::NamespaceOptions> spaces;
+    for (size_t leaf = box; leaf < leaves_below_.size(); leaf += boxes_) {
+      const bool is_memory = medium_ == Medium::kMemory;
+      const std::string where = is_memory ? "mem:size=" : "file:" + disk_of(leaf) + ",size=";
+      spaces.emplace_back().drive = drive::Spec::parse(where + leaves_below_[leaf]).value();
+    }
+    co_await serve_at(env, box_node(box).address(kPort), box, std::move(spaces));
+  }
+
+  // The drives of a box, open once here.
+  task::Task<void> relay(env::Env& env, size_t box) {
+    std::vector<std::unique_ptr<drive::SharedDrive>> shared;
+    std::vector<nvme::NamespaceOptions> spaces;
+    for (size_t leaf = box; leaf < leaves_below_.size(); leaf += boxes_) {
+      drive::Leaves::Leaf opened = co_await leaves_.open(env, uri_of(box_node(box), leaf));
+      EXPECT_TRUE(opened.has_value());
+      shared.push_back(std::make_unique<drive::SharedDrive>(env, std::move(*opened)));
+      spaces.emplace_back().source = shared.back().get();
+    }
+    co_await serve_at(env, relay_node(box).address(kPort), box, std::move(spaces));
+    for (const auto& each : shared) co_await each->close(env);
+  }
+
+  task::Task<void> serve_at(env::Env& env, env::Address at, size_t box,
+                            std::vector<nvme::NamespaceOptions> spaces) {
     nvme::Registry registry(env);
     fabric::Target target(env, registry);
     for (size_t leaf = box; leaf < leaves_below_.size(); leaf += boxes_) {
       nvme::SubsystemOptions subsystem;
       subsystem.nqn = nqn_of(leaf);
       EXPECT_TRUE(registry.add_subsystem(subsystem).has_value());
-      nvme::NamespaceOptions space;
-      const bool is_memory = medium_ == Medium::kMemory;
-      const std::string where = is_memory ? "mem:size=" : "file:" + disk_of(leaf) + ",size=";
-      space.drive = drive::Spec::parse(where + leaves_below_[leaf]).value();
-      const Result<uint32_t> added = co_await registry.add_namespace(nqn_of(leaf), space);
+      const Result<uint32_t> added =
+          co_await registry.add_namespace(nqn_of(leaf), spaces[leaf / boxes_]);
       EXPECT_TRUE(added.has_value() || env.stop_token().requested());
     }
-    const Result<env::Address> listens = target.listen(box_node(box).address(kPort));
+    const Result<env::Address> listens = target.listen(at);
     EXPECT_TRUE(listens.has_value() || env.stop_token().requested());
     task::Event never;
     const Result<void> stopped = co_await never.wait(env.stop_token());
@@ -237,6 +288,7 @@ class Scene {
   Rng rng_;
   const Medium medium_;
   const size_t boxes_;
+  const Way way_;
   std::vector<std::string> leaves_below_;  // their sizes
   BoxLeaves leaves_;
   LoadOptions options_;
@@ -251,17 +303,17 @@ std::vector<Subject> on_boxes(std::vector<Subject> subjects) {
   return subjects;
 }
 
-void restart_boxes(const Subject& subject, uint64_t seeds) {
+void restart_boxes(const Subject& subject, uint64_t seeds, Way way = Way::kDirect) {
   for (const uint64_t seed : sim::seeds_to_run(seeds)) {
-    Scene scene(subject, Medium::kDisk, seed);
+    Scene scene(subject, seed, {.way = way});
     scene.run(8);
     if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
   }
 }
 
-void empty_a_box(const Subject& subject, uint64_t seeds) {
+void empty_a_box(const Subject& subject, uint64_t seeds, Way way = Way::kDirect) {
   for (const uint64_t seed : sim::seeds_to_run(seeds)) {
-    Scene scene(subject, Medium::kMemory, seed);
+    Scene scene(subject, seed, {.medium = Medium::kMemory, .way = way});
     scene.lose_a_medium();
     if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
   }
@@ -281,7 +333,7 @@ size_t empty_a_box_with_the_host(const Subject& subject, const std::vector<uint6
   const auto leaves = static_cast<size_t>(std::ranges::count(subject.stack, ':'));
   size_t opened = 0;
   for (const uint64_t seed : seeds) {
-    Scene scene(subject, Medium::kMemory, seed, leaves);
+    Scene scene(subject, seed, {.medium = Medium::kMemory, .boxes = leaves});
     opened += scene.lose_a_medium_with_the_host() ? 1 : 0;
     if (!testing::Test::HasFailure()) continue;
     ADD_FAILURE() << "seed " << seed;
@@ -315,6 +367,15 @@ TEST_P(EveryPairWithCopies, TakesNothingOfABoxForDataThatIsEmptyWhenBothRestart)
 }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryPairWithCopies,
                          testing::ValuesIn(with_copies(on_boxes(every_pair()))), subject_name);
+
+// A box between has each drive open once, and stays while the one behind it restarts.
+class EveryServiceBehindABox : public testing::TestWithParam<Subject> {};
+TEST_P(EveryServiceBehindABox, KeepsWhatWasFlushed) { restart_boxes(GetParam(), 4, Way::kRelay); }
+TEST_P(EveryServiceBehindABox, TakesNothingOfAnEmptyBoxForData) {
+  empty_a_box(GetParam(), 4, Way::kRelay);
+}
+INSTANTIATE_TEST_SUITE_P(Relayed, EveryServiceBehindABox,
+                         testing::ValuesIn(on_boxes(every_service())), subject_name);
 
 // Half of the drives are no leg's first: its label is there, and yet it is not what it was.
 TEST(LegOfSeveralBoxes, IsFilledAnewWhenOneIsEmptyAndItsHostRestartsToo) {

@@ -62,6 +62,7 @@ class Box {
 
   nvme::Registry& registry() { return registry_; }
   fabric::Target& target() { return target_; }
+  TestDrive& drive(size_t index) { return drives_[index]; }
   env::Address address;
 
  private:

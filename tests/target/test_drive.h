@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/forgetful_testing.h"
 #include "drive/live_stack.h"
 #include "drive/shared_drive.h"
 #include "drive/source.h"
@@ -19,13 +20,24 @@
 namespace cairn::target_tests {
 
 // "mem:size=4M" is opened by the registry, on every core; "stack:atomic(mem:size=4M)" is opened
-// here as a box opens a stack, once, and shared by all cores. Closed after its registry.
+// here as a box opens a stack, once, and shared by all cores; "forgetful:mem:size=4M" likewise, and
+// can lose what was not flushed. Closed after its registry.
 class TestDrive {
  public:
   // What stays for the caller to say is all but the drive.
   task::Task<nvme::NamespaceOptions> open(env::Env& env, std::string text) {
     constexpr std::string_view kStack = "stack:";
+    constexpr std::string_view kForgetful = "forgetful:";
     nvme::NamespaceOptions space;
+    if (text.starts_with(kForgetful)) {
+      drive::Leaves::Leaf leaf = co_await leaves_.open(env, text.substr(kForgetful.size()));
+      CHECK(leaf.has_value(), "a test's drive opens");
+      auto own = std::make_unique<drive::ForgetfulDrive>(std::move(*leaf));
+      forgetful_ = own.get();
+      shared_ = std::make_unique<drive::SharedDrive>(env, std::move(own));
+      space.source = shared_.get();
+      co_return space;
+    }
     if (!text.starts_with(kStack)) {
       space.drive = drive::Spec::parse(text).value();
       co_return space;
@@ -45,8 +57,12 @@ class TestDrive {
     leaves_.close();
   }
 
+  // Of a forgetful one, on the core that opened it.
+  void lose() { forgetful_->lose(); }
+
  private:
   drive::SourceLeaves leaves_;
+  drive::ForgetfulDrive* forgetful_ = nullptr;  // shared_'s
   std::unique_ptr<drive::SharedDrive> shared_;
 };
 

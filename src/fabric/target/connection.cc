@@ -374,6 +374,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                  .control = *this,
                                  .host = reply.host,
                                  .host_nqn = reply.host_nqn,
+                                 .era = reply.era,
                                  .limits = reply.limits,
                                  .authenticated = reply.authenticated});
     }

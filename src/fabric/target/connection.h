@@ -99,6 +99,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   }
   // IoControl.
   task::Task<nvme::Status> reservation(const nvme::Sqe& sqe, nvme::Pieces data) override;
+  void drive_changed() override { stop("a drive has lost something: the host must ask what"); }
 
  private:
   friend class TcpCommand;
