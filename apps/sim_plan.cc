@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "apps/command.h"
 #include "apps/duration.h"
@@ -22,7 +23,9 @@ namespace cairn::apps {
 
 namespace {
 
-constexpr int kRequests = 20'000;  // of a trace, unless --requests says otherwise
+// That each trial runs, unless --requests says otherwise: a plan takes dozens of trials.
+constexpr int kRequests = 20'000;
+constexpr uint64_t kCountsBetweenLooks = 4096;
 
 // "2M", "350k", "1200": per second.
 Attempt<double> parse_rate(std::string_view text) {
@@ -56,6 +59,8 @@ class SimPlanCommand final : public Command {
                 iops_ = *rate;
                 return {};
               });
+    load_options_.synthetic_requests = kRequests;
+    load_options_.trace_requests = kRequests;
     add_load_options(app, load_options_);
     add_value(app, "--profile NAME", "the drives: a profile of Cairn's or a TOML file (pm1725a)",
               [this](const std::string& name) -> Attempt<void> {
@@ -93,12 +98,16 @@ class SimPlanCommand final : public Command {
     if (load_options_.shape.placement == trace::Placement::kByVolume) {
       load_options_.shape.placement = trace::Placement::kStriped;
     }
-    if (load_options_.requests == 0) load_options_.requests = kRequests;
     load_options_.shape.initiators = parts->initiators;
     if (Attempt<void> timed = set_rate(); !timed) return std::unexpected(timed.error());
 
     Attempt<void> simulated;
-    PlanOutcome outcome{.load = name_, .iops = iops_, .p99_ns_max = static_cast<double>(p99_.ns)};
+    PlanOutcome outcome{.load = name_,
+                        .requests = requests_,
+                        .cut = cut_,
+                        .requests_in_trace = requests_in_trace(),
+                        .iops = iops_,
+                        .p99_ns_max = static_cast<double>(p99_.ns)};
     {
       ProgressLine progress(!json_);
       size_t trials = 0;
@@ -155,6 +164,8 @@ class SimPlanCommand final : public Command {
     const Attempt<SnisLoad> load = load_requests(load_options_);
     if (!load) return std::unexpected(load.error());
     name_ = load->name;
+    requests_ = load->requests.size();
+    cut_ = load->cut;
     const double seconds =
         static_cast<double>(load->requests.back().arrival - load->requests.front().arrival) * 1e-9;
     const auto count = static_cast<double>(load->requests.size());
@@ -162,6 +173,19 @@ class SimPlanCommand final : public Command {
     if (iops_ == 0) iops_ = count / seconds;
     load_options_.shape.time_scale *= count / seconds / iops_;
     return {};
+  }
+
+  // Nothing of synthetic ones, and of a trace whose rest cannot be read: what was taken of it is
+  // good, so the plan goes on.
+  std::optional<uint64_t> requests_in_trace() const {
+    if (load_options_.trace.empty()) return std::nullopt;
+    if (!cut_) return requests_;
+    ProgressLine progress(!json_, kCountsBetweenLooks);
+    const Attempt<uint64_t> count = count_requests(load_options_, [&](double part) {
+      progress.at(part, [] { return "counting the trace's requests"; });
+    });
+    if (!count) return std::nullopt;
+    return *count;
   }
 
   Attempt<snis::Trial> simulate(const PlanParts& parts, const snis::Hardware& hardware,
@@ -193,6 +217,8 @@ class SimPlanCommand final : public Command {
   int links_per_box_ = 8;
   int drives_max_ = 512;
   std::string name_;
+  uint64_t requests_ = 0;
+  bool cut_ = false;  // the trace has more
   std::string html_;
   bool json_ = false;
 };

@@ -148,6 +148,7 @@ Result<void> bench_live_drive(const LiveDriveOptions& options, Report& report) {
     worst = std::max({worst, difference(live.value(), simulated->per_second),
                       difference(*std::ranges::min_element(tails), simulated_tail)});
     report.add(std::move(live));
+    virtual_time.is_simulated = true;
     report.add(std::move(virtual_time));
   }
   report.add(std::move(taken));

@@ -22,6 +22,7 @@ Json json_of(const Measurement& measurement) {
   Json json = {{"name", measurement.name}};
   if (!measurement.variant.empty()) json["variant"] = measurement.variant;
   json["unit"] = measurement.unit;
+  if (measurement.is_simulated) json["simulated"] = true;
   json["value"] = measurement.value();
   json["samples"] = measurement.samples;
   for (const auto& [name, value] : measurement.extras) json[name] = value;
@@ -38,7 +39,7 @@ std::string text_of(double value, std::string_view unit) {
 }
 
 std::string extras_of(const Measurement& measurement) {
-  std::string out;
+  std::string out = measurement.is_simulated ? "simulated" : "";
   for (const auto& [name, value] : measurement.extras) {
     out += fmt::format("{}{} {:.4g}", out.empty() ? "" : "  ", name, value);
   }
@@ -109,6 +110,7 @@ Json Report::json() const {
                  {"memory_bytes", machine.memory_bytes}}},
                {"results", std::move(results)},
                {"ratios", Json::object()},
+               {"simulated_ratios", simulated_ratios_},
                {"skipped", Json::object()}};
   for (const auto& [name, value] : ratios_) json["ratios"][name] = value;
   for (const auto& [variant, why] : skipped_) json["skipped"][variant] = why;
@@ -131,7 +133,10 @@ std::string Report::table() const {
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
-  for (const auto& [name, value] : ratios_) out += fmt::format("{} {:.3f}\n", name, value);
+  for (const auto& [name, value] : ratios_) {
+    out += fmt::format("{} {:.3f}{}\n", name, value,
+                       simulated_ratios_.contains(name) ? " simulated" : "");
+  }
   for (const auto& [variant, why] : skipped_) out += fmt::format("{} skipped: {}\n", variant, why);
   return out;
 }

@@ -4,12 +4,16 @@
 //   {"schema_version": 1, "benchmark": "runtime", "commit": "...", "machine": {...},
 //    "results": [{"name": "stream", "variant": "uring", "unit": "bytes/s", "value": ...,
 //                 "samples": [...], "p50_us": ...}, ...],
-//    "ratios": {"uring_stream_vs_raw": 1.02}, "skipped": {"uring": "why"}}
+//    "ratios": {"uring_stream_vs_raw": 1.02}, "simulated_ratios": [], "skipped": {"uring": "why"}}
+//
+// What a model computed instead of a clock is marked: such a result has "simulated": true, such a
+// ratio is named in simulated_ratios, and both say so in the table.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +33,8 @@ struct Measurement {
   std::string variant;          // through what: "uring"; empty where there is one way only
   std::string unit;             // "bytes/s", "ns"
   std::vector<double> samples;  // one per round; the value is their median
-  std::vector<std::pair<std::string, double>> extras;  // "p99_us", "cpu_us_per_operation"
+  std::vector<std::pair<std::string, double>> extras = {};  // "p99_us", "cpu_us_per_operation"
+  bool is_simulated = false;                                // by a model, in virtual time
 
   double value() const { return median(samples); }
   // Adds p50_us, p99_us and p999_us of latencies in nanoseconds.
@@ -56,6 +61,11 @@ class Report {
 
   void add(Measurement measurement) { results_.push_back(std::move(measurement)); }
   void add_ratio(const std::string& name, double value) { ratios_[name] = value; }
+  // Of figures that a model computed.
+  void add_simulated_ratio(const std::string& name, double value) {
+    add_ratio(name, value);
+    simulated_ratios_.insert(name);
+  }
   // Something could not be measured here; `why` is a sentence.
   void skip(const std::string& variant, const std::string& why) { skipped_[variant] = why; }
 
@@ -69,6 +79,7 @@ class Report {
   std::string benchmark_;
   std::vector<Measurement> results_;
   std::map<std::string, double> ratios_;
+  std::set<std::string> simulated_ratios_;  // of ratios_
   std::map<std::string, std::string> skipped_;
 };
 

@@ -58,6 +58,7 @@ TEST(Report, EmptyReportStillHasEveryList) {
   const auto json = nlohmann::json::parse(Report("runtime").json().dump());
   EXPECT_TRUE(json["results"].is_array());
   EXPECT_TRUE(json["ratios"].is_object());
+  EXPECT_TRUE(json["simulated_ratios"].is_array());
   EXPECT_TRUE(json["skipped"].is_object());
 }
 
@@ -67,6 +68,26 @@ TEST(Report, TableIsAligned) {
   EXPECT_NE(table.find("\ntask_immediate             12.5 ns\n"), std::string::npos) << table;
   EXPECT_NE(table.find("\nuring_stream_vs_raw 1.250\n"), std::string::npos) << table;
   EXPECT_NE(table.find("\nepoll skipped: it was not asked for\n"), std::string::npos) << table;
+}
+
+TEST(Report, WhatAModelComputedIsMarked) {
+  Report report = small_report();
+  report.add({.name = "fig6",
+              .variant = "PT",
+              .unit = "IO/s",
+              .samples = {5},
+              .extras = {{"p99_us", 7}},
+              .is_simulated = true});
+  report.add_simulated_ratio("leap_vs_pt", 0.5);
+  const auto json = nlohmann::json::parse(report.json().dump());
+  EXPECT_FALSE(json["results"][0].contains("simulated"));
+  EXPECT_EQ(json["results"][2]["simulated"], true);
+  EXPECT_EQ(json["ratios"]["leap_vs_pt"], 0.5);
+  EXPECT_EQ(json["simulated_ratios"], (std::vector<std::string>{"leap_vs_pt"}));
+  const std::string table = report.table();
+  EXPECT_NE(table.find("5 IO/s  simulated  p99_us 7\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nleap_vs_pt 0.500 simulated\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nuring_stream_vs_raw 1.250\n"), std::string::npos) << table;
 }
 
 TEST(Report, FindsByNameAndVariant) {

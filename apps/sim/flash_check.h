@@ -16,8 +16,8 @@ struct FlashCheckOptions {
   std::string reference_folder;
   // Overrides the configuration that the name of an open-loop or per-request file says.
   std::string config;
-  // Reference workloads are drawn from a seed that its tables do not tell; these lead to loads
-  // much like them. 0 means those.
+  // Of drawn workloads; another one gives other loads, which need not be within the tolerances. 0:
+  // that of the workload files which the reference ships, with which its tables were made.
   uint32_t seed = 0;
 };
 

@@ -17,8 +17,6 @@ namespace cairn::apps {
 
 namespace {
 
-constexpr int kSyntheticRequests = 10'000;
-
 // "MEAN", "MEAN,SCV" or "MEAN,SCV,CORRELATION".
 Attempt<trace::Moments> parse_moments(std::string_view text) {
   trace::Moments moments;
@@ -99,7 +97,7 @@ Attempt<trace::Synthetic> synthetic_load(const SnisLoadOptions& options) {
         "--synthetic custom needs --read-gap and --read-size, or --write-gap and --write-size");
   }
   const bool custom = options.synthetic == "custom";
-  const int total = options.requests > 0 ? options.requests : kSyntheticRequests;
+  const int total = options.requests > 0 ? options.requests : options.synthetic_requests;
   const bool reads = !custom || (options.read_gap_us && options.read_size);
   const bool writes = !custom || (options.write_gap_us && options.write_size);
   load.reads.requests = reads ? static_cast<uint64_t>(writes ? (total + 1) / 2 : total) : 0;
@@ -113,12 +111,15 @@ Attempt<trace::Synthetic> synthetic_load(const SnisLoadOptions& options) {
   return load;
 }
 
+Attempt<TraceFile> open_trace(const SnisLoadOptions& options) {
+  return TraceFile::open(options.trace, {.format = options.format, .from_zero = options.from_zero});
+}
+
 Attempt<SnisLoad> read_trace(const SnisLoadOptions& options) {
-  Attempt<TraceFile> file =
-      TraceFile::open(options.trace, {.format = options.format, .from_zero = options.from_zero});
+  Attempt<TraceFile> file = open_trace(options);
   if (!file) return std::unexpected(file.error());
-  const auto most = static_cast<size_t>(options.requests > 0 ? options.requests
-                                                             : SnisLoadOptions::kTraceRequests);
+  const auto most =
+      static_cast<size_t>(options.requests > 0 ? options.requests : options.trace_requests);
   SnisLoad load{.requests = {}, .name = fmt::format("the trace {}", options.trace)};
   for (;;) {
     const Attempt<std::optional<trace::Record>> record = file->next();
@@ -161,7 +162,8 @@ void add_load_options(CLI::App& app, SnisLoadOptions& options) {
   add_moments(app, "--read-size MEAN[,SCV]", options.read_size, "bytes of reads");
   add_moments(app, "--write-size MEAN[,SCV]", options.write_size, "bytes of writes");
   add_integer(app, "--requests N", options.requests, {.min = 1, .max = 100'000'000},
-              "how many (10000 synthetic; the first 1000000 of a trace)");
+              fmt::format("how many ({} synthetic; the first {} of a trace)",
+                          options.synthetic_requests, options.trace_requests));
   add_integer(app, "--seed N", options.seed, {.min = 0, .max = 1'000'000'000},
               "of synthetic requests (1)");
   add_number(app, "--time-scale X", options.shape.time_scale, 1e-6, 1e6,
@@ -201,6 +203,18 @@ Attempt<SnisLoad> load_requests(const SnisLoadOptions& options) {
         "its times with --time-scale");
   }
   return load;
+}
+
+Attempt<uint64_t> count_requests(const SnisLoadOptions& options,
+                                 const std::function<void(double)>& told) {
+  Attempt<TraceFile> file = open_trace(options);
+  if (!file) return std::unexpected(file.error());
+  for (uint64_t count = 0;; ++count) {
+    const Attempt<std::optional<trace::Record>> record = file->next();
+    if (!record) return std::unexpected(record.error());
+    if (!*record) return count;
+    if (told) told(file->part_read());
+  }
 }
 
 }  // namespace cairn::apps

@@ -2,6 +2,8 @@
 // What a simulated system is asked to do: a trace, or requests drawn from moments.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,15 +28,16 @@ struct SnisLoadOptions {
   std::optional<trace::Moments> write_gap_us;
   std::optional<trace::Moments> read_size;
   std::optional<trace::Moments> write_size;
-  int requests = 0;  // 0: 10,000 synthetic ones, at most kTraceRequests of a trace
+  int requests = 0;  // 0: as many as these two say
+  int synthetic_requests = 10'000;
+  int trace_requests = 1'000'000;  // at most
   int seed = 1;
   trace::ShapeOptions shape;
-
-  static constexpr int kTraceRequests = 1'000'000;
 };
 
 // --trace, --format, --synthetic, the moments, --requests, --seed, --time-scale, --space, --place,
-// --choose. Targets and initiators of the shape are the caller's.
+// --choose. Targets and initiators of the shape are the caller's. How many requests are taken by
+// default is told in the help, so set it before.
 void add_load_options(CLI::App& app, SnisLoadOptions& options);
 
 struct SnisLoad {
@@ -46,5 +49,10 @@ struct SnisLoad {
 
 // The Problem names the option, or file, line and field.
 Attempt<SnisLoad> load_requests(const SnisLoadOptions& options);
+
+// How many requests the whole trace has, whatever `requests` says: reads all of it. `told` hears
+// which part of the file was read, 0 to 1. The Problem names file, line and field.
+Attempt<uint64_t> count_requests(const SnisLoadOptions& options,
+                                 const std::function<void(double)>& told);
 
 }  // namespace cairn::apps

@@ -30,6 +30,17 @@ std::string verdict(const PlanOutcome& outcome) {
                      counted(least.links_per_box, "link", "links"));
 }
 
+// Which requests the answer is about.
+std::string taken(const PlanOutcome& outcome) {
+  if (!outcome.cut) return fmt::format("Simulated: all {} requests.", outcome.requests);
+  const std::string of = outcome.requests_in_trace
+                             ? fmt::format("of the trace's {} requests", *outcome.requests_in_trace)
+                             : std::string("requests of a trace that cannot be read to its end");
+  return fmt::format(
+      "Simulated: the first {} {}. What comes later may need more; --requests N takes more of it.",
+      outcome.requests, of);
+}
+
 std::vector<std::string> heading() {
   return {"drives", "boxes", "links per box", "read p99 us", "write p99 us", ""};
 }
@@ -93,9 +104,9 @@ snis::System system_of(const PlanParts& parts, const snis::Hardware& hardware) {
 std::string plan_text(const PlanOutcome& outcome) {
   std::vector<std::vector<std::string>> table = {heading()};
   for (auto& row : rows(outcome)) table.push_back(std::move(row));
-  return fmt::format("{} at {:.0f} requests per second, p99 at most {:.0f} us:\n{}{}\n",
+  return fmt::format("{} at {:.0f} requests per second, p99 at most {:.0f} us:\n{}{}\n{}\n",
                      outcome.load, outcome.iops, outcome.p99_ns_max * 1e-3, table_text(table),
-                     verdict(outcome));
+                     verdict(outcome), taken(outcome));
 }
 
 std::string plan_json(const PlanOutcome& outcome) {
@@ -110,9 +121,13 @@ std::string plan_json(const PlanOutcome& outcome) {
   }
   nlohmann::ordered_json json = {{"schema_version", 1},
                                  {"load", outcome.load},
+                                 {"requests", outcome.requests},
+                                 {"requests_in_trace", nullptr},
+                                 {"cut", outcome.cut},
                                  {"iops", outcome.iops},
                                  {"p99_ns_max", outcome.p99_ns_max},
                                  {"enough", outcome.plan.least.has_value()}};
+  if (outcome.requests_in_trace) json["requests_in_trace"] = *outcome.requests_in_trace;
   if (outcome.plan.least) {
     json["drives"] = outcome.plan.least->drives;
     json["boxes"] = outcome.plan.least->boxes;
@@ -129,6 +144,7 @@ std::string plan_page(const PlanOutcome& outcome) {
                                 "writes shall take at most {:.0f} us.",
                                 outcome.load, outcome.iops, outcome.p99_ns_max * 1e-3));
   page.paragraph(verdict(outcome));
+  page.paragraph(taken(outcome));
   std::vector<report::Point> by_drives;
   std::vector<report::Point> by_boxes;
   std::vector<report::Point> by_links;

@@ -2,6 +2,8 @@
 // Hardware of a plan as a system that can be simulated, and what a plan looks like.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +28,10 @@ snis::System system_of(const PlanParts& parts, const snis::Hardware& hardware);
 
 struct PlanOutcome {
   std::string load;
+  uint64_t requests = 0;  // that each trial ran
+  bool cut = false;       // they are the first of a trace that has more
+  // That a cut trace has in all; nothing when it cannot be read to its end.
+  std::optional<uint64_t> requests_in_trace = {};
   double iops = 0;
   double p99_ns_max = 0;
   snis::Plan plan;

@@ -36,7 +36,8 @@ report::Page first_part() {
       "What differs everywhere: both ends are in user space (the paper's are kernel modules), "
       "they talk over loopback on one machine (the paper: two machines, 100 Gb/s), each end has "
       "one core (the paper: up to 24), and drives are memory. The baseline called off is plain "
-      "NVMe/TCP by the same program, a send for each message. So compare ratios, not figures.");
+      "NVMe/TCP by the same program, a send for each message; RDMA was not measured. So compare "
+      "ratios, not figures.");
   const Machine machine = this_machine();
   page.paragraph(fmt::format("Commit {}, on {} CPUs of {}, kernel {}.",
                              build_info().commit.substr(0, 12), machine.cpus_online, machine.cpu,

@@ -35,8 +35,8 @@ struct Options {
 // "6" to "10", and "11a" to "11f".
 std::vector<std::string> figures();
 
-// In virtual time: the same options give the same numbers; not so figures 7 to 9 and their ratios
-// (guest_figures.h).
+// Simulated, in virtual time: the same options give the same numbers; not so figures 7 to 9 and
+// their ratios (guest_figures.h).
 //   priority_p99_vs_solo  search beside batch under `priority`, over search alone, at P99
 //   batch_floor           what batch moves beside search under `priority`, over batch alone
 //     both at 40,000 lookups a second; _5k and _20k: at fewer; _aged: on a drive that collects

@@ -9,7 +9,8 @@
 
 namespace cairn::bench::leapio {
 
-// Adds those that are wanted. Ratios, throughput as the mean over all numbers of threads:
+// Adds those that are wanted, all of them simulated (report.h): constants of runtime_scene.h before
+// a modelled drive decide them. Ratios, throughput as the mean over all numbers of threads:
 //   leap_read_vs_pt, leap_mixed_vs_pt      behind a runtime on the host, over the drive itself
 //   leap_p99_vs_pt, leap_p999_vs_pt        latency of reads at 32 threads, likewise
 //   soc_local_vs_host, _worst              behind one on a card, over one on the host; at worst

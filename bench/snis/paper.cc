@@ -143,7 +143,7 @@ void put_numbers(const std::vector<Found>& all, const Options& options, Report& 
     apart += found.fixed ? found.fixed->requests : 0;
   }
   if (options.fixed_points && !all.empty()) {
-    report.add_ratio("coupled_vs_iterated_differences", static_cast<double>(apart));
+    report.add_simulated_ratio("coupled_vs_iterated_differences", static_cast<double>(apart));
   }
 }
 

@@ -15,8 +15,8 @@
 
 namespace cairn::drive {
 
-// Memory that is not aligned for direct access is copied through the core's buffers; when those are
-// all out, such a request fails with kLimit. A write is atomic for one block.
+// Memory that is not aligned for direct access is copied through a Scratch (scratch.h): such a
+// request fails with kLimit only when the machine has no memory. A write is atomic for one block.
 class FileDrive final : public Drive {
  public:
   // `block_size` at least the disk's own; `ranges` and `incarnation` are those of all drives on

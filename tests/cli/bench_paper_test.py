@@ -76,6 +76,9 @@ class PaperLeapio(support.CliTest):
         self.assertEqual(plots, {"leapio-11a.svg", "leapio-11b.svg", "leapio-11f.svg"})
         self.assertEqual(page.count("<svg"), len(plots))
         self.assertIn("What is emulated", page)
+        self.assertIn("Figure 11a: Prioritization (simulated)", page)
+        self.assertRegex(page, r"search alone moves \d+% of the bytes that batch alone moves")
+        self.expect_all_simulated(report)
 
     def test_the_runtime_on_a_host_and_on_a_card(self):
         report = json.loads(self.run_ok("bench", "paper", "leapio", "--seconds", "0.08", "--json",
@@ -89,6 +92,12 @@ class PaperLeapio(support.CliTest):
         self.assertLess(ratios["soc_local_vs_host"], ratios["soc_remote_vs_host"])
         self.assertLess(ratios["soc_remote_vs_host"], 1)
         self.assertEqual(len(list((self.folder / "plots").iterdir())), 4)
+        self.expect_all_simulated(report)
+
+    def expect_all_simulated(self, report):
+        """No reader shall take for measured what a model computed."""
+        self.assertTrue(all(result.get("simulated") for result in report["results"]))
+        self.assertEqual(report["simulated_ratios"], sorted(report["ratios"]))
 
     def without_qemu(self, *programs):
         """Figure 8 and one that needs no guest, where only these programs can be found."""

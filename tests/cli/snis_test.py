@@ -120,6 +120,41 @@ class SimPlan(support.CliTest):
         again = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms"))
         self.assertEqual(again, found)
 
+    def plan_trace(self, count, *words, tail=""):
+        """MQSim's format: time in ns, device, sector, sectors, 1 for a read."""
+        lines = [f"{30000 * i} 0 {8 * (i % 512)} 8 1\n" for i in range(count)]
+        (self.folder / "t.trace").write_text("".join(lines) + tail)
+        return self.run_ok("sim", "plan", "--trace", "t.trace", "--p99", "20ms",
+                           "--drives-max", "2", *words)
+
+    def test_says_how_much_of_a_trace_was_taken(self):
+        whole = json.loads(self.plan_trace(300, "--json"))
+        self.assertEqual((whole["requests"], whole["requests_in_trace"], whole["cut"]),
+                         (300, 300, False))
+        self.assertIn("all 300 requests", self.plan_trace(300))
+        part = json.loads(self.plan_trace(300, "--requests", "200", "--json"))
+        self.assertEqual((part["requests"], part["requests_in_trace"], part["cut"]),
+                         (200, 300, True))
+        told = self.plan_trace(300, "--requests", "200", "--html", "cut.html")
+        self.assertIn("the first 200 of the trace's 300 requests", told)
+        page = (self.folder / "cut.html").read_text(encoding="utf-8")
+        self.assertIn("200 of the trace", page)
+
+    def test_takes_the_first_20000_of_a_trace_unless_told_otherwise(self):
+        found = json.loads(self.plan_trace(20010, "--json"))
+        self.assertEqual((found["requests"], found["requests_in_trace"], found["cut"]),
+                         (20000, 20010, True))
+        self.assertIn("20000 of a trace", self.run_ok("sim", "plan", "--help"))
+
+    def test_a_trace_with_a_bad_rest_is_planned_for_what_was_taken(self):
+        # The reader looks 65536 requests ahead, for those that are out of order.
+        words = (66000, "--requests", "200")
+        told = self.plan_trace(*words, tail="nonsense\n")
+        self.assertIn("the first 200 requests of a trace that cannot be read to its end", told)
+        found = json.loads(self.plan_trace(*words, "--json", tail="nonsense\n"))
+        self.assertIsNone(found["requests_in_trace"])
+        self.assertTrue(found["cut"])
+
     def test_a_promise_that_nothing_keeps(self):
         result = self.run_cairn(*self.WORDS, "--p99", "1us")
         self.assertEqual(result.returncode, 1)
