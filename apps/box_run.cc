@@ -109,6 +109,7 @@ Reach reach(const env::Address& at) {
 
 std::vector<std::string> nqns_of(const BoxOptions& options) {
   std::vector<std::string> names;
+  names.reserve(options.subsystems.size());
   for (const BoxSubsystem& each : options.subsystems) names.push_back(each.options.nqn);
   return names;
 }

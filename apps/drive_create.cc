@@ -168,6 +168,7 @@ task::Task<Attempt<rack::DriveRecord>> look_up(env::Env&, meta::Store& store, st
 
 std::string loss_of(const rack::DriveRecord& drive) {
   std::vector<std::string> legs;
+  legs.reserve(drive.legs.size());
   for (const rack::Leg& leg : drive.legs) legs.push_back(fmt::format("{}/{}", leg.box, leg.shelf));
   return fmt::format("drive {} ({}, RAID {}, in {}) is given back, and everything in it is lost",
                      drive.name, text_bytes(drive.bytes), drive.raid == rack::Raid::kMirror ? 1 : 0,

@@ -14,6 +14,7 @@
 #include "apps/files.h"
 #include "apps/output.h"
 #include "apps/words.h"
+#include "base/units.h"
 #include "crypto/secret.h"
 #include "posix/fd.h"
 
@@ -24,9 +25,9 @@ namespace {
 // A secret of 64 bytes has 104 characters; what is longer is another file.
 constexpr size_t kKeyFileMax = 512;
 // Hundreds of clients.
-constexpr size_t kPskFileMax = 64 * 1024;
+constexpr size_t kPskFileMax = 64_KiB;
 // rack::kClientsMax of them, with names of any length.
-constexpr size_t kClientsFileMax = 128 * 1024;
+constexpr size_t kClientsFileMax = 128_KiB;
 
 Problem cannot(const char* what, const std::string& path, int err) {
   return {fmt::format("the key file {} cannot be {} ({}): check its path, owner and mode",

@@ -10,7 +10,7 @@
 
 namespace cairn::apps {
 
-void StrangerLog::say(std::string_view reason, std::string line) {
+void StrangerLog::say(std::string_view reason, const std::string& line) {
   if (!log_) return;
   const std::optional<std::string> more = lines_.take(reason, env_.now());
   if (more) log_(LogLevel::kWarn, line + *more);

@@ -32,7 +32,7 @@ class StrangerLog {
   void note(const meta::RefusedClient& client, bool is_known);
 
  private:
-  void say(std::string_view reason, std::string line);
+  void say(std::string_view reason, const std::string& line);
 
   env::Env& env_;
   Log log_;

@@ -73,6 +73,7 @@ BoxOptions box_options(const DriveServeOptions& options, const std::vector<Serve
 
 std::vector<std::string> names_of(const std::vector<ServedDrive>& drives) {
   std::vector<std::string> names;
+  names.reserve(drives.size());
   for (const ServedDrive& drive : drives) names.push_back(drive.name);
   return names;
 }

@@ -122,19 +122,19 @@ task::Task<Attempt<void>> DriveServer::remove_vfio(std::string socket, Time unti
   const auto found = std::ranges::find(vfio_at_, socket, &VfioController::socket);
   if (found == vfio_at_.end()) {
     std::vector<std::string> sockets;
+    sockets.reserve(vfio_at_.size());
     for (const VfioController& each : vfio_at_) sockets.push_back(each.socket);
     co_return refuse(fmt::format("no vfio-user door is at {}{}", in_quotes(socket),
                                  did_you_mean(socket, sockets)));
   }
-  const VfioController controller = *found;
+  const std::string nqn = std::move(found->nqn);
   vfio_at_.erase(found);
   const Result<void> removed = co_await vfio_->server().remove(socket, until);
   CHECK(removed.has_value(), "doors are removed one at a time");
-  const bool is_used =
-      controller.nqn == options_.nqn() ||
-      std::ranges::find(vfio_at_, controller.nqn, &VfioController::nqn) != vfio_at_.end();
+  const bool is_used = nqn == options_.nqn() ||
+                       std::ranges::find(vfio_at_, nqn, &VfioController::nqn) != vfio_at_.end();
   if (is_used) co_return Attempt<void>();
-  const Result<void> gone = co_await box_->registry().remove_subsystem(controller.nqn);
+  const Result<void> gone = co_await box_->registry().remove_subsystem(nqn);
   if (!gone) co_return refuse(gone.error().text());
   co_return Attempt<void>();
 }

@@ -93,7 +93,9 @@ class LegReturn : public testing::TestWithParam<const char*> {
       int passed = 0;
       const auto is_moment = [&] {
         const bool is_back = shown != nullptr && fact(*shown, "legs_lost") == 0;
-        return (is_back || passed > 0) && passed++ == moment;
+        if (!is_back && passed == 0) return false;
+        ++passed;
+        return passed == moment + 1;
       };
       if (!cluster.run_until(is_moment, 100_s)) {
         ASSERT_TRUE(shown != nullptr) << cluster.report();

@@ -120,7 +120,7 @@ TEST(LiveStack, FiltersComeAndGoBelowServicesThatStay) { run_in_sim(services_abo
 
 task::Task<void> write_and_read(Drive& drive, uint8_t worker, size_t times, int& wrong) {
   for (size_t i = 0; i < times; ++i) {
-    const uint64_t block = worker * 64U + i % 60;
+    const uint64_t block = uint64_t{worker} * 64 + i % 60;
     co_await write_value(drive, block, worker, 4);
     const int byte = co_await read_value(drive, block + 3);
     wrong += byte != worker;

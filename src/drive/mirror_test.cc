@@ -169,7 +169,7 @@ TEST_F(Mirror, ABlankDriveReplacesALegThatIsGone) {
 TEST_F(Mirror, OneDamagedLabelIsNoLoss) {
   EXPECT_EQ(use_stack("mirror(file:a,size=1M, file:b,size=1M)", 7), "");
   disk("a").corrupt({.offset = 0, .length = 4096}, 3);
-  disk("b").corrupt({.offset = 2 * 4096, .length = 64}, 3);
+  disk("b").corrupt({.offset = uint64_t{2} * 4096, .length = 64}, 3);
   EXPECT_EQ(use_stack("mirror(file:a, file:b)"), "");
   disk("a").corrupt({.offset = 4096, .length = 4096}, 3);
   EXPECT_TRUE(says(use_stack("mirror(file:a, file:b)"), "mirror cannot be opened"));
@@ -205,6 +205,7 @@ task::Task<void> write_while_a_leg_fails(env::Env& env, sim::Medium& good, sim::
   }
   bad.fail_writes();
   std::vector<task::Task<bool>> writes;
+  writes.reserve(8);
   for (uint64_t i = 0; i < 8; ++i) writes.push_back(write_and_look(*drive, i * 3, good));
   known = co_await task::when_all(std::move(writes));
   co_await drive->close();

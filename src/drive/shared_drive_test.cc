@@ -52,6 +52,7 @@ void run_on_cores(Body body, uint64_t seed = 1) {
 template <class F>
 task::Task<void> on_each_core(env::Env& env, F function) {
   std::vector<task::Task<void>> calls;
+  calls.reserve(kCores);
   for (uint32_t core = 0; core < kCores; ++core) {
     calls.push_back(env::call_on(env, CoreId(core), function));
   }
@@ -61,7 +62,7 @@ task::Task<void> on_each_core(env::Env& env, F function) {
 task::Task<void> write_own_blocks(env::Env& env, SharedDrive& shared) {
   std::unique_ptr<Drive> drive = shared.open(env).value();
   for (uint64_t i = 0; i < 20; ++i) {
-    const Lba lba(env.core().value() * 20 + i);
+    const Lba lba(uint64_t{env.core().value()} * 20 + i);
     const auto data = blocks_of(static_cast<uint8_t>(lba.value() + 1), 1);
     const Result<void> written = co_await drive->write(lba, data);
     EXPECT_TRUE(written);
@@ -71,7 +72,7 @@ task::Task<void> write_own_blocks(env::Env& env, SharedDrive& shared) {
 
 task::Task<void> read_all_blocks(env::Env& env, SharedDrive& shared) {
   std::unique_ptr<Drive> drive = shared.open(env).value();
-  for (uint64_t i = 0; i < kCores * 20; ++i) {
+  for (uint64_t i = 0; i < uint64_t{kCores} * 20; ++i) {
     auto expected = blocks_of(static_cast<uint8_t>(i + 1), 1);
     std::vector<std::byte> back(4096);
     const Result<void> read = co_await drive->read(Lba(i), back);

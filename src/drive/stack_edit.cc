@@ -85,6 +85,7 @@ std::vector<uint64_t> blocks_to_sample(uint64_t blocks) {
   constexpr uint64_t kFirst = 8;
   constexpr uint64_t kSpread = 24;
   std::vector<uint64_t> chosen;
+  chosen.reserve(kFirst + kSpread);
   for (uint64_t i = 0; i < std::min(blocks, kFirst); ++i) chosen.push_back(i);
   for (uint64_t i = 1; i <= kSpread && blocks > kFirst; ++i) {
     const uint64_t block = (blocks - 1) / kSpread * i + (i == kSpread ? (blocks - 1) % kSpread : 0);

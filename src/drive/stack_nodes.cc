@@ -176,6 +176,7 @@ task::Task<StackOpener::Node> StackOpener::open_leaf(const Stack& stack) {
 task::Task<StackOpener::Node> StackOpener::open_service(const Stack& stack) {
   const Service& service = *find_service(stack.name);
   std::vector<task::Task<Node>> opening;
+  opening.reserve(stack.below.size());
   for (const Stack& below : stack.below) opening.push_back(open(below));
   std::vector<Node> opened = co_await task::when_all(std::move(opening));
 
@@ -300,6 +301,7 @@ task::Task<std::expected<void, StackError>> StackOpener::open_leaves(
   std::vector<std::pair<const Stack*, bool>> missing;
   list_missing(stack, false, counted, missing);
   std::vector<task::Task<Node>> opening;
+  opening.reserve(missing.size());
   for (const auto& [leaf, may_fail] : missing) opening.push_back(open_leaf(*leaf));
   std::vector<Node> opened = co_await task::when_all(std::move(opening));
   std::expected<void, StackError> outcome;

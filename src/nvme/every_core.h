@@ -20,6 +20,7 @@ auto on_every_core(env::Env& here, F function) {
   using Results = std::conditional_t<std::is_void_v<Returned>, void, std::vector<Returned>>;
   return [](env::Env& from, F shared) -> task::Task<Results> {
     std::vector<task::Task<Returned>> calls;
+    calls.reserve(from.core_count());
     for (uint32_t core = 0; core < from.core_count(); ++core) {
       calls.push_back(
           env::call_on(from, CoreId(core), [&shared](env::Env& there) { return shared(there); }));

@@ -9,19 +9,20 @@ namespace cairn::nvme {
 
 namespace {
 
-// Holds a namespace for the length of a command; the gate is left with the scope.
+// Holds a namespace, if there is one, for the length of a command; the gate is left with the scope.
 class Entered {
  public:
-  explicit Entered(CoreNamespace& space) : space_(space), in_(space.gate.enter().has_value()) {}
+  explicit Entered(CoreNamespace* space)
+      : space_(space), in_(space != nullptr && space->gate.enter().has_value()) {}
   ~Entered() {
-    if (in_) space_.gate.leave();
+    if (in_) space_->gate.leave();
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
   explicit operator bool() const { return in_; }
 
  private:
-  CoreNamespace& space_;
+  CoreNamespace* space_;
   bool in_;
 };
 
@@ -124,11 +125,10 @@ task::Task<void> IoQueue::execute(Command& command) {
   uint32_t dw0 = 0;
   if (sqe.io_opcode() == IoOpcode::kFlush && sqe.nsid == kBroadcastNsid) {
     status = co_await flush_all(command);
-  } else if (CoreNamespace* space = find(sqe.nsid); space == nullptr) {
-    status = final(StatusCode::kInvalidNamespaceOrFormat);
-  } else if (is_reservation(sqe.io_opcode())) {
+  } else if (CoreNamespace* space = find(sqe.nsid);
+             space != nullptr && is_reservation(sqe.io_opcode())) {
     status = co_await reserve(command);
-  } else if (const Entered entered(*space); !entered) {
+  } else if (const Entered entered(space); !entered) {
     status = final(StatusCode::kInvalidNamespaceOrFormat);
   } else if (status = admit(*space, writes(sqe)); !status.ok()) {
     // Refused.
@@ -175,9 +175,7 @@ task::Task<IoQueue::FusedOutcome> IoQueue::compare_and_write(Command& compare, C
     co_return FusedOutcome{final(StatusCode::kInvalidField), aborted};
   }
   CoreNamespace* space = find(first.nsid);
-  if (space == nullptr)
-    co_return FusedOutcome{final(StatusCode::kInvalidNamespaceOrFormat), aborted};
-  const Entered entered(*space);
+  const Entered entered(space);
   if (!entered) co_return FusedOutcome{final(StatusCode::kInvalidNamespaceOrFormat), aborted};
   if (Status status = admit(*space, true); !status.ok()) co_return FusedOutcome{status, aborted};
   if (space->read_only) {

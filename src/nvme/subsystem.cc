@@ -274,6 +274,7 @@ AnaState Subsystem::ana_state(uint32_t group) const {
 task::Task<std::vector<DriveFailure>> Subsystem::flush(task::CancelToken token) {
   std::vector<DriveFailure> failed;
   std::vector<uint32_t> nsids;
+  nsids.reserve(namespaces_.size());
   for (const auto& [nsid, space] : namespaces_) nsids.push_back(nsid);
   for (const uint32_t nsid : nsids) {
     Result<void> flushed = co_await flush_there(on_core(env_.core()), nsid, token);

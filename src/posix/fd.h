@@ -26,7 +26,7 @@ class Fd {
   void reset() { Fd().swap(*this); }
 
  private:
-  void swap(Fd& other) { std::swap(fd_, other.fd_); }
+  void swap(Fd& other) noexcept { std::swap(fd_, other.fd_); }
   int fd_ = -1;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
@@ -23,7 +24,7 @@ constexpr uint16_t kPort = 7;
 
 ClusterOptions over(net::Topology topology, net::Parameters parameters = {}) {
   ClusterOptions options;
-  options.network.model = packet_network(std::move(topology), parameters);
+  options.network.model = packet_network(std::move(topology), std::move(parameters));
   options.network.jitter_max = Duration{0};
   return options;
 }
@@ -41,6 +42,7 @@ std::vector<uint64_t> echo_rounds(const ClusterOptions& options, size_t clients,
   cluster.run_for(20_ms);
   hash = cluster.trace_hash();
   std::vector<uint64_t> rounds;
+  rounds.reserve(stats.size());
   for (const EchoStats& one : stats) rounds.push_back(one.rounds);
   return rounds;
 }
@@ -70,37 +72,42 @@ TEST(PacketNetwork, ManySendersToOneShareItsLink) {
   EXPECT_GT(static_cast<double>(sum), kRoundsAtMost * 0.5);
 }
 
+Task<void> receive_bytes(Env& env, size_t bytes, Time& arrived) {
+  auto listener = env.listen(env::Address::ip4(0, 0, 0, 0, kPort));
+  EXPECT_TRUE(listener.has_value());
+  auto connection = co_await (*listener)->accept();
+  EXPECT_TRUE(connection.has_value());
+  const std::unique_ptr<env::Stream> stream = env.open(std::move(*connection));
+  std::vector<std::byte> buffer(bytes);
+  size_t got = 0;
+  while (got < bytes) {
+    const auto part = co_await stream->read(std::span(buffer).subspan(got));
+    if (!part || *part == 0) break;
+    got += *part;
+  }
+  arrived = env.now();
+  EXPECT_EQ(got, bytes);
+}
+
+Task<void> send_bytes(Env& env, env::Address to, size_t bytes, Time& sent) {
+  auto stream = co_await env::connect_stream(env, to, {});
+  EXPECT_TRUE(stream.has_value());
+  const std::vector<std::byte> data(bytes);
+  sent = env.now();
+  const auto written = co_await (*stream)->write(data);
+  EXPECT_TRUE(written.has_value());
+  EXPECT_TRUE((*stream)->finish().has_value());
+}
+
 TEST(PacketNetwork, OneTransferTakesWhatTheModelAloneSays) {
   const net::Topology topology = net::star(2);
   Cluster cluster(over(topology));
   Time sent;
   Time arrived;
   constexpr size_t kBytes = 50'000;
-  cluster.node("receiver").start([&](Env& env) -> Task<void> {
-    auto listener = env.listen(env::Address::ip4(0, 0, 0, 0, kPort));
-    EXPECT_TRUE(listener.has_value());
-    auto connection = co_await (*listener)->accept();
-    EXPECT_TRUE(connection.has_value());
-    const std::unique_ptr<env::Stream> stream = env.open(std::move(*connection));
-    std::vector<std::byte> buffer(kBytes);
-    size_t got = 0;
-    while (got < kBytes) {
-      const auto part = co_await stream->read(std::span(buffer).subspan(got));
-      if (!part || *part == 0) break;
-      got += *part;
-    }
-    arrived = env.now();
-    EXPECT_EQ(got, kBytes);
-  });
+  cluster.node("receiver").start([&](Env& env) { return receive_bytes(env, kBytes, arrived); });
   const env::Address to = cluster.node("receiver").address(kPort);
-  cluster.node("sender").start([&, to](Env& env) -> Task<void> {
-    auto stream = co_await env::connect_stream(env, to, {});
-    EXPECT_TRUE(stream.has_value());
-    const std::vector<std::byte> data(kBytes);
-    sent = env.now();
-    EXPECT_TRUE((co_await (*stream)->write(data)).has_value());
-    EXPECT_TRUE((*stream)->finish().has_value());
-  });
+  cluster.node("sender").start([&, to](Env& env) { return send_bytes(env, to, kBytes, sent); });
   cluster.run_for(50_ms);
 
   class Sink final : public net::FlowSink {

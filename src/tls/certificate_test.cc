@@ -26,7 +26,7 @@ namespace {
 using task::Task;
 
 constexpr int64_t kNow = 1'800'000'000;  // seconds since 1970
-constexpr int64_t kDay = 24 * 60 * 60;
+constexpr int64_t kDay = int64_t{24} * 60 * 60;
 
 using Key = std::unique_ptr<EVP_PKEY, crypto::With<EVP_PKEY_free>>;
 using Cert = std::unique_ptr<X509, crypto::With<X509_free>>;

@@ -19,7 +19,7 @@
 
 namespace cairn::tls {
 
-inline constexpr size_t kPlainMax = 16 * 1024;  // plain text of one record
+inline constexpr size_t kPlainMax = 16_KiB;  // plain text of one record
 // Encrypted bytes that wait to be understood, or to be sent: eight full records and a little more.
 // Only what is used is ever touched.
 inline constexpr size_t kRecordRoom = kPlainMax + 256;

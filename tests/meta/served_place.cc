@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "conformance/verbs.h"
 #include "meta/local_store.h"
 #include "meta/place.h"
@@ -20,7 +22,7 @@ class ServedPlace final : public Place {
         server_(env, store_, {.clients = std::move(clients)}),
         address_(conformance::must(server_.listen(any))),
         one_(env, {.servers = {address_}, .security = security}),
-        other_(env, {.servers = {address_}, .security = security}) {}
+        other_(env, {.servers = {address_}, .security = std::move(security)}) {}
 
   meta::Store& client(size_t index) override { return index == 0 ? one_ : other_; }
   task::Task<void> close() override {

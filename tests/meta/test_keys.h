@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/check.h"
 #include "meta/client_keys.h"
@@ -15,7 +14,7 @@
 namespace cairn::meta_tests {
 
 // `fill` tells keys of one name apart.
-inline meta::NamedKey key_of(std::string name, uint8_t fill = 1) {
+inline meta::NamedKey key_of(const std::string& name, uint8_t fill = 1) {
   crypto::Digest key(32);
   std::ranges::fill(key.mutable_bytes(), std::byte{fill});
   return {.name = name,
@@ -32,8 +31,8 @@ inline std::shared_ptr<const meta::ClientKeys> known_clients() {
   return keys;
 }
 
-inline std::shared_ptr<const meta::Security> as_client(std::string name, uint8_t fill = 1) {
-  return std::make_shared<meta::KeySecurity>(key_of(std::move(name), fill));
+inline std::shared_ptr<const meta::Security> as_client(const std::string& name, uint8_t fill = 1) {
+  return std::make_shared<meta::KeySecurity>(key_of(name, fill));
 }
 
 }  // namespace cairn::meta_tests

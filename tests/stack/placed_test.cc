@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Case {
   uint64_t values;
   bool is_noise;
 };
+
+// Otherwise gtest prints all bytes, among them those between the members.
+void PrintTo(const Case& one, std::ostream* out) { *out << one.stack; }
 
 // What is used is what blocks refer to: nothing when there are only holes.
 task::Task<void> check_space(env::Env& env, std::string stack) {

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/units.h"
 #include "drive/drive.h"
 #include "drive/shared_ranges.h"
 #include "drive/source.h"
@@ -112,11 +113,11 @@ class Export {
 };
 
 // Bytes of one piece of a transfer at most; a larger request is served piece by piece.
-inline constexpr size_t kPieceMax = 256 * 1024;
+inline constexpr size_t kPieceMax = 256_KiB;
 // For how long a request waits for a buffer. Requests before it keep them for as long as their
 // drive takes, and a client whose requests fail gives the drive up: so, for long.
 inline constexpr Duration kBufferTimeout = 600_s;
 // The largest block of a drive: scratch beside a piece.
-inline constexpr size_t kBlockMax = 64 * 1024;
+inline constexpr size_t kBlockMax = 64_KiB;
 
 }  // namespace cairn::door

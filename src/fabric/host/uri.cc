@@ -25,7 +25,7 @@ using Problem = std::unexpected<std::string>;
 
 constexpr std::string_view kScheme = "nvme-tcp://";
 constexpr std::string_view kLanePrefix = "lane.";
-constexpr Duration kDurationMax = 366 * 24 * 3600_s;
+constexpr Duration kDurationMax = int64_t{366} * 24 * 3600_s;
 
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
@@ -186,6 +186,7 @@ std::expected<void, std::string> set_duration(const Option& option, const Durati
   return {};
 }
 
+// `to` is a mode or an optional one.
 template <class T>
 std::expected<void, std::string> set_batching(const Option& option, T& to) {
   const std::optional<DoorbellOptions::Mode> mode = parse_batching(option.value);
@@ -193,7 +194,8 @@ std::expected<void, std::string> set_batching(const Option& option, T& to) {
     return Problem(
         fmt::format("{}='{}' is none of 'off', 'fixed' and 'adaptive'", option.key, option.value));
   }
-  to = *mode;
+  const DoorbellOptions::Mode chosen = *mode;
+  to = chosen;
   return {};
 }
 

@@ -70,7 +70,7 @@ std::unique_ptr<Line> make_secure(std::unique_ptr<env::Stream> stream, const env
 
 }  // namespace
 
-EtcdStore::EtcdStore(env::Env& env, LinesOptions options)
+EtcdStore::EtcdStore(env::Env& env, const LinesOptions& options)
     : env_(env), lines_(env, options, options.security != nullptr ? &make_secure : &make_plain) {}
 
 EtcdStore::~EtcdStore() {

@@ -25,7 +25,7 @@ namespace cairn::meta {
 
 class EtcdStore final : public Store {
  public:
-  EtcdStore(env::Env& env, LinesOptions options);
+  EtcdStore(env::Env& env, const LinesOptions& options);
   ~EtcdStore() override;
 
   task::Task<Result<std::optional<Entry>>> get(std::string key, task::CancelToken token) override;

@@ -37,7 +37,7 @@ class Nic {
   uint32_t pop_waiting() { return waiting_.pop(); }
 
   // Many slots are empty: renumber() is worth it.
-  bool sparse() const { return flows_.size() >= 64 && live_ * 4 < flows_.size(); }
+  bool sparse() const { return flows_.size() >= 64 && size_t{live_} * 4 < flows_.size(); }
   // Closes the gaps; tells every flow its new slot.
   template <class Tell>
   void renumber(Tell tell) {

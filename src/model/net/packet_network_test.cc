@@ -30,7 +30,7 @@ TEST(PacketNetwork, IncastUnderPauseLosesNothingAndKeepsTheLinkBusy) {
   EXPECT_EQ(k.payload_bytes_delivered, 10'000'000U);
   EXPECT_EQ(k.repeated_packets, 0U);
   // 10,000 frames one after the other, one hop before, two links there and two back.
-  EXPECT_EQ(done.last(), 10'001 * Picos{838'400} + 4 * kMicrosecond + 2 * 48'000);
+  EXPECT_EQ(done.last(), 10'001 * Picos{838'400} + 4 * kMicrosecond + 2 * Picos{48'000});
 }
 
 TEST(PacketNetwork, PauseSpreadsToFlowsThatDoNotCauseIt) {
@@ -87,7 +87,7 @@ TEST(PacketNetwork, JumboFramesSpendLessOnHeaders) {
   network.start({.source = 0, .destination = 1, .bytes = 900'000});
   Completions done;
   network.advance(kNever, done);
-  EXPECT_EQ(done.last(), 101 * Picos{9048} * 800 + 4 * kMicrosecond + 2 * 48'000);
+  EXPECT_EQ(done.last(), 101 * Picos{9048} * 800 + 4 * kMicrosecond + 2 * Picos{48'000});
 }
 
 TEST(PacketNetwork, PrioritiesTakeTurnsAndArePausedApart) {
@@ -148,7 +148,7 @@ TEST(PacketNetwork, FlowsMayBeStartedFromCompletions) {
   network.start({.tag = 1, .source = 0, .destination = 1, .bytes = 1000});
   network.advance(kNever, chain);
   EXPECT_EQ(chain.finished, 5);
-  EXPECT_EQ(network.now(), 5 * (2 * 838'400 + 4 * kMicrosecond + 2 * 48'000));
+  EXPECT_EQ(network.now(), 5 * (2 * Picos{838'400} + 4 * kMicrosecond + 2 * Picos{48'000}));
 }
 
 TEST(PacketNetwork, StepsOfAnyLengthGiveTheSame) {
@@ -162,6 +162,7 @@ TEST(PacketNetwork, StepsOfAnyLengthGiveTheSame) {
     }
     network.advance(kNever, done);
     std::vector<Picos> finished;
+    finished.reserve(done.all.size());
     for (const FlowDone& one : done.all) finished.push_back(one.finished);
     return finished;
   };
