@@ -14,6 +14,7 @@
 
 #include "apps/bench_ycsb.h"
 #include "apps/command.h"
+#include "apps/command_reference.h"
 #include "apps/drive_qemu_args.h"
 #include "apps/help.h"
 #include "apps/nvme/commands.h"
@@ -37,37 +38,39 @@ class CommandLine {
         add(root_, "doctor", "say what this machine can do, and what to mend", make_doctor);
     add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
     add_box();
-    CLI::App& drive = group(root_, "drive", "use drives with any tool");
+    CLI::App& drive = group(
+        root_, "drive", "serve drives and stacks of services, and change them while they are used");
     add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
     add(drive, "list", "the drives that are served", make_drive_list);
-    add(drive, "create", "make one of space that boxes of a rack spare", make_drive_create);
-    add(drive, "release", "give a rack's space back", make_drive_release);
+    add(drive, "create", "make a drive of space that boxes of a rack spare", make_drive_create);
+    add(drive, "release", "remove such a drive and give its space back", make_drive_release);
     add(drive, "show", "stacks as trees, with live figures", make_drive_show);
     add(drive, "edit", "change a stack while it is used", make_drive_edit);
-    add(drive, "move", "run its layers in a box, and back, while it is used", make_drive_move);
-    add(drive, "retry", "open one that could not be", make_drive_retry);
-    add(drive, "resize", "another size while it is used", make_drive_resize);
-    add(drive, "qemu-args", "what QEMU is given to use one", make_drive_qemu_args);
-    add(drive, "tell", "a command for one layer", make_drive_tell);
+    add(drive, "move", "run the layers of a drive in a box, and back, while it is used",
+        make_drive_move);
+    add(drive, "retry", "open a drive that could not be opened", make_drive_retry);
+    add(drive, "resize", "change the size of a drive while it is used", make_drive_resize);
+    add(drive, "qemu-args", "print the options with which QEMU uses a drive", make_drive_qemu_args);
+    add(drive, "tell", "give a command to one layer of a stack", make_drive_tell);
     add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
     add(drive, "check", "what a stack would be, or what is wrong with it", make_drive_check);
     add(drive, "services", "what stacks can be made of", make_drive_services);
-    CLI::App& door = group(drive, "door", "doors for virtual machines, while drives are served");
-    add(door, "add", "one more", make_drive_door_add);
+    CLI::App& door = group(drive, "door", "doors of served drives for virtual machines");
+    add(door, "add", "open another door while the drive is served", make_drive_door_add);
     add(door, "remove", "ask the guest for its device, and close the door", make_drive_door_remove);
     CLI::App& key = group(drive, "key", "keys of drives that encrypt");
-    add(key, "new", "make one", make_drive_key_new);
+    add(key, "new", "make a key", make_drive_key_new);
     CLI::App& rack = group(root_, "rack", "space that boxes offer each other");
-    add(rack, "offers", "who has how much to spare", make_rack_offers);
-    add(rack, "drives", "what was made of it", make_rack_drives);
-    add(rack, "stack", "such a drive as 'cairn drive serve' takes it", make_rack_stack);
+    add(rack, "offers", "list who has how much space to spare", make_rack_offers);
+    add(rack, "drives", "list the drives that were made of it", make_rack_drives);
+    add(rack, "stack", "print such a drive's stack as 'cairn drive serve' takes it",
+        make_rack_stack);
     add(rack, "serve", "serve the metadata of a rack on one machine", make_rack_serve);
     CLI::App& nvme = group(root_, "nvme", "use drives across the network");
     for (const NvmeVerb& verb : nvme_verbs()) add(nvme, verb.name, verb.what, verb.make);
     CLI::App& bench = group(root_, "bench", "measure this machine and Cairn on it");
     add(bench, "runtime", "streams and tasks against plain sockets", make_bench_runtime);
-    add(bench, "drive", "services and the NBD door, each beside what does without or does the same",
-        make_bench_drive);
+    add(bench, "drive", "what services and doors cost, each next to a baseline", make_bench_drive);
     add(bench, "fabric", "host and box against a bare exchange of the same bytes",
         make_bench_fabric);
     add(bench, "sim", "how fast the models are, and how true", make_bench_sim);
@@ -91,8 +94,8 @@ class CommandLine {
     CLI::App& config = group(root_, "config", "work with configuration files");
     add(config, "check", "check a configuration file", make_config_check);
     add(root_, "version", "print version, commit and compiler", make_version);
-    set_examples(root_,
-                 {"cairn doctor", "cairn up --io epoll --cores 0,1", "cairn COMMAND --help"});
+    add(root_, "help", "list every command, or write their reference", make_help);
+    set_examples(root_, {"cairn up --io epoll --cores 0,1", "cairn COMMAND --help"});
   }
 
   CLI::App& root() { return root_; }
@@ -136,11 +139,11 @@ class CommandLine {
   void add_box() {
     CLI::App& box = add(root_, "box", "serve drives over NVMe/TCP", make_box);
     CLI::App& ns = group(box, "ns", "namespaces of a running box");
-    add(ns, "list", "list them", make_box_ns_list);
+    add(ns, "list", "list the namespaces", make_box_ns_list);
     add(ns, "add", "serve another drive", make_box_ns_add);
-    add(ns, "remove", "stop serving one", make_box_ns_remove);
-    add(ns, "resize", "change the size of one", make_box_ns_resize);
-    add(ns, "retry", "open one that could not be", make_box_ns_retry);
+    add(ns, "remove", "stop serving a namespace", make_box_ns_remove);
+    add(ns, "resize", "change the size of a namespace", make_box_ns_resize);
+    add(ns, "retry", "open a namespace that could not be opened", make_box_ns_retry);
     CLI::App& hosts = group(box, "hosts", "who may connect to a running box");
     add(hosts, "allow", "let a host connect", make_box_hosts_allow);
     add(hosts, "deny", "do not let a host connect", make_box_hosts_deny);

@@ -24,10 +24,15 @@ std::string problem_of(std::string_view text) {
 TEST(Config, EmptyFileKeepsEveryDefault) {
   Settings settings;
   ASSERT_TRUE(check_config("", "f.toml", settings_keys(settings)));
-  EXPECT_EQ(settings.io, IoChoice::kAuto);
-  EXPECT_TRUE(settings.cores.empty());
-  EXPECT_FALSE(settings.poll);
-  EXPECT_EQ(settings.log_level, LogLevel::kInfo);
+  // A setting that is added does not compile here, so that nobody forgets it.
+  const auto& [io, cores, poll, poll_cores, spin, nap, log_level] = settings;
+  EXPECT_EQ(io, IoChoice::kAuto);
+  EXPECT_TRUE(cores.empty());
+  EXPECT_FALSE(poll);
+  EXPECT_TRUE(poll_cores.empty());
+  EXPECT_EQ(spin, Duration(0));
+  EXPECT_EQ(nap, Duration(0));
+  EXPECT_EQ(log_level, LogLevel::kInfo);
 }
 
 TEST(Config, KeysPresentAreStored) {

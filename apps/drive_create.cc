@@ -117,8 +117,9 @@ class CreateCommand final : public Command {
                 return {};
               });
     set_examples(app, {"cairn drive create vm1 --rack --raid 1 --size 10G",
-                       "cairn drive create fast --raid 0 --size 1T --iops 200000 --rack "
-                       "'meta://10.0.0.9:4430?tls_key=admin.key&name=admin'"});
+                       "cairn drive create fast --rack --raid 0 --size 1T --iops 200000",
+                       "cairn drive create vm2 --raid 1 --size 10G --rack "
+                       "'meta://10.0.0.9:4430?tls_key=vm.key&name=vm'"});
   }
 
   Attempt<int> run() override {

@@ -4,23 +4,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 namespace cairn::apps {
 
 namespace {
 
-using Rows = std::vector<std::pair<std::string, std::string>>;
+constexpr size_t kColumns = 100;
+// A right column that is narrower is not worth breaking lines for.
+constexpr size_t kColumnsMin = 40;
+
+// `text` in lines of at most `width`, broken at spaces.
+std::vector<std::string_view> wrapped(std::string_view text, size_t width) {
+  std::vector<std::string_view> lines;
+  while (text.size() > width) {
+    size_t space = text.rfind(' ', width);
+    if (space == text.npos) space = text.find(' ', width);
+    if (space == text.npos) break;
+    lines.push_back(text.substr(0, space));
+    text.remove_prefix(space + 1);
+  }
+  lines.push_back(text);
+  return lines;
+}
 
 // Two aligned columns under a title; nothing when there are no rows.
-std::string block(std::string_view title, const Rows& rows) {
+std::string block(std::string_view title, const HelpRows& rows) {
   if (rows.empty()) return "";
   size_t width = 0;
   for (const auto& [left, right] : rows) width = std::max(width, left.size());
+  const size_t used = width + 4;
+  const size_t room = std::max(kColumns - std::min(used, kColumns), kColumnsMin);
   std::string out = fmt::format("\n{}:\n", title);
   for (const auto& [left, right] : rows) {
-    out += fmt::format("  {:<{}}  {}\n", left, width, right);
+    std::string_view name = left;
+    for (const std::string_view line : wrapped(right, room)) {
+      out += fmt::format("  {:<{}}  {}\n", name, width, line);
+      name = "";
+    }
   }
   return out;
 }
@@ -42,38 +63,46 @@ std::string full_name(const CLI::App& app) {
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
 }
 
-std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
-  std::string usage = full_name(*app);
-  Rows commands;
-  for (const CLI::App* command : app->get_subcommands({})) {
-    commands.emplace_back(command->get_name(), command->get_description());
+CommandHelp help_of(const CLI::App& app) {
+  std::string needed;
+  CommandHelp help{.usage = full_name(app),
+                   .commands = {},
+                   .arguments = {},
+                   .options = {},
+                   .footer = app.get_footer()};
+  for (const CLI::App* command : app.get_subcommands({})) {
+    help.commands.emplace_back(command->get_name(), command->get_description());
   }
-  Rows options;
-  Rows positionals;
-  for (const CLI::Option* option : app->get_options()) {
+  for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       const std::string name = option->get_name(true);
-      positionals.emplace_back(option->get_required() ? name : fmt::format("[{}]", name),
-                               option->get_description());
+      help.arguments.emplace_back(option->get_required() ? name : fmt::format("[{}]", name),
+                                  option->get_description());
     } else {
-      options.emplace_back(left_column(*option), option->get_description());
+      help.options.emplace_back(left_column(*option), option->get_description());
+      if (option->get_required()) needed += " " + left_column(*option);
     }
   }
-  std::ranges::rotate(options, options.begin() + 1);  // help, declared first, comes last
-  const bool is_root = app->get_parent() == nullptr;
-  const bool has_options = options.size() > 1 && !is_root;
-  if (!commands.empty()) usage += has_options ? " [COMMAND]" : " COMMAND";
-  if (has_options) usage += " [OPTIONS]";
-  for (const auto& [name, help] : positionals) usage += " " + name;
+  std::ranges::rotate(help.options, help.options.begin() + 1);  // --help, declared first, is last
+  const bool has_options = help.options.size() > 1 && app.get_parent() != nullptr;
+  if (!help.commands.empty()) help.usage += has_options ? " [COMMAND]" : " COMMAND";
+  help.usage += needed;
+  if (has_options) help.usage += " [OPTIONS]";
+  for (const auto& [name, what] : help.arguments) help.usage += " " + name;
+  return help;
+}
 
+std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
+  const CommandHelp help = help_of(*app);
+  const bool is_root = app->get_parent() == nullptr;
   const std::string title = is_root
                                 ? app->get_description()
                                 : fmt::format("{}: {}", full_name(*app), app->get_description());
-  std::string out = fmt::format("{}\n\nUsage: {}\n", title, usage);
-  out += block("Commands", commands);
-  out += block("Arguments", positionals);
-  out += block("Options", options);
-  if (!app->get_footer().empty()) out += fmt::format("\n{}\n", app->get_footer());
+  std::string out = fmt::format("{}\n\nUsage: {}\n", title, help.usage);
+  out += block("Commands", help.commands);
+  out += block("Arguments", help.arguments);
+  out += block("Options", help.options);
+  if (!help.footer.empty()) out += fmt::format("\n{}\n", help.footer);
   return out;
 }
 

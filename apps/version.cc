@@ -24,6 +24,9 @@ class VersionCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_version(CLI::App&) { return std::make_unique<VersionCommand>(); }
+std::unique_ptr<Command> make_version(CLI::App& app) {
+  set_examples(app, {"cairn version"});
+  return std::make_unique<VersionCommand>();
+}
 
 }  // namespace cairn::apps

@@ -131,10 +131,18 @@ TEST(Explain, EveryCodeOfAConnectionHasASentence) {
   fabric::Uri uri;
   uri.nqn = "nqn.a";
   const env::Address at = env::Address::loopback(4420);
-  for (int code = 1; code <= static_cast<int>(Errc::kCancelled); ++code) {
-    const Error error(static_cast<Errc>(code), "Connect");
-    EXPECT_FALSE(cannot_connect(error, uri, at).text.empty());
-    EXPECT_FALSE(cannot_do("reading", error).text.empty());
+  for (int number = 1; number <= static_cast<int>(Errc::kCancelled); ++number) {
+    const auto code = static_cast<Errc>(number);
+    const Error error(code, "Connect");
+    const std::string connecting = cannot_connect(error, uri, at).text;
+    if (code == Errc::kCancelled) {
+      EXPECT_EQ(connecting, "interrupted");
+    } else {
+      EXPECT_TRUE(has(connecting, at.text())) << connecting;
+    }
+    const std::string reading = cannot_do("reading", error).text;
+    EXPECT_TRUE(has(reading, "reading")) << reading;
+    EXPECT_GT(reading.size(), std::string_view("reading failed: ").size()) << name(code);
   }
 }
 

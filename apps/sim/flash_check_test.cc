@@ -54,6 +54,7 @@ std::string problem_of(const std::string& profile) {
 }
 
 TEST(FlashProfile, EveryProfileOfOursIsADrive) {
+  ASSERT_FALSE(flash_profile_names().empty());
   for (const std::string& name : flash_profile_names()) {
     const auto profile = load_flash_profile(name);
     EXPECT_TRUE(profile) << name << ": " << profile.error().text;

@@ -52,6 +52,8 @@ TEST(FlashHistory, IsBoundedInOrderAndWhole) {
 TEST(FlashHistory, NoPartIsBusierThanTimeAllows) {
   const FlashTrial run({.read_fraction = 0.5, .requests = 20'000, .queue_depth = 64});
   const std::vector<FlashSample>& samples = run.history.samples();
+  ASSERT_GT(samples.size(), 10u);
+  EXPECT_GT(samples.back().dies_busy, samples.front().dies_busy);
   for (size_t i = 1; i < samples.size(); ++i) {
     EXPECT_LE(samples[i].dies_busy - samples[i - 1].dies_busy,
               (samples[i].at - samples[i - 1].at) * run.model.geometry().dies());

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace cairn {
@@ -28,11 +30,26 @@ TEST(CopyPastCache, CopiesEverySizeAtEveryAlignmentAndNothingElse) {
   }
 }
 
-TEST(FetchSoon, TakesAnySize) {
+TEST(FetchSoon, FetchesEachLineOfTheFirst4KiBOnceAndNoOther) {
+  constexpr uintptr_t kLine = 64;
   const std::vector<std::byte> bytes(10000);
-  fetch_soon({});
-  fetch_soon(Bytes(bytes).first(1));
-  fetch_soon(bytes);
+  for (const size_t size : {0, 1, 63, 64, 65, 4095, 4096, 4097, 9900}) {
+    for (size_t offset = 0; offset < 66; ++offset) {
+      const Bytes wanted = Bytes(bytes).subspan(offset, size);
+      std::vector<uintptr_t> lines;
+      for_each_line_to_fetch(wanted, [&](const std::byte* at) {
+        ASSERT_TRUE(at >= wanted.data() && at < wanted.data() + size) << size << " at " << offset;
+        lines.push_back(reinterpret_cast<uintptr_t>(at) / kLine);
+      });
+      std::vector<uintptr_t> expected;
+      const auto begin = reinterpret_cast<uintptr_t>(wanted.data());
+      const uintptr_t end = begin + std::min<size_t>(size, 4096);
+      for (uintptr_t line = begin / kLine; line * kLine < end && size > 0; ++line) {
+        expected.push_back(line);
+      }
+      ASSERT_EQ(lines, expected) << size << " at " << offset;
+    }
+  }
 }
 
 }  // namespace

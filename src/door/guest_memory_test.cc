@@ -190,6 +190,9 @@ TEST_F(GuestMemoryTest, EveryChangeIsAGeneration) {
   const uint64_t second = memory_.generation();
   remove(0x2000, kPage);
   EXPECT_NE(memory_.generation(), second);
+  const uint64_t third = memory_.generation();
+  memory_.set_write_log(nullptr);
+  EXPECT_NE(memory_.generation(), third) << "pointers for writing go past a log";
 }
 
 TEST_F(GuestMemoryTest, ARemovedRegionStaysForThoseWhoUseIt) {

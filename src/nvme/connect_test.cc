@@ -166,26 +166,106 @@ Task<void> without_a_name(Env&, Registry& registry) {
 }
 TEST_P(Connect, AHostWithoutANameMayConnectWhereAnyHostMay) { run(without_a_name); }
 
-Task<void> tells_why(Env&, Registry& registry) {
-  co_await serve(registry);
-  std::vector<RefusedHost> refused;
-  registry.on_refused_host([&](const RefusedHost& host) { refused.push_back(host); });
+class Refusals {
+ public:
+  explicit Refusals(Registry& registry) {
+    registry.on_refused_host([this](const RefusedHost& host) { told_.push_back(host); });
+  }
+  // The newest, once it is told; the next one counts from here.
+  RefusedHost next() {
+    EXPECT_EQ(told_.size(), 1u);
+    RefusedHost last = told_.empty() ? RefusedHost{} : told_.back();
+    told_.clear();
+    return last;
+  }
+  void expect(std::string_view why) { EXPECT_EQ(std::string_view(next().why), why); }
+  void expect_none() const { EXPECT_TRUE(told_.empty()); }
+
+ private:
+  std::vector<RefusedHost> told_;
+};
+
+Task<void> tell_of_admin_queues(Registry& registry, Refusals& refusals) {
   TestHost host(registry);
+  const ConnectData sound = host.data;
+  host.connect.record_format = 1;
+  co_await host.connect_queue(0);
+  refusals.expect("its Connect is of another format");
+  host.connect.record_format = 0;
+  host.data.subsystem_nqn = {};
+  co_await host.connect_queue(0);
+  refusals.expect("it names no subsystem");
+  host.data = sound;
+  std::ranges::fill(mutable_bytes_of(host.data.host_nqn), std::byte{'x'});
+  co_await host.connect_queue(0);
+  refusals.expect("its host NQN does not end");
+  host.data = sound;
   host.data.subsystem_nqn.set("nqn.2026-11.io.cairn:other");
-  co_await expect_invalid(host, 0, {.offset = 256, .in_data = true});
-  host.data.subsystem_nqn.set(kTestNqn);
+  registry.set_loading(true);
+  co_await host.connect_queue(0);
+  refusals.expect("drives are still being opened");
+  registry.set_loading(false);
+  co_await host.connect_queue(0);
+  const RefusedHost stranger = refusals.next();
+  EXPECT_EQ(stranger.nqn, "nqn.2026-11.io.cairn:other");
+  EXPECT_EQ(stranger.host_nqn, "nqn.2014-08.org.nvmexpress:uuid:1");
+  EXPECT_EQ(std::string_view(stranger.why), "no such subsystem is served here");
+  host.data = sound;
+  host.data.controller_id = 1;
+  co_await host.connect_queue(0);
+  refusals.expect("it asks for a certain controller");
+  host.data = sound;
   host.connect.queue_size = 0;
-  co_await expect_invalid(host, 0, {.offset = 44});
-  EXPECT_EQ(refused.size(), 2u);
-  EXPECT_EQ(refused[0].nqn, "nqn.2026-11.io.cairn:other");
-  EXPECT_EQ(refused[0].host_nqn, "nqn.2014-08.org.nvmexpress:uuid:1");
-  EXPECT_EQ(std::string(refused[0].why), "no such subsystem is served here");
-  EXPECT_EQ(std::string(refused[1].why), "it asks for a queue of a size that there is not");
+  co_await host.connect_queue(0);
+  refusals.expect("it asks for a queue of a size that there is not");
   EXPECT_EQ(registry.refused_hosts(kTestNqn), 0u) << "these are not about the list";
+}
+
+Task<void> tell_of_io_queues(Registry& registry, Refusals& refusals) {
+  TestHost host(registry);
+  co_await host.connect_queue(1);
+  refusals.expect("its controller has ended");
+  const ConnectReply reply = co_await host.connect_queue(0);
+  EXPECT_TRUE(reply.status.ok());
+  co_await host.connect_queue(1);
+  refusals.expect("its controller is not enabled");
+  co_await host.enable();
+  const Cqe granted = co_await host.set_feature(Feature::kNumberOfQueues, 0x0001'0001);
+  EXPECT_TRUE(granted.get_status().ok());
+  co_await host.connect_queue(3);
+  refusals.expect("it asks for a queue that it may not have");
+  host.connect.queue_size = 0;
+  co_await host.connect_queue(1);
+  refusals.expect("it asks for a queue of a size that there is not");
   host.connect.queue_size = 31;
-  co_await host.arrive();
-  EXPECT_EQ(refused.size(), 2u);
+  host.data.host_id[3] = 9;
+  co_await host.connect_queue(1);
+  refusals.expect("it asks for a queue of another host's controller");
+  host.data.host_id[3] = 0;
+  const ConnectReply queue = co_await host.connect_queue(1);
+  EXPECT_TRUE(queue.status.ok());
+  refusals.expect_none();
+  co_await expect_refused(host, 1, StatusCode::kCommandSequenceError);
+  refusals.expect("it has this queue already");
+  TestHost second(registry, 2);
+  co_await second.connect_queue(0);
+  refusals.expect("the subsystem has as many controllers as it may have");
   co_await host.leave_all();
+}
+
+Task<void> tells_why(Env&, Registry& registry) {
+  SubsystemOptions options;
+  options.controllers_max = 1;
+  co_await serve(registry, options);
+  Refusals refusals(registry);
+  co_await tell_of_admin_queues(registry, refusals);
+  co_await tell_of_io_queues(registry, refusals);
+  TestHost other(registry, 2);
+  EXPECT_TRUE(registry.set_hosts(kTestNqn, false, {"nqn.2014-08.org.nvmexpress:uuid:1"}));
+  co_await other.connect_queue(0);
+  refusals.expect("it is not on the list of hosts");
+  EXPECT_EQ(registry.refused_hosts(kTestNqn), 1u);
+  registry.on_refused_host({});
 }
 TEST_P(Connect, EveryRefusalIsTold) { run(tells_why); }
 

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <span>
+#include <vector>
+
 #include "base/rng.h"
 #include "snis/coupled.h"
 #include "snis/state_format.h"
@@ -91,13 +95,31 @@ TEST_F(SnisRun, StateThatIsDamagedOrOfAnotherRunIsRefused) {
             Errc::kMismatch);
 }
 
-TEST_F(SnisRun, TheFingerprintSeesEveryFieldAndTheSystem) {
+TEST_F(SnisRun, TheFingerprintSeesEveryFieldThatARunReadsAndTheSystem) {
   const uint64_t one = fingerprint(requests_, "drive");
   EXPECT_EQ(fingerprint(requests_, "drive"), one);
   EXPECT_NE(fingerprint(requests_, "other"), one);
-  std::vector<Request> changed = requests_;
-  changed[7].offset += 512;
-  EXPECT_NE(fingerprint(changed, "drive"), one);
+  const auto changed = [this](auto change) {
+    std::vector<Request> requests = requests_;
+    change(requests[7]);
+    return fingerprint(requests, "drive");
+  };
+  // A field that is added does not compile here, so that nobody forgets it.
+  [[maybe_unused]] const auto& [arrival, offset, bytes, volume, write, initiator, target] =
+      requests_[7];
+  const std::set<uint64_t> seen = {
+      one,
+      changed([](Request& request) { request.arrival += 1; }),
+      changed([](Request& request) { request.offset += 512; }),
+      changed([](Request& request) { request.bytes += 512; }),
+      changed([](Request& request) { request.write = !request.write; }),
+      changed([](Request& request) { request.initiator += 1; }),
+      changed([](Request& request) { request.target += 1; }),
+      fingerprint(std::span(requests_).first(7), "drive"),
+  };
+  EXPECT_EQ(seen.size(), 8u);
+  EXPECT_EQ(changed([](Request& request) { request.volume += 1; }), one)
+      << "shaping a trace has made initiator and target of it";
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every stack that the documents show is one: `cairn drive check` reads it."""
+"""Every stack that the documents show is one: `cairn drive check` reads it. The reference of the
+commands is what this program says."""
 
+import difflib
 import json
+import os
 import pathlib
 import re
 
@@ -107,6 +110,51 @@ class Documents(support.CliTest):
                 self.write("stack.toml", re.sub(r"^    ", "", block, flags=re.MULTILINE))
                 self.run_ok("drive", "check", "--file", "stack.toml")
         self.assertGreater(seen, 0)
+
+
+class CommandReference(support.CliTest):
+    def test_the_document_is_what_the_program_says(self):
+        kept = (ROOT / "docs/commands.md").read_text()
+        made = self.run_ok("help", "--markdown")
+        changes = "".join(difflib.unified_diff(kept.splitlines(True), made.splitlines(True),
+                                               "docs/commands.md", "cairn help --markdown", n=0))
+        self.assertEqual(changes, "", "docs/commands.md is stale; make it again:\n"
+                         f"    ./cairn help --markdown > docs/commands.md\n{changes}")
+
+    def test_it_is_the_same_on_every_machine(self):
+        made = self.run_ok("help", "--markdown")
+        cpu = min(os.sched_getaffinity(0))
+        elsewhere = {"HOME": "/nowhere", "XDG_RUNTIME_DIR": "/nowhere", "COLUMNS": "20",
+                     "XDG_DATA_HOME": "/nowhere", "TMPDIR": str(self.folder), "LANG": "tr_TR.UTF-8",
+                     "TERM": "xterm-256color", "USER": "nobody"}
+        self.assertEqual(made, self.run_ok("help", "--markdown", env=elsewhere,
+                                           preexec_fn=lambda: os.sched_setaffinity(0, {cpu})))
+        self.assertNotIn("\x1b", made)
+        self.assertNotIn(str(ROOT), made)
+
+    def test_it_has_a_section_for_each_command_and_a_row_for_each_option(self):
+        sections = re.split(r"(?m)^#+ (?=cairn )", self.run_ok("help", "--markdown"))[1:]
+        names = [section.split("\n")[0] for section in sections]
+        listed = self.run_ok("help").splitlines()
+        self.assertGreater(len(listed), 1)
+        self.assertEqual(names, [line.split("  ")[0] for line in listed])
+        for name, section in zip(names, sections):
+            with self.subTest(name):
+                said = self.run_ok(*name.split()[1:], "--help")
+                for typed in re.findall(r"(?m)^  (-.+?)  +\S", said):
+                    if typed != "-h, --help":
+                        bar = typed.replace("|", "\\|")
+                        self.assertRegex(section, rf"(?m)^\| `{re.escape(bar)}` \| .+ \|$")
+
+    def test_every_link_leads_to_a_heading(self):
+        text = self.run_ok("help", "--markdown")
+        headings = {heading.replace(" ", "-") for heading in re.findall(r"(?m)^#+ (.+)$", text)}
+        links = re.findall(r"\]\(#(.+?)\)", text)
+        self.assertGreater(len(links), 1)
+        self.assertEqual([link for link in links if link not in headings], [])
+
+    def test_the_front_page_leads_to_it(self):
+        self.assertIn("(docs/commands.md)", (ROOT / "README.md").read_text())
 
 
 class Check(support.CliTest):

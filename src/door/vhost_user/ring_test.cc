@@ -238,11 +238,16 @@ TEST_P(RingTest, TablesInTablesBreakTheRing) {
   expect_broken();
 }
 
-TEST_P(RingTest, RubbishNeverHarmsUs) {
+TEST_P(RingTest, RubbishGivesChainsWithinBoundsOrBreaksTheRing) {
   Rng rng(11);
+  int chains = 0;
+  int broken = 0;
   for (int round = 0; round < 3000; ++round) {
     for (size_t i = 0; i < 3 * 4096; i += 8) {
-      store(bytes_.subspan(i), rng.below(3) == 0 ? rng.next() : rng.next() % 16);
+      // Anything, small numbers, or what is nearly a descriptor: its flags, and a next in the
+      // table.
+      constexpr uint64_t kMasks[] = {UINT64_MAX, 0xf, 0x0007'0007'0000'0fff};
+      store(bytes_.subspan(i), rng.next() & kMasks[rng.below(3)]);
     }
     Result<std::unique_ptr<Ring>> ring = Ring::make(options(), guest_);
     if (!ring) {
@@ -251,8 +256,17 @@ TEST_P(RingTest, RubbishNeverHarmsUs) {
     }
     Chain chain;
     for (int i = 0; i < 20 && (*ring)->take(chain) == Ring::Got::kChain; ++i) {
+      ++chains;
+      ASSERT_FALSE(chain.segments.empty());
+      ASSERT_LE(chain.segments.size(), kSegmentsMax);
+      ASSERT_GE(chain.entries, 1);
+      ASSERT_LE(chain.entries, shape().size);
       if (rng.below(2) == 0) (*ring)->put(chain, 1);
       if (rng.below(3) == 0) (*ring)->publish();
+    }
+    if ((*ring)->problem() != nullptr) {
+      ++broken;
+      ASSERT_EQ((*ring)->take(chain), Ring::Got::kBroken);
     }
     if (rng.below(2) == 0) {
       for (auto& each : notes_) {
@@ -260,6 +274,8 @@ TEST_P(RingTest, RubbishNeverHarmsUs) {
       }
     }
   }
+  EXPECT_GT(chains, 50);
+  EXPECT_GT(broken, 50);
 }
 
 TEST_P(RingTest, PartsMustBeInMemoryAndAligned) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace cairn::fabric {
@@ -44,7 +45,11 @@ TEST(StatusError, SaysWhatToDoNext) {
 TEST(StatusError, EveryStatusHasAnError) {
   for (uint32_t field = 2; field < 0x10000; field += 2) {
     const Status status = Status::from_wire(static_cast<uint16_t>(field));
-    if (!status.ok()) EXPECT_NE(name(error_of(status).code()), "");
+    if (status.ok()) continue;
+    const Error error = error_of(status);
+    EXPECT_NE(name(error.code()), "unknown") << field;
+    EXPECT_FALSE(std::string_view(error.what()).empty()) << field;
+    EXPECT_EQ(error.detail(), static_cast<int32_t>(status.code())) << field;
   }
 }
 

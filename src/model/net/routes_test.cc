@@ -18,7 +18,9 @@ std::vector<uint32_t> path(Routes& routes, const FiveTuple& tuple) {
 }
 
 TEST(Routes, HashIsTheSameEverywhere) {
-  EXPECT_EQ(ecmp_hash({1, 2, 10'000, 100}, 256), ecmp_hash({1, 2, 10'000, 100}, 256));
+  // MurmurHash3 of 0x0b000101, 0x0b000201 and the ports, by another implementation.
+  EXPECT_EQ(ecmp_hash({1, 2, 10'000, 100}, 256), 0x153d7e3aU);
+  EXPECT_EQ(ecmp_hash({300, 2, 10'000, 100}, 257), 0xf0c0b2b1U);
   EXPECT_NE(ecmp_hash({1, 2, 10'000, 100}, 256), ecmp_hash({1, 2, 10'000, 100}, 257));
   EXPECT_NE(ecmp_hash({1, 2, 10'000, 100}, 256), ecmp_hash({2, 1, 10'000, 100}, 256));
 }
