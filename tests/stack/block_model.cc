@@ -7,7 +7,7 @@ namespace cairn::stack {
 
 void BlockModel::forget(Block& block, size_t count) {
   block.history.erase(block.history.begin(), block.history.begin() + static_cast<ptrdiff_t>(count));
-  block.current -= count;
+  block.current -= std::min(block.current, count);  // certainty may have been lost meanwhile
   block.forgotten += count;
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace cairn::stack {
 namespace {
 
@@ -42,6 +44,22 @@ TEST(BlockModel, ACrashTakesWhatWasNotFlushed) {
   EXPECT_TRUE(model.read_after_crash(1, 7));
   EXPECT_FALSE(model.read(1, 8, true));
   EXPECT_FALSE(model.read_after_crash(2, 0));
+}
+
+TEST(BlockModel, AFlushCoversWhatItMayThoughAnotherFailedMeanwhile) {
+  BlockModel model(1);
+  for (const uint64_t value : {7, 8}) {
+    model.begin(0, value);
+    model.succeeded(0, false);
+  }
+  const auto flush = model.flush_begins();
+  model.begin(0, 9);
+  model.succeeded(0, false);
+  model.lose_certainty();
+  model.flush_done(flush);
+  EXPECT_FALSE(model.read(0, 7, false));
+  EXPECT_TRUE(model.read(0, 8, false));
+  EXPECT_TRUE(model.read(0, 9, false));
 }
 
 }  // namespace
