@@ -9,8 +9,8 @@
 #include "apps/box/box.h"
 #include "apps/box/patience.h"
 #include "apps/drive/health_json.h"
-#include "apps/error_text.h"
 #include "apps/words.h"
+#include "base/error_text.h"
 #include "base/units.h"
 #include "task/deadline.h"
 
