@@ -29,7 +29,7 @@ std::string drive_name(std::string_view nqn, uint32_t nsid) {
 void resize(nvme::NamespaceOptions& options, uint64_t bytes) {
   if (options.stack.empty()) {
     options.drive.size = bytes;
-  } else if (const auto plan = StackPlan::prepare(options.stack); plan) {
+  } else if (const auto plan = StackPlan::prepare(options.stack, LookUp::kWhenOpened); plan) {
     options.stack = (*plan)->grown_text();
   }
 }
