@@ -139,11 +139,12 @@ class BoxCommand final : public Command {
     add_values(app, "--advertise ADDRESS", "what discovery tells hosts instead, one per --listen",
                [this](const std::string& text) { return add_address(text, words_.advertise); });
     add_text(app, "--nqn NQN", words_.nqn, "name of the subsystem");
-    add_values(
-        app, "--drive STACK",
-        "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such; "
-        "several allowed",
-        [this](const std::string& text) { return take_drive(text, words_.drives.emplace_back()); });
+    add_values(app, "--drive STACK",
+               "mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, or services over such; "
+               "several allowed",
+               [this](const std::string& text) {
+                 return take_drive(text, LookUp::kWhenOpened, words_.drives.emplace_back());
+               });
     add_host_option(app, words_.access);
     add_tls_option(app, "--listen", words_.access);
     add_values(app, "--tls-key HOSTNQN=FILE", kTlsKeyHelp,

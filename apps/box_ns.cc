@@ -91,7 +91,7 @@ class NsAdd final : public NsCommand {
   // another folder.
   Attempt<void> take_words(const std::string& text) {
     nvme::NamespaceOptions options;
-    if (Attempt<void> taken = take_drive(text, options); !taken) return taken;
+    if (Attempt<void> taken = take_drive(text, LookUp::kNow, options); !taken) return taken;
     request_.drive = options.drive_text();
     return {};
   }

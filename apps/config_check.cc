@@ -6,11 +6,26 @@
 
 #include "apps/box/keys.h"
 #include "apps/command.h"
+#include "apps/drive/open_stack.h"
 #include "apps/output.h"
 
 namespace cairn::apps {
 
 namespace {
+
+// A box starts without a drive whose host or key it cannot find; whoever asks is told here.
+Attempt<void> look_up(const BoxConfig& config) {
+  for (const BoxSubsystem& subsystem : config.box.subsystems) {
+    for (const nvme::NamespaceOptions& each : subsystem.namespaces) {
+      if (each.stack.empty()) continue;
+      const auto plan = StackPlan::prepare(each.stack);
+      if (plan) continue;
+      return refuse(fmt::format("a drive of {} would not open:\n{}", subsystem.options.nqn,
+                                plan.error().text));
+    }
+  }
+  return {};
+}
 
 class ConfigCheckCommand final : public Command {
  public:
@@ -24,6 +39,7 @@ class ConfigCheckCommand final : public Command {
     const Attempt<Settings> settings =
         resolve({.config = path_}, [&box](Section& root) { add_box_keys(root, box); });
     if (!settings) return std::unexpected(settings.error());
+    if (const Attempt<void> found = look_up(box); !found) return std::unexpected(found.error());
     say(fmt::format("{}: ok\n", path_));
     return kExitOk;
   }

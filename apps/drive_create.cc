@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "apps/confirm.h"
-#include "apps/error_text.h"
 #include "apps/host_nqn.h"
 #include "apps/json_text.h"
 #include "apps/key_file.h"
@@ -23,6 +22,7 @@
 #include "fabric/host/uri.h"
 #include "rack/pledge.h"
 #include "rack/space_command.h"
+#include "rack/store_text.h"
 #include "rack/tenant.h"
 
 namespace cairn::apps {
@@ -160,7 +160,7 @@ task::Task<Attempt<rack::DriveRecord>> look_up(env::Env&, meta::Store& store, st
       co_await rack::get_drive(store, name, token);
   if (!known) {
     co_return refuse(
-        fmt::format("drive {} cannot be looked up: {}", name, error_text(known.error())));
+        fmt::format("drive {} cannot be looked up: {}", name, rack::store_text(known.error())));
   }
   if (*known) co_return (*known)->drive;
   co_return refuse(

@@ -123,10 +123,12 @@ class EditCommand final : public Command {
  public:
   explicit EditCommand(CLI::App& app) : client_(app) {
     add_value(app, "NAME", "the drive", into(request_.drive))->required();
-    add_value(app, "STACK", "what it is to be",
-              [this](const std::string& text) { return take(parse_drive_words(text)); });
-    add_value(app, "--file FILE", "what it is to be, as TOML",
-              [this](const std::string& text) { return take(read_stack_file(text)); });
+    add_value(app, "STACK", "what it is to be", [this](const std::string& text) {
+      return take(parse_drive_words(text, LookUp::kNow));
+    });
+    add_value(app, "--file FILE", "what it is to be, as TOML", [this](const std::string& text) {
+      return take(read_stack_file(text, LookUp::kNow));
+    });
     add_switch(app, "--format", request_.format,
                "layers may take drives that are not blank: what those hold is lost");
     add_switch(app, "--json", json_, "print the answer as one JSON object");

@@ -62,10 +62,14 @@ class DriveServeCommand final : public Command {
         app, "STACK",
         "[NAME=] and mem:size=1G, file:PATH,size=8G, nvme-tcp://HOST/NQN, or services over such; "
         "several allowed",
-        [this](const std::string& text) { return take(parse_drive_words(text)); })
+        [this](const std::string& text) {
+          return take(parse_drive_words(text, LookUp::kWhenOpened));
+        })
         ->expected(-1);
     add_values(app, "--file [NAME=]FILE", "a stack that the file holds as TOML; several allowed",
-               [this](const std::string& text) { return take(read_stack_file(text)); });
+               [this](const std::string& text) {
+                 return take(read_stack_file(text, LookUp::kWhenOpened));
+               });
     add_values(app, "--nbd ADDRESS", "unix:SOCKET or ADDR:PORT, several allowed (127.0.0.1:10809)",
                [this](const std::string& text) { return add_door(text, options_.nbd); });
     add_values(app, "--nvme-tcp ADDRESS", "ADDR:PORT for NVMe hosts, several allowed",

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "apps/error_text.h"
 #include "apps/json_text.h"
 #include "apps/output.h"
 #include "apps/rack/client.h"
@@ -13,21 +12,12 @@
 #include "apps/rack_commands.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"
+#include "rack/store_text.h"
 #include "rack/tenant.h"
 
 namespace cairn::apps {
 
 namespace {
-
-std::unexpected<Problem> no_answer(const Error& error) {
-  if (error == Errc::kDenied || error == Errc::kUnsupported) {
-    return refuse(error_text(error));
-  }
-  return refuse(
-      fmt::format("the metadata store does not answer: {}: start it ('cairn rack serve', "
-                  "or etcd), or name another with --rack",
-                  error_text(error)));
-}
 
 struct Read {
   rack::Board board;
@@ -37,14 +27,14 @@ struct Read {
 task::Task<Attempt<Read>> ask_offers(env::Env& env, meta::Store& store, task::CancelToken token) {
   const uint64_t now = rack::wall_ms(env);
   Result<rack::Board> board = co_await rack::read_board(store, now, token);
-  if (!board) co_return no_answer(board.error());
+  if (!board) co_return refuse(rack::store_text(board.error()));
   co_return Read{.board = std::move(*board), .now_ms = now};
 }
 
 task::Task<Attempt<rack::Drives>> ask_drives(env::Env&, meta::Store& store,
                                              task::CancelToken token) {
   Result<rack::Drives> drives = co_await rack::list_drives(store, token);
-  if (!drives) co_return no_answer(drives.error());
+  if (!drives) co_return refuse(rack::store_text(drives.error()));
   co_return std::move(*drives);
 }
 

@@ -11,7 +11,7 @@
 
 namespace cairn::apps {
 
-Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options) {
+Attempt<void> take_drive(std::string_view text, LookUp, nvme::NamespaceOptions& options) {
   if (is_stack(text)) {
     const auto stack = drive::Stack::parse(text);
     if (!stack) return refuse(stack.error().show(text));

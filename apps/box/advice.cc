@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "apps/error_text.h"
 #include "apps/words.h"
+#include "base/error_text.h"
 #include "posix/holder.h"
 
 namespace cairn::apps {

@@ -9,7 +9,6 @@
 #include "apps/box/advice.h"
 #include "apps/box/patience.h"
 #include "apps/drive/health_json.h"
-#include "apps/error_text.h"
 #include "apps/host_nqn.h"
 #include "apps/words.h"
 #include "nvme/limits.h"

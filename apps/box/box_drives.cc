@@ -9,8 +9,8 @@
 #include "apps/box/box.h"
 #include "apps/box/patience.h"
 #include "apps/drive/health_json.h"
-#include "apps/error_text.h"
 #include "apps/words.h"
+#include "base/error_text.h"
 #include "base/units.h"
 #include "task/deadline.h"
 
@@ -29,7 +29,7 @@ std::string drive_name(std::string_view nqn, uint32_t nsid) {
 void resize(nvme::NamespaceOptions& options, uint64_t bytes) {
   if (options.stack.empty()) {
     options.drive.size = bytes;
-  } else if (const auto plan = StackPlan::prepare(options.stack); plan) {
+  } else if (const auto plan = StackPlan::prepare(options.stack, LookUp::kWhenOpened); plan) {
     options.stack = (*plan)->grown_text();
   }
 }

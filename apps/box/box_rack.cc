@@ -155,7 +155,8 @@ std::string BoxRack::drive_of(const rack::Contract& contract) const {
 
 task::Task<Result<uint32_t>> BoxRack::add(rack::Contract contract) {
   nvme::NamespaceOptions options;
-  if (const Attempt<void> taken = take_drive(drive_of(contract), options); !taken) {
+  if (const Attempt<void> taken = take_drive(drive_of(contract), LookUp::kWhenOpened, options);
+      !taken) {
     log(LogLevel::kError, taken.error().text);
     co_return fail(Errc::kIo, "the space cannot be made");
   }

@@ -276,7 +276,7 @@ Attempt<nvme::NamespaceOptions> namespace_of(const ControlRequest& request) {
   nvme::NamespaceOptions options{
       .nsid = request.nsid, .ana_group = request.group, .read_only = request.read_only};
   if (request.drive.empty()) return refuse("a namespace needs a drive: --drive mem:size=1G");
-  if (const Attempt<void> taken = take_drive(request.drive, options); !taken) {
+  if (const Attempt<void> taken = take_drive(request.drive, LookUp::kWhenOpened, options); !taken) {
     return std::unexpected(taken.error());
   }
   if (!request.uuid.empty()) {

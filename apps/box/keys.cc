@@ -151,7 +151,7 @@ Section namespace_keys(nvme::NamespaceOptions& options) {
   Section keys;
   keys.taken("drive",
              [&options](const std::string& text) -> Attempt<void> {
-               Attempt<void> taken = take_drive(text, options);
+               Attempt<void> taken = take_drive(text, LookUp::kWhenOpened, options);
                if (!taken && is_stack(text))
                  return refuse(fmt::format(":\n{}", taken.error().text));
                return taken;

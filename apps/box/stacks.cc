@@ -7,9 +7,9 @@
 
 namespace cairn::apps {
 
-Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options) {
+Attempt<void> take_drive(std::string_view text, LookUp when, nvme::NamespaceOptions& options) {
   if (is_stack(text)) {
-    const Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(text);
+    const Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(text, when);
     if (!plan) return std::unexpected(plan.error());
     options.stack = (*plan)->whole_text();
     return {};
@@ -23,7 +23,7 @@ Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options)
 task::Task<Attempt<std::unique_ptr<StackSource>>> BoxStacks::open(nvme::NamespaceOptions& options,
                                                                   bool format) {
   if (options.stack.empty() || options.source != nullptr) co_return nullptr;
-  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(options.stack);
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(options.stack, LookUp::kWhenOpened);
   if (!plan) co_return std::unexpected(plan.error());
   (*plan)->share(shared_);
   if (format) (*plan)->allow_format();

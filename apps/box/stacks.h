@@ -17,9 +17,9 @@
 
 namespace cairn::apps {
 
-// A namespace's drive as a user names it, a source or a stack, put into `options`. May block, as
+// A namespace's drive as a user names it, a source or a stack, put into `options`. As
 // StackPlan::prepare.
-Attempt<void> take_drive(std::string_view text, nvme::NamespaceOptions& options);
+Attempt<void> take_drive(std::string_view text, LookUp when, nvme::NamespaceOptions& options);
 
 // On the control core; close_all() comes last.
 class BoxStacks {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/drive/check.h"
 
-#include <fmt/format.h>
-
 #include <string>
 #include <utility>
 
 #include "apps/box/drive_option.h"
+#include "apps/drive/http_place.h"
 #include "apps/drive/is_stack.h"
 #include "apps/drive/open.h"
 #include "apps/drive/stack_toml.h"
 #include "apps/nvme/place.h"
-#include "apps/words.h"
 #include "drive/services.h"
 #include "rest/place.h"
 
@@ -20,12 +18,7 @@ namespace cairn::apps {
 namespace {
 
 Attempt<void> check_leaf(const std::string& text) {
-  if (rest::is_place(text)) {
-    const auto place = rest::Place::parse(text);
-    if (place) return {};
-    return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
-                              in_quotes(text), place.error()));
-  }
+  if (rest::is_place(text)) return check_http(text);
   if (text.find("://") != std::string::npos) return check_place(text, Needs::kNamespace);
   const Attempt<drive::Spec> spec = parse_drive(text);
   if (!spec) return std::unexpected(spec.error());

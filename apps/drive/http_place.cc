@@ -11,13 +11,26 @@
 
 namespace cairn::apps {
 
-Attempt<rest::Place> find_http(std::string_view text) {
+namespace {
+
+Attempt<rest::Place> parse(std::string_view text) {
   std::expected<rest::Place, std::string> place = rest::Place::parse(text);
-  if (!place) {
-    return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
-                              in_quotes(text), place.error()));
-  }
-  if (place->name.empty()) return std::move(*place);
+  if (place) return std::move(*place);
+  return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
+                            in_quotes(text), place.error()));
+}
+
+}  // namespace
+
+Attempt<void> check_http(std::string_view text) {
+  const Attempt<rest::Place> place = parse(text);
+  if (!place) return std::unexpected(place.error());
+  return {};
+}
+
+Attempt<rest::Place> find_http(std::string_view text) {
+  Attempt<rest::Place> place = parse(text);
+  if (!place || place->name.empty()) return place;
   const auto address = system_resolver()(place->name);
   const auto parsed = address
                           ? env::Address::parse(fmt::format("{}:{}", *address, place->port))
@@ -28,7 +41,7 @@ Attempt<rest::Place> find_http(std::string_view text) {
         in_quotes(place->name), address ? *address : address.error()));
   }
   place->address = *parsed;
-  return std::move(*place);
+  return place;
 }
 
 }  // namespace cairn::apps

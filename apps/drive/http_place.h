@@ -9,6 +9,8 @@
 
 namespace cairn::apps {
 
+// Whether the text has the right form, without looking anything up.
+Attempt<void> check_http(std::string_view text);
 // Where such a drive is, its host looked up; may block for that: not inside a world.
 Attempt<rest::Place> find_http(std::string_view text);
 

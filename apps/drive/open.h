@@ -22,12 +22,12 @@ struct DriveWords {
   drive::Spec spec;                  // of a single source, which every core opens for itself
   std::unique_ptr<StackPlan> stack;  // or of a stack, which one core opens for all
 };
-// May block, as StackPlan::prepare.
-Attempt<DriveWords> parse_drive_words(std::string_view text);
+// As StackPlan::prepare.
+Attempt<DriveWords> parse_drive_words(std::string_view text, LookUp when);
 // The DRIVE or STACK of such words.
 std::string_view without_name(std::string_view words);
 // A stack that a file holds as TOML: [NAME=]FILE.
-Attempt<DriveWords> read_stack_file(std::string_view text);
+Attempt<DriveWords> read_stack_file(std::string_view text, LookUp when);
 
 // A stack's home is the core `home`. What a process that was killed a moment ago still holds is
 // waited for. Takes the words' plan. The Problem names the drive and what to do.

@@ -13,6 +13,7 @@
 #include "apps/key_file.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/place.h"
+#include "apps/off_core.h"
 #include "drive/services.h"
 #include "fabric/host/remote_drive.h"
 #include "rest/rest_drive.h"
@@ -42,9 +43,16 @@ std::string without_size(drive::Spec spec) {
   return spec.text();
 }
 
+bool is_remote(const std::string& leaf) { return leaf.find("://") != std::string::npos; }
+
+// Whether it has the right form, without looking anything up.
+Attempt<void> check_remote(const std::string& leaf) {
+  return rest::is_place(leaf) ? check_http(leaf) : check_place(leaf, Needs::kNamespace);
+}
+
 }  // namespace
 
-Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
+Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text, LookUp when) {
   std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(text);
   if (!stack) return refuse(stack.error().show(text));
   if (auto checked = drive::check_stack(*stack); !checked) {
@@ -52,41 +60,36 @@ Attempt<std::unique_ptr<StackPlan>> StackPlan::prepare(std::string_view text) {
   }
   std::unique_ptr<StackPlan> plan(new StackPlan());
   plan->text_ = text;
-  if (Attempt<void> prepared = plan->prepare_leaves(*stack, false); !prepared) {
+  if (Attempt<void> prepared = plan->prepare_leaves(*stack, false, when); !prepared) {
     return std::unexpected(prepared.error());
   }
   plan->stack_ = std::move(*stack);
   return plan;
 }
 
-Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg) {
+Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg, LookUp when) {
   if (!layer.is_leaf) {
     const bool are_legs = is_leg || drive::find_service(layer.name)->survives_loss;
     for (const drive::Stack& below : layer.below) {
-      if (Attempt<void> prepared = prepare_leaves(below, are_legs); !prepared) return prepared;
+      if (Attempt<void> prepared = prepare_leaves(below, are_legs, when); !prepared) {
+        return prepared;
+      }
     }
-    return prepare_files(layer);
+    // read_file() reads the others.
+    return when == LookUp::kNow ? prepare_files(layer) : Attempt<void>();
   }
   const auto wrong = [&](const Problem& problem) {
     return refuse(drive::StackError{layer.place, problem.text}.show(text_));
   };
-  if (rest::is_place(layer.name)) {
-    Attempt<rest::Place> place = find_http(layer.name);
-    if (!place) return wrong(place.error());
-    http_.emplace(rest::text_with_address(layer.name, *place), *place);
-    http_.emplace(layer.name, std::move(*place));
+  if (is_remote(layer.name) && when == LookUp::kWhenOpened) {
+    if (const Attempt<void> sound = check_remote(layer.name); !sound) return wrong(sound.error());
+    sought_.emplace(layer.name, Sought{.is_leg = is_leg});
     return {};
   }
-  if (layer.name.find("://") != std::string::npos) {
-    Attempt<std::string> text = resolve_names(layer.name, system_resolver());
-    if (!text) return wrong(text.error());
-    Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
-    if (!uri) return wrong(uri.error());
-    if (is_leg && text->find("loss_timeout=") == std::string::npos) {
-      uri->options.loss_timeout = kLegLossTimeout;
-    }
-    places_.emplace(*text, Place{.uri = *uri, .text = *text});
-    places_.emplace(layer.name, Place{.uri = std::move(*uri), .text = std::move(*text)});
+  if (is_remote(layer.name)) {
+    Attempt<Remote> remote = find_remote(layer.name, is_leg);
+    if (!remote) return wrong(remote.error());
+    keep(layer.name, std::move(*remote));
     return {};
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
@@ -94,6 +97,65 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg) 
   specs_.emplace(without_size(*spec), *spec);
   specs_.emplace(layer.name, std::move(*spec));
   return {};
+}
+
+Attempt<StackPlan::Remote> StackPlan::find_remote(const std::string& leaf, bool is_leg) {
+  if (rest::is_place(leaf)) {
+    Attempt<rest::Place> place = find_http(leaf);
+    if (!place) return std::unexpected(place.error());
+    return std::move(*place);
+  }
+  Attempt<std::string> text = resolve_names(leaf, system_resolver());
+  if (!text) return std::unexpected(text.error());
+  Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
+  if (!uri) return std::unexpected(uri.error());
+  if (is_leg && text->find("loss_timeout=") == std::string::npos) {
+    uri->options.loss_timeout = kLegLossTimeout;
+  }
+  return Place{.uri = std::move(*uri), .text = std::move(*text)};
+}
+
+void StackPlan::keep(const std::string& leaf, Remote remote) {
+  if (auto* const http = std::get_if<rest::Place>(&remote)) {
+    http_.emplace(rest::text_with_address(leaf, *http), *http);
+    http_.emplace(leaf, std::move(*http));
+    return;
+  }
+  auto& place = std::get<Place>(remote);
+  places_.emplace(place.text, place);
+  places_.emplace(leaf, std::move(place));
+}
+
+task::Task<void> StackPlan::look_up(env::Env& env) {
+  if (sought_.empty()) co_return;
+  const std::map<std::string, Sought> sought = sought_;
+  std::map<std::string, Attempt<Remote>> all = co_await off_core(env, [&sought] {
+    std::map<std::string, Attempt<Remote>> found;
+    for (const auto& [leaf, how] : sought) found.emplace(leaf, find_remote(leaf, how.is_leg));
+    return found;
+  });
+  for (auto& [leaf, remote] : all) {
+    if (remote) {
+      keep(leaf, std::move(*remote));
+      sought_.erase(leaf);
+    } else {
+      sought_[leaf].problem = std::move(remote.error().text);
+    }
+  }
+}
+
+// The layers above go on knowing it as typed.
+task::Task<Attempt<void>> StackPlan::find_late(env::Env& env, std::string leaf) {
+  Sought& sought = sought_.at(leaf);
+  if (!sought.problem.empty()) co_return refuse(std::exchange(sought.problem, {}));
+  const bool is_leg = sought.is_leg;
+  Attempt<Remote> remote =
+      co_await off_core(env, [&leaf, is_leg] { return find_remote(leaf, is_leg); });
+  if (!remote) co_return std::unexpected(remote.error());
+  keep(leaf, std::move(*remote));
+  sought_.erase(leaf);
+  found_late_.insert_or_assign(made_whole({.name = leaf, .is_leaf = true}, false).name, leaf);
+  co_return Attempt<void>();
 }
 
 Attempt<void> StackPlan::prepare_files(const drive::Stack& layer) {
@@ -134,14 +196,24 @@ drive::Stack StackPlan::made_whole(const drive::Stack& layer, bool with_sizes) c
     whole.name = place->second.text;
   } else if (const auto http = http_.find(layer.name); http != http_.end()) {
     whole.name = rest::text_with_address(layer.name, http->second);
-  } else {
-    const drive::Spec& spec = specs_.at(layer.name);
-    whole.name = with_sizes ? spec.text() : without_size(spec);
+  } else if (const auto spec = specs_.find(layer.name); spec != specs_.end()) {
+    whole.name = with_sizes ? spec->second.text() : without_size(spec->second);
   }
   return whole;
 }
 
+drive::Stack StackPlan::as_opened(drive::Stack layer) const {
+  for (drive::Stack& below : layer.below) below = as_opened(std::move(below));
+  const auto late = layer.is_leaf ? found_late_.find(layer.name) : found_late_.end();
+  if (late != found_late_.end()) layer.name = late->second;
+  return layer;
+}
+
 task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text) {
+  if (sought_.contains(text)) {
+    const Attempt<void> found = co_await find_late(env, text);
+    if (!found) co_return std::unexpected(found.error().text);
+  }
   if (const auto place = http_.find(text); place != http_.end()) {
     Leaf leaf = co_await rest::RestDrive::open(env, place->second);
     co_return leaf;
@@ -185,6 +257,7 @@ task::Task<drive::Leaves::Leaf> StackPlan::open_source(env::Env& env, const driv
 }
 
 task::Task<Attempt<std::unique_ptr<drive::LiveStack>>> StackPlan::open(env::Env& env) {
+  co_await look_up(env);
   drive::Leaves& leaves = *this;
   drive::LiveOpened live = co_await drive::open_live_stack(env, whole_stack(), leaves);
   may_format_ = false;
@@ -202,7 +275,7 @@ void StackPlan::learn(StackPlan& other) {
 task::Task<Attempt<void>> StackPlan::edit(drive::LiveStack& live, std::unique_ptr<StackPlan> to) {
   learn(*to);
   may_format_ = to->may_format_;
-  const drive::LiveStack::Edited edited = co_await live.edit(to->whole_stack());
+  const drive::LiveStack::Edited edited = co_await live.edit(as_opened(to->whole_stack()));
   may_format_ = false;
   if (!edited) co_return refuse(edited.error().show(to->text_));
   text_ = std::move(to->text_);

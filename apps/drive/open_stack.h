@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "apps/problem.h"
 #include "drive/live_stack.h"
@@ -35,16 +36,23 @@ class StackMover {
   ~StackMover() = default;
 };
 
+// When host names are looked up and keys are read.
+enum class LookUp : uint8_t {
+  kNow,         // what cannot be is a Problem of the line; may block
+  kWhenOpened,  // what cannot be is a drive that does not open; the core goes on meanwhile
+};
+
 // A stack whose words were all understood. Outlives the drives it opens.
 class StackPlan final : private drive::Leaves {
  public:
-  // Reads the line, looks host names up, and loads keys and profiles: may block, so not inside a
-  // world that serves somebody. The Problem shows the place with a caret.
-  static Attempt<std::unique_ptr<StackPlan>> prepare(std::string_view text);
+  // Reads the line and loads profiles; with kNow not inside a world that serves somebody. The
+  // Problem shows the place with a caret.
+  static Attempt<std::unique_ptr<StackPlan>> prepare(std::string_view text,
+                                                     LookUp when = LookUp::kNow);
 
   const drive::Stack& stack() const { return stack_; }
-  // The line as it is from any folder, with addresses for host names: preparing it looks nothing
-  // up, and gives the same stack.
+  // The line as it is from any folder, with addresses for the host names that were looked up:
+  // preparing it looks nothing else up, and gives the same stack.
   std::string whole_text() const;
   // The same without the sizes of files, for a stack that was open before: they have one.
   std::string grown_text() const;
@@ -79,9 +87,27 @@ class StackPlan final : private drive::Leaves {
   StackPlan() = default;
   // Knows the leaves and files of another plan from now on.
   void learn(StackPlan& other);
+  struct Place {
+    fabric::Uri uri;
+    std::string text;  // with addresses
+  };
+  // A drive elsewhere, with its keys.
+  using Remote = std::variant<Place, rest::Place>;
+  // A drive elsewhere that is looked up when it is opened.
+  struct Sought {
+    bool is_leg = false;
+    std::string problem;  // of the last time, for whoever opens it next; empty: look again
+  };
   // `is_leg`: a service above goes on without it.
-  Attempt<void> prepare_leaves(const drive::Stack& layer, bool is_leg);
+  Attempt<void> prepare_leaves(const drive::Stack& layer, bool is_leg, LookUp when);
   Attempt<void> prepare_files(const drive::Stack& layer);
+  // May block.
+  static Attempt<Remote> find_remote(const std::string& leaf, bool is_leg);
+  void keep(const std::string& leaf, Remote remote);
+  // Finds what is sought, as far as it can be found.
+  task::Task<void> look_up(env::Env& env);
+  // Finds one that could not be found when the stack was opened.
+  task::Task<Attempt<void>> find_late(env::Env& env, std::string leaf);
   task::Task<Leaf> open(env::Env& env, std::string text) override;
   task::Task<Leaf> open_shared(env::Env& env, std::string text) override;
   // `shared` null: a medium of its own.
@@ -96,17 +122,17 @@ class StackPlan final : private drive::Leaves {
   // is written, files of data without the size they have.
   drive::Stack whole_stack() const { return made_whole(stack_, false); }
   drive::Stack made_whole(const drive::Stack& layer, bool with_sizes) const;
+  // The same stack with the names that leaves were opened by.
+  drive::Stack as_opened(drive::Stack layer) const;
 
   std::string text_;  // as it was typed: places are bytes of it
   drive::Stack stack_;
-  struct Place {
-    fabric::Uri uri;
-    std::string text;  // with addresses
-  };
   // By the leaf's text, typed and whole.
   std::map<std::string, drive::Spec> specs_;
   std::map<std::string, Place> places_;
   std::map<std::string, rest::Place> http_;
+  std::map<std::string, Sought> sought_;             // by the leaf's text, as typed
+  std::map<std::string, std::string> found_late_;    // leaves as typed, by whole text
   std::map<std::string, drive::FileContent> files_;  // by whole path
   bool may_format_ = false;
   drive::SharedSources* shared_ = nullptr;

@@ -22,17 +22,18 @@ TEST(DriveWords, AStackIsAServiceOrAPlace) {
 }
 
 TEST(DriveWords, ANameStandsBeforeTheDrive) {
-  const Attempt<DriveWords> plain = parse_drive_words("mem:size=1M");
+  const Attempt<DriveWords> plain = parse_drive_words("mem:size=1M", LookUp::kNow);
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->name, "");
   EXPECT_EQ(plain->stack, nullptr);
   EXPECT_EQ(plain->spec.size, 1u << 20);
-  const Attempt<DriveWords> stack = parse_drive_words("a.b=limit( mem:size=1M , iops=5)");
+  const Attempt<DriveWords> stack =
+      parse_drive_words("a.b=limit( mem:size=1M , iops=5)", LookUp::kNow);
   ASSERT_TRUE(stack);
   EXPECT_EQ(stack->name, "a.b");
   EXPECT_NE(stack->stack, nullptr);
   EXPECT_EQ(stack->text, "limit(mem:size=1048576,block=4096, iops=5)");
-  const Attempt<DriveWords> unnamed = parse_drive_words("limit(mem:size=1M, iops=5)");
+  const Attempt<DriveWords> unnamed = parse_drive_words("limit(mem:size=1M, iops=5)", LookUp::kNow);
   ASSERT_TRUE(unnamed);
   EXPECT_EQ(unnamed->name, "");
 }

@@ -100,7 +100,7 @@ task::Task<Attempt<void>> DriveServer::reopen(std::string name) {
   if (!found) co_return std::unexpected(found.error());
   ServedDrive& drive = **found;
   if (drive.problem.empty()) co_return Attempt<void>();
-  Attempt<DriveWords> words = parse_drive_words(drive.text);
+  Attempt<DriveWords> words = parse_drive_words(drive.text, LookUp::kWhenOpened);
   if (!words) co_return std::unexpected(words.error());
   words->name = drive.name;
   const bool is_stack = words->stack != nullptr;

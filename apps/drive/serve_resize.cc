@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/drive/serve.h"
-#include "apps/error_text.h"
+#include "base/error_text.h"
 
 namespace cairn::apps {
 

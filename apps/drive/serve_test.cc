@@ -22,7 +22,8 @@ constexpr uint32_t kCores = 3;
 DriveServeOptions options_for(const std::vector<std::string>& drives) {
   DriveServeOptions options;
   options.subsystem.options.nqn = "nqn.2026-11.io.cairn:drives";
-  for (const std::string& text : drives) options.drives.push_back(*parse_drive_words(text));
+  for (const std::string& text : drives)
+    options.drives.push_back(*parse_drive_words(text, LookUp::kWhenOpened));
   EXPECT_TRUE(name_drives(options.drives));
   return options;
 }

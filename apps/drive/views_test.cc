@@ -64,7 +64,7 @@ task::Task<void> use_views(env::Env& env, std::vector<DriveWords>& words) {
 TEST(DriveViews, AreFoundByNameAndGivenBack) {
   std::vector<DriveWords> words;
   for (const char* text : {"s=snapshot(mem:size=4M)", "plain=mem:size=1M"}) {
-    Attempt<DriveWords> one = parse_drive_words(text);
+    Attempt<DriveWords> one = parse_drive_words(text, LookUp::kWhenOpened);
     ASSERT_TRUE(one.has_value());
     words.push_back(std::move(*one));
   }

@@ -15,6 +15,8 @@ void LocalReadOp::start() { stream_.start_read(*this); }
 void LocalReadOp::cancel() { stream_.cancel_read(*this); }
 void LocalWriteOp::start() { stream_.start_write(*this); }
 void LocalWriteOp::cancel() { stream_.cancel_write(*this); }
+void LocalHangUpOp::start() { stream_.start_hang_up(*this); }
+void LocalHangUpOp::cancel() { stream_.cancel_hang_up(*this); }
 
 Result<void> check_descriptors(std::span<const Descriptor* const> descriptors) {
   if (descriptors.size() > LocalStream::kDescriptorsMax) {

@@ -154,8 +154,20 @@ class LocalWriteOp final : public task::Operation<void> {
   LocalStream& stream_;
 };
 
-// A stream over a local socket that carries descriptors beside bytes. At most one read and one
-// write at a time. Destroying it closes the connection; no operation may be in flight then.
+class LocalHangUpOp final : public task::Operation<void> {
+ public:
+  LocalHangUpOp(LocalStream& stream, task::CancelToken token) : Operation(token), stream_(stream) {}
+  using Operation::cancelled;
+
+ private:
+  void start() override;
+  void cancel() override;
+  LocalStream& stream_;
+};
+
+// A stream over a local socket that carries descriptors beside bytes. At most one read, one write
+// and one wait for the peer's leaving at a time. Destroying it closes the connection; no operation
+// may be in flight then.
 class LocalStream {
  public:
   // The most descriptors that one write carries.
@@ -179,16 +191,22 @@ class LocalStream {
                      task::CancelToken token = {}) {
     return {*this, from, descriptors, token};
   }
+  // Until the peer has left, also while what it sent before is unread; reads bring that all the
+  // same. kReset, kCancelled, kTimedOut.
+  LocalHangUpOp hang_up(task::CancelToken token = {}) { return {*this, token}; }
   // Ends the connection at once: operations in flight and later ones complete with kReset.
   virtual void reset() = 0;
 
  protected:
   friend class LocalReadOp;
   friend class LocalWriteOp;
+  friend class LocalHangUpOp;
   virtual void start_read(LocalReadOp& op) = 0;
   virtual void cancel_read(LocalReadOp& op) = 0;
   virtual void start_write(LocalWriteOp& op) = 0;
   virtual void cancel_write(LocalWriteOp& op) = 0;
+  virtual void start_hang_up(LocalHangUpOp& op) = 0;
+  virtual void cancel_hang_up(LocalHangUpOp& op) = 0;
 };
 
 // Looked at by its core again and again, between other work, while it is listed.

@@ -37,6 +37,7 @@ void EpollWatch::on_events(uint32_t events) {
   constexpr uint32_t kEnds = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
   if ((events & (EPOLLIN | kEnds)) != 0) user_.on_readable();
   if ((events & (EPOLLOUT | kEnds)) != 0) user_.on_writable();
+  if ((events & kEnds) != 0) user_.on_hang_up();
 }
 
 Result<std::unique_ptr<posix::Watch>> EpollCore::make_watch(posix::SharedFd fd,

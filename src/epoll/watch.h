@@ -21,6 +21,7 @@ class EpollWatch final : public posix::Watch, public Source {
   // Edges come unasked, and only they.
   void want_readable() override {}
   void want_writable() override {}
+  void want_hang_up() override {}
   bool tells_what_is_there() const override { return false; }
 
  private:

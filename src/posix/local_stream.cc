@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posix/local_stream.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -37,7 +38,8 @@ Result<void> check_local(int fd) {
 }
 
 LocalSocket::~LocalSocket() {
-  CHECK(read_ == nullptr && write_ == nullptr, "no operation is in flight when a stream goes");
+  CHECK(read_ == nullptr && write_ == nullptr && hang_up_ == nullptr,
+        "no operation is in flight when a stream goes");
 }
 
 void LocalSocket::reset() {
@@ -45,6 +47,7 @@ void LocalSocket::reset() {
   reset_connection(fd_->get());
   if (read_ != nullptr) end_read(fail(Errc::kReset, "read"));
   if (write_ != nullptr) end_write(fail(Errc::kReset, "write"));
+  if (hang_up_ != nullptr) end_hang_up(fail(Errc::kReset, "wait for the peer's leaving"));
 }
 
 void LocalSocket::start_read(env::LocalReadOp& op) {
@@ -125,5 +128,26 @@ void LocalSocket::end_write(Result<void> result) {
 }
 
 void LocalSocket::cancel_write(env::LocalWriteOp& op) { end_write(op.cancelled()); }
+
+void LocalSocket::start_hang_up(env::LocalHangUpOp& op) {
+  CHECK(hang_up_ == nullptr, "one wait for the peer's leaving at a time");
+  if (was_reset_) return op.complete(fail(Errc::kReset, "wait for the peer's leaving"));
+  hang_up_ = &op;
+  look_for_peer();
+}
+
+void LocalSocket::look_for_peer() {
+  if (hang_up_ == nullptr) return;
+  pollfd peer{.fd = fd_->get(), .events = POLLRDHUP, .revents = 0};
+  core_.count_system_call();
+  if (::poll(&peer, 1, 0) <= 0) return watch_->want_hang_up();
+  end_hang_up({});
+}
+
+void LocalSocket::end_hang_up(Result<void> result) {
+  std::exchange(hang_up_, nullptr)->complete(result);
+}
+
+void LocalSocket::cancel_hang_up(env::LocalHangUpOp& op) { end_hang_up(op.cancelled()); }
 
 }  // namespace cairn::posix

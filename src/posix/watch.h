@@ -20,6 +20,7 @@ class Watch {
    public:
     virtual void on_readable() = 0;
     virtual void on_writable() = 0;
+    virtual void on_hang_up() {}
 
    protected:
     ~User() = default;
@@ -29,6 +30,8 @@ class Watch {
   // The user is told once the answer is yes, perhaps in vain, perhaps more often.
   virtual void want_readable() = 0;
   virtual void want_writable() = 0;
+  // The peer has left, whatever is there to be read.
+  virtual void want_hang_up() = 0;
   // Whether it is also told of what was there before it asked; else it tries first.
   virtual bool tells_what_is_there() const = 0;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error_text.h"
 #include "fabric/host/uuid.h"
 #include "rack/pledge.h"
 #include "task/deadline.h"
@@ -37,7 +38,7 @@ Landlord::Landlord(env::Env& env, meta::Store& store, House& house, LandlordOpti
                         log(published ? "offers are on the billboard again"
                                       : fmt::format("the billboard cannot be reached, so nobody "
                                                     "sees what is offered: {}",
-                                                    published.error().text()));
+                                                    error_text(published.error())));
                       }}) {
   for (const auto& [id, contract] : ledger_.contracts()) {
     if (!contract.is_confirmed) terms_[id] = env_.now() + options_.term;
@@ -115,7 +116,7 @@ task::Task<Result<void>> Landlord::give_back(ContractId id) {
   const Contract contract = *found;
   const Result<void> removed = co_await house_.remove(contract);
   if (!removed) {
-    log(fmt::format("cannot take back {}: {}", text_of(contract), removed.error().text()));
+    log(fmt::format("cannot take back {}: {}", text_of(contract), error_text(removed.error())));
     co_return removed;
   }
   ledger_.remove(id);
@@ -156,7 +157,7 @@ task::Task<bool> Landlord::settle_one(Contract contract) {
       log(
           fmt::format("the term of {} is over and the metadata store does not say what became of "
                       "it, so it is kept: {}",
-                      text_of(contract), verdict.error().text()));
+                      text_of(contract), error_text(verdict.error())));
     }
     co_return false;
   }

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/error_text.h"
 #include "fabric/host/uri.h"
 #include "fabric/host/uuid.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"
+#include "rack/store_text.h"
 
 namespace cairn::rack {
 
@@ -112,8 +114,8 @@ class Making {
       const Result<uint32_t> nsid = co_await ask_again(peers_, offer.place, request, token_);
       if (!nsid || *nsid == 0) {
         const Error why = nsid ? Error(Errc::kCorrupt, "it named no namespace") : nsid.error();
-        notes_.push_back(
-            fmt::format("{} at {} did not: {}", box_text(leg), offer.place.address, why.text()));
+        notes_.push_back(fmt::format("{} at {} did not: {}", box_text(leg), offer.place.address,
+                                     error_text(why)));
         co_return std::move(offer);
       }
       leg.nsid = *nsid;
@@ -152,14 +154,6 @@ std::string stale_text(const Board& board) {
   return text;
 }
 
-std::string store_text(const Error& error) {
-  if (error == Errc::kDenied || error == Errc::kUnsupported) return error.text();
-  return fmt::format(
-      "the metadata store does not answer: {}: start it ('cairn rack serve', or etcd), or name "
-      "another with --rack",
-      error.text());
-}
-
 }  // namespace
 
 task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store, Peers& peers,
@@ -190,7 +184,8 @@ task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store,
   if (put) co_return drive;
   if (put.error() == Errc::kExists || put.error() == Errc::kMismatch) {
     co_await making.give_back();
-    co_return std::unexpected(fmt::format("{}: nothing was made, try again", put.error().text()));
+    co_return std::unexpected(
+        fmt::format("{}: nothing was made, try again", error_text(put.error())));
   }
   if (put.error() == Errc::kDenied) {
     co_await making.give_back();
@@ -201,7 +196,7 @@ task::Task<Outcome<DriveRecord>> create_drive(env::Env& env, meta::Store& store,
       fmt::format("the metadata store did not answer: {}: whether drive {} was made is not known; "
                   "'cairn rack drives' tells when the store is back, and boxes give back what was "
                   "not used",
-                  put.error().text(), wish.name));
+                  error_text(put.error()), wish.name));
 }
 
 namespace {
@@ -218,7 +213,7 @@ task::Task<Outcome<void>> check_unused(Peers& peers, DriveRecord drive, task::Ca
       used.push_back(box_text(leg));
     } else {
       silent.push_back(
-          fmt::format("{} at {}: {}", box_text(leg), leg.place.address, may.error().text()));
+          fmt::format("{} at {}: {}", box_text(leg), leg.place.address, error_text(may.error())));
     }
   }
   if (!used.empty()) {
@@ -289,8 +284,8 @@ class Releasing {
         continue;
       }
       is_used_ = is_used_ || released.error() == Errc::kMismatch;
-      away_.push_back(
-          fmt::format("{} at {}: {}", box_text(leg), leg.place.address, released.error().text()));
+      away_.push_back(fmt::format("{} at {}: {}", box_text(leg), leg.place.address,
+                                  error_text(released.error())));
     }
   }
 

@@ -38,7 +38,7 @@ SimLocalStream::SimLocalStream(Core& core, Endpoint& endpoint) : core_(core), en
 }
 
 SimLocalStream::~SimLocalStream() {
-  CHECK(reading_ == nullptr && writing_ == nullptr,
+  CHECK(reading_ == nullptr && writing_ == nullptr && hanging_up_ == nullptr,
         "a stream goes after its operations have completed");
   endpoint_.close();
 }
@@ -78,6 +78,9 @@ Result<env::Received> SimLocalStream::read_now(env::LocalReadOp& op) {
 }
 
 void SimLocalStream::on_readable() {
+  if (hanging_up_ != nullptr && endpoint_.has_peer_finished()) {
+    core_.complete(*std::exchange(hanging_up_, nullptr), Result<void>{});
+  }
   if (reading_ == nullptr) return;
   env::LocalReadOp& op = *std::exchange(reading_, nullptr);
   core_.complete(op, read_now(op));
@@ -135,6 +138,26 @@ void SimLocalStream::cancel_write(env::LocalWriteOp& op) {
   core_.complete(op, op.cancelled());
 }
 
+void SimLocalStream::start_hang_up(env::LocalHangUpOp& op) {
+  CHECK(core_.is_current(), "a stream is used on the core that opened it");
+  CHECK(hanging_up_ == nullptr, "one wait for the peer's leaving at a time");
+  if (endpoint_.error()) return op.complete(left());
+  if (endpoint_.has_peer_finished()) return op.complete({});
+  hanging_up_ = &op;
+}
+
+// Whether it is the peer that a connection which is over has lost.
+Result<void> SimLocalStream::left() const {
+  if (was_reset_here_ || core_.process().is_dead()) return fail(*endpoint_.error());
+  return {};
+}
+
+void SimLocalStream::cancel_hang_up(env::LocalHangUpOp& op) {
+  CHECK(hanging_up_ == &op);
+  hanging_up_ = nullptr;
+  core_.complete(op, op.cancelled());
+}
+
 void SimLocalStream::reset() {
   was_reset_here_ = true;
   endpoint_.reset();
@@ -145,6 +168,7 @@ void SimLocalStream::on_error() {
   const Error error = *endpoint_.error();
   if (reading_ != nullptr) core_.complete(*std::exchange(reading_, nullptr), fail(error));
   if (writing_ != nullptr) core_.complete(*std::exchange(writing_, nullptr), fail(error));
+  if (hanging_up_ != nullptr) core_.complete(*std::exchange(hanging_up_, nullptr), left());
 }
 
 }  // namespace cairn::sim

@@ -33,9 +33,12 @@ class SimLocalStream final : public env::LocalStream, public Endpoint::User {
   void cancel_read(env::LocalReadOp& op) override;
   void start_write(env::LocalWriteOp& op) override;
   void cancel_write(env::LocalWriteOp& op) override;
+  void start_hang_up(env::LocalHangUpOp& op) override;
+  void cancel_hang_up(env::LocalHangUpOp& op) override;
 
   Result<env::Received> read_now(env::LocalReadOp& op);
   Result<void> can_write(const env::LocalWriteOp& op) const;
+  Result<void> left() const;
   // True when all was accepted.
   bool write_some();
 
@@ -43,6 +46,7 @@ class SimLocalStream final : public env::LocalStream, public Endpoint::User {
   Endpoint& endpoint_;
   env::LocalReadOp* reading_ = nullptr;
   env::LocalWriteOp* writing_ = nullptr;
+  env::LocalHangUpOp* hanging_up_ = nullptr;
   size_t written_ = 0;  // of writing_
   std::vector<SharedHold> to_send_;
   bool was_write_cut_short_ = false;

@@ -55,15 +55,18 @@ class UringWatch::Poll final : public Completion {
 
 UringWatch::UringWatch(Ring& ring, const posix::SharedFd& fd, User& user)
     : reading_(new Poll(ring, fd, user, POLLIN | POLLRDHUP, &User::on_readable)),
-      writing_(new Poll(ring, fd, user, POLLOUT, &User::on_writable)) {}
+      writing_(new Poll(ring, fd, user, POLLOUT, &User::on_writable)),
+      hanging_up_(new Poll(ring, fd, user, POLLRDHUP, &User::on_hang_up)) {}
 
 UringWatch::~UringWatch() {
   reading_->orphan();
   writing_->orphan();
+  hanging_up_->orphan();
 }
 
 void UringWatch::want_readable() { reading_->ask(); }
 void UringWatch::want_writable() { writing_->ask(); }
+void UringWatch::want_hang_up() { hanging_up_->ask(); }
 
 void EventWrite::raise() {
   static constexpr uint64_t kOne = 1;

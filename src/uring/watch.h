@@ -13,7 +13,7 @@
 
 namespace cairn::uring {
 
-// A poll request per direction that is wanted. What the kernel still holds outlives the watch.
+// A poll request for each thing that is wanted. What the kernel still holds outlives the watch.
 class UringWatch final : public posix::Watch {
  public:
   UringWatch(Ring& ring, const posix::SharedFd& fd, User& user);
@@ -21,12 +21,14 @@ class UringWatch final : public posix::Watch {
 
   void want_readable() override;
   void want_writable() override;
+  void want_hang_up() override;
   bool tells_what_is_there() const override { return true; }
 
  private:
   class Poll;
   Poll* reading_;
   Poll* writing_;
+  Poll* hanging_up_;
 };
 
 // A write to an event descriptor. Goes by itself when nobody needs it any more and the kernel has

@@ -138,6 +138,73 @@ class Siblings(HealthTest):
         self.assertEqual(self.shown("a")["layers"][0]["size"], MIB)
         self.assertEqual(running.stop(), 0)
 
+    # A host name that can never be found, and a key that is nowhere.
+    NOWHERE = f"nvme-tcp://no-such-host.invalid/{NQN}"
+
+    def test_hosts_and_keys_that_cannot_be_found(self):
+        drives = {1: self.NOWHERE, 2: "encrypt(file:e,size=2M, key=e.key)", 3: "mem:size=1M",
+                  4: f"nvme-tcp://127.0.0.1:1/{NQN}?dhchap_key={self.folder}/host.key",
+                  5: "http://no-such-host.invalid/d?size=1M"}
+        spaces = "".join(f'[[subsystem.namespace]]\nnsid = {nsid}\ndrive = "{drive}"\n'
+                         for nsid, drive in drives.items())
+        self.write("c.toml", f'[[subsystem]]\nnqn = "{NQN}"\n{spaces}')
+        result = self.run_cairn("config", "check", "c.toml")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("'no-such-host.invalid' cannot be looked up", result.stderr)
+        box = self.start_box("--config", "c.toml", nqn=None)
+        self.assertEqual({nsid: each["health"] for nsid, each in self.namespaces().items()},
+                         {1: "failing", 2: "failing", 3: "ok", 4: "failing", 5: "failing"})
+        reasons = {1: "the host name 'no-such-host.invalid' cannot be looked up .*: check its "
+                      "spelling", 2: "e.key", 4: "host.key", 5: "no-such-host.invalid"}
+        for nsid, reason in reasons.items():
+            self.assertRegex(box.log, rf"(?m)^cairn: error: {TIME} drive {NQN}/{nsid} is failing: "
+                                      rf"not open: .*{reason}.*'cairn box ns retry .*--nsid {nsid}")
+            self.assertRegex(self.run_ok("box", "status"), reason)
+        self.run_ok("drive", "key", "new", "e.key")
+        self.ask("ns", "retry", "--nsid", "2")
+        self.assertEqual(self.namespaces()[2]["health"], "ok")
+        self.assertEqual(box.stop(), 0)
+        for words in (["box", "--drive", "nvme-tcp://h", "--drive", "mem:size=1M"],
+                      ["drive", "serve", "mem:size=1M", "slice(nvme-tcp://h)"]):
+            self.assertIn("names a discovery service", self.run_cairn(*words).stderr)
+
+    def test_hosts_and_keys_of_served_drives(self):
+        running = self.serve(f"a={self.NOWHERE}", "b=mem:size=1M",
+                             "c=encrypt(file:e,size=2M, key=e.key)")
+        self.assertRegex(running.said, r"not serving \S+ as a, which could not be opened: the host "
+                                       r"name 'no-such-host.invalid' cannot be looked up")
+        for name, reason in (("a", "cannot be looked up"), ("c", "e.key")):
+            self.assertRegex(running.log, rf"(?m)^cairn: error: {TIME} drive {name} is failing: "
+                                          rf"not open: .*{reason}.*'cairn drive retry {name}'")
+            self.assertEqual(self.shown(name)["health"], "failing")
+        self.assertEqual(self.shown("b")["health"], "ok")
+        result = self.run_cairn("drive", "retry", "a", "--control", self.control)
+        self.assertIn("cannot be looked up", result.stderr)
+        self.run_ok("drive", "key", "new", "e.key")
+        self.ask_drive("retry", "c")
+        self.assertEqual(self.shown("c")["health"], "ok")
+        self.assertEqual(running.stop(), 0)
+
+    def test_a_leg_whose_key_comes_late(self):
+        box = self.start_box("--drive", "file:remote,size=8M")
+        # A way to write 127.0.0.1 that is looked up as names are.
+        leg = f"nvme-tcp://0x7f.1:{box.port}/{NQN}?dhchap_key={self.folder}/host.key"
+        mirror = f'mirror(file:local,size=8M, "{leg}", retry_ms=100, degraded=yes)'
+        self.run_ok("nvme", "gen-key", "--output", "host.key")
+        running = self.serve(f"m={mirror}")
+        self.wait_for_health("m", "ok")
+        self.assertEqual(running.stop(), 0)
+        (self.folder / "host.key").rename(self.folder / "away.key")
+        running = self.serve(f"m={mirror}")
+        self.wait_for_health("m", "degraded")
+        self.assertRegex(self.ask_drive("show", "m"), r"host\.key")
+        (self.folder / "away.key").rename(self.folder / "host.key")
+        self.wait_for_health("m", "ok")
+        # It is known again however it is written: nothing is opened twice.
+        self.ask_drive("edit", "m", f"priority({mirror})")
+        self.wait_for_health("m", "ok")
+        self.assertEqual(running.stop(), 0)
+
     def test_nothing_is_served_when_no_drive_opens(self):
         result = self.run_cairn("drive", "serve", "file:gone", "slice(file:gone2)")
         self.assertEqual(result.returncode, 1)

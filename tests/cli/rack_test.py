@@ -175,9 +175,12 @@ key = "{key}"
         self.expect_sentence(self.run_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0"),
                              1, "another process has it open")
         self.assertEqual(self.store.stop(), 0)
-        self.expect_sentence(
-            self.run_cairn("rack", "offers", "--rack", meta, "--timeout", "1"), 1,
-            "the metadata store does not answer")
+        for words in (["rack", "offers"], ["drive", "create", "d", "--raid", "0", "--size", "1M"],
+                      ["drive", "release", "d", "--yes"]):
+            result = self.run_cairn(*words, "--rack", meta, "--timeout", "1")
+            self.expect_sentence(result, 1, "the metadata store does not answer",
+                                 "start it ('cairn rack serve', or etcd)")
+            self.assertNotRegex(result.stderr, "unreachable|timed_out")
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")

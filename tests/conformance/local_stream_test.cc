@@ -316,6 +316,50 @@ WORLD_TEST(LocalStreams, EndWhileTheyAreRead) {
   EXPECT_EQ(must(end).bytes, 0u);
 }
 
+WORLD_TEST(LocalStreams, TellThatThePeerHasLeftBeforeAllIsRead) {
+  LocalPair pair = co_await connected_locally(env, scene);
+  const Descriptor memory = numbered_memory(env, 5);
+  const Descriptor* const with[] = {&memory};
+  Task<Result<void>> leaving = hung_up(*pair.b);
+  const Result<void> written = co_await pair.a->write(as_bytes("last"), with);
+  must(written);
+  Inbox inbox;
+  co_await read_until(env, *pair.b, 1, 1, inbox);
+  co_await turn(env);
+  EXPECT_FALSE(leaving.is_done()) << "bytes are no leaving";
+  pair.a.reset();
+  const Result<void> left = co_await leaving;
+  EXPECT_EQ(outcome(left), "ok");
+  const Result<void> again = co_await pair.b->hang_up();
+  EXPECT_EQ(outcome(again), "ok");
+  co_await read_until(env, *pair.b, 4, 64, inbox);
+  std::array<std::byte, 8> into{};
+  const Result<Received> end = co_await pair.b->read(into, {});
+  EXPECT_EQ(must(end).bytes, 0u);
+}
+
+WORLD_TEST(LocalStreams, AWaitForThePeersLeavingIsNoneOfItsReads) {
+  LocalPair pair = co_await connected_locally(env, scene);
+  CancelSource stop;
+  Task<Result<void>> leaving = hung_up(*pair.b, stop.token());
+  std::array<std::byte, 8> into{};
+  Task<Result<Received>> reading = read_local(*pair.b, into, {});
+  co_await turn(env);
+  stop.request();
+  const Result<void> cancelled = co_await leaving;
+  EXPECT_EQ(outcome(cancelled), "cancelled");
+  EXPECT_FALSE(reading.is_done());
+  Task<Result<void>> once_more = hung_up(*pair.b);
+  co_await turn(env);
+  pair.b->reset();
+  const Result<void> reset = co_await once_more;
+  const Result<Received> read = co_await reading;
+  const Result<void> later = co_await pair.b->hang_up();
+  EXPECT_EQ(outcome(reset), "reset");
+  EXPECT_EQ(outcome(read), "reset");
+  EXPECT_EQ(outcome(later), "reset");
+}
+
 WORLD_TEST(LocalStreams, ResetsEndAllOperations) {
   LocalPair pair = co_await connected_locally(env, scene, kSmallBuffers);
   const auto bytes = pattern(kInFlightMax, 1);

@@ -52,6 +52,10 @@ inline task::Task<Result<void>> write_local(env::LocalStream& stream, Bytes from
   const Result<void> result = co_await stream.write(from, {}, token);
   co_return result;
 }
+inline task::Task<Result<void>> hung_up(env::LocalStream& stream, task::CancelToken token = {}) {
+  const Result<void> result = co_await stream.hang_up(token);
+  co_return result;
+}
 inline task::Task<Result<void>> wait_for(env::Signal& signal, task::CancelToken token = {}) {
   const Result<void> result = co_await signal.wait(token);
   co_return result;

@@ -15,8 +15,7 @@ task::Task<void> Inbox::fill(task::CancelToken token) {
   while (true) {
     Result<void> outcome;
     if (count_ == slots_.size()) {
-      dropped_.reset();
-      outcome = co_await dropped_.wait(token);
+      outcome = co_await wait_for_room(token);
     } else {
       Message& slot = slots_[(first_ + count_) % slots_.size()];
       outcome = co_await read_message(stream_, slot, token);
@@ -25,6 +24,17 @@ task::Task<void> Inbox::fill(task::CancelToken token) {
     if (!outcome) co_return end(outcome.error());
     came_.set();
   }
+}
+
+// What nobody reads may hide the end, so it is asked for by itself meanwhile.
+task::Task<Result<void>> Inbox::wait_for_room(task::CancelToken token) {
+  task::CancelSource room(token);
+  room_ = &room;
+  const Result<void> left = co_await stream_.hang_up(room.token());
+  room_ = nullptr;
+  if (left) co_return fail(Errc::kClosed, "the peer has finished");
+  if (count_ < slots_.size()) co_return Result<void>{};
+  co_return left;
 }
 
 task::Task<Result<Message*>> Inbox::next() {
@@ -41,7 +51,7 @@ void Inbox::drop() {
   slots_[first_].clear();
   first_ = (first_ + 1) % slots_.size();
   --count_;
-  dropped_.set();
+  if (room_ != nullptr) room_->request();
 }
 
 }  // namespace cairn::vfio_user

@@ -25,7 +25,7 @@ class Inbox {
       : stream_(stream), on_end_(std::move(on_end)) {}
 
   // Reads until the client leaves, what comes is no message, or `token`. While kAhead messages have
-  // not been taken it reads no further, and a client that leaves then is noticed later.
+  // not been taken it reads no further; a client that leaves then is noticed all the same.
   task::Task<void> fill(task::CancelToken token);
 
   // The oldest message, until drop(). Errors as read_message. Once the end has come, what was sent
@@ -36,6 +36,7 @@ class Inbox {
  private:
   static constexpr size_t kAhead = 8;
   void end(const Error& why);
+  task::Task<Result<void>> wait_for_room(task::CancelToken token);
 
   env::LocalStream& stream_;
   std::function<void()> on_end_;
@@ -43,8 +44,8 @@ class Inbox {
   size_t first_ = 0;
   size_t count_ = 0;
   std::optional<Error> end_;
-  task::Event came_;     // a message, or the end
-  task::Event dropped_;  // a message was
+  task::Event came_;                    // a message, or the end
+  task::CancelSource* room_ = nullptr;  // ends the wait for it
 };
 
 }  // namespace cairn::vfio_user

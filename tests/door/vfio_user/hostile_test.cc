@@ -199,29 +199,34 @@ std::vector<std::byte> message_of(Command command, const std::vector<std::byte>&
   return message;
 }
 
-// An order that takes a day, a stop that waits for it, and what is no message, all in one write:
-// nobody would end that wait.
+// An order that takes a day, and a stop that waits for it.
+std::vector<std::byte> stop_under_an_order(Guest& guest) {
+  store(guest.at(0, sizeof(Order)), Order{.from = kGuestBase + 4096,
+                                          .to = kGuestBase + 8192,
+                                          .length = 512u,
+                                          .vector = {},
+                                          .delay_ns = static_cast<uint64_t>(kDelayMax.ns)});
+  const Feature set{.argsz = 16u,
+                    .flags = kFeatureSet | static_cast<uint32_t>(FeatureId::kMigrationState)};
+  const FeatureState stop{.state = static_cast<uint32_t>(DeviceState::kStop), .data_fd = {}};
+  std::vector<std::byte> all = message_of(
+      Command::kRegionWrite,
+      payload_of(RegionAccess{.offset = kDoorbellsAt, .region = uint32_t{kBar0}, .count = 4u},
+                 Le32(1u)));
+  const std::vector<std::byte> second = message_of(Command::kFeature, payload_of(set, stop));
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
+// Both, and what is no message, all in one write: nobody would end that wait.
 WORLD_TEST(VfioUserHostile, NothingIsBegunOnceTheEndHasCome) {
   Rig rig(env);
   rig.open(scene);
   {
     Guest guest = co_await rig.guest();
-    store(guest.at(0, sizeof(Order)), Order{.from = kGuestBase + 4096,
-                                            .to = kGuestBase + 8192,
-                                            .length = 512u,
-                                            .vector = {},
-                                            .delay_ns = static_cast<uint64_t>(kDelayMax.ns)});
-    const Feature set{.argsz = 16u,
-                      .flags = kFeatureSet | static_cast<uint32_t>(FeatureId::kMigrationState)};
-    const FeatureState stop{.state = static_cast<uint32_t>(DeviceState::kStop), .data_fd = {}};
-    std::vector<std::byte> all = message_of(
-        Command::kRegionWrite,
-        payload_of(RegionAccess{.offset = kDoorbellsAt, .region = uint32_t{kBar0}, .count = 4u},
-                   Le32(1u)));
-    for (const std::vector<std::byte>& more :
-         {message_of(Command::kFeature, payload_of(set, stop)), payload_of(Header{.size = 0u})}) {
-      all.insert(all.end(), more.begin(), more.end());
-    }
+    std::vector<std::byte> all = stop_under_an_order(guest);
+    const std::vector<std::byte> none = payload_of(Header{.size = 0u});
+    all.insert(all.end(), none.begin(), none.end());
     const Result<void> sent = co_await guest.client->stream().write(all);
     must(sent);
     std::array<std::byte, 4096> answers{};
@@ -233,6 +238,31 @@ WORLD_TEST(VfioUserHostile, NothingIsBegunOnceTheEndHasCome) {
   Guest next = co_await rig.guest();
   co_await expect_alive(*next.client);
   next.client.reset();
+  co_await rig.close();
+}
+
+// More messages behind the stop than the server reads ahead.
+WORLD_TEST(VfioUserHostile, AClientThatLeavesBehindALongQueueIsNoticed) {
+  Rig rig(env);
+  rig.open(scene);
+  for (const int others : {6, 7, 8, 9, 100}) {
+    {
+      Guest guest = co_await rig.guest();
+      std::vector<std::byte> all = stop_under_an_order(guest);
+      for (int i = 0; i < others; ++i) {
+        const std::vector<std::byte> more = message_of(Command::kReset, {});
+        all.insert(all.end(), more.begin(), more.end());
+      }
+      const Result<void> sent = co_await guest.client->stream().write(all);
+      must(sent);
+      // The order is given, and the stop comes next.
+      Message answer;
+      const Result<void> heard = co_await read_message(guest.client->stream(), answer, {});
+      must(heard);
+    }
+    Guest next = co_await rig.guest();
+    co_await expect_alive(*next.client);
+  }
   co_await rig.close();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/error_text.h"
+#include "base/error_text.h"
 
 #include <string_view>
 
-namespace cairn::apps {
+namespace cairn {
 
 std::string error_text(const Error& error) {
   const std::string_view what = error.what();
@@ -11,4 +11,4 @@ std::string error_text(const Error& error) {
   return std::string(what) + error.text().substr(what.size() + code_size);
 }
 
-}  // namespace cairn::apps
+}  // namespace cairn

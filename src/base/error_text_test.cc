@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/error_text.h"
+#include "base/error_text.h"
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
-namespace cairn::apps {
+namespace cairn {
 namespace {
 
 TEST(ErrorText, HasNoCode) {
@@ -18,4 +18,4 @@ TEST(ErrorText, HasNoCode) {
 }
 
 }  // namespace
-}  // namespace cairn::apps
+}  // namespace cairn

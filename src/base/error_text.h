@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 
-namespace cairn::apps {
+namespace cairn {
 
 // What went wrong and why, without the code: "the namespace id is in use", "open drive file (No
 // space left on device)".
 std::string error_text(const Error& error);
 
-}  // namespace cairn::apps
+}  // namespace cairn
