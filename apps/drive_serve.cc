@@ -136,8 +136,8 @@ class DriveServeCommand final : public Command {
                  {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
                   "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
                   "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 127.0.0.1:4420",
-                  "cairn drive serve file:/srv/d0 --nvme-tcp 0.0.0.0:4420 --tls required "
-                  "--tls-key HOSTNQN=host.key",
+                  ("cairn drive serve file:/srv/d0 --nvme-tcp 0.0.0.0:4420 --tls required "
+                   "--tls-key HOSTNQN=host.key"),
                   "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
                   "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
                   "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});

@@ -103,6 +103,7 @@ void EtcdProcess::start() {
                                "--key-file=" + folder_.file("etcd.key")});
   }
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const std::string log = folder_.file("log");

@@ -82,8 +82,8 @@ class Served {
   // A client on a node of its own.
   void start_client(const char* node, std::shared_ptr<const meta::Security> security, Errand errand,
                     bool& done) {
-    cluster.node(node).start(
-        [=, this, &done](Env& env) { return ask(env, security, errand, done); });
+    cluster.node(node).start([this, security = std::move(security), errand = std::move(errand),
+                              &done](Env& env) { return ask(env, security, errand, done); });
   }
   // And to its end; how long that took.
   Duration run_client(const char* node, std::shared_ptr<const meta::Security> security,

@@ -56,13 +56,13 @@ WORLD_TEST(Data, ComesBackAsItWasWhateverTheStyle) {
     RawHost& host = pair.queue;
     Sqe small = host.io(IoOpcode::kWrite, 1, 2);
     small.sgl1 = SglDescriptor::in_capsule(2 * kBlock);
-    const nvme::Cqe in_capsule = co_await host.ask(small, pattern(2 * kBlock, 1));
+    const nvme::Cqe in_capsule = co_await host.ask(small, pattern(2 * size_t{kBlock}, 1));
     EXPECT_TRUE(in_capsule.get_status().ok());
-    const std::vector<std::byte> large = pattern(100 * kBlock, 2);
+    const std::vector<std::byte> large = pattern(100 * size_t{kBlock}, 2);
     const nvme::Cqe by_r2t = co_await host.write_by_r2t(host.io(IoOpcode::kWrite, 3, 100), large);
     EXPECT_TRUE(by_r2t.get_status().ok());
     const std::vector<std::byte> first = co_await host.read(1, 1, 2);
-    EXPECT_EQ(first, pattern(2 * kBlock, 1));
+    EXPECT_EQ(first, pattern(2 * size_t{kBlock}, 1));
     const std::vector<std::byte> second = co_await host.read(1, 3, 100);
     EXPECT_EQ(second, large);
     co_await pair.close();
@@ -102,7 +102,7 @@ WORLD_TEST(Data, PiecesOfAnR2tAddUp) {
   RawHost& host = pair.queue;
   Sqe write;
   const nvme::R2t r2t = co_await pair.begin_write(write, 2);
-  const std::vector<std::byte> data = pattern(2 * kBlock, 4);
+  const std::vector<std::byte> data = pattern(2 * size_t{kBlock}, 4);
   for (uint32_t at = 0; at < data.size(); at += 1024) {
     const DataPiece piece{.cid = write.cid, .ttag = r2t.ttag, .offset = at, .length = 1024};
     co_await host.deliver(
