@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ForgetfulDrive: a drive that says it lost what was not flushed, when its test wants it.
+// ForgetfulDrive: a drive that says it lost what was not flushed, when its test wants it: by
+// another incarnation, or by a flush that fails.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ class ForgetfulDrive final : public FilterDrive {
 
   // On its core.
   void lose() { ++losses_; }
+  void fail_a_flush() { fails_a_flush_ = true; }
   Incarnation incarnation() const override {
     Incarnation now = FilterDrive::incarnation();
     now.opening += 2 * losses_;
@@ -23,9 +25,15 @@ class ForgetfulDrive final : public FilterDrive {
   }
 
  private:
-  void start(DriveOp& op) override { pass(op); }
+  void start(DriveOp& op) override {
+    if (op.request.kind == Request::Kind::kFlush && std::exchange(fails_a_flush_, false)) {
+      return op.complete(fail(Errc::kIo, "writes were lost"));
+    }
+    pass(op);
+  }
 
   uint64_t losses_ = 0;
+  bool fails_a_flush_ = false;
 };
 
 }  // namespace cairn::drive

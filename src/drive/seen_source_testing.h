@@ -15,6 +15,7 @@ class SeenSource final : public Source {
   struct Counts {
     int transfers = 0;
     int unstable = 0;  // of these, with memory that somebody else can change
+    int flushes = 0;
   };
   explicit SeenSource(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 
@@ -34,6 +35,7 @@ class SeenSource final : public Source {
 
    private:
     void start(DriveOp& op) override {
+      if (op.request.kind == Request::Kind::kFlush) ++counts_.flushes;
       if (!op.data().empty()) {
         ++counts_.transfers;
         counts_.unstable += op.request.unstable_memory ? 1 : 0;

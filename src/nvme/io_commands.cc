@@ -169,17 +169,16 @@ task::Task<Status> IoQueue::write_zeroes(Command& command, CoreNamespace& space)
   Status status = check_range(space, fields.start, fields.blocks);
   if (!status.ok()) co_return status;
   if (fields.protection != 0) co_return final(StatusCode::kInvalidProtectionInformation);
-  // With DEAC the blocks may be given back; they read as zeroes either way.
-  const drive::Request request{.kind = fields.deallocate ? drive::Request::Kind::kDiscard
-                                                         : drive::Request::Kind::kWriteZeroes,
-                               .durable = fields.force_unit_access && !fields.deallocate,
-                               .lba = fields.start,
-                               .blocks = fields.blocks};
+  // With DEAC the blocks may be given back; they read as zeroes either way. Durable ones are never
+  // a discard and a flush: a flush that fails tells that others' writes are lost, and would have
+  // told it to a host that did not ask.
+  const bool discards = fields.deallocate && !fields.force_unit_access;
+  const drive::Request request{
+      .kind = discards ? drive::Request::Kind::kDiscard : drive::Request::Kind::kWriteZeroes,
+      .durable = fields.force_unit_access,
+      .lba = fields.start,
+      .blocks = fields.blocks};
   Result<void> done = co_await space.drive->submit(request, {}, {}, command.cancel_token());
-  if (done && fields.deallocate && fields.force_unit_access) {
-    status = co_await flush_one(command, space);
-    if (!status.ok()) co_return status;
-  }
   count_io(space, request, done);
   co_return done ? Status() : status_of(done.error(), true);
 }

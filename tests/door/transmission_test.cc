@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "door/door.h"
+#include "drive/seen_source_testing.h"
 #include "env/io.h"
 
 namespace cairn::door_tests {
@@ -82,6 +83,35 @@ WORLD_TEST(NbdTransmission, ZeroesAndTrimsKeepWhatIsAround) {
   const Answer read = co_await sure(client.call({Command::kRead, 0, 65536, door::kFlagDf}));
   EXPECT_TRUE(read.data == expected);
   EXPECT_EQ(read.chunks, 1u);
+  client.hang_up();
+  co_await door.close();
+}
+
+// One core, so that the test sees what its drive counts.
+template <class World>
+class NbdOneCore : public Conformance<World> {
+  conformance::Setting setting() const override { return {.cores = 1}; }
+};
+TYPED_TEST_SUITE(NbdOneCore, Worlds, WorldNames);
+
+// What a flush tells is for those who ask for one.
+WORLD_TEST(NbdOneCore, DurableTrimsAndZeroesFlushNothing) {
+  Door door(env);
+  auto source = std::make_unique<drive::SeenSource>(
+      must(drive::Source::make(env, drive::Spec::parse("mem:size=1M").value())));
+  const drive::SeenSource::Counts& counts = source->counts();
+  door.add({.name = "seen"}, std::move(source));
+  door.open(scene.any_port());
+  NbdClient client(env);
+  co_await sure(client.arrive(door.address, "seen", true));
+  co_await expect(client, {Command::kWrite, 0, 65536, 0}, 0u, pattern(65536, 3));
+  co_await expect(client, {Command::kTrim, 0, 8192, door::kFlagFua}, 0u);
+  co_await expect(client, {Command::kWriteZeroes, 8192, 8192, door::kFlagFua}, 0u);
+  EXPECT_EQ(counts.flushes, 0);
+  const Answer read = co_await sure(client.call({Command::kRead, 0, 16384, door::kFlagDf}));
+  EXPECT_TRUE(read.data == Content(16384));
+  co_await expect(client, {Command::kFlush, 0, 0, 0}, 0u);
+  EXPECT_EQ(counts.flushes, 1);
   client.hang_up();
   co_await door.close();
 }

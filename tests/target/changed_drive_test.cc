@@ -62,5 +62,23 @@ WORLD_TEST(ChangedDrive, IsSilentToHostsThatWereToldOfTheFormer) {
   co_await pair.close();
 }
 
+// What a flush tells is for those who ask for one.
+WORLD_TEST(ChangedDrive, ALossIsToldToNobodyWhoOnlyDeallocates) {
+  BoxAndHost pair(env, forgetful_box());
+  co_await pair.open(scene);
+  pair.box.drive(0).fail_a_flush();
+  Sqe zeroes = Sqe::make(IoOpcode::kWriteZeroes, 1);
+  zeroes.cid = pair.queue.next_cid();
+  nvme::BlockFields{.start = Lba(0), .blocks = 8, .force_unit_access = true, .deallocate = true}
+      .encode(zeroes);
+  const nvme::Cqe done = co_await pair.queue.ask(zeroes);
+  EXPECT_TRUE(done.get_status().ok()) << text_of(done);
+  const nvme::Cqe told = co_await pair.queue.ask(flush_of(pair.queue, 1));
+  EXPECT_FALSE(told.get_status().ok());
+  const nvme::Cqe again = co_await pair.queue.ask(flush_of(pair.queue, 1));
+  EXPECT_TRUE(again.get_status().ok()) << text_of(again);
+  co_await pair.close();
+}
+
 }  // namespace
 }  // namespace cairn::target_tests

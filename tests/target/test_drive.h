@@ -59,6 +59,7 @@ class TestDrive {
 
   // Of a forgetful one, on the core that opened it.
   void lose() { forgetful_->lose(); }
+  void fail_a_flush() { forgetful_->fail_a_flush(); }
 
  private:
   drive::SourceLeaves leaves_;

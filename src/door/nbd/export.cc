@@ -252,9 +252,14 @@ task::Task<Result<void>> Export::trim(uint64_t offset, uint64_t length, bool dur
   Ranges::Hold hold(ranges_.on(env_.core()), Ranges::Mode::kShared, first, last - first);
   const Result<void> held = co_await hold;
   if (!held) co_return held;
-  Result<void> done = co_await drive_->discard(Lba(first), last - first);
+  // Not a discard and a flush: one that fails tells that others' writes are lost, and would have
+  // told it to a client that did not ask.
+  const Request request{.kind = durable ? Request::Kind::kWriteZeroes : Request::Kind::kDiscard,
+                        .durable = durable,
+                        .lba = Lba(first),
+                        .blocks = last - first};
+  const Result<void> done = co_await drive_->submit(request, {});
   if (!done && done.error() == Errc::kUnsupported) co_return Result<void>{};
-  if (done && durable) done = co_await drive_->flush();
   co_return done;
 }
 
