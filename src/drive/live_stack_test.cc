@@ -401,18 +401,6 @@ task::Task<void> owed_failure(env::Env& env) {
 
 TEST(LiveStack, AFlushThatFailedForAnEditIsTold) { run_in_sim(owed_failure); }
 
-task::Task<void> former_losses(env::Env& env) {
-  OddLeaves leaves;
-  leaves.fails_a_flush = true;
-  auto live = co_await open_live(env, "mirror(odd:a, odd:b)", leaves);
-  CO_ASSERT_TRUE(live != nullptr);
-  const Result<void> flushed = co_await live->flush();
-  EXPECT_TRUE(flushed);
-  co_await live->close();
-}
-
-TEST(LiveStack, WhatADriveLostBeforeItWasOpenedIsNotTold) { run_in_sim(former_losses); }
-
 task::Task<void> told(env::Env& env) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "priority(concat(odd:a, odd:b))", leaves);

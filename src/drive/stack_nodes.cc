@@ -165,11 +165,6 @@ task::Task<StackOpener::Node> StackOpener::open_leaf(const Stack& stack) {
   auto node = std::make_unique<StackNode>();
   node->text = stack;
   node->open.drive = std::move(*leaf);
-  // A drive that lost writes before tells whoever flushes it next. They were not this stack's.
-  if (!stack.is_shared) {
-    const Result<void> told = co_await node->open.drive->flush();
-    (void)told;  // one that cannot flush at all will say so again
-  }
   co_return node;
 }
 
