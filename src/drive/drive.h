@@ -69,6 +69,9 @@ struct Request {
   bool no_delay = false;  // somebody waits for just this: send it on at once
   bool metadata = false;  // others wait for what it tells (an index, a journal): likewise
   bool keep_space = false;  // kWriteZeroes: the blocks stay allocated
+  // kFlush: whoever asks learns of losses from incarnation(). One that it tells of is no failure of
+  // this flush, and stays to be told to the next flush without this. Ignoring it is correct.
+  bool knows_losses = false;
   // Somebody else, a guest for instance, can change the memory while the request runs. Whoever
   // looks at it twice, or keeps what it read into it, takes a copy (docs/drive.md).
   bool unstable_memory = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ForgetfulDrive: a drive that says it lost what was not flushed, when its test wants it: by
-// another incarnation, or by a flush that fails.
+// another incarnation and the next flush, or by a flush that fails alone.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,10 @@ class ForgetfulDrive final : public FilterDrive {
   explicit ForgetfulDrive(std::unique_ptr<Drive> below) : FilterDrive(std::move(below)) {}
 
   // On its core.
-  void lose() { ++losses_; }
+  void lose() {
+    ++losses_;
+    has_news_ = true;
+  }
   void fail_a_flush() { fails_a_flush_ = true; }
   Incarnation incarnation() const override {
     Incarnation now = FilterDrive::incarnation();
@@ -26,13 +29,18 @@ class ForgetfulDrive final : public FilterDrive {
 
  private:
   void start(DriveOp& op) override {
-    if (op.request.kind == Request::Kind::kFlush && std::exchange(fails_a_flush_, false)) {
+    if (op.request.kind == Request::Kind::kFlush && must_fail(op.request)) {
       return op.complete(fail(Errc::kIo, "writes were lost"));
     }
     pass(op);
   }
+  bool must_fail(const Request& flush) {
+    if (std::exchange(fails_a_flush_, false)) return true;
+    return !flush.knows_losses && std::exchange(has_news_, false);
+  }
 
   uint64_t losses_ = 0;
+  bool has_news_ = false;
   bool fails_a_flush_ = false;
 };
 

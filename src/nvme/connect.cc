@@ -151,6 +151,7 @@ ConnectReply Registry::State::connect_io(const ConnectRequest& request, Subsyste
   reply.namespaces = &subsystem.on_core(request.core);
   reply.host_nqn = controller->host_nqn();
   reply.era = controller->era();
+  reply.knows_incarnations = controller->features.knows_incarnations();
   return reply;
 }
 

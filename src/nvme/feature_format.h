@@ -37,6 +37,7 @@ enum class Feature : uint8_t {
   kReservationNoticeMask = 0x82,
   kReservationPersistence = 0x83,
   kWriteProtection = 0x84,
+  kIncarnations = 0xc0,  // ours, where vendors may have their own: the host goes by incarnations
 };
 
 // SEL: which value of a feature to get.

@@ -73,6 +73,9 @@ std::optional<uint32_t> Features::capabilities(Feature feature, ControllerKind k
     case Feature::kHostBehavior:
       if (!discovery) return FeatureCapabilities::kChangeable;
       break;
+    case Feature::kIncarnations:
+      if (kind == ControllerKind::kIo) return FeatureCapabilities::kChangeable;
+      break;
     case Feature::kWriteCache:
       if (!discovery) return 0;
       break;
@@ -134,6 +137,8 @@ Answer Features::get(const GetFeaturesFields& fields, MutableBytes data) const {
       vector.at_once = values.vectors_at_once.contains(vector.vector);
       return answered(vector.encode());
     }
+    case Feature::kIncarnations:
+      return answered(values.knows_incarnations ? 1 : 0);
     default:
       return refused(StatusCode::kInvalidField);
   }
@@ -188,6 +193,8 @@ Answer Features::set(const SetFeaturesFields& fields, Bytes data, bool has_io_qu
       return answered();
     case Feature::kInterruptVector:
       return set_vector(fields.value);
+    case Feature::kIncarnations:
+      return set_incarnations(fields.value, has_io_queues);
     default:
       return refused(StatusCode::kInvalidField);
   }
@@ -213,6 +220,14 @@ Answer Features::set_queues(uint32_t value, bool has_io_queues) {
   const uint32_t pairs = std::max(asked.submission, asked.completion) + 1u;
   values_.queues = static_cast<uint16_t>(std::min<uint32_t>(pairs, options_.queues_max));
   return answered(number_of_queues(values_.queues));
+}
+
+// Queues know what their host is told by, so it is set before there are any.
+Answer Features::set_incarnations(uint32_t value, bool has_io_queues) {
+  if (value > 1) return refused(StatusCode::kInvalidField);
+  if (has_io_queues) return refused(StatusCode::kCommandSequenceError);
+  values_.knows_incarnations = value == 1;
+  return answered();
 }
 
 Answer Features::get_host(uint32_t value, MutableBytes data) const {

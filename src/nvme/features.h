@@ -45,6 +45,8 @@ class Features {
   uint8_t temperature_warning() const;
   // As Connect or Set Features said.
   const HostId& host() const { return values_.host; }
+  // Whether the host reads incarnations whenever it connects, and so hears of losses.
+  bool knows_incarnations() const { return values_.knows_incarnations; }
   InterruptCoalescing coalescing() const { return InterruptCoalescing::decode(values_.coalescing); }
 
   // Whether a controller of this kind has the feature, and what can be done with it
@@ -66,6 +68,7 @@ class Features {
     std::set<uint16_t> vectors_at_once;  // that do not take part in it
     HostBehavior behavior;
     HostId host{};
+    bool knows_incarnations = false;
   };
   Values defaults() const;
   Answer set_temperature(uint32_t value);
@@ -74,6 +77,7 @@ class Features {
   Answer get_host(uint32_t value, MutableBytes data) const;
   Answer set_host(uint32_t value, Bytes data, bool has_io_queues);
   Answer set_vector(uint32_t value);
+  Answer set_incarnations(uint32_t value, bool has_io_queues);
 
   Options options_;
   Values values_;

@@ -89,6 +89,18 @@ TEST_F(FeaturesTest, WriteCacheIsOnAndStays) {
   EXPECT_EQ(set(Feature::kWriteCache, 0).status, final_status(StatusCode::kFeatureNotChangeable));
 }
 
+TEST_F(FeaturesTest, WhoGoesByIncarnationsSaysSoBeforeItHasQueues) {
+  EXPECT_FALSE(features.knows_incarnations());
+  EXPECT_TRUE(set(Feature::kIncarnations, 1).ok());
+  EXPECT_TRUE(features.knows_incarnations());
+  EXPECT_EQ(get(Feature::kIncarnations).result, 1u);
+  EXPECT_EQ(set(Feature::kIncarnations, 2).status, StatusCode::kInvalidField);
+  const Answer late = features.set({.feature = Feature::kIncarnations}, {}, true);
+  EXPECT_EQ(late.status, final_status(StatusCode::kCommandSequenceError));
+  features.reset();
+  EXPECT_FALSE(features.knows_incarnations()) << "the host says so again";
+}
+
 TEST_F(FeaturesTest, ThereIsOnePowerState) {
   EXPECT_TRUE(set(Feature::kPowerManagement, 0x20).ok());
   EXPECT_EQ(set(Feature::kPowerManagement, 1).status, StatusCode::kInvalidField);

@@ -35,6 +35,7 @@ void set_fabric_fields(IdentifyController& page) {
   page.ana_groups = kAnaGroupsMax;
   page.command_capsule = (sizeof(Sqe) + kInCapsuleDataMax) / 16;
   page.response_capsule = sizeof(Cqe) / 16;
+  page.incarnation_magic = kIncarnationMagic;
   page.fabrics_commands = kServesDisconnect ? Ofcs::kDisconnect : uint16_t{0};
 }
 

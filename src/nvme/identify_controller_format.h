@@ -246,8 +246,9 @@ struct IdentifyController {
   uint8_t discovery_type = 0;       // DCTYPE
   Reserved<241> unused1807{};
 
-  std::array<PowerState, 32> power{};  // PSD0 to PSD31
-  std::array<uint8_t, 1024> vendor{};
+  std::array<PowerState, 32> power{};       // PSD0 to PSD31
+  std::array<char, 8> incarnation_magic{};  // kIncarnationMagic: there is Feature::kIncarnations
+  std::array<uint8_t, 1016> vendor{};
 };
 static_assert(sizeof(IdentifyController) == 4096);
 static_assert(std::is_trivially_copyable_v<IdentifyController>);
@@ -312,7 +313,7 @@ static_assert(offsetof(IdentifyController, sgl_descriptors_max) == 1803);
 static_assert(offsetof(IdentifyController, fabrics_commands) == 1804);
 static_assert(offsetof(IdentifyController, discovery_type) == 1806);
 static_assert(offsetof(IdentifyController, power) == 2048);
-static_assert(offsetof(IdentifyController, vendor) == 3072);
+static_assert(offsetof(IdentifyController, incarnation_magic) == 3072);
 
 // CNS 06h with CSI kNvm: limits of commands without data. Sizes are powers of 2 in pages; 0 is
 // none.

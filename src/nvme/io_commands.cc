@@ -97,12 +97,15 @@ Status flush_status(const Result<void>& done) {
   return done.error() == Errc::kIo ? status.with_do_not_retry() : status;
 }
 
-task::Task<Status> flush_one(Command& command, CoreNamespace& space) {
-  Result<void> done = co_await space.drive->flush(command.cancel_token());
+}  // namespace
+
+// Whoever goes by incarnations hears of losses that way, and takes the news from nobody else.
+task::Task<Status> IoQueue::flush_one(Command& command, CoreNamespace& space) {
+  const drive::Request request{.kind = drive::Request::Kind::kFlush,
+                               .knows_losses = context_.knows_incarnations};
+  Result<void> done = co_await space.drive->submit(request, {}, {}, command.cancel_token());
   co_return flush_status(done);
 }
-
-}  // namespace
 
 task::Task<Status> IoQueue::dispatch(Command& command, CoreNamespace& space) {
   switch (command.sqe.io_opcode()) {

@@ -27,8 +27,9 @@ class IoControl {
  public:
   // Register, acquire, release: the data was read. Report: fills `answer` up to its size.
   virtual task::Task<Status> reservation(const Sqe& sqe, Pieces data) = 0;
-  // A drive may hold something else than the host knows from Identify. A transport whose host can
-  // ask again sees to it that no answer reaches it before: the one that is given next neither.
+  // A drive may hold something else than the host, which goes by incarnations, knows from Identify.
+  // The transport sees to it that no answer reaches the host before it has asked again: the one
+  // that is given next neither.
   virtual void drive_changed() {}
 
  protected:
@@ -44,6 +45,9 @@ class IoQueue {
     HostId host{};
     std::string host_nqn;
     uint64_t era = 0;  // of the controller, as ToldIncarnation's
+    // The host learns of losses by reading incarnations when it connects; others by a flush that
+    // fails, as from any disk.
+    bool knows_incarnations = false;
     IoLimits limits;
     bool authenticated = true;  // false: every command is refused until set_authenticated()
   };
@@ -72,6 +76,7 @@ class IoQueue {
   task::Task<Status> manage_dataset(Command& command, CoreNamespace& space);
   task::Task<Status> copy(Command& command, CoreNamespace& space, uint32_t& copied);
   task::Task<Status> reserve(Command& command);
+  task::Task<Status> flush_one(Command& command, CoreNamespace& space);
   task::Task<Status> flush_all(Command& command);
   task::Task<void> execute_fused(Command& compare, Command& write);
   struct FusedOutcome {
@@ -90,9 +95,11 @@ class IoQueue {
   // Whether a read or write may be executed now.
   bool may_transfer(const CoreNamespace& space, const BlockFields& fields, bool writes) const;
   void abandon_first(StatusCode code);
-  // The namespace's drive has answered.
+  // The namespace's drive has answered. A host that knows nothing of incarnations gets the answer
+  // whatever it is: that of a flush that fails is all it is ever told of a loss.
   void note_answer(CoreNamespace& space) {
-    if (!space.is_known_to(context_.era)) [[unlikely]]
+    const bool is_known = space.is_known_to(context_.era);
+    if (!is_known && context_.knows_incarnations) [[unlikely]]
       context_.control.drive_changed();
   }
 

@@ -77,6 +77,7 @@ struct ConnectReply {
   HostId host{};
   std::string host_nqn;
   uint64_t era = 0;
+  bool knows_incarnations = false;
   IoLimits limits;
   bool authenticated = true;  // false: nothing but authentication until set_authenticated()
   bool discovery = false;     // it is a controller that anybody may have

@@ -12,8 +12,8 @@ void Continuity::changed(uint64_t opening) {
   if (is_known_ && opening != known_.opening) lose();
 }
 
-Result<void> Continuity::flushed(const Mark& mark) {
-  if (mark.told < losses_) {
+Result<void> Continuity::flushed(const Mark& mark, bool knows_losses) {
+  if (mark.told < losses_ && !knows_losses) {
     told_ = losses_;
     return fail(Errc::kIo, "the target was restarted: writes that were not flushed may be lost");
   }

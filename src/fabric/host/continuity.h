@@ -27,7 +27,8 @@ class Continuity {
   Mark mark() const { return {.changes = changes_, .told = told_}; }
   // The target has flushed. kIo: something was lost that whoever began the flush counts on. Each
   // loss is told to all whose flush had begun before it was told first, and then no more.
-  Result<void> flushed(const Mark& mark);
+  // Who `knows_losses` hears of them by incarnation() and takes the news from nobody.
+  Result<void> flushed(const Mark& mark, bool knows_losses = false);
 
   // No session is left to the target.
   void lost_touch() { is_out_of_touch_ = true; }

@@ -57,6 +57,19 @@ TEST(Continuity, EveryFlushThatBeganBeforeALossWasToldFails) {
   EXPECT_TRUE(told.flushed(told.mark()));
 }
 
+TEST(Continuity, AFlushOfWhoKnowsOfLossesTakesTheNewsFromNobody) {
+  Continuity told;
+  told.reached(kFirst);
+  told.changed(1);
+  told.reached(kAgain);
+  EXPECT_TRUE(told.flushed(told.mark(), true));
+  EXPECT_FALSE(told.flushed(told.mark()));
+  told.changed(2);
+  EXPECT_TRUE(told.flushed(told.mark(), true)) << "it covers what was written";
+  told.reached(kFirst);
+  EXPECT_EQ(told.losses(), 1U);
+}
+
 TEST(Continuity, AnAnswerOfATargetThatIsGoneIsLost) {
   Continuity told;
   told.reached(kFirst);

@@ -121,7 +121,7 @@ void RemoteDrive::part_done(Part& part) {
 Result<void> RemoteDrive::note_success(const Part& part) {
   const drive::Request& request = part.op->request;
   if (request.kind == drive::Request::Kind::kFlush) {
-    return continuity_.flushed(progress(*part.op).mark);
+    return continuity_.flushed(progress(*part.op).mark, request.knows_losses);
   }
   const bool is_durable = request.durable && request.kind != drive::Request::Kind::kDiscard;
   if (request.writes() && !is_durable && info_.geometry.volatile_cache) {

@@ -153,6 +153,7 @@ class HostSession final : private HostQueue::Owner {
   task::Task<Result<void>> enable(task::CancelToken token);
   task::Task<Result<void>> wait_until_ready(task::CancelToken token);
   task::Task<Result<void>> identify(task::CancelToken token);
+  task::Task<Result<void>> go_by_incarnations(task::CancelToken token);
   task::Task<Result<void>> connect_io(task::CancelToken token);
   task::Task<Result<nvme::ConnectResult>> connect_queue(HostQueue& queue, uint16_t size,
                                                         task::CancelToken token);

@@ -12,6 +12,7 @@
 #include "nvme/fabrics_format.h"
 #include "nvme/feature_format.h"
 #include "nvme/identify_format.h"
+#include "nvme/identify_namespace_format.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {
@@ -63,6 +64,7 @@ task::Task<Result<void>> HostSession::open(task::CancelToken token) {
   Result<void> done = co_await connect_admin(token);
   if (done) done = co_await enable(token);
   if (done) done = co_await identify(token);
+  if (done) done = co_await go_by_incarnations(token);
   if (done) done = co_await connect_io(token);
   if (done) done = co_await ask_for_events(token);
   if (done && lost_) done = fail(*lost_);
@@ -266,6 +268,16 @@ task::Task<Result<void>> HostSession::identify(task::CancelToken token) {
                                                nvme::mutable_bytes_of(*identity_), token);
   if (!got) co_return got;
   transfer_max_ = transfer_limit(*identity_, capabilities_);
+  co_return Result<void>{};
+}
+
+// Queues know it from their first command on, hence before there are any. Any other target may mean
+// something else by the feature.
+task::Task<Result<void>> HostSession::go_by_incarnations(task::CancelToken token) {
+  if (identity_->incarnation_magic != nvme::kIncarnationMagic) co_return Result<void>{};
+  const Result<uint32_t> set = co_await set_feature(*this, nvme::Feature::kIncarnations, 1, token);
+  // A target that refuses it tells by flushes that fail.
+  if (!set && lost_) co_return fail(set.error());
   co_return Result<void>{};
 }
 

@@ -375,6 +375,7 @@ task::Task<Result<void>> TargetConnection::connect(TcpCommand& command) {
                                  .host = reply.host,
                                  .host_nqn = reply.host_nqn,
                                  .era = reply.era,
+                                 .knows_incarnations = reply.knows_incarnations,
                                  .limits = reply.limits,
                                  .authenticated = reply.authenticated});
     }
