@@ -7,6 +7,7 @@
 
 #include "apps/words.h"
 #include "base/error_text.h"
+#include "fabric/host/remote_drive.h"
 #include "posix/holder.h"
 
 namespace cairn::apps {
@@ -49,6 +50,15 @@ Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) 
 Problem no_such_namespace(std::string_view nqn, uint32_t nsid) {
   return {
       fmt::format("{} has no namespace {}: 'cairn box ns list' names those there are", nqn, nsid)};
+}
+
+std::string_view next_after(const Error& failure) {
+  if (failure == Errc::kNoSpace) return "free some space where its file is";
+  if (fabric::RemoteDrive::is_of_replacement(failure)) {
+    return "bring back the medium that was behind it, or serve the new one ('cairn box ns remove', "
+           "then 'add')";
+  }
+  return "look after its file or disk";
 }
 
 std::string listener_text(const std::string& path) {

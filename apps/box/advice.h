@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "apps/problem.h"
 #include "base/error.h"
@@ -16,6 +17,8 @@ Problem cannot_serve(const drive::Spec& drive, const Error& error);
 Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error);
 Problem no_such_namespace(std::string_view nqn, uint32_t nsid);
 Problem cannot_listen(const env::Address& at, const Error& error);
+// What to do about a namespace whose requests fail so.
+std::string_view next_after(const Error& failure);
 // " (process 123)" where one listens at that local socket; else nothing.
 std::string listener_text(const std::string& path);
 

@@ -69,11 +69,8 @@ void Box::log_failure(const nvme::DriveFailure& failure) {
   Time& quiet_until = quiet_until_[{failure.nqn, failure.nsid}];
   if (env_.now() < quiet_until) return;
   quiet_until = env_.now() + 1_s;
-  const bool full = failure.error == Errc::kNoSpace;
-  log(LogLevel::kError,
-      fmt::format("namespace {} of {} fails: {}: {}", failure.nsid, failure.nqn,
-                  failure.error.text(),
-                  full ? "free some space where its file is" : "look after its file or disk"));
+  log(LogLevel::kError, fmt::format("namespace {} of {} fails: {}: {}", failure.nsid, failure.nqn,
+                                    failure.error.text(), next_after(failure.error)));
 }
 
 fabric::TargetOptions Box::with_log(fabric::TargetOptions options) {

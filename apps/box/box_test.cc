@@ -47,6 +47,7 @@ class BoxInSim : public testing::Test {
   BoxChanges kept;
   bool keeps = true;
   sim::Node& node() { return cluster_->node("box"); }
+  sim::Node& node_behind() { return cluster_->node("behind"); }
 
   BoxHooks hooks() {
     return {
@@ -176,6 +177,44 @@ Task<void> fails_alone(env::Env& env, BoxInSim& test) {
   co_await box.close();
 }
 TEST_F(BoxInSim, ADriveThatFailsIsLoggedAndHarmsNoOther) { run(fails_alone, 2); }
+
+Task<void> serve_memory(env::Env& env) {
+  Box box(env, serving({"mem:size=1M"}), {}, {});
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  task::Event never;
+  const Result<void> stopped = co_await never.wait(env.stop_token());
+  EXPECT_FALSE(stopped);
+  co_await box.close();
+}
+
+Task<void> stands_on_a_box(env::Env& env, BoxInSim& test) {
+  test.node_behind().start([](env::Env& there) { return serve_memory(there); });
+  Result<void> slept = co_await task::sleep_for(env, 100_ms);
+  EXPECT_TRUE(slept);
+  BoxOptions options = serving({});
+  options.subsystems[0].namespaces.push_back(
+      {.stack = fmt::format("nvme-tcp://{}/{}?reconnect_delay_max=50ms&quiesce=10ms",
+                            test.node_behind().address(4420).text(), kNqn)});
+  Box box(env, options, {}, test.hooks());
+  const Attempt<void> opened = co_await box.open();
+  EXPECT_TRUE(opened) << opened.error().text;
+  std::unique_ptr<RemoteDrive> drive = co_await connect(env, test, 1);
+  std::vector<std::byte> data(4096, std::byte{7});
+  Result<void> done = co_await write_block(*drive, data);
+  EXPECT_TRUE(done) << done.error().text();
+  test.node_behind().kill();
+  test.node_behind().restart();
+  done = co_await write_block(*drive, data);
+  EXPECT_FALSE(done);
+  EXPECT_NE(test.log.find("bring back the medium that was behind it"), std::string::npos)
+      << test.log;
+  EXPECT_EQ(test.log.find("look after its file or disk"), std::string::npos) << test.log;
+  co_await drive->close();
+  co_await box.close();
+  test.node_behind().kill();
+}
+TEST_F(BoxInSim, ANewMediumBehindItIsNamed) { run(stands_on_a_box, 2); }
 
 Task<Json> ask(env::Env& env, ControlRequest request) {
   Attempt<Json> answer = co_await ask_box(env, kSocket, std::move(request), 10_s);

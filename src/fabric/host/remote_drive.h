@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -66,6 +67,11 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   task::Task<void> close() override;
   // Paths that cannot be used, with why; failing when none is left.
   std::vector<drive::Concern> concerns() const override;
+
+  // Whether a request failed because something else answers in the drive's place.
+  static bool is_of_replacement(const Error& error) {
+    return std::string_view(error.what()) == kReplaced.what();
+  }
 
   // A command as it is, on a path that is usable now: once, whatever happens. For reservations and
   // the like. kUnreachable: no path; others as CommandOp. A status is the caller's to judge.
