@@ -161,14 +161,22 @@ task::Task<Result<void>> MirrorDrive::save_label() {
     }
     const MirrorLabel label = label_;
     bool has_one = false;
+    std::array<bool, kMirrorLegsMax> is_copied_to{};
     for (size_t leg = 0; leg < legs_.size(); ++leg) {
-      if (!is_written(leg)) continue;
-      const Result<void> written = co_await write_label(leg, label);
-      if (!written) {
-        saved = written;
-        drop(leg);
-      } else if (legs_[leg].state == State::kGood) {
-        has_one = true;
+      is_copied_to[leg] = legs_[leg].state == State::kCopying;
+    }
+    // Legs that are copied to come last, and only when one with all data has the label: if they had
+    // several more than it, the next start would not believe it.
+    for (const bool others : {false, true}) {
+      for (size_t leg = 0; leg < legs_.size(); ++leg) {
+        if (is_copied_to[leg] != others || !is_written(leg) || (others && !has_one)) continue;
+        const Result<void> written = co_await write_label(leg, label);
+        if (!written) {
+          saved = written;
+          drop(leg);
+        } else if (legs_[leg].state == State::kGood) {
+          has_one = true;
+        }
       }
     }
     if (has_one) {
