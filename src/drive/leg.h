@@ -3,6 +3,11 @@
 //
 // Labels of all legs name the same members, and count generations. A leg that fails is *stale* from
 // the generation whose labels, on the other legs, said so first.
+//
+// Labels are written leg by leg, so a crash leaves good legs that lack the newest one. A leg that
+// lacks two was away meanwhile, and nothing it holds is believed. So whoever opens the legs first
+// gives the newest label, as it is, to those that lack it, and only then writes the next: however
+// often power fails between two legs, none of them comes to lack two.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +33,7 @@ struct Leg {
   Incarnation known;         // of the drive, since what it holds was judged
   uint64_t medium = 0;       // that its label remembers: what it holds was last judged good on it
   bool is_replaced = false;  // the drive was opened anew, and is another medium than the leg's was
+  bool lacks_label = false;  // good by the newest label, which it has not got: a crash came first
   bool must_reopen = false;  // the drive is closed, and did not open again
 
   // Whether the drive may hold something else than when it was judged: it lost what was not

@@ -168,6 +168,7 @@ Result<Leg> judge_member(const Label& newest, size_t index, const Label* own, bo
                      .own_stale_from = own->own_member().stale_from})) {
     case LegVerdict::kGood:
       leg.state = Leg::State::kGood;
+      leg.lacks_label = own->generation < newest.generation;
       break;
     case LegVerdict::kStale:
       leg.state = Leg::State::kCopying;

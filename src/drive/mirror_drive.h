@@ -53,7 +53,8 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
               Buffer label, Buffer bitmap);
 
   // Puts what was found onto the legs and begins to copy what is marked. Once, before any request.
-  task::Task<Result<void>> begin();
+  // `newest` is the label as it was found.
+  task::Task<Result<void>> begin(MirrorLabel newest);
   task::Task<void> close() override;
   MirrorStatus status() const;
   Extent extent_at(Lba lba, uint64_t most) const override;
@@ -111,6 +112,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   void note_loss();
   task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
   task::Task<Result<void>> save_label();
+  task::Task<Result<void>> level_labels(MirrorLabel newest);
   task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> mark(Span regions);
   task::Task<Result<void>> save_marks();

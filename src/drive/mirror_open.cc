@@ -132,9 +132,10 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
       co_return fail(parts.env.stop_token().error());
     }
   }
+  const MirrorLabel newest = found->label;
   auto drive = std::make_unique<MirrorDrive>(parts.env, options, std::move(*found), parts.late,
                                              std::move(*label), std::move(*bitmap));
-  const Result<void> begun = co_await drive->begin();
+  const Result<void> begun = co_await drive->begin(newest);
   if (begun) co_return std::move(drive);
   co_await drive->close();
   co_return fail(begun.error());

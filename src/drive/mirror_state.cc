@@ -53,7 +53,7 @@ task::Task<std::expected<std::string, std::string>> MirrorDrive::tell(
   co_return reviver_.try_now();
 }
 
-task::Task<Result<void>> MirrorDrive::begin() {
+task::Task<Result<void>> MirrorDrive::begin(MirrorLabel newest) {
   Result<void> done;
   if (is_new_) {
     // A first label, on some legs or all, is a mirror that never was: two make it one. It comes
@@ -63,6 +63,7 @@ task::Task<Result<void>> MirrorDrive::begin() {
     // Holes of new legs are alike only when no power loss undoes the discard that made one.
     if (done) done = co_await flush({});
   }
+  if (!is_new_) done = co_await level_labels(newest);
   // Legs may have marks that others lack, from a crash between two of them.
   if (done && (is_new_ || !wanted_.empty())) done = co_await save_marks();
   if (done) done = co_await save_label();
@@ -160,14 +161,22 @@ task::Task<Result<void>> MirrorDrive::save_label() {
     }
     const MirrorLabel label = label_;
     bool has_one = false;
+    std::array<bool, kMirrorLegsMax> is_copied_to{};
     for (size_t leg = 0; leg < legs_.size(); ++leg) {
-      if (!is_written(leg)) continue;
-      const Result<void> written = co_await write_label(leg, label);
-      if (!written) {
-        saved = written;
-        drop(leg);
-      } else if (legs_[leg].state == State::kGood) {
-        has_one = true;
+      is_copied_to[leg] = legs_[leg].state == State::kCopying;
+    }
+    // Legs that are copied to come last, and only when one with all data has the label: if they had
+    // several more than it, the next start would not believe it.
+    for (const bool others : {false, true}) {
+      for (size_t leg = 0; leg < legs_.size(); ++leg) {
+        if (is_copied_to[leg] != others || !is_written(leg) || (others && !has_one)) continue;
+        const Result<void> written = co_await write_label(leg, label);
+        if (!written) {
+          saved = written;
+          drop(leg);
+        } else if (legs_[leg].state == State::kGood) {
+          has_one = true;
+        }
       }
     }
     if (has_one) {
@@ -180,6 +189,22 @@ task::Task<Result<void>> MirrorDrive::save_label() {
   }
   label_turn_.release();
   co_return saved;
+}
+
+// Good legs that lack the newest label get it before the first of this opening (leg.h). It names
+// who wrote it: an opening that is refused after this has taken nothing from anybody.
+task::Task<Result<void>> MirrorDrive::level_labels(MirrorLabel newest) {
+  if (std::ranges::none_of(legs_, &Leg::lacks_label)) co_return Result<void>();
+  const Result<void> owned = co_await claim_.check(newest.generation);
+  if (!owned) co_return owned;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!legs_[leg].lacks_label || legs_[leg].state != State::kGood) continue;
+    const Result<void> written = co_await write_label(leg, newest);
+    if (!written) drop(leg);
+    if (!written && legs_[leg].state == State::kGood) co_return written;
+    legs_[leg].lacks_label = false;
+  }
+  co_return Result<void>();
 }
 
 // Of a leg that is to be copied to: it gets the label that the others have, and each from here on.

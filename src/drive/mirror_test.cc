@@ -172,6 +172,8 @@ TEST_F(Mirror, OneDamagedLabelIsNoLoss) {
   disk("b").corrupt({.offset = uint64_t{2} * 4096, .length = 64}, 3);
   EXPECT_EQ(use_stack("mirror(file:a, file:b)"), "");
   disk("a").corrupt({.offset = 4096, .length = 4096}, 3);
+  EXPECT_EQ(use_stack("mirror(file:a, file:b)"), "") << "the other one was written again";
+  disk("a").corrupt({.offset = 0, .length = 8192}, 3);
   EXPECT_TRUE(says(use_stack("mirror(file:a, file:b)"), "mirror cannot be opened"));
 }
 

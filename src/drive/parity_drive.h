@@ -66,8 +66,8 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
               uint64_t slice, Buffer state_block);
 
   // Puts what was found onto the legs and carries out what their logs demand. Once, before any
-  // request.
-  task::Task<Result<void>> begin();
+  // request. `newest` is the label as it was found.
+  task::Task<Result<void>> begin(ParityLabel newest);
   task::Task<void> close() override;
   ParityStatus status() const;
   std::vector<Fact> facts() const override;
@@ -223,13 +223,14 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   // On each leg that is written.
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
   task::Task<Result<void>> save_label();
-  task::Task<Result<void>> write_label_on(size_t leg);
+  task::Task<Result<void>> level_labels(const ParityLabel& newest);
+  task::Task<Result<void>> write_label_on(size_t leg, ParityLabel label);
   task::Task<Result<LegsClaim::Seen>> look_at_label(size_t leg, task::CancelToken token) override;
   void leg_is_silent(size_t leg) override;
   task::Task<Result<void>> check_state();
   task::Task<void> bring_up_to_date(size_t leg);
   task::Task<Result<void>> make_new();
-  task::Task<Result<void>> begin_alone();
+  task::Task<Result<void>> begin_alone(const ParityLabel& newest);
   void note_missed(RowSpan rows);
 
   // What runs in the background (parity_rebuild.cc).
@@ -310,7 +311,6 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   uint32_t leftover_ = 0;       // changes whose requests have completed
   bool is_broken_ = false;      // an update was given up: the next start judges it
 
-  const uint64_t writer_;  // that labels name
   LegsClaim claim_;
   uint64_t label_changes_ = 0;
   uint64_t labels_saved_ = 0;

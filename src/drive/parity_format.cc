@@ -99,6 +99,7 @@ Label encode_parity_label(const ParityLabel& label, uint64_t leg_blocks) {
                 .blocks = leg_blocks,
                 .block_size = label.block_size,
                 .body = std::vector<std::byte>(sizeof body),
+                .writer = label.writer,
                 .medium = label.medium};
   store(encoded.body, body);
   return encoded;
@@ -116,6 +117,7 @@ Result<ParityLabel> decode_parity_label(const Label& label) {
                             .legs = body.legs,
                             .parity = body.parity,
                             .own = body.own,
+                            .writer = label.writer,
                             .medium = label.medium,
                             .members = body.members};
   if (!makes_sense(decoded)) return fail(Errc::kCorrupt, "the numbers in the label");

@@ -40,6 +40,7 @@ struct ParityLabel {
   uint8_t legs = 0;
   uint8_t parity = 0;
   uint8_t own = 0;      // which of the members this leg is
+  uint64_t writer = 0;  // drawn by each opening (check_writer() in label.h); 0: not known
   uint64_t medium = 0;  // what this leg stands on (base/medium_id.h); 0: not known
   std::array<LegMember, kSymbolsMax> members{};
 

@@ -41,13 +41,13 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       touched_(found.label.regions()),
       missed_(std::move(found.state.missed)),
       lacking_(found.label.regions()),
-      writer_(env.rng().next() | 1),
       claim_(env, *this, legs_, gate()),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
-  ++label_changes_;  // they name another writer
+  label_.writer = env.rng().next() | 1;
+  ++label_changes_;  // to name another writer
   geometry_.block_size = label_.block_size;
   geometry_.transfer_blocks = UINT32_MAX;
   uint64_t discard = layout_.chunk;
@@ -179,11 +179,11 @@ task::Task<Result<void>> ParityDrive::make_new() {
   co_return done;
 }
 
-task::Task<Result<void>> ParityDrive::begin() {
+task::Task<Result<void>> ParityDrive::begin(ParityLabel newest) {
   const Result<void> got = co_await units_.acquire(kUnits);
   CHECK(got.has_value());
   const task::Units all(units_, kUnits);
-  const Result<void> done = co_await begin_alone();
+  const Result<void> done = co_await begin_alone(newest);
   is_broken_ = !done.has_value();  // then nothing ends the epoch: its entries are still to judge
   if (!done) co_return done;
   if (count(State::kCopying) > 0) lacking_ = missed_;
@@ -192,14 +192,15 @@ task::Task<Result<void>> ParityDrive::begin() {
   co_return done;
 }
 
-task::Task<Result<void>> ParityDrive::begin_alone() {
+task::Task<Result<void>> ParityDrive::begin_alone(const ParityLabel& newest) {
   Result<void> done;
   if (is_new_) {
     done = co_await make_new();
     log_head_ = 0;
   } else {
+    done = co_await level_labels(newest);
     // Who is lost is settled before the log is judged by those who are there.
-    done = co_await save_label();
+    if (done) done = co_await save_label();
     if (done) done = co_await check_state();
     for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
       if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
@@ -326,7 +327,7 @@ task::Task<Result<void>> ParityDrive::save_label() {
     }
     for (size_t leg = 0; leg < legs_.size() && saved; ++leg) {
       if (!is_written(leg)) continue;
-      const Result<void> written = co_await write_label_on(leg);
+      const Result<void> written = co_await write_label_on(leg, label_);
       if (written) continue;
       if (!blames_leg(written.error()) || !drop(leg)) saved = written;
     }
@@ -340,26 +341,39 @@ task::Task<Result<void>> ParityDrive::save_label() {
   co_return saved;
 }
 
+// Good legs that lack the newest label get it before the first of this opening (leg.h). It names
+// who wrote it: an opening that is refused after this has taken nothing from anybody.
+task::Task<Result<void>> ParityDrive::level_labels(const ParityLabel& newest) {
+  if (std::ranges::none_of(legs_, &Leg::lacks_label)) co_return Result<void>();
+  const Result<void> owned = co_await claim_.check(newest.generation);
+  if (!owned) co_return owned;
+  for (size_t leg = 0; leg < legs_.size(); ++leg) {
+    if (!legs_[leg].lacks_label || legs_[leg].state != State::kGood) continue;
+    const Result<void> written = co_await write_label_on(leg, newest);
+    if (!written && (!blames_leg(written.error()) || !drop(leg))) co_return written;
+    legs_[leg].lacks_label = false;
+  }
+  co_return Result<void>();
+}
+
 // Of a leg that is to be copied to: it gets the label that the others have, and each from here on.
 // So it lacks at most one, that which calls it good, when a crash comes between two legs. With more
 // it would have to be copied as a whole. One that does not take it is lost.
 task::Task<void> ParityDrive::bring_up_to_date(size_t leg) {
   const Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
-  const Result<void> written = co_await write_label_on(leg);
+  const Result<void> written = co_await write_label_on(leg, label_);
   if (!written) drop(leg);
   label_turn_.release();
 }
 
-task::Task<Result<void>> ParityDrive::write_label_on(size_t leg) {
-  ParityLabel own = label_;
-  own.own = static_cast<uint8_t>(leg);
-  own.medium = legs_[leg].medium;
+task::Task<Result<void>> ParityDrive::write_label_on(size_t leg, ParityLabel label) {
+  label.own = static_cast<uint8_t>(leg);
+  label.medium = legs_[leg].medium;
   Drive& drive = *legs_[leg].drive;
-  Label label = encode_parity_label(own, drive.geometry().blocks);
-  label.writer = writer_;
-  --label.generation;  // put_label() counts it up
-  co_return co_await put_label(env_, drive, kParityLabel, label);
+  Label own = encode_parity_label(label, drive.geometry().blocks);
+  --own.generation;  // put_label() counts it up
+  co_return co_await put_label(env_, drive, kParityLabel, own);
 }
 
 task::Task<void> ParityDrive::close() {

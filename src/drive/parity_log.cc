@@ -251,8 +251,9 @@ task::Task<Result<LegsClaim::Seen>> ParityDrive::look_at_label(size_t leg,
       co_await read_label(env_, *legs_[leg].drive, kParityLabel, token);
   if (!found) co_return fail(found.error());
   if (!*found) co_return LegsClaim::Seen{};
-  co_return LegsClaim::Seen{.is_others = (*found)->id == label_.id && (*found)->writer != writer_,
-                            .generation = (*found)->generation};
+  co_return LegsClaim::Seen{
+      .is_others = (*found)->id == label_.id && (*found)->writer != label_.writer,
+      .generation = (*found)->generation};
 }
 
 void ParityDrive::leg_is_silent(size_t leg) {

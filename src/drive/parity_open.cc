@@ -179,9 +179,10 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
       co_return fail(read.error());
     }
   }
+  const ParityLabel newest = found->label;
   auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found), parts.late,
                                              slice_of(*block_size), std::move(*state));
-  const Result<void> begun = co_await drive->begin();
+  const Result<void> begun = co_await drive->begin(newest);
   if (begun) co_return std::move(drive);
   co_await drive->close();
   co_return fail(begun.error());

@@ -42,7 +42,7 @@ std::optional<uint64_t> environment_number(const char* variable) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   CHECK(error == std::errc{} && end == text.data() + text.size(),
-        "CAIRN_SEED, CAIRN_SEEDS and CAIRN_FORK are numbers");
+        "CAIRN_SEED, CAIRN_SEEDS, CAIRN_TURN and CAIRN_FORK are numbers");
   return number;
 }
 
@@ -139,6 +139,15 @@ std::vector<uint64_t> seeds_to_run(uint64_t count, uint64_t first) {
   if (const auto only = environment_number("CAIRN_SEED")) return {*only};
   std::vector<uint64_t> seeds(environment_number("CAIRN_SEEDS").value_or(count));
   std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
+std::vector<uint64_t> seeds_of_subject(const std::string& subject, uint64_t count, uint64_t turns) {
+  if (environment_number("CAIRN_SEED")) return seeds_to_run(1);
+  const uint64_t turn = environment_number("CAIRN_TURN").value_or(0) % turns;
+  const uint64_t from = hash_text(subject.c_str()) % kSeedPool + turn * count;
+  std::vector<uint64_t> seeds = seeds_to_run(count, from);
+  for (uint64_t& seed : seeds) seed = 1 + seed % kSeedPool;
   return seeds;
 }
 

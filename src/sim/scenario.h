@@ -62,6 +62,14 @@ struct Scenario {
 // Which seeds to run: `count` of them from `first` on, unless CAIRN_SEED or CAIRN_SEEDS say
 // otherwise. For tests that make their own clusters.
 std::vector<uint64_t> seeds_to_run(uint64_t count, uint64_t first = 1);
+// For a test of many subjects, of which each can have only a few: `count` of the seeds 1 to
+// kSeedPool, drawn by its name, so that together they have many. CAIRN_TURN=n, modulo `turns`, has
+// the n-th `count` from there on, and CAIRN_SEEDS=n the first n. .ci/run has the turn of its
+// commit, and so all turns in time; a failure repeats with CAIRN_SEED.
+inline constexpr uint64_t kSeedPool = 1000;
+inline constexpr uint64_t kSeedTurns = 4;
+std::vector<uint64_t> seeds_of_subject(const std::string& subject, uint64_t count,
+                                       uint64_t turns = kSeedTurns);
 
 // Each fault of a network and of disks that a correct program survives: off, or at some rate.
 void draw_options(ClusterOptions& options, Rng& rng);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -216,6 +217,30 @@ TEST(Scenario, OneSeedOrManyByEnvironment) {
   ::unsetenv("CAIRN_SEED");
   ::unsetenv("CAIRN_SEEDS");
   ::unsetenv("CAIRN_FORK");
+}
+
+TEST(Seeds, OfASubjectAreOthersInEachTurnAndThenTheSameAgain) {
+  const auto in_turn = [](const char* turn) {
+    ::setenv("CAIRN_TURN", turn, 1);
+    return seeds_of_subject("mirror", 3);
+  };
+  std::vector<uint64_t> all;
+  for (const char* turn : {"0", "1", "2", "3"}) {
+    for (const uint64_t seed : in_turn(turn)) all.push_back(seed);
+  }
+  EXPECT_EQ(in_turn("11"), in_turn("3"));
+  ::setenv("CAIRN_SEED", "77", 1);
+  EXPECT_EQ(in_turn("5"), std::vector<uint64_t>{77});
+  ::unsetenv("CAIRN_SEED");
+  ::unsetenv("CAIRN_TURN");
+  ::setenv("CAIRN_SEEDS", "12", 1);
+  EXPECT_EQ(seeds_of_subject("mirror", 3), all) << "all turns at once";
+  EXPECT_NE(seeds_of_subject("parity", 3), all);
+  ::unsetenv("CAIRN_SEEDS");
+  const std::set<uint64_t> different(all.begin(), all.end());
+  EXPECT_EQ(different.size(), 12U);
+  EXPECT_GE(*different.begin(), 1U);
+  EXPECT_LE(*different.rbegin(), kSeedPool);
 }
 
 TEST(FaultPlan, DrawsOnlyWhatItHasTargetsFor) {
