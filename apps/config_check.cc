@@ -4,21 +4,21 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/box/keys.h"
-#include "apps/command.h"
-#include "apps/drive/open_stack.h"
-#include "apps/output.h"
+#include "apps/common/command.h"
+#include "apps/common/output.h"
+#include "server/box/keys.h"
+#include "server/open/open_stack.h"
 
 namespace cairn::apps {
 
 namespace {
 
 // A box starts without a drive whose host or key it cannot find; whoever asks is told here.
-Attempt<void> look_up(const BoxConfig& config) {
-  for (const BoxSubsystem& subsystem : config.box.subsystems) {
+Attempt<void> look_up(const server::BoxConfig& config) {
+  for (const server::BoxSubsystem& subsystem : config.box.subsystems) {
     for (const nvme::NamespaceOptions& each : subsystem.namespaces) {
       if (each.stack.empty()) continue;
-      const auto plan = StackPlan::prepare(each.stack);
+      const auto plan = server::StackPlan::prepare(each.stack);
       if (plan) continue;
       return refuse(fmt::format("a drive of {} would not open:\n{}", subsystem.options.nqn,
                                 plan.error().text));
@@ -35,9 +35,9 @@ class ConfigCheckCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    BoxConfig box;
-    const Attempt<Settings> settings =
-        resolve({.config = path_}, [&box](Section& root) { add_box_keys(root, box); });
+    server::BoxConfig box;
+    const Attempt<config::Settings> settings = config::resolve(
+        {.config = path_}, [&box](config::Section& root) { server::add_box_keys(root, box); });
     if (!settings) return std::unexpected(settings.error());
     if (const Attempt<void> found = look_up(box); !found) return std::unexpected(found.error());
     say(fmt::format("{}: ok\n", path_));

@@ -5,21 +5,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "apps/backend.h"
-#include "apps/box_run.h"
-#include "apps/command.h"
-#include "apps/doctor/facts.h"
+#include "apps/box/run.h"
+#include "apps/common/command.h"
+#include "apps/common/output.h"
 #include "apps/doctor/judge.h"
-#include "apps/files.h"
-#include "apps/output.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "config/files.h"
+#include "server/common/reach.h"
+#include "world/machine/backend.h"
+#include "world/machine/facts.h"
 
 namespace cairn::apps {
 
@@ -59,7 +59,7 @@ bool has_direct_access(const std::string& folder) {
 // Boxes of several machines must not be taken for one by a host that uses both.
 Attempt<std::string> make_nqn() {
   const char* source = "/proc/sys/kernel/random/uuid";
-  const std::optional<std::string> id = first_line(source);
+  const std::optional<std::string> id = config::first_line(source);
   if (!id || id->size() < 13) {
     return refuse(
         fmt::format("{} gives no new name for the box: mount /proc, or write a "
@@ -98,15 +98,15 @@ class UpCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    BoxConfig config;
-    const Attempt<Settings> settings = read(config);
+    server::BoxConfig config;
+    const Attempt<config::Settings> settings = read(config);
     if (!settings) return std::unexpected(settings.error());
-    const doctor::Facts facts = doctor::gather();
-    const Attempt<Backend> backend = choose_backend(settings->io, facts.uring);
+    const machine::Facts facts = machine::gather();
+    const Attempt<machine::Backend> backend = machine::choose_backend(settings->io, facts.uring);
     if (!backend) return std::unexpected(backend.error());
     const doctor::Diagnosis diagnosis = doctor::judge(facts);
     const std::vector<std::string> nqns = nqns_of(config.box);
-    return run_box(*settings, config, [&](const Box& box) {
+    return run_box(*settings, config, [&](const server::Box& box) {
       say(verdict(diagnosis, *backend));
       greet(box, nqns);
     });
@@ -114,9 +114,9 @@ class UpCommand final : public Command {
 
  private:
   // The settings and what to serve: from the file that was named, else from the data folder's.
-  Attempt<Settings> read(BoxConfig& config) {
-    Attempt<Settings> settings =
-        resolve(options_, [&config](Section& root) { add_box_keys(root, config); });
+  Attempt<config::Settings> read(server::BoxConfig& config) {
+    Attempt<config::Settings> settings = config::resolve(
+        options_, [&config](config::Section& root) { server::add_box_keys(root, config); });
     if (!settings || !config.box.subsystems.empty()) return settings;
     Attempt<std::string> folder = data_.empty() ? default_folder() : data_;
     if (folder) folder = make_folder(*folder);
@@ -126,15 +126,17 @@ class UpCommand final : public Command {
     if (const Attempt<void> made = make_config(*folder, file); !made) {
       return std::unexpected(made.error());
     }
-    SettingsOptions options = options_;
+    config::SettingsOptions options = options_;
     if (!options.config) {
       config = {};
       options.config = file;
-      settings = resolve(options, [&config](Section& root) { add_box_keys(root, config); });
+      settings = config::resolve(
+          options, [&config](config::Section& root) { server::add_box_keys(root, config); });
     } else {
-      const BoxConfig said = std::exchange(config, {});
-      const Attempt<Settings> more =
-          resolve({.config = file}, [&config](Section& root) { add_box_keys(root, config); });
+      const server::BoxConfig said = std::exchange(config, {});
+      const Attempt<config::Settings> more =
+          config::resolve({.config = file},
+                          [&config](config::Section& root) { server::add_box_keys(root, config); });
       if (!more) return more;
       if (!said.box.listeners.empty()) config.box.listeners = said.box.listeners;
       if (!said.state.empty()) config.state = said.state;
@@ -142,7 +144,7 @@ class UpCommand final : public Command {
       config.box.target = said.box.target;
       config.box.drain_timeout = said.box.drain_timeout;
     }
-    for (BoxListener& each : config.box.listeners) each.or_any_port = true;
+    for (server::BoxListener& each : config.box.listeners) each.or_any_port = true;
     return settings;
   }
 
@@ -150,10 +152,10 @@ class UpCommand final : public Command {
     if (::access(file.c_str(), F_OK) == 0) return {};
     const Attempt<std::string> nqn = make_nqn();
     if (!nqn) return std::unexpected(nqn.error());
-    return replace_file(file, first_config(folder, *nqn));
+    return config::replace_file(file, first_config(folder, *nqn));
   }
 
-  static std::string verdict(const doctor::Diagnosis& diagnosis, const Backend& backend) {
+  static std::string verdict(const doctor::Diagnosis& diagnosis, const machine::Backend& backend) {
     size_t worse = 0;
     for (const doctor::Check& check : diagnosis.checks) {
       worse += check.status != doctor::Status::kOk ? 1 : 0;
@@ -165,12 +167,12 @@ class UpCommand final : public Command {
     return fmt::format("This machine: {} ({}); {}.\n", name(backend.io), backend.why, rest);
   }
 
-  void greet(const Box& box, const std::vector<std::string>& nqns) const {
+  void greet(const server::Box& box, const std::vector<std::string>& nqns) const {
     const char* called_as = std::getenv("CAIRN_CALLED_AS");
     const std::string_view cairn = called_as != nullptr ? called_as : "cairn";
     if (!folder_.empty()) say(fmt::format("Drives and state are in {}\n", folder_));
     for (const env::Address& at : box.listening()) {
-      const Reach near = reach(at);
+      const server::Reach near = server::reach(at);
       const std::string uri = fmt::format(
           "nvme-tcp://{}:{}",
           near.host.find(':') == near.host.npos ? near.host : "[" + near.host + "]", near.port);
@@ -192,7 +194,7 @@ class UpCommand final : public Command {
     }
   }
 
-  SettingsOptions options_;
+  config::SettingsOptions options_;
   std::string data_;
   std::string folder_;  // the one in use; empty when a file says what to serve
 };

@@ -2,11 +2,9 @@
 // `cairn version`.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
-#include "apps/command.h"
-#include "apps/output.h"
-#include "bench/build_info.h"
+#include "apps/common/command.h"
+#include "apps/common/output.h"
+#include "report/build_info.h"
 
 namespace cairn::apps {
 
@@ -15,7 +13,7 @@ namespace {
 class VersionCommand final : public Command {
  public:
   Attempt<int> run() override {
-    const bench::BuildInfo& info = bench::build_info();
+    const report::BuildInfo& info = report::build_info();
     say(fmt::format("cairn {}\ncommit {}\n{}, {}\n", info.version, info.commit, info.compiler,
                     info.build_type));
     return kExitOk;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
 #include "task/deadline.h"
 
 namespace cairn::bench {

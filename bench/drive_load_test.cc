@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/drive_load.h"
+#include "loadgen/drive_load.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "bench/alloc_count.h"
-#include "bench/load_jobs.h"
-#include "sim/cluster.h"
+#include "loadgen/load_jobs.h"
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "world/sim/cluster.h"
 
-namespace cairn::bench {
+namespace cairn::loadgen {
 namespace {
 
 using drive::DriveOp;
@@ -115,12 +115,12 @@ task::Task<void> try_load(env::Env& env, Trial& trial) {
   LoadWatch watch{.begins =
                       [&trial] {
                         ++trial.begun;
-                        trial.allocations = allocation_count();
+                        trial.allocations = bench::allocation_count();
                       },
                   .ended =
                       [&trial] {
                         ++trial.ended;
-                        trial.allocations = allocation_count() - trial.allocations;
+                        trial.allocations = bench::allocation_count() - trial.allocations;
                       }};
   Result<LoadResult> result = co_await run_load(env, drive, trial.load, source.token(), watch);
   co_await canceller;
@@ -258,7 +258,7 @@ TEST(DriveLoad, NothingIsAllocatedOnceItRuns) {
                 .drive = {.notes = false}};
     run(trial);
     EXPECT_GT(trial.result.requests(), 1000U);
-    if (counts_allocations()) EXPECT_EQ(trial.allocations, 0U);
+    if (bench::counts_allocations()) EXPECT_EQ(trial.allocations, 0U);
   }
 }
 
@@ -361,4 +361,4 @@ TEST(LoadJobs, OneThatCannotOpenEndsAll) {
 }
 
 }  // namespace
-}  // namespace cairn::bench
+}  // namespace cairn::loadgen

@@ -106,15 +106,15 @@ class FabricBench {
     return options_.only.empty() || std::ranges::find(options_.only, name) != options_.only.end();
   }
 
-  DriveLoad load(const LoadKind& kind, uint32_t depth) const {
+  loadgen::DriveLoad load(const LoadKind& kind, uint32_t depth) const {
     return {.read_share = kind.writes ? 0.0 : 1.0,
             .request_size = kind.request_size,
             .depth = depth,
             .warm_up = Duration::from_seconds(options_.seconds / 5),
             .duration = Duration::from_seconds(options_.seconds)};
   }
-  void add(std::string_view name, std::string_view variant, FabricPair* pair, const DriveLoad& load,
-           const HostSetup& host) {
+  void add(std::string_view name, std::string_view variant, FabricPair* pair,
+           const loadgen::DriveLoad& load, const HostSetup& host) {
     contest_.add(std::string(name), std::string(variant),
                  [pair, load, host] { return pair->carry(load, host); });
   }
@@ -145,7 +145,7 @@ class FabricBench {
   }
 
   Result<void> add_rate() {
-    DriveLoad paced = load(kKinds[0], 128);
+    loadgen::DriveLoad paced = load(kKinds[0], 128);
     paced.rate = kPacedRate;
     for (const Variant& variant : kVariants) {
       if (variant.poll) continue;
@@ -160,7 +160,7 @@ class FabricBench {
   }
 
   Result<void> add_connections() {
-    const DriveLoad all = load(kKinds[0], kConnectionsDepth);
+    const loadgen::DriveLoad all = load(kKinds[0], kConnectionsDepth);
     for (const Batching batching : {Batching::kAdaptive, Batching::kOff}) {
       const bool is_off = batching == Batching::kOff;
       Result<FabricPair*> by = boxes_.get({.doorbell = {.mode = batching}});
@@ -197,7 +197,7 @@ class FabricBench {
     if (options_.progress) options_.progress(fmt::format("{} files may be open", *room));
     Result<FabricPair*> by = boxes_.get({.only_host = std::string(kFriendNqn)});
     if (!by) return fail(by.error());
-    DriveLoad reads = load(kKinds[0], 1);
+    loadgen::DriveLoad reads = load(kKinds[0], 1);
     const auto runs = static_cast<double>(options_.rounds * (std::size(kStrangerCounts) + 1));
     const double seconds = std::min(options_.seconds, kStrangersSecondsMax / runs);
     reads.warm_up = Duration::from_seconds(seconds / 5);

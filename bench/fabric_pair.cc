@@ -17,7 +17,7 @@ class FabricPair::Run {
     uint32_t first;
     uint32_t count;
   };
-  Run(FabricPair& pair, const DriveLoad& load, const HostSetup& host, Targets targets)
+  Run(FabricPair& pair, const loadgen::DriveLoad& load, const HostSetup& host, Targets targets)
       : pair_(pair),
         host_(host),
         targets_(targets),
@@ -49,12 +49,12 @@ class FabricPair::Run {
   };
 
   task::Task<void> carry_in(env::Env& env) {
-    LoadJobs jobs;
+    loadgen::LoadJobs jobs;
     jobs.jobs = jobs_;
     jobs.open = [this](env::Env& there) { return open(there); };
     jobs.watch.begins = [this, &env] { before_ = read(env); };
     jobs.watch.ended = [this, &env] { after_ = read(env); };
-    result_ = co_await run_load_jobs(env, load_, jobs);
+    result_ = co_await loadgen::run_load_jobs(env, load_, jobs);
   }
   Reading read(const env::Env& env) const { return {pair_.box_->usage(), usage_of(env)}; }
 
@@ -89,11 +89,11 @@ class FabricPair::Run {
   const HostSetup& host_;
   const Targets targets_;
   const uint32_t jobs_;
-  DriveLoad load_;  // of each job
+  loadgen::DriveLoad load_;  // of each job
   uint32_t opened_ = 0;
   Reading before_;
   Reading after_;
-  Result<LoadResult> result_ = fail(Errc::kIo, "the load did not run");
+  Result<loadgen::LoadResult> result_ = fail(Errc::kIo, "the load did not run");
 };
 
 Result<std::unique_ptr<FabricPair>> FabricPair::start(const BoxProcessOptions& options,
@@ -106,11 +106,11 @@ Result<std::unique_ptr<FabricPair>> FabricPair::start(const BoxProcessOptions& o
 }
 
 Result<void> FabricPair::fill() {
-  DriveLoad load{.order = DriveLoad::Order::kSequential,
-                 .read_share = 0,
-                 .request_size = 128_KiB,
-                 .depth = 16,
-                 .duration = 60_s};
+  loadgen::DriveLoad load{.order = loadgen::DriveLoad::Order::kSequential,
+                          .read_share = 0,
+                          .request_size = 128_KiB,
+                          .depth = 16,
+                          .duration = 60_s};
   load.requests_max = options_.memory / options_.targets / load.request_size;
   const HostSetup host;
   box_->resume();
@@ -122,14 +122,14 @@ Result<void> FabricPair::fill() {
   return {};
 }
 
-Result<ExchangeFigures> FabricPair::carry(const DriveLoad& load, const HostSetup& host) {
+Result<ExchangeFigures> FabricPair::carry(const loadgen::DriveLoad& load, const HostSetup& host) {
   box_->resume();
   Result<ExchangeFigures> figures = carry_among_strangers(load, host);
   box_->pause();
   return figures;
 }
 
-Result<ExchangeFigures> FabricPair::carry_among_strangers(const DriveLoad& load,
+Result<ExchangeFigures> FabricPair::carry_among_strangers(const loadgen::DriveLoad& load,
                                                           const HostSetup& host) {
   Result<std::unique_ptr<Strangers>> strangers =
       Strangers::start({.to = box_->uri().paths[0], .count = host.strangers, .cpu = host_cpu_});

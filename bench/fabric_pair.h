@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "bench/box_process.h"
-#include "bench/drive_load.h"
 #include "bench/exchange_figures.h"
-#include "bench/load_jobs.h"
+#include "loadgen/drive_load.h"
+#include "loadgen/load_jobs.h"
 
 namespace cairn::bench {
 
@@ -34,14 +34,15 @@ class FabricPair {
   // Carries `load` by every session at once; its depth, and its rate if any, are shared among them.
   // Opening and closing do not count. A box that knows one
   // host only takes this for it. Not for depths below the number of sessions (kInvalid).
-  Result<ExchangeFigures> carry(const DriveLoad& load, const HostSetup& host);
+  Result<ExchangeFigures> carry(const loadgen::DriveLoad& load, const HostSetup& host);
 
  private:
   FabricPair(const BoxProcessOptions& options, int host_cpu, std::unique_ptr<BoxProcess> box)
       : options_(options), host_cpu_(host_cpu), box_(std::move(box)) {}
   class Run;
   Result<void> fill();
-  Result<ExchangeFigures> carry_among_strangers(const DriveLoad& load, const HostSetup& host);
+  Result<ExchangeFigures> carry_among_strangers(const loadgen::DriveLoad& load,
+                                                const HostSetup& host);
 
   const BoxProcessOptions options_;
   const int host_cpu_;

@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "env/env.h"
-#include "epoll/world.h"
-#include "uring/world.h"
+#include "world/epoll/world.h"
+#include "world/uring/world.h"
 
 namespace cairn::bench {
 namespace {

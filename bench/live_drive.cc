@@ -5,11 +5,11 @@
 #include <array>
 #include <cmath>
 
-#include "bench/drive_load.h"
 #include "bench/workload.h"
 #include "drive/modelled_medium.h"
 #include "drive/source.h"
-#include "sim/cluster.h"
+#include "loadgen/drive_load.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::bench {
 
@@ -17,7 +17,7 @@ namespace {
 
 struct Job {
   std::string_view name;
-  DriveLoad load;
+  loadgen::DriveLoad load;
   bool fresh = false;  // on a drive that nobody has written
 };
 
@@ -26,13 +26,13 @@ constexpr uint64_t kDriveBytes = 1_GiB;
 // never used is read first, and how many are is a matter of how long the warm-up takes.
 constexpr uint64_t kRange = 64_MiB;
 constexpr uint64_t kFillSize = 128_KiB;
-constexpr DriveLoad kFill = {.order = DriveLoad::Order::kSequential,
-                             .read_share = 0,
-                             .request_size = kFillSize,
-                             .depth = 8,
-                             .length = kRange,
-                             .duration = 60_s,
-                             .requests_max = kRange / kFillSize};
+constexpr loadgen::DriveLoad kFill = {.order = loadgen::DriveLoad::Order::kSequential,
+                                      .read_share = 0,
+                                      .request_size = kFillSize,
+                                      .depth = 8,
+                                      .length = kRange,
+                                      .duration = 60_s,
+                                      .requests_max = kRange / kFillSize};
 
 // What a drive of a few thousand to a few ten thousand requests a second is asked in practice.
 constexpr std::array<Job, 6> kJobs = {{
@@ -42,12 +42,12 @@ constexpr std::array<Job, 6> kJobs = {{
     {"randrw70_4k_qd8", {.read_share = 0.7, .depth = 8}},
     {"fresh_randwrite4k_qd4", {.read_share = 0, .depth = 4}, true},
     {"seqread64k_qd4",
-     {.order = DriveLoad::Order::kSequential, .request_size = 64_KiB, .depth = 4}},
+     {.order = loadgen::DriveLoad::Order::kSequential, .request_size = 64_KiB, .depth = 4}},
 }};
 
 // Opens a new drive, runs the job and closes it.
 task::Task<void> run_job(env::Env& env, std::shared_ptr<const flash::Parameters> parameters,
-                         Job job, Result<LoadResult>& result, Histogram& lateness) {
+                         Job job, Result<loadgen::LoadResult>& result, Histogram& lateness) {
   drive::Spec spec;
   spec.kind = drive::Spec::Kind::kFlash;
   spec.size = kDriveBytes;
@@ -62,26 +62,27 @@ task::Task<void> run_job(env::Env& env, std::shared_ptr<const flash::Parameters>
     result = fail(drive.error());
     co_return;
   }
-  if (!job.fresh) result = co_await run_load(env, **drive, kFill);
-  if (job.fresh || result) result = co_await run_load(env, **drive, job.load);
+  if (!job.fresh) result = co_await loadgen::run_load(env, **drive, kFill);
+  if (job.fresh || result) result = co_await loadgen::run_load(env, **drive, job.load);
   co_await (*drive)->close();
   lateness = (*source)->modelled()->lateness();
 }
 
-Result<LoadResult> run_live(const LiveDriveOptions& options, Job job, Histogram& lateness) {
+Result<loadgen::LoadResult> run_live(const LiveDriveOptions& options, Job job,
+                                     Histogram& lateness) {
   Result<std::unique_ptr<env::World>> world = options.world({});
   if (!world) return fail(world.error());
   job.load.clock = &now;
-  Result<LoadResult> result = fail(Errc::kCancelled, "the job did not run");
+  Result<loadgen::LoadResult> result = fail(Errc::kCancelled, "the job did not run");
   const Result<void> ran = (*world)->run(
       [&](env::Env& env) { return run_job(env, options.drive, job, result, lateness); });
   if (!ran) return fail(ran.error());
   return result;
 }
 
-Result<LoadResult> run_simulated(const LiveDriveOptions& options, const Job& job) {
+Result<loadgen::LoadResult> run_simulated(const LiveDriveOptions& options, const Job& job) {
   sim::Cluster cluster({.seed = 1});
-  Result<LoadResult> result = fail(Errc::kCancelled, "the job did not run");
+  Result<loadgen::LoadResult> result = fail(Errc::kCancelled, "the job did not run");
   Histogram lateness;  // nobody is, here
   bool done = false;
   cluster.node("host").start([&](env::Env& env) -> task::Task<void> {
@@ -122,14 +123,14 @@ Result<void> bench_live_drive(const LiveDriveOptions& options, Report& report) {
     job.load.length = job.fresh ? kDriveBytes : kRange;
     job.load.warm_up = Duration::from_seconds(options.seconds / 4);
     job.load.duration = Duration::from_seconds(options.seconds);
-    const Result<LoadResult> simulated = run_simulated(options, job);
+    const Result<loadgen::LoadResult> simulated = run_simulated(options, job);
     if (!simulated) return fail(simulated.error());
     Measurement live{.name = std::string(job.name), .variant = "live", .unit = "requests/s"};
     std::vector<double> tails;
     Histogram lateness;
     for (int round = 0; round < options.rounds; ++round) {
       if (options.progress) options.progress(job.name);
-      const Result<LoadResult> one = run_live(options, job, lateness);
+      const Result<loadgen::LoadResult> one = run_live(options, job, lateness);
       if (!one) return fail(one.error());
       if (one->error) return fail(*one->error);
       live.samples.push_back(one->per_second);

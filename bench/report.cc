@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "bench/build_info.h"
+#include "report/build_info.h"
 
 namespace cairn::bench {
 
@@ -99,9 +99,9 @@ Json Report::json() const {
   for (const Measurement& measurement : results_) results.push_back(json_of(measurement));
   Json json = {{"schema_version", kReportSchemaVersion},
                {"benchmark", benchmark_},
-               {"version", build_info().version},
-               {"commit", build_info().commit},
-               {"build_type", build_info().build_type},
+               {"version", report::build_info().version},
+               {"commit", report::build_info().commit},
+               {"build_type", report::build_info().build_type},
                {"machine",
                 {{"kernel", machine.kernel},
                  {"architecture", machine.architecture},

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/workload.h"
-#include "sim/cluster.h"
-#include "sim/testing.h"
+#include "world/sim/cluster.h"
+#include "world/sim/testing.h"
 
 namespace cairn::bench {
 

@@ -6,11 +6,11 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "nvme/fabrics_format.h"
-#include "nvme/log_format.h"
-#include "nvme/nqn.h"
-#include "nvme/pdu_build.h"
-#include "nvme/property_format.h"
+#include "nvme/format/fabrics_format.h"
+#include "nvme/format/log_format.h"
+#include "nvme/format/nqn.h"
+#include "nvme/format/pdu_build.h"
+#include "nvme/format/property_format.h"
 
 namespace cairn::bench {
 

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "bench/process.h"
 #include "bench/workload.h"
-#include "posix/socket.h"
+#include "world/posix/socket.h"
 
 namespace cairn::bench {
 

@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "bench/stranger_script.h"
 #include "env/address.h"
-#include "posix/fd.h"
+#include "world/posix/fd.h"
 
 namespace cairn::bench {
 

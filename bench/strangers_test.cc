@@ -14,9 +14,9 @@
 
 #include "base/bytes.h"
 #include "bench/box_process.h"
-#include "epoll/world.h"
-#include "nvme/tcp_format.h"
-#include "posix/socket.h"
+#include "nvme/format/tcp_format.h"
+#include "world/epoll/world.h"
+#include "world/posix/socket.h"
 
 namespace cairn::bench {
 namespace {

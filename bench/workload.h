@@ -11,15 +11,14 @@
 
 #include "base/histogram.h"
 #include "base/units.h"
+#include "loadgen/meters.h"
 
 namespace cairn::bench {
 
-// The clock of all measurements here.
-Time now();
-// Lets time pass without using any processor.
-void pass_time(Duration duration);
-// User and system time of this process so far.
-Duration cpu_time();
+// The meters of all measurements here.
+using loadgen::cpu_time;
+using loadgen::now;
+using loadgen::pass_time;
 
 struct Load {
   double seconds = 0.2;

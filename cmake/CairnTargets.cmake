@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # How a folder becomes a library and its *_test.cc files become tests.
 
-# cairn_folder(NAME [DEPENDS lib...] [TEST_DEPENDS lib...])
-#   Library cairn_NAME from NAME/**/*.cc without tests, and the test program NAME_test from
-#   NAME/**/*_test.cc, each of whose facts is a ctest test with the label NAME.
-#   TEST_DEPENDS are the worlds its tests run in.
-function(cairn_folder name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+# cairn_folder(PATH [DEPENDS lib...] [TEST_DEPENDS lib...] [WITHOUT file...])
+#   NAME being the last part of PATH: library cairn_NAME from PATH/**/*.cc without tests, and the
+#   test program NAME_test from PATH/**/*_test.cc, each of whose facts is a ctest test with the
+#   label NAME. TEST_DEPENDS is what tests alone use, such as the worlds they run in; WITHOUT
+#   names sources, relative to PATH, that belong to another library.
+function(cairn_folder path)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS;WITHOUT" ${ARGN})
+  get_filename_component(name ${path} NAME)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${path}/*.cc)
+  list(TRANSFORM ARG_WITHOUT PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${path}/)
+  list(REMOVE_ITEM sources ${ARG_WITHOUT} "")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

@@ -8,10 +8,10 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
+#include "nvme/controller/registry.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::nvme {
 namespace {

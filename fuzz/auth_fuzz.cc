@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "nvme/auth_initiator.h"
-#include "nvme/auth_responder.h"
+#include "nvme/auth/auth_initiator.h"
+#include "nvme/auth/auth_responder.h"
 
 namespace cairn::nvme {
 namespace {

@@ -5,25 +5,25 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/box/changes_text.h"
-#include "apps/box/keys.h"
-#include "apps/config.h"
-#include "apps/settings.h"
 #include "base/check.h"
+#include "config/config.h"
+#include "config/settings.h"
+#include "server/box/changes_text.h"
+#include "server/box/keys.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace cairn::apps;
-  Settings settings;
-  BoxConfig box;
-  Section root = settings_keys(settings);
-  add_box_keys(root, box);
+  using namespace cairn;
+  config::Settings settings;
+  server::BoxConfig box;
+  config::Section root = config::settings_keys(settings);
+  server::add_box_keys(root, box);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const Attempt<void> checked = check_config(text, "f.toml", root);
+  const Attempt<void> checked = config::check_config(text, "f.toml", root);
   CHECK(checked || checked.error().text.starts_with("f.toml:"));
-  if (const Attempt<BoxChanges> changes = parse_changes(text, "f.toml")) {
-    const std::string again = changes_text(*changes);
-    const Attempt<BoxChanges> same = parse_changes(again, "f.toml");
-    CHECK(same && changes_text(*same) == again);
+  if (const Attempt<server::BoxChanges> changes = server::parse_changes(text, "f.toml")) {
+    const std::string again = server::changes_text(*changes);
+    const Attempt<server::BoxChanges> same = server::parse_changes(again, "f.toml");
+    CHECK(same && server::changes_text(*same) == again);
   } else {
     CHECK(changes.error().text.starts_with("f.toml:"));
   }

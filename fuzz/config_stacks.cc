@@ -3,13 +3,13 @@
 // the files that stacks name.
 #include <utility>
 
-#include "apps/box/drive_option.h"
-#include "apps/box/stacks.h"
-#include "apps/drive/is_stack.h"
-#include "drive/services.h"
-#include "drive/stack_text.h"
+#include "server/box/stacks.h"
+#include "server/common/drive_option.h"
+#include "server/open/is_stack.h"
+#include "stack/services.h"
+#include "stack/stack_text.h"
 
-namespace cairn::apps {
+namespace cairn::server {
 
 Attempt<void> take_drive(std::string_view text, LookUp, nvme::NamespaceOptions& options) {
   if (is_stack(text)) {
@@ -27,4 +27,4 @@ Attempt<void> take_drive(std::string_view text, LookUp, nvme::NamespaceOptions& 
   return {};
 }
 
-}  // namespace cairn::apps
+}  // namespace cairn::server

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/box/control_format.h"
 #include "base/check.h"
+#include "server/control/control_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace cairn::apps;
+  using namespace cairn::server;
+  using cairn::Attempt;
   const std::string_view line(reinterpret_cast<const char*>(data), size);
   if (const Attempt<ControlRequest> request = decode_request(line)) {
     const std::string again = encode_request(*request);

@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "input.h"
-#include "nvme/data_list.h"
-#include "nvme/limits.h"
-#include "nvme/pci_registers.h"
+#include "nvme/controller/pci_registers.h"
+#include "nvme/format/data_list.h"
+#include "nvme/format/limits.h"
 
 namespace cairn::nvme {
 namespace {

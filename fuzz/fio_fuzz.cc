@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/sim/fio_points.h"
 #include "base/check.h"
+#include "plan/flash/fio_points.h"
 
 namespace {
 
-void check_side(const std::optional<cairn::apps::LoadSide>& side) {
+void check_side(const std::optional<cairn::plan::LoadSide>& side) {
   if (!side) return;
   CHECK(std::isfinite(side->iops) && side->iops > 0);
   CHECK(std::isfinite(side->mean_ns) && side->mean_ns > 0);
@@ -20,7 +20,7 @@ void check_side(const std::optional<cairn::apps::LoadSide>& side) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace cairn::apps;
+  using namespace cairn::plan;
   const auto found = parse_fio({reinterpret_cast<const char*>(data), size});
   if (!found) {
     CHECK(!found.error().text.empty());

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/sim/flash_profile.h"
 #include "base/check.h"
+#include "plan/flash/flash_profile.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace cairn::apps;
+  using namespace cairn::plan;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto profile = parse_flash_profile(text)) {
     CHECK(!cairn::flash::check(*profile));

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "nvme/command_format.h"
+#include "nvme/format/command_format.h"
 
 namespace cairn::fuzz {
 

@@ -13,17 +13,17 @@
 #include "guest_commands.h"
 #include "guest_machine.h"
 #include "input.h"
-#include "nvme/io_format.h"
-#include "sim/cluster.h"
+#include "nvme/format/io_format.h"
 #include "tally.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::fuzz {
 namespace {
 
+using door::vfio_user::Doorbell;
+using door::vfio_user::DriverQueue;
 using task::Task;
-using vfio_user::Doorbell;
-using vfio_user::DriverQueue;
 
 constexpr auto kNqn = "nqn.2026-11.io.cairn:fuzz";
 constexpr auto kOtherNqn = "nqn.2026-11.io.cairn:other";
@@ -65,7 +65,7 @@ bool is_usable(GuestMachine& guest) {
 
 // The part of memory that the driver's rings are not in, and all of it.
 CommandMaker make_commands(GuestMachine& guest, uint32_t seed, bool is_honest) {
-  const vfio_user::DriverMemory data = guest.driver->data();
+  const door::vfio_user::DriverMemory data = guest.driver->data();
   return CommandMaker(Rng(seed), {.bytes = data.bytes,
                                   .address = data.address,
                                   .first = GuestMachine::kAddress,
@@ -140,7 +140,7 @@ void put_entries(Scene& scene) {
 }
 
 Task<void> move(Scene& scene) {
-  vfio_user::Device& device = *scene.guest.device;
+  door::vfio_user::Device& device = *scene.guest.device;
   co_await device.pause();
   Result<std::vector<std::byte>> state = device.save();
   CHECK(state.has_value());
@@ -224,10 +224,10 @@ Task<void> visit_neighbour(GuestMachine& neighbour, nvme::IoOpcode opcode) {
   sqe.nsid = 1;
   sqe.cid = 1;
   nvme::BlockFields{.start = Lba(kMarked), .blocks = 1}.encode(sqe);
-  const vfio_user::DriverMemory data = neighbour.driver->data();
+  const door::vfio_user::DriverMemory data = neighbour.driver->data();
   std::ranges::fill(data.bytes.first(4096),
                     opcode == nvme::IoOpcode::kWrite ? kMark : std::byte{0});
-  vfio_user::Driver::point(sqe, data.address, 4096, {});
+  door::vfio_user::Driver::point(sqe, data.address, 4096, {});
   DriverQueue& queue = neighbour.driver->queue(1);
   queue.submit(sqe);
   queue.ring();

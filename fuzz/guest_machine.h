@@ -49,7 +49,7 @@ class Listed final : public env::SharedMemory {
   ~Listed() override { ASAN_POISON_MEMORY_REGION(bytes_.data(), bytes_.size()); }
 };
 
-class GuestMachine final : public vfio_user::DriverAccess {
+class GuestMachine final : public door::vfio_user::DriverAccess {
  public:
   // Regions follow each other in the guest's memory and nowhere else; the last cannot be written.
   static constexpr size_t kRegions = 3;
@@ -79,11 +79,11 @@ class GuestMachine final : public vfio_user::DriverAccess {
     for (const Pages& region : pages.regions) std::ranges::fill(region.bytes(), std::byte{0});
     std::ranges::fill(pages.hidden.bytes(), std::byte{0});
     std::ranges::fill(doorbells(), std::byte{0});
-    const vfio_user::DriverOptions wanted{
+    const door::vfio_user::DriverOptions wanted{
         .entries = 64, .shadow = options.shadow, .patience = 1_s, .look_every = 2_us};
     const auto make = [&](MutableBytes bytes, uint64_t address) {
-      return std::make_unique<vfio_user::Driver>(
-          env, *this, vfio_user::DriverMemory{.bytes = bytes, .address = address}, wanted);
+      return std::make_unique<door::vfio_user::Driver>(
+          env, *this, door::vfio_user::DriverMemory{.bytes = bytes, .address = address}, wanted);
     };
     driver = make(bytes(), kAddress);
     hidden_driver = make(pages.hidden.bytes(), kHiddenAddress);
@@ -107,18 +107,19 @@ class GuestMachine final : public vfio_user::DriverAccess {
   }
 
   task::Task<void> plug_in(nvme::Registry& registry, const char* nqn) {
-    Result<std::unique_ptr<vfio_user::Device>> made = co_await vfio_user::PciController::make(
-        {.env = env_,
-         .memory = memory,
-         .doorbells = doorbells(),
-         .is_told = options_.is_told,
-         .raise = [](uint16_t vector) { CHECK(vector < kVectors); },
-         .wake = {}},
-        {.registry = registry,
-         .control = CoreId(0),
-         .nqn = nqn,
-         .vectors = kVectors,
-         .on_leave = {}});
+    Result<std::unique_ptr<door::vfio_user::Device>> made =
+        co_await door::vfio_user::PciController::make(
+            {.env = env_,
+             .memory = memory,
+             .doorbells = doorbells(),
+             .is_told = options_.is_told,
+             .raise = [](uint16_t vector) { CHECK(vector < kVectors); },
+             .wake = {}},
+            {.registry = registry,
+             .control = CoreId(0),
+             .nqn = nqn,
+             .vectors = kVectors,
+             .on_leave = {}});
     CHECK(made.has_value());
     device = std::move(*made);
   }
@@ -147,7 +148,7 @@ class GuestMachine final : public vfio_user::DriverAccess {
   }
   // A controller that was reset, whatever came before, can be used.
   task::Task<void> start() { return start(*driver); }
-  task::Task<void> start(vfio_user::Driver& by) {
+  task::Task<void> start(door::vfio_user::Driver& by) {
     co_await device->reset();
     bool going = true;
     task::Gate looking;
@@ -158,7 +159,7 @@ class GuestMachine final : public vfio_user::DriverAccess {
     CHECK(started.has_value());
   }
 
-  // vfio_user::DriverAccess
+  // door::vfio_user::DriverAccess
   task::Task<Result<void>> read(uint64_t offset, MutableBytes into) override {
     device->poll();
     device->read(offset, into);
@@ -169,15 +170,17 @@ class GuestMachine final : public vfio_user::DriverAccess {
     co_return Result<void>{};
   }
   MutableBytes doorbells() override { return doorbells_.bytes(); }
-  void ring(vfio_user::Doorbell /*doorbell*/, uint32_t /*value*/) override {}
+  void ring(door::vfio_user::Doorbell /*doorbell*/, uint32_t /*value*/) override {}
 
   door::GuestMemory memory;
-  std::unique_ptr<vfio_user::Device> device;
-  std::unique_ptr<vfio_user::Driver> driver;
-  std::unique_ptr<vfio_user::Driver> hidden_driver;  // its rings are at kHiddenAddress
+  std::unique_ptr<door::vfio_user::Device> device;
+  std::unique_ptr<door::vfio_user::Driver> driver;
+  std::unique_ptr<door::vfio_user::Driver> hidden_driver;  // its rings are at kHiddenAddress
 
  private:
-  vfio_user::PciController& controller() { return static_cast<vfio_user::PciController&>(*device); }
+  door::vfio_user::PciController& controller() {
+    return static_cast<door::vfio_user::PciController&>(*device);
+  }
   task::Task<void> look_while(const bool& going) {
     while (going) {
       device->poll();

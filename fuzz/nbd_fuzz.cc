@@ -18,10 +18,10 @@
 #include "door/nbd_client.h"
 #include "drive/source.h"
 #include "input.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 namespace {
 
 using door_tests::Content;
@@ -186,19 +186,20 @@ Task<void> run(env::Env& env, Input input, env::Address at, bool& done) {
 }
 
 }  // namespace
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
-  (void)cairn::door::NbdKeys::parse(cairn::as_text(all));
-  (void)cairn::door::parse_info_request(all);
-  (void)cairn::door::parse_context_request(all);
+  (void)cairn::door::nbd::NbdKeys::parse(cairn::as_text(all));
+  (void)cairn::door::nbd::parse_info_request(all);
+  (void)cairn::door::nbd::parse_context_request(all);
   bool done = false;
   cairn::sim::Cluster cluster;
   cairn::sim::Node& node = cluster.node("door", {.cores = 1, .clock = {}, .buffers = {}});
   node.start([&](cairn::env::Env& env) {
-    return cairn::door::run(env, cairn::door::Input(all), node.address(cairn::door::kPort), done);
+    return cairn::door::nbd::run(env, cairn::door::nbd::Input(all),
+                                 node.address(cairn::door::nbd::kPort), done);
   });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
   return 0;

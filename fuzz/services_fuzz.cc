@@ -14,11 +14,11 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
-#include "drive/files_testing.h"
-#include "drive/services.h"
-#include "drive/stack.h"
 #include "input.h"
-#include "sim/cluster.h"
+#include "stack/files_testing.h"
+#include "stack/services.h"
+#include "stack/stack.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {

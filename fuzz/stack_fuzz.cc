@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "drive/services.h"
-#include "drive/stack_text.h"
+#include "stack/services.h"
+#include "stack/stack_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;

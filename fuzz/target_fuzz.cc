@@ -14,14 +14,14 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "env/io.h"
-#include "fabric/receiver.h"
 #include "fabric/target/target.h"
 #include "input.h"
-#include "nvme/fabrics_format.h"
-#include "nvme/pdu_build.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
+#include "nvme/controller/registry.h"
+#include "nvme/format/fabrics_format.h"
+#include "nvme/format/pdu_build.h"
+#include "stream/receiver.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::fabric {
 namespace {
@@ -133,7 +133,7 @@ class Peer {
 
   env::Env& env_;
   std::unique_ptr<env::Stream> stream_;
-  std::optional<Receiver> receiver_;
+  std::optional<stream::Receiver> receiver_;
   nvme::PduStyle style_;
   std::vector<nvme::R2t> asked_;
   task::CancelSource stopping_;

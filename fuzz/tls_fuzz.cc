@@ -15,9 +15,9 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "env/io.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "tls/stream.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::tls {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "nvme/tls_identity.h"
-#include "nvme/tls_key.h"
+#include "nvme/auth/tls_identity.h"
+#include "nvme/auth/tls_key.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;

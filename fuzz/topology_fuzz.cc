@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "apps/sim/net_topology.h"
 #include "base/check.h"
 #include "model/net/network.h"
+#include "plan/net/net_topology.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     int flows = 0;
   };
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const apps::Attempt<net::Topology> topology = apps::parse_topology(text);
+  const Attempt<net::Topology> topology = plan::parse_topology(text);
   if (!topology) {
     CHECK(!topology.error().text.empty());
     return 0;

@@ -19,13 +19,13 @@
 #include "door/vfio_user/server.h"
 #include "drive/source.h"
 #include "input.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
+#include "nvme/controller/registry.h"
 #include "tally.h"
 #include "task/deadline.h"
 #include "vfio_user_peer.h"
+#include "world/sim/cluster.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using fuzz::Input;
@@ -211,12 +211,12 @@ Task<void> run(env::Env& env, Input input, uint64_t& messages, bool& done) {
 }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
-  if (cairn::vfio_user::parse_version(all)) (void)cairn::vfio_user::answer_version(all);
+  if (cairn::door::vfio_user::parse_version(all)) (void)cairn::door::vfio_user::answer_version(all);
   static cairn::fuzz::Tally tally("messages of a vfio-user client");
   uint64_t messages = 0;
   bool done = false;
@@ -224,7 +224,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   cairn::sim::Node& node =
       cluster.node("door", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 16}}}});
   node.start([&](cairn::env::Env& env) {
-    return cairn::vfio_user::run(env, cairn::fuzz::Input(all), messages, done);
+    return cairn::door::vfio_user::run(env, cairn::fuzz::Input(all), messages, done);
   });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
   tally.add(messages);

@@ -27,19 +27,19 @@ class MessageMaker {
     const env::Descriptor* signal = nullptr;
   };
   struct Made {
-    vfio_user::Header header;  // complete
+    door::vfio_user::Header header;  // complete
     std::vector<std::byte> payload;
     std::vector<const env::Descriptor*> descriptors;
     bool is_valid = true;  // as a message, whatever it asks for: else the server hangs up
 
-    bool is_answered() const { return is_valid && (header.flags & vfio_user::kNoReply) == 0; }
+    bool is_answered() const { return is_valid && (header.flags & door::vfio_user::kNoReply) == 0; }
   };
 
   MessageMaker(Rng rng, const Belongings& belongings) : rng_(rng), belongings_(belongings) {}
 
   // `is_safe`: one after which the session goes on.
   Made make(uint16_t id, bool is_safe) {
-    using vfio_user::Command;
+    using door::vfio_user::Command;
     static constexpr Command kCommands[] = {
         Command::kDmaMap,        Command::kDmaMap,        Command::kDmaUnmap,
         Command::kGetInfo,       Command::kGetIrqInfo,    Command::kGetRegionInfo,
@@ -56,12 +56,13 @@ class MessageMaker {
     bend_payload();
     // Memory where a signal is wanted, one too many, or some with a command that takes none.
     if (one_in(32)) made_.descriptors.assign(rng_.below(4), any_descriptor());
-    made_.header = {.id = id,
-                    .command = static_cast<uint16_t>(command),
-                    .size = static_cast<uint32_t>(sizeof(vfio_user::Header) + made_.payload.size()),
-                    .flags = one_in(16) ? vfio_user::kNoReply : vfio_user::kTypeCommand,
-                    .error = one_in(16) ? small() : 0u};
-    if (one_in(32)) made_.header.flags = made_.header.flags | vfio_user::kError;
+    made_.header = {
+        .id = id,
+        .command = static_cast<uint16_t>(command),
+        .size = static_cast<uint32_t>(sizeof(door::vfio_user::Header) + made_.payload.size()),
+        .flags = one_in(16) ? door::vfio_user::kNoReply : door::vfio_user::kTypeCommand,
+        .error = one_in(16) ? small() : 0u};
+    if (one_in(32)) made_.header.flags = made_.header.flags | door::vfio_user::kError;
     if (!is_safe && one_in(64)) spoil();
     return std::move(made_);
   }
@@ -69,36 +70,36 @@ class MessageMaker {
  private:
   template <class... Layouts>
   void put(const Layouts&... layouts) {
-    made_.payload = vfio_user::payload_of(layouts...);
+    made_.payload = door::vfio_user::payload_of(layouts...);
   }
 
-  void fill_payload(vfio_user::Command command) {
-    using vfio_user::Command;
+  void fill_payload(door::vfio_user::Command command) {
+    using door::vfio_user::Command;
     switch (command) {
       case Command::kDmaMap:
         return put_map();
       case Command::kDmaUnmap:
         return put_unmap();
       case Command::kGetInfo:
-        return put(
-            vfio_user::DeviceInfo{.argsz = argsz(16), .flags = bits(8), .regions = {}, .irqs = {}});
+        return put(door::vfio_user::DeviceInfo{
+            .argsz = argsz(16), .flags = bits(8), .regions = {}, .irqs = {}});
       case Command::kGetRegionInfo:
-        return put(vfio_user::RegionInfo{.argsz = argsz(one_in(2) ? 32 : 64),
-                                         .flags = {},
-                                         .index = static_cast<uint32_t>(rng_.below(11)),
-                                         .capability_offset = {},
-                                         .size = {},
-                                         .offset = {}});
+        return put(door::vfio_user::RegionInfo{.argsz = argsz(one_in(2) ? 32 : 64),
+                                               .flags = {},
+                                               .index = static_cast<uint32_t>(rng_.below(11)),
+                                               .capability_offset = {},
+                                               .size = {},
+                                               .offset = {}});
       case Command::kGetRegionIoFds:
-        return put(vfio_user::RegionIoFds{.argsz = argsz(16),
-                                          .flags = bits(16),
-                                          .index = static_cast<uint32_t>(rng_.below(11)),
-                                          .count = one_in(4) ? small() : 0u});
+        return put(door::vfio_user::RegionIoFds{.argsz = argsz(16),
+                                                .flags = bits(16),
+                                                .index = static_cast<uint32_t>(rng_.below(11)),
+                                                .count = one_in(4) ? small() : 0u});
       case Command::kGetIrqInfo:
-        return put(vfio_user::IrqInfo{.argsz = argsz(16),
-                                      .flags = {},
-                                      .index = static_cast<uint32_t>(rng_.below(7)),
-                                      .count = {}});
+        return put(door::vfio_user::IrqInfo{.argsz = argsz(16),
+                                            .flags = {},
+                                            .index = static_cast<uint32_t>(rng_.below(7)),
+                                            .count = {}});
       case Command::kSetIrqs:
         return put_irqs();
       case Command::kRegionRead:
@@ -140,68 +141,70 @@ class MessageMaker {
   }
   // Of any size, small ones more often.
   uint64_t any_size() { return rng_.next() >> rng_.below(64); }
-  uint64_t pages() const { return belongings_.memory_size / vfio_user::kPageSize; }
-  uint64_t page_aligned(uint64_t bound) { return rng_.below(bound) * vfio_user::kPageSize; }
+  uint64_t pages() const { return belongings_.memory_size / door::vfio_user::kPageSize; }
+  uint64_t page_aligned(uint64_t bound) { return rng_.below(bound) * door::vfio_user::kPageSize; }
   uint64_t address() { return one_in(16) ? any_size() : page_aligned(2 * pages()); }
   uint64_t length() { return one_in(16) ? any_size() : page_aligned(pages() / 2) + 4096; }
   const env::Descriptor* any_descriptor() {
     return one_in(2) ? belongings_.memory : belongings_.signal;
   }
 
-  vfio_user::RegionAccess access(uint64_t count) {
-    static constexpr uint32_t kPlaces[] = {vfio_user::kBar0, vfio_user::kBar0, vfio_user::kBar4,
-                                           vfio_user::kConfig};
+  door::vfio_user::RegionAccess access(uint64_t count) {
+    static constexpr uint32_t kPlaces[] = {door::vfio_user::kBar0, door::vfio_user::kBar0,
+                                           door::vfio_user::kBar4, door::vfio_user::kConfig};
     const uint32_t region = one_in(32) ? static_cast<uint32_t>(rng_.below(12)) : pick(kPlaces);
     return {.offset = offset_in(region), .region = region, .count = static_cast<uint32_t>(count)};
   }
   uint64_t offset_in(uint32_t region) {
     if (one_in(32)) return any_size();
-    if (region == vfio_user::kBar0) {
+    if (region == door::vfio_user::kBar0) {
       static constexpr uint64_t kRegisters[] = {0,    0x8,  0xc,  0x10, 0x14,
                                                 0x1c, 0x20, 0x24, 0x28, 0x30};
-      if (one_in(2)) return vfio_user::kDoorbellsAt + rng_.below(12) * 4;
+      if (one_in(2)) return door::vfio_user::kDoorbellsAt + rng_.below(12) * 4;
       if (one_in(2)) return pick(kRegisters);
     }
-    return rng_.below(one_in(4) ? vfio_user::kBar0Size : 256) & ~(one_in(4) ? 0u : 3u);
+    return rng_.below(one_in(4) ? door::vfio_user::kBar0Size : 256) & ~(one_in(4) ? 0u : 3u);
   }
 
   void put_map() {
-    put(vfio_user::DmaMap{.argsz = argsz(32),
-                          .flags = one_in(16) ? bits(4) : 1 + static_cast<uint32_t>(rng_.below(3)),
-                          .offset = one_in(16) ? any_size() : page_aligned(pages()),
-                          .address = address(),
-                          .size = length()});
+    put(door::vfio_user::DmaMap{
+        .argsz = argsz(32),
+        .flags = one_in(16) ? bits(4) : 1 + static_cast<uint32_t>(rng_.below(3)),
+        .offset = one_in(16) ? any_size() : page_aligned(pages()),
+        .address = address(),
+        .size = length()});
     if (!one_in(8)) made_.descriptors.push_back(belongings_.memory);
   }
   void put_unmap() {
-    const vfio_user::DmaUnmap unmap{
+    const door::vfio_user::DmaUnmap unmap{
         .argsz = argsz(24), .flags = bits(2), .address = address(), .size = length()};
-    if ((unmap.flags & vfio_user::kUnmapAll) != 0 && !one_in(4)) {
-      return put(
-          vfio_user::DmaUnmap{.argsz = argsz(24), .flags = unmap.flags, .address = {}, .size = {}});
+    if ((unmap.flags & door::vfio_user::kUnmapAll) != 0 && !one_in(4)) {
+      return put(door::vfio_user::DmaUnmap{
+          .argsz = argsz(24), .flags = unmap.flags, .address = {}, .size = {}});
     }
     put(unmap, bitmap());
   }
-  vfio_user::DirtyBitmap bitmap() {
-    return {.page_size = one_in(8) ? any_size() : vfio_user::kPageSize,
+  door::vfio_user::DirtyBitmap bitmap() {
+    return {.page_size = one_in(8) ? any_size() : door::vfio_user::kPageSize,
             .size = one_in(8) ? any_size() : 8 * rng_.below(4),
             .data = {}};
   }
   void put_irqs() {
-    static constexpr uint32_t kIndexes[] = {vfio_user::kIntx, vfio_user::kMsix, vfio_user::kMsix,
-                                            vfio_user::kErr, vfio_user::kReq};
+    static constexpr uint32_t kIndexes[] = {door::vfio_user::kIntx, door::vfio_user::kMsix,
+                                            door::vfio_user::kMsix, door::vfio_user::kErr,
+                                            door::vfio_user::kReq};
     const uint32_t data = uint32_t{1} << rng_.below(3);
     const uint32_t action = uint32_t{8} << rng_.below(3);
     const auto count = static_cast<uint32_t>(rng_.below(one_in(8) ? 130 : 5));
-    put(vfio_user::IrqSet{.argsz = argsz(20),
-                          .flags = one_in(16) ? bits(8) : data | action,
-                          .index = one_in(16) ? small() : pick(kIndexes),
-                          .start = one_in(16) ? static_cast<uint32_t>(any_size())
-                                              : small() * small() / 4,
-                          .count = one_in(16) ? static_cast<uint32_t>(any_size()) : count},
-        vfio_user::Le64(rng_.next() & rng_.next()));
-    if (data != vfio_user::kIrqDataEventfd) return;
-    const size_t descriptors = std::min<size_t>(count, vfio_user::kDescriptorsMax);
+    put(door::vfio_user::IrqSet{.argsz = argsz(20),
+                                .flags = one_in(16) ? bits(8) : data | action,
+                                .index = one_in(16) ? small() : pick(kIndexes),
+                                .start = one_in(16) ? static_cast<uint32_t>(any_size())
+                                                    : small() * small() / 4,
+                                .count = one_in(16) ? static_cast<uint32_t>(any_size()) : count},
+        door::vfio_user::Le64(rng_.next() & rng_.next()));
+    if (data != door::vfio_user::kIrqDataEventfd) return;
+    const size_t descriptors = std::min<size_t>(count, door::vfio_user::kDescriptorsMax);
     made_.descriptors.assign(one_in(8) ? rng_.below(6) : descriptors, belongings_.signal);
   }
   void put_write() {
@@ -217,10 +220,10 @@ class MessageMaker {
   }
   void put_writes() {
     const uint64_t count = rng_.below(6);
-    put(vfio_user::Le64(one_in(16) ? any_size() : count));
+    put(door::vfio_user::Le64(one_in(16) ? any_size() : count));
     for (uint64_t i = 0; i < count; ++i) {
-      const vfio_user::RegionAccess where = access(one_in(16) ? any_size() : rng_.below(9));
-      vfio_user::RegionWriteOne one{
+      const door::vfio_user::RegionAccess where = access(one_in(16) ? any_size() : rng_.below(9));
+      door::vfio_user::RegionWriteOne one{
           .offset = where.offset, .region = where.region, .count = where.count};
       store(MutableBytes(one.data), rng_.below(40));
       const Bytes bytes = nvme::bytes_of(one);
@@ -228,46 +231,47 @@ class MessageMaker {
     }
   }
   void put_dirty() {
-    put(vfio_user::DirtyPages{.argsz = argsz(one_in(2) ? 8 : 256), .flags = bits(3)},
-        vfio_user::DirtyRange{.address = address(), .size = length(), .bitmap = bitmap()});
+    put(door::vfio_user::DirtyPages{.argsz = argsz(one_in(2) ? 8 : 256), .flags = bits(3)},
+        door::vfio_user::DirtyRange{.address = address(), .size = length(), .bitmap = bitmap()});
   }
   void put_feature() {
-    using vfio_user::FeatureId;
+    using door::vfio_user::FeatureId;
     static constexpr FeatureId kIds[] = {FeatureId::kMigration,      FeatureId::kMigrationState,
                                          FeatureId::kMigrationState, FeatureId::kLoggingStart,
                                          FeatureId::kLoggingStop,    FeatureId::kLoggingReport};
-    static constexpr uint32_t kWays[] = {vfio_user::kFeatureGet, vfio_user::kFeatureSet,
-                                         vfio_user::kFeatureSet, vfio_user::kFeatureProbe};
+    static constexpr uint32_t kWays[] = {door::vfio_user::kFeatureGet, door::vfio_user::kFeatureSet,
+                                         door::vfio_user::kFeatureSet,
+                                         door::vfio_user::kFeatureProbe};
     const FeatureId id = one_in(32) ? static_cast<FeatureId>(rng_.below(12)) : pick(kIds);
     const uint32_t ways = one_in(16) ? bits(32) : pick(kWays);
-    const vfio_user::Feature header{.argsz = argsz(one_in(4) ? 8 : 256),
-                                    .flags = static_cast<uint32_t>(id) | ways};
+    const door::vfio_user::Feature header{.argsz = argsz(one_in(4) ? 8 : 256),
+                                          .flags = static_cast<uint32_t>(id) | ways};
     switch (id) {
       case FeatureId::kMigrationState:
-        return put(header, vfio_user::FeatureState{.state = static_cast<uint32_t>(rng_.below(6)),
-                                                   .data_fd = {}});
+        return put(header, door::vfio_user::FeatureState{
+                               .state = static_cast<uint32_t>(rng_.below(6)), .data_fd = {}});
       case FeatureId::kLoggingStart:
         return put(header,
-                   vfio_user::FeatureLoggingStart{
-                       .page_size = vfio_user::kPageSize,
+                   door::vfio_user::FeatureLoggingStart{
+                       .page_size = door::vfio_user::kPageSize,
                        .ranges = one_in(4) ? static_cast<uint32_t>(any_size()) : small() / 4,
                        .reserved = {}},
-                   vfio_user::LoggingRange{.address = address(), .length = length()},
-                   vfio_user::LoggingRange{.address = address(), .length = length()});
+                   door::vfio_user::LoggingRange{.address = address(), .length = length()},
+                   door::vfio_user::LoggingRange{.address = address(), .length = length()});
       case FeatureId::kLoggingReport:
-        return put(header, vfio_user::FeatureLoggingReport{
+        return put(header, door::vfio_user::FeatureLoggingReport{
                                .address = address(),
                                .length = length(),
-                               .page_size = one_in(8) ? any_size() : vfio_user::kPageSize});
+                               .page_size = one_in(8) ? any_size() : door::vfio_user::kPageSize});
       default:
-        return put(header, vfio_user::Le64(rng_.next()));
+        return put(header, door::vfio_user::Le64(rng_.next()));
     }
   }
-  void put_state(vfio_user::Command command) {
+  void put_state(door::vfio_user::Command command) {
     const auto size = static_cast<uint32_t>(one_in(8) ? any_size() : rng_.below(128));
     const size_t sent =
-        command == vfio_user::Command::kMigrationWrite ? std::min<size_t>(size, 256) : 0;
-    put(vfio_user::MigrationData{.argsz = argsz(8 + size), .size = size});
+        command == door::vfio_user::Command::kMigrationWrite ? std::min<size_t>(size, 256) : 0;
+    put(door::vfio_user::MigrationData{.argsz = argsz(8 + size), .size = size});
     made_.payload.resize(made_.payload.size() + sent);
     rng_.fill(MutableBytes(made_.payload).last(sent));
   }
@@ -283,17 +287,17 @@ class MessageMaker {
     }
   }
   void spoil() {
-    static constexpr uint32_t kSizes[] = {0, 1, 15, vfio_user::kMessageMax + 1, UINT32_MAX};
+    static constexpr uint32_t kSizes[] = {0, 1, 15, door::vfio_user::kMessageMax + 1, UINT32_MAX};
     made_.is_valid = false;
     switch (rng_.below(3)) {
       case 0:
         made_.header.size = pick(kSizes);
         break;
       case 1:
-        made_.header.flags = one_in(2) ? vfio_user::kTypeReply : 2 + small();
+        made_.header.flags = one_in(2) ? door::vfio_user::kTypeReply : 2 + small();
         break;
       default:
-        made_.descriptors.assign(vfio_user::kDescriptorsMax + 1, any_descriptor());
+        made_.descriptors.assign(door::vfio_user::kDescriptorsMax + 1, any_descriptor());
     }
   }
 

@@ -42,8 +42,8 @@ class Peer {
   task::Task<void> dial() {
     client_ = nullptr;
     for (int i = 0; i < 1000 && client_ == nullptr; ++i) {
-      Result<std::unique_ptr<vfio_user::Client>> client =
-          co_await vfio_user::Client::connect(env_, server_);
+      Result<std::unique_ptr<door::vfio_user::Client>> client =
+          co_await door::vfio_user::Client::connect(env_, server_);
       if (client) {
         client_ = std::move(*client);
         is_between_messages_ = true;
@@ -60,24 +60,24 @@ class Peer {
   task::Task<void> begin() {
     const Result<void> mapped = co_await client_->map(0, memory_descriptor_, {.size = kGuestSize});
     CHECK(mapped.has_value());
-    co_await set_register<vfio_user::Le64>(0x28, 0);
-    co_await set_register<vfio_user::Le64>(0x30, 4096);
-    co_await set_register<vfio_user::Le32>(0x24, (kEntries - 1) << 16 | (kEntries - 1));
-    co_await set_register<vfio_user::Le32>(vfio_user::kEnableAt, 0x0046'0001);
+    co_await set_register<door::vfio_user::Le64>(0x28, 0);
+    co_await set_register<door::vfio_user::Le64>(0x30, 4096);
+    co_await set_register<door::vfio_user::Le32>(0x24, (kEntries - 1) << 16 | (kEntries - 1));
+    co_await set_register<door::vfio_user::Le32>(door::vfio_user::kEnableAt, 0x0046'0001);
     if (!is_controller_) co_return;
-    vfio_user::Le32 status;
+    door::vfio_user::Le32 status;
     for (int i = 0; i < 100 && (status & 1) == 0; ++i) {
       const Result<void> read =
-          co_await client_->read(vfio_user::kBar0, 0x1c, nvme::mutable_bytes_of(status));
+          co_await client_->read(door::vfio_user::kBar0, 0x1c, nvme::mutable_bytes_of(status));
       CHECK(read.has_value());
     }
   }
   void leave() { client_ = nullptr; }
-  vfio_user::Client& client() { return *client_; }
+  door::vfio_user::Client& client() { return *client_; }
   MutableBytes memory() { return memory_->bytes(); }
 
   // Any answer will do, also none.
-  task::Task<void> say(vfio_user::Command command, std::vector<std::byte> payload,
+  task::Task<void> say(door::vfio_user::Command command, std::vector<std::byte> payload,
                        std::vector<const env::Descriptor*> descriptors = {}) {
     ++messages_;
     task::Deadline deadline(env_, env_.now() + 1_s);
@@ -129,7 +129,7 @@ class Peer {
   task::Task<void> set_register(uint64_t at, uint32_t value) {
     const Value word(value);
     const Result<void> written =
-        co_await client_->write(vfio_user::kBar0, at, nvme::bytes_of(word));
+        co_await client_->write(door::vfio_user::kBar0, at, nvme::bytes_of(word));
     CHECK(written.has_value());
   }
 
@@ -145,7 +145,7 @@ class Peer {
   // Some messages, and their answers: one to each that wants one, in order.
   task::Task<void> exchange(MessageMaker& maker, bool is_safe) {
     task::Deadline deadline(env_, env_.now() + 1_s);
-    std::vector<vfio_user::Header> asked;
+    std::vector<door::vfio_user::Header> asked;
     std::vector<std::byte> bytes;
     std::vector<const env::Descriptor*> with;  // they go with the first byte
     bool is_valid = true;
@@ -153,7 +153,7 @@ class Peer {
     for (size_t i = 0; i < most && is_valid; ++i) {
       MessageMaker::Made made = maker.make(next_id_++, is_safe);
       // The last is answered, so that none is left behind for the next time.
-      if (i + 1 == most) made.header.flags = made.header.flags & ~vfio_user::kNoReply;
+      if (i + 1 == most) made.header.flags = made.header.flags & ~door::vfio_user::kNoReply;
       if (!made.descriptors.empty() && !bytes.empty()) {
         const Result<void> sent = co_await client_->stream().write(bytes, with, deadline.token());
         bytes.clear();
@@ -171,9 +171,9 @@ class Peer {
       const Result<void> sent = co_await client_->stream().write(bytes, with, deadline.token());
       (void)sent;  // the answers show it
     }
-    for (const vfio_user::Header& each : asked) {
+    for (const door::vfio_user::Header& each : asked) {
       const Result<void> read =
-          co_await vfio_user::read_message(client_->stream(), reply_, deadline.token());
+          co_await door::vfio_user::read_message(client_->stream(), reply_, deadline.token());
       // A slow device, or one whose client has said what is no message.
       CHECK(read || !is_valid || (!is_controller_ && deadline.expired()), "a message is answered");
       is_valid = is_valid && read;
@@ -194,8 +194,8 @@ class Peer {
   env::Descriptor memory_descriptor_;
   std::unique_ptr<env::SharedMemory> memory_;
   env::Descriptor signal_;
-  std::unique_ptr<vfio_user::Client> client_;
-  vfio_user::Message reply_;
+  std::unique_ptr<door::vfio_user::Client> client_;
+  door::vfio_user::Message reply_;
   bool is_between_messages_ = true;
   uint16_t next_id_ = 0;
   uint64_t messages_ = 0;

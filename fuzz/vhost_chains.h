@@ -16,7 +16,7 @@
 namespace cairn::fuzz {
 
 class ChainMaker {
-  using BlkType = door::vhost::BlkType;
+  using BlkType = door::vhost_user::BlkType;
 
  public:
   struct Places {
@@ -26,10 +26,10 @@ class ChainMaker {
   };
   ChainMaker(Rng rng, const Places& places) : rng_(rng), places_(places) {}
 
-  std::vector<door::vhost::Segment> chain() {
+  std::vector<door::vhost_user::Segment> chain() {
     const uint64_t header_at = rng_.below(places_.data.size() / 64) * 64;
     const uint32_t type = one_in(16) ? static_cast<uint32_t>(rng_.next()) : pick_type();
-    door::vhost::BlkHeader header{
+    door::vhost_user::BlkHeader header{
         .type = type,
         .reserved = 0,
         .sector = one_in(16) ? rng_.next() : rng_.below(one_in(8) ? 160 : 64)};
@@ -40,7 +40,7 @@ class ChainMaker {
       store(places_.data.subspan(header_at + 24), static_cast<uint32_t>(rng_.below(64)));
       store(places_.data.subspan(header_at + 28), static_cast<uint32_t>(one_in(4)));
     }
-    std::vector<door::vhost::Segment> segments;
+    std::vector<door::vhost_user::Segment> segments;
     segments.push_back({.address = one_in(32) ? address() : places_.address + header_at,
                         .length = one_in(16) ? length() : 16,
                         .is_writable = one_in(32)});

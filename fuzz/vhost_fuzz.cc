@@ -19,12 +19,12 @@
 #include "drive/source.h"
 #include "env/sharing.h"
 #include "input.h"
-#include "sim/cluster.h"
 #include "tally.h"
 #include "task/deadline.h"
 #include "vhost_chains.h"
+#include "world/sim/cluster.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 namespace {
 
 using fuzz::Input;
@@ -211,7 +211,7 @@ Task<void> run(env::Env& env, Input input, uint64_t& requests, bool& done) {
 }
 
 }  // namespace
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
@@ -223,7 +223,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   cairn::sim::Node& node = cluster.node(
       "door", {.cores = 1, .clock = {}, .buffers = {.classes = {{4096, 64}, {65536, 8}}}});
   node.start([&](cairn::env::Env& env) {
-    return cairn::door::vhost::run(env, cairn::fuzz::Input(all), requests, done);
+    return cairn::door::vhost_user::run(env, cairn::fuzz::Input(all), requests, done);
   });
   CHECK(cluster.run_until([&] { return done; }, 1000_s));
   tally.add(requests);

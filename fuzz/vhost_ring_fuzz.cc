@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vhost_user/blk_request.h"
 #include "door/vhost_user/inflight_format.h"
 #include "door/vhost_user/message.h"
@@ -18,7 +18,7 @@
 #include "door/vhost_user/virtio_format.h"
 #include "input.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 namespace {
 
 using fuzz::Input;
@@ -111,20 +111,20 @@ void run(Input& input) {
 }
 
 }  // namespace
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  namespace vhost = cairn::door::vhost;
+  namespace vhost_user = cairn::door::vhost_user;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
-  if (all.size() >= sizeof(vhost::MessageHeader)) {
-    const auto header = cairn::load<vhost::MessageHeader>(all);
+  if (all.size() >= sizeof(vhost_user::MessageHeader)) {
+    const auto header = cairn::load<vhost_user::MessageHeader>(all);
     const cairn::Bytes payload = all.subspan(sizeof(header));
-    if (vhost::check(header)) {
-      (void)vhost::decode(header, payload.first(std::min<size_t>(payload.size(), header.size)),
-                          size % 3);
+    if (vhost_user::check(header)) {
+      (void)vhost_user::decode(header, payload.first(std::min<size_t>(payload.size(), header.size)),
+                               size % 3);
     }
   }
   cairn::fuzz::Input input(all);
-  vhost::run(input);
+  vhost_user::run(input);
   return 0;
 }

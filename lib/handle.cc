@@ -11,11 +11,11 @@
 #include <csignal>
 #include <utility>
 
-#include "apps/world.h"
 #include "drive/pieces.h"
 #include "lib/errors.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "world/machine/world.h"
 
 namespace cairn::capi {
 
@@ -39,9 +39,9 @@ bool moves_data(Request::Kind kind) {
          kind == Request::Kind::kCompare;
 }
 
-apps::IoChoice choice_of(uint32_t io) {
-  if (io == CAIRN_IO_URING) return apps::IoChoice::kUring;
-  return io == CAIRN_IO_EPOLL ? apps::IoChoice::kEpoll : apps::IoChoice::kAuto;
+config::IoChoice choice_of(uint32_t io) {
+  if (io == CAIRN_IO_URING) return config::IoChoice::kUring;
+  return io == CAIRN_IO_EPOLL ? config::IoChoice::kEpoll : config::IoChoice::kAuto;
 }
 
 // Holds one flag that is false again in the child of a fork; null: no memory.
@@ -77,10 +77,10 @@ class SignalsBlocked {
 
 std::expected<std::unique_ptr<Handle>, Refusal> Handle::open(const char* stack,
                                                              const HandleOptions& options) {
-  apps::Attempt<std::unique_ptr<apps::StackPlan>> plan = apps::StackPlan::prepare(stack);
+  Attempt<std::unique_ptr<server::StackPlan>> plan = server::StackPlan::prepare(stack);
   if (!plan) return std::unexpected(Refusal{EINVAL, plan.error().text});
-  apps::Attempt<std::unique_ptr<env::World>> world =
-      apps::make_world(choice_of(options.io), options.world);
+  Attempt<std::unique_ptr<env::World>> world =
+      machine::make_world(choice_of(options.io), options.world);
   if (!world) return std::unexpected(Refusal{EOPNOTSUPP, world.error().text});
   posix::Fd event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!event.is_open()) return std::unexpected(Refusal{errno, "no event descriptor can be made"});
@@ -97,7 +97,7 @@ std::expected<std::unique_ptr<Handle>, Refusal> Handle::open(const char* stack,
   return std::unexpected(std::move(refusal));
 }
 
-Handle::Handle(std::unique_ptr<apps::StackPlan> plan, std::unique_ptr<env::World> world,
+Handle::Handle(std::unique_ptr<server::StackPlan> plan, std::unique_ptr<env::World> world,
                const HandleOptions& options, posix::Fd event, bool* here)
     : report_resize_(options.report_resize),
       plan_(std::move(plan)),
@@ -144,7 +144,7 @@ void Handle::tell_opened(std::optional<Refusal> refusal) {
 }
 
 task::Task<void> Handle::live(env::Env& env) {
-  apps::Attempt<std::unique_ptr<drive::Drive>> drive = co_await plan_->open(env);
+  Attempt<std::unique_ptr<drive::Drive>> drive = co_await plan_->open(env);
   if (!drive) {
     plan_->close();
     tell_opened(Refusal{EIO, drive.error().text});

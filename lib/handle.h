@@ -21,16 +21,16 @@
 #include <thread>
 #include <vector>
 
-#include "apps/drive/open_stack.h"
 #include "base/error.h"
 #include "drive/drive.h"
 #include "env/env.h"
 #include "env/world.h"
-#include "posix/core.h"
-#include "posix/fd.h"
+#include "server/open/open_stack.h"
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
+#include "world/posix/core.h"
+#include "world/posix/fd.h"
 
 namespace cairn::capi {
 
@@ -92,7 +92,7 @@ class Handle {
     Handle* handle = nullptr;
   };
 
-  Handle(std::unique_ptr<apps::StackPlan> plan, std::unique_ptr<env::World> world,
+  Handle(std::unique_ptr<server::StackPlan> plan, std::unique_ptr<env::World> world,
          const HandleOptions& options, posix::Fd event, bool* here);
 
   // On the world's thread.
@@ -116,7 +116,7 @@ class Handle {
   void note_size();
 
   const bool report_resize_;
-  std::unique_ptr<apps::StackPlan> plan_;
+  std::unique_ptr<server::StackPlan> plan_;
   std::unique_ptr<env::World> world_;
   posix::Fd event_;
   bool* here_;  // a page that a fork wipes

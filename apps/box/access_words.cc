@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
-#include "apps/box/access_keys.h"
-#include "apps/host_nqn.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "server/common/access_keys.h"
+#include "server/common/host_nqn.h"
 
 namespace cairn::apps {
 
 namespace {
 
 // A host with a key may connect, whatever else it has.
-void add_host(const BoxHost& host, BoxSubsystem& subsystem) {
-  const auto known = std::ranges::find(subsystem.hosts, host.nqn, &BoxHost::nqn);
+void add_host(const server::BoxHost& host, server::BoxSubsystem& subsystem) {
+  const auto known = std::ranges::find(subsystem.hosts, host.nqn, &server::BoxHost::nqn);
   if (known == subsystem.hosts.end()) {
     subsystem.hosts.push_back(host);
   } else {
@@ -31,7 +31,7 @@ void add_host(const BoxHost& host, BoxSubsystem& subsystem) {
 void add_host_option(CLI::App& app, AccessWords& words) {
   add_values(app, "--host NQN", "only these NVMe hosts may connect; several allowed",
              [&words](const std::string& text) -> Attempt<void> {
-               if (Attempt<void> named = check_host_nqn(text); !named) return named;
+               if (Attempt<void> named = server::check_host_nqn(text); !named) return named;
                words.hosts.push_back(text);
                return {};
              });
@@ -41,7 +41,7 @@ void add_tls_option(CLI::App& app, std::string_view listener, AccessWords& words
   add_values(app, "--tls WORD",
              fmt::format("required or refused (the default), one per {}", listener),
              [&words](const std::string& text) -> Attempt<void> {
-               const Attempt<bool> tls = parse_tls(text);
+               const Attempt<bool> tls = server::parse_tls(text);
                if (tls) words.tls.push_back(*tls);
                return tls ? Attempt<void>() : std::unexpected(tls.error());
              });
@@ -53,21 +53,21 @@ Attempt<void> add_tls_host(const std::string& text, AccessWords& words) {
     return refuse(fmt::format("{} is not HOSTNQN=FILE", in_quotes(text)));
   }
   const std::string nqn = text.substr(0, equals);
-  if (Attempt<void> named = check_host_nqn(nqn); !named) return named;
+  if (Attempt<void> named = server::check_host_nqn(nqn); !named) return named;
   words.tls_hosts.push_back({.nqn = nqn, .tls_key = text.substr(equals + 1)});
   return {};
 }
 
-void take_host_words(const AccessWords& words, BoxSubsystem& subsystem) {
+void take_host_words(const AccessWords& words, server::BoxSubsystem& subsystem) {
   if (!words.hosts.empty()) {
     subsystem.options.hosts = words.hosts;
     subsystem.options.allow_any_host = false;
   }
-  for (const BoxHost& host : words.tls_hosts) add_host(host, subsystem);
+  for (const server::BoxHost& host : words.tls_hosts) add_host(host, subsystem);
 }
 
 Attempt<void> take_tls_words(const AccessWords& words, std::string_view listener,
-                             std::vector<BoxListener>& listeners) {
+                             std::vector<server::BoxListener>& listeners) {
   if (words.tls.size() > listeners.size()) {
     return refuse(fmt::format("--tls goes with a {} each: give as many of both, in the same order",
                               listener));

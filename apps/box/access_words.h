@@ -7,16 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/box/options.h"
-#include "apps/command.h"
-#include "apps/problem.h"
+#include "apps/common/command.h"
+#include "base/problem.h"
+#include "server/common/options.h"
 
 namespace cairn::apps {
 
 struct AccessWords {
-  std::vector<std::string> hosts;  // only these may connect
-  std::vector<bool> tls;           // of each listener, whether it demands TLS
-  std::vector<BoxHost> tls_hosts;  // and these, who have keys for TLS
+  std::vector<std::string> hosts;          // only these may connect
+  std::vector<bool> tls;                   // of each listener, whether it demands TLS
+  std::vector<server::BoxHost> tls_hosts;  // and these, who have keys for TLS
   bool has_hosts() const { return !hosts.empty() || !tls_hosts.empty(); }
 };
 
@@ -30,8 +30,8 @@ void add_tls_option(CLI::App& app, std::string_view listener, AccessWords& words
 Attempt<void> add_tls_host(const std::string& text, AccessWords& words);
 
 // What was said becomes that of a subsystem, and of listeners that `listener` names.
-void take_host_words(const AccessWords& words, BoxSubsystem& subsystem);
+void take_host_words(const AccessWords& words, server::BoxSubsystem& subsystem);
 Attempt<void> take_tls_words(const AccessWords& words, std::string_view listener,
-                             std::vector<BoxListener>& listeners);
+                             std::vector<server::BoxListener>& listeners);
 
 }  // namespace cairn::apps

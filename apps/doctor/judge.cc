@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "apps/words.h"
 #include "base/units.h"
+#include "base/words.h"
 
 namespace cairn::apps::doctor {
 
@@ -20,7 +20,7 @@ constexpr uint64_t kLockedMemoryWanted = 8_MiB;
 constexpr uint64_t kMemoryWanted = 1_GiB;
 constexpr uint64_t kDiskWanted = 2_GiB;
 
-Check check_kernel(const KernelFacts& kernel) {
+Check check_kernel(const machine::KernelFacts& kernel) {
   Check check{"kernel", Status::kOk, fmt::format("{} ({})", kernel.release, kernel.architecture)};
   if (std::pair(kernel.major, kernel.minor) < std::pair(6, 1)) {
     check.status = Status::kWarn;
@@ -29,7 +29,7 @@ Check check_kernel(const KernelFacts& kernel) {
   return check;
 }
 
-Check check_distribution(const KernelFacts& kernel) {
+Check check_distribution(const machine::KernelFacts& kernel) {
   if (kernel.distribution.empty()) {
     return {"distribution", Status::kWarn, "unknown (no /etc/os-release)",
             "Cairn is tested on Debian 12; elsewhere install what packages.txt names yourself"};
@@ -37,7 +37,7 @@ Check check_distribution(const KernelFacts& kernel) {
   return {"distribution", Status::kOk, kernel.distribution};
 }
 
-Check check_cpu(const CpuFacts& cpu) {
+Check check_cpu(const machine::CpuFacts& cpu) {
   const std::string model = cpu.model.empty() ? "unknown model" : cpu.model;
   Check check{
       "processor", Status::kOk,
@@ -49,7 +49,7 @@ Check check_cpu(const CpuFacts& cpu) {
   return check;
 }
 
-Check check_instructions(const CpuFacts& cpu) {
+Check check_instructions(const machine::CpuFacts& cpu) {
   if (cpu.wanted_but_missing.empty()) {
     return {"instructions", Status::kOk,
             fmt::format("{} (fast checksums)", comma_list(cpu.wanted))};
@@ -59,7 +59,7 @@ Check check_instructions(const CpuFacts& cpu) {
           "(qemu -cpu host)"};
 }
 
-Check check_memory(const MemoryFacts& memory) {
+Check check_memory(const machine::MemoryFacts& memory) {
   Check check{"memory", Status::kOk,
               fmt::format("{}, {} available", text_bytes(memory.total_bytes),
                           text_bytes(memory.available_bytes))};
@@ -70,14 +70,14 @@ Check check_memory(const MemoryFacts& memory) {
   return check;
 }
 
-Check check_uring(const UringFacts& uring) {
-  const UringVerdict verdict = judge_uring(uring);
+Check check_uring(const machine::UringFacts& uring) {
+  const machine::UringVerdict verdict = machine::judge_uring(uring);
   if (verdict.usable) return {"io_uring", Status::kOk, verdict.found};
   return {"io_uring", Status::kMissing, verdict.found,
           verdict.next + "; until then the epoll back end is used"};
 }
 
-Check check_uring_features(const UringFacts& uring) {
+Check check_uring_features(const machine::UringFacts& uring) {
   const uring::Support& support = uring.support;
   const std::pair<const char*, bool> features[] = {
       {"SINGLE_ISSUER with DEFER_TASKRUN", support.single_issuer},
@@ -108,7 +108,7 @@ Check check_epoll(int error) {
           "allow epoll_create1 in the seccomp filter, or raise the descriptor limit"};
 }
 
-Check check_open_files(const LimitFacts& limits) {
+Check check_open_files(const machine::LimitFacts& limits) {
   Check check{"open files", Status::kOk,
               fmt::format("{} (hard limit {})", limits.open_files, limits.open_files_hard)};
   if (limits.open_files < kOpenFilesWanted) {
@@ -122,7 +122,7 @@ Check check_open_files(const LimitFacts& limits) {
   return check;
 }
 
-Check check_locked_memory(const LimitFacts& limits) {
+Check check_locked_memory(const machine::LimitFacts& limits) {
   if (limits.may_lock_any) return {"locked memory", Status::kOk, "any amount (CAP_IPC_LOCK)"};
   if (limits.locked_memory_bytes == UINT64_MAX) return {"locked memory", Status::kOk, "no limit"};
   Check check{"locked memory", Status::kOk, text_bytes(limits.locked_memory_bytes)};
@@ -133,7 +133,7 @@ Check check_locked_memory(const LimitFacts& limits) {
   return check;
 }
 
-Check check_direct(const FolderFacts& folder) {
+Check check_direct(const machine::FolderFacts& folder) {
   const std::string where = fmt::format("{} on {}", folder.path, folder.file_system);
   if (folder.create_error != 0) {
     return {"direct I/O", Status::kMissing,
@@ -149,7 +149,7 @@ Check check_direct(const FolderFacts& folder) {
           fmt::format("{}: in blocks of {}", where, folder.direct_block)};
 }
 
-Check check_disk_space(const FolderFacts& folder) {
+Check check_disk_space(const machine::FolderFacts& folder) {
   Check check{
       "disk space", Status::kOk,
       fmt::format("{} free of {}", text_bytes(folder.free_bytes), text_bytes(folder.total_bytes))};
@@ -161,14 +161,14 @@ Check check_disk_space(const FolderFacts& folder) {
   return check;
 }
 
-Check check_nvme(const std::vector<NvmeDrive>& drives) {
+Check check_nvme(const std::vector<machine::NvmeDrive>& drives) {
   if (drives.empty()) {
     return {"NVMe drives", Status::kMissing, "none",
             "nothing is needed to try Cairn: files and modelled drives take their place"};
   }
   std::vector<std::string> names;
   names.reserve(drives.size());
-  for (const NvmeDrive& drive : drives) {
+  for (const machine::NvmeDrive& drive : drives) {
     names.push_back(
         fmt::format("{} ({}, {})", drive.name, drive.model, text_bytes(drive.size_bytes)));
   }
@@ -186,13 +186,13 @@ Check check_kvm(int error) {
           "it virtual machines are emulated, slowly"};
 }
 
-Check check_namespaces(NamespaceRight right) {
+Check check_namespaces(machine::NamespaceRight right) {
   switch (right) {
-    case NamespaceRight::kYes:
+    case machine::NamespaceRight::kYes:
       return {"network namespaces", Status::kOk, "may be made"};
-    case NamespaceRight::kWithUserNamespace:
+    case machine::NamespaceRight::kWithUserNamespace:
       return {"network namespaces", Status::kOk, "may be made inside a user namespace"};
-    case NamespaceRight::kNone:
+    case machine::NamespaceRight::kNone:
       break;
   }
   return {"network namespaces", Status::kMissing, "not permitted",
@@ -200,7 +200,7 @@ Check check_namespaces(NamespaceRight right) {
           "docker --cap-add SYS_ADMIN); only network fault tests need them"};
 }
 
-Check check_port(const PortFacts& port) {
+Check check_port(const machine::PortFacts& port) {
   Check check{fmt::format("port {}", port.port), Status::kOk, fmt::format("free ({})", port.use)};
   if (port.error == 0) return check;
   check.status = Status::kWarn;
@@ -224,7 +224,7 @@ std::string_view name(Status status) {
   return kNames[static_cast<size_t>(status)];
 }
 
-Diagnosis judge(const Facts& facts) {
+Diagnosis judge(const machine::Facts& facts) {
   Diagnosis diagnosis;
   diagnosis.checks = {check_kernel(facts.kernel),
                       check_distribution(facts.kernel),
@@ -241,9 +241,10 @@ Diagnosis judge(const Facts& facts) {
                       check_nvme(facts.nvme_drives),
                       check_kvm(facts.kvm_error),
                       check_namespaces(facts.network_namespaces)};
-  for (const PortFacts& port : facts.ports) diagnosis.checks.push_back(check_port(port));
-  diagnosis.chosen = *choose_backend(IoChoice::kAuto, facts.uring);  // auto is never refused
-  diagnosis.can_run = diagnosis.chosen.io == IoChoice::kUring || facts.epoll_error == 0;
+  for (const machine::PortFacts& port : facts.ports) diagnosis.checks.push_back(check_port(port));
+  diagnosis.chosen =
+      *machine::choose_backend(config::IoChoice::kAuto, facts.uring);  // auto is never refused
+  diagnosis.can_run = diagnosis.chosen.io == config::IoChoice::kUring || facts.epoll_error == 0;
   return diagnosis;
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/backend.h"
-#include "apps/doctor/facts.h"
+#include "world/machine/backend.h"
+#include "world/machine/facts.h"
 
 namespace cairn::apps::doctor {
 
@@ -29,17 +29,17 @@ struct Check {
 
 struct Diagnosis {
   std::vector<Check> checks;
-  Backend chosen;        // what --io auto means here
-  bool can_run = false;  // some back end works
+  machine::Backend chosen;  // what --io auto means here
+  bool can_run = false;     // some back end works
 };
 
-Diagnosis judge(const Facts& facts);
+Diagnosis judge(const machine::Facts& facts);
 
 // An aligned table for people.
 std::string table_of(const Diagnosis& diagnosis);
 
 // The same, with the facts, as data.
 inline constexpr int kSchemaVersion = 1;
-nlohmann::ordered_json json_of(const Diagnosis& diagnosis, const Facts& facts);
+nlohmann::ordered_json json_of(const Diagnosis& diagnosis, const machine::Facts& facts);
 
 }  // namespace cairn::apps::doctor

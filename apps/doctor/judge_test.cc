@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "apps/json_text.h"
 #include "base/units.h"
+#include "config/json_text.h"
 
 namespace cairn::apps::doctor {
 namespace {
 
 // A machine with nothing to complain about; each test breaks one thing.
-Facts good_machine() {
-  Facts facts;
+machine::Facts good_machine() {
+  machine::Facts facts;
   facts.kernel = {"6.1.0-18-amd64", 6, 1, "x86_64", "Debian GNU/Linux 12 (bookworm)"};
   facts.cpu = {"A CPU", 4, {0, 1, 2, 3}, {"sse4_2", "avx2"}, {}};
   facts.memory = {16_GiB, 8_GiB};
@@ -24,16 +24,17 @@ Facts good_machine() {
   facts.limits = {65536, 65536, UINT64_MAX, false};
   facts.folder = {"/data", "ext4", 100_GiB, 50_GiB, 0, 0, 512};
   facts.nvme_drives = {{"nvme0n1", "A Drive", 960_GiB}};
-  facts.network_namespaces = NamespaceRight::kYes;
+  facts.network_namespaces = machine::NamespaceRight::kYes;
   facts.ports = {{4420, "NVMe/TCP", 0}};
   return facts;
 }
 
-UringFacts without_uring(int error, std::optional<int> disabled = {}, bool seccomp = false) {
+machine::UringFacts without_uring(int error, std::optional<int> disabled = {},
+                                  bool seccomp = false) {
   return {{.available = false, .error = error}, disabled, seccomp};
 }
 
-Check check_named(const Facts& facts, std::string_view name) {
+Check check_named(const machine::Facts& facts, std::string_view name) {
   const Diagnosis diagnosis = judge(facts);
   const auto found = std::ranges::find(diagnosis.checks, name, &Check::name);
   return found == diagnosis.checks.end() ? Check{} : *found;
@@ -45,12 +46,12 @@ TEST(Judge, AGoodMachineIsOkThroughout) {
     EXPECT_EQ(check.status, Status::kOk) << check.name << ": " << check.found;
     EXPECT_EQ(check.next, "") << check.name;
   }
-  EXPECT_EQ(diagnosis.chosen.io, IoChoice::kUring);
+  EXPECT_EQ(diagnosis.chosen.io, config::IoChoice::kUring);
   EXPECT_TRUE(diagnosis.can_run);
 }
 
 TEST(Judge, EveryComplaintSaysWhatToDoNext) {
-  Facts facts;  // nothing works
+  machine::Facts facts;  // nothing works
   facts.kernel.release = "4.4";
   facts.cpu.wanted_but_missing = {"avx2"};
   facts.uring.support.error = ENOSYS;
@@ -69,7 +70,7 @@ TEST(Judge, EveryComplaintSaysWhatToDoNext) {
 
 struct UringCase {
   const char* name;
-  UringFacts facts;
+  machine::UringFacts facts;
   const char* found;
   const char* next;
   friend void PrintTo(const UringCase& one, std::ostream* out) { *out << one.name; }
@@ -78,19 +79,20 @@ struct UringCase {
 class UringCases : public testing::TestWithParam<UringCase> {};
 
 TEST_P(UringCases, NamesTheCauseAndTheCure) {
-  const UringVerdict verdict = judge_uring(GetParam().facts);
+  const machine::UringVerdict verdict = machine::judge_uring(GetParam().facts);
   EXPECT_FALSE(verdict.usable);
   EXPECT_NE(verdict.found.find(GetParam().found), std::string::npos) << verdict.found;
   EXPECT_NE(verdict.next.find(GetParam().next), std::string::npos) << verdict.next;
 
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.uring = GetParam().facts;
   const Diagnosis diagnosis = judge(facts);
-  EXPECT_EQ(diagnosis.chosen.io, IoChoice::kEpoll);
+  EXPECT_EQ(diagnosis.chosen.io, config::IoChoice::kEpoll);
   EXPECT_NE(diagnosis.chosen.why.find(verdict.found), std::string::npos);
   EXPECT_TRUE(diagnosis.can_run);
 
-  const Attempt<Backend> demanded = choose_backend(IoChoice::kUring, GetParam().facts);
+  const Attempt<machine::Backend> demanded =
+      machine::choose_backend(config::IoChoice::kUring, GetParam().facts);
   ASSERT_FALSE(demanded);
   EXPECT_NE(demanded.error().text.find("use --io epoll"), std::string::npos);
 }
@@ -111,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(Judge, AMissingFeatureIsAWarning) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.uring.support.zero_copy_send = false;
   const Check check = check_named(facts, "io_uring features");
   EXPECT_EQ(check.status, Status::kWarn);
@@ -119,7 +121,7 @@ TEST(Judge, AMissingFeatureIsAWarning) {
 }
 
 TEST(Judge, ALowFileLimitDependsOnTheHardOne) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.limits.open_files = 1024;
   EXPECT_NE(check_named(facts, "open files").next.find("ulimit -n"), std::string::npos);
   facts.limits.open_files_hard = 1024;
@@ -127,7 +129,7 @@ TEST(Judge, ALowFileLimitDependsOnTheHardOne) {
 }
 
 TEST(Judge, LockedMemoryCountsUnlessTheCapabilityIsHeld) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.limits.locked_memory_bytes = 64_KiB;
   EXPECT_EQ(check_named(facts, "locked memory").status, Status::kWarn);
   facts.limits.may_lock_any = true;
@@ -135,7 +137,7 @@ TEST(Judge, LockedMemoryCountsUnlessTheCapabilityIsHeld) {
 }
 
 TEST(Judge, AFileSystemWithoutDirectAccessIsAWarning) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.folder.file_system = "tmpfs";
   facts.folder.direct_error = EINVAL;
   const Check check = check_named(facts, "direct I/O");
@@ -144,29 +146,29 @@ TEST(Judge, AFileSystemWithoutDirectAccessIsAWarning) {
 }
 
 TEST(Judge, KvmWithoutRightsNamesTheGroup) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.kvm_error = EACCES;
   EXPECT_NE(check_named(facts, "/dev/kvm").next.find("group kvm"), std::string::npos);
 }
 
 TEST(Judge, ATakenPortSaysHowToFindItsOwner) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.ports = {{8009, "NVMe discovery", EADDRINUSE}};
   EXPECT_NE(check_named(facts, "port 8009").next.find("ss -ltnp sport = :8009"), std::string::npos);
 }
 
 TEST(Judge, UsableCpusArePrintedAsRanges) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.cpu.allowed = {0, 1, 2, 5, 7, 8};
   EXPECT_NE(check_named(facts, "processor").found.find("usable: 0-2,5,7-8"), std::string::npos);
 }
 
 TEST(Print, JsonSaysTheSameAsTheTable) {
-  Facts facts = good_machine();
+  machine::Facts facts = good_machine();
   facts.uring = without_uring(EPERM, 0, true);
   facts.folder.path = "/not\xFFutf8";
   const Diagnosis diagnosis = judge(facts);
-  const auto json = nlohmann::json::parse(json_text(json_of(diagnosis, facts)));
+  const auto json = nlohmann::json::parse(config::json_text(json_of(diagnosis, facts)));
   EXPECT_EQ(json["schema_version"], kSchemaVersion);
   EXPECT_EQ(json["io"]["chosen"], "epoll");
   EXPECT_EQ(json["facts"]["io_uring"]["setup_errno"], EPERM);
@@ -179,7 +181,7 @@ TEST(Print, JsonSaysTheSameAsTheTable) {
 }
 
 TEST(Gather, TellsSomethingAboutThisMachine) {
-  const Facts facts = gather();
+  const machine::Facts facts = machine::gather();
   EXPECT_FALSE(facts.kernel.release.empty());
   EXPECT_GT(facts.kernel.major, 2);
   EXPECT_GT(facts.cpu.online_count, 0);

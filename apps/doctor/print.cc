@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const UringFacts& uring) {
+Json json_of(const machine::UringFacts& uring) {
   const uring::Support& support = uring.support;
   return {{"available", support.available},
           {"setup_errno", support.error},
@@ -26,7 +26,7 @@ Json json_of(const UringFacts& uring) {
           {"zero_copy_send", support.zero_copy_send}};
 }
 
-Json json_of(const LimitFacts& limits) {
+Json json_of(const machine::LimitFacts& limits) {
   const bool unlimited = limits.locked_memory_bytes == UINT64_MAX;
   return {{"open_files", limits.open_files},
           {"open_files_hard", limits.open_files_hard},
@@ -34,7 +34,7 @@ Json json_of(const LimitFacts& limits) {
           {"may_lock_any", limits.may_lock_any}};
 }
 
-Json json_of(const FolderFacts& folder) {
+Json json_of(const machine::FolderFacts& folder) {
   return {{"path", folder.path},
           {"file_system", folder.file_system},
           {"total_bytes", folder.total_bytes},
@@ -44,14 +44,14 @@ Json json_of(const FolderFacts& folder) {
           {"direct_block", folder.direct_block}};
 }
 
-Json json_of(const Facts& facts) {
+Json json_of(const machine::Facts& facts) {
   Json drives = Json::array();
-  for (const NvmeDrive& drive : facts.nvme_drives) {
+  for (const machine::NvmeDrive& drive : facts.nvme_drives) {
     drives.push_back(
         {{"name", drive.name}, {"model", drive.model}, {"size_bytes", drive.size_bytes}});
   }
   Json ports = Json::array();
-  for (const PortFacts& port : facts.ports) {
+  for (const machine::PortFacts& port : facts.ports) {
     ports.push_back({{"port", port.port}, {"use", port.use}, {"errno", port.error}});
   }
   static constexpr const char* kRights[] = {"none", "with_user_namespace", "yes"};
@@ -94,7 +94,7 @@ std::string table_of(const Diagnosis& diagnosis) {
   return out;
 }
 
-Json json_of(const Diagnosis& diagnosis, const Facts& facts) {
+Json json_of(const Diagnosis& diagnosis, const machine::Facts& facts) {
   Json checks = Json::array();
   for (const Check& check : diagnosis.checks) {
     checks.push_back({{"name", check.name},

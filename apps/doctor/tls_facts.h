@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "apps/problem.h"
 #include "base/error.h"
+#include "base/problem.h"
 #include "env/env.h"
 #include "fabric/host/uri.h"
 #include "task/task.h"

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "apps/nvme/explain.h"
-#include "apps/words.h"
+#include "base/words.h"
 #include "fabric/host/tls.h"
+#include "server/open/explain.h"
 #include "tls/alert.h"
 
 namespace cairn::apps::doctor {
@@ -31,7 +31,8 @@ class Way {
   // `error` decides.
   void judge(std::string name, const std::optional<Error>& error, std::string found,
              std::string next) {
-    if (error && !has_failed_) return fail(std::move(name), error_words(*error), std::move(next));
+    if (error && !has_failed_)
+      return fail(std::move(name), server::error_words(*error), std::move(next));
     pass(std::move(name), std::move(found));
   }
   bool has_failed() const { return has_failed_; }

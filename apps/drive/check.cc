@@ -1,68 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/drive/check.h"
-
+// `cairn drive check`: what a stack would be, or what is wrong with it.
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "apps/box/drive_option.h"
-#include "apps/drive/http_place.h"
-#include "apps/drive/is_stack.h"
-#include "apps/drive/open.h"
-#include "apps/drive/stack_toml.h"
-#include "apps/nvme/place.h"
-#include "drive/services.h"
-#include "rest/place.h"
+#include "apps/common/command.h"
+#include "apps/common/output.h"
+#include "config/json_text.h"
+#include "server/drives/control.h"
+#include "server/open/check.h"
 
 namespace cairn::apps {
 
 namespace {
 
-Attempt<void> check_leaf(const std::string& text) {
-  if (rest::is_place(text)) return check_http(text);
-  if (text.find("://") != std::string::npos) return check_place(text, Needs::kNamespace);
-  const Attempt<drive::Spec> spec = parse_drive(text);
-  if (!spec) return std::unexpected(spec.error());
-  return {};
-}
+constexpr int kSchemaVersion = 1;
 
-Attempt<void> check_leaves(const drive::Stack& layer, std::string_view text) {
-  if (layer.is_leaf) {
-    const Attempt<void> checked = check_leaf(layer.name);
-    if (checked) return checked;
-    return refuse(drive::StackError{layer.place, checked.error().text}.show(text));
+class DriveCheckCommand final : public Command {
+ public:
+  explicit DriveCheckCommand(CLI::App& app) {
+    add_value(app, "STACK", "a drive or a stack, as 'cairn drive serve' takes it",
+              [this](const std::string& text) { return take(server::check_drive_words(text)); });
+    add_value(app, "--file FILE", "a stack as TOML",
+              [this](const std::string& text) { return take(server::check_stack_file(text)); });
+    add_switch(app, "--json", json_, "for programs");
+    set_examples(app, {"cairn drive check 'limit(mirror(file:/a, file:/b), iops=5000)'",
+                       "cairn drive check --file stack.toml"});
   }
-  for (const drive::Stack& below : layer.below) {
-    if (Attempt<void> checked = check_leaves(below, text); !checked) return checked;
-  }
-  return {};
-}
 
-Attempt<drive::Stack> check_line(std::string_view text) {
-  std::expected<drive::Stack, drive::StackError> stack = drive::Stack::parse(text);
-  if (!stack) return refuse(stack.error().show(text));
-  if (const auto checked = drive::check_stack(*stack); !checked) {
-    return refuse(checked.error().show(text));
+  Attempt<int> run() override {
+    if (!stack_) return refuse("say what is to be checked: a STACK, or --file FILE");
+    say(json_ ? config::json_text({{"schema_version", kSchemaVersion},
+                                   {"stack", stack_->text()},
+                                   {"layers", server::plan_json(*stack_)}})
+              : server::plan_text(*stack_));
+    return kExitOk;
   }
-  if (const Attempt<void> checked = check_leaves(*stack, text); !checked) {
-    return std::unexpected(checked.error());
+
+ private:
+  Attempt<void> take(Attempt<drive::Stack> stack) {
+    if (!stack) return std::unexpected(stack.error());
+    if (stack_) return refuse("one stack at a time: a STACK, or --file FILE");
+    stack_ = std::move(*stack);
+    return {};
   }
-  return std::move(*stack);
-}
+
+  std::optional<drive::Stack> stack_;
+  bool json_ = false;
+};
 
 }  // namespace
 
-Attempt<drive::Stack> check_drive_words(std::string_view text) {
-  const std::string_view line = without_name(text);
-  if (is_stack(line)) return check_line(line);
-  const Attempt<drive::Spec> spec = parse_drive(line);
-  if (!spec) return std::unexpected(spec.error());
-  return drive::Stack{.name = spec->text(), .is_leaf = true};
-}
-
-Attempt<drive::Stack> check_stack_file(std::string_view text) {
-  const Attempt<drive::Stack> stack = read_stack_toml(std::string(without_name(text)));
-  if (!stack) return std::unexpected(stack.error());
-  return check_line(stack->text());
+std::unique_ptr<Command> make_drive_check(CLI::App& app) {
+  return std::make_unique<DriveCheckCommand>(app);
 }
 
 }  // namespace cairn::apps

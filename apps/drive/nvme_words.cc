@@ -5,28 +5,28 @@
 
 #include <utility>
 
-#include "apps/box/access_keys.h"
-#include "apps/box/default_nqn.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "server/common/access_keys.h"
+#include "server/common/default_nqn.h"
 
 namespace cairn::apps {
 
 namespace {
 
-Section subsystem_keys(BoxSubsystem& subsystem) {
-  Section keys;
+config::Section subsystem_keys(server::BoxSubsystem& subsystem) {
+  config::Section keys;
   keys.taken("nqn", [&subsystem](const std::string& text) -> Attempt<void> {
-    Attempt<void> named = check_subsystem_nqn(text);
+    Attempt<void> named = server::check_subsystem_nqn(text);
     if (named) subsystem.options.nqn = text;
     return named;
   });
-  add_access_keys(keys, subsystem);
+  server::add_access_keys(keys, subsystem);
   return keys;
 }
 
-Attempt<std::string> default_nqn_of(const std::vector<DriveWords>& drives) {
+Attempt<std::string> default_nqn_of(const std::vector<server::DriveWords>& drives) {
   std::vector<nvme::NamespaceOptions> served;
-  for (const DriveWords& drive : drives) {
+  for (const server::DriveWords& drive : drives) {
     nvme::NamespaceOptions& one = served.emplace_back();
     if (drive.stack == nullptr) {
       one.drive = drive.spec;
@@ -34,7 +34,7 @@ Attempt<std::string> default_nqn_of(const std::vector<DriveWords>& drives) {
       one.stack = drive.text;
     }
   }
-  return make_default_nqn("drives", "", served);
+  return server::make_default_nqn("drives", "", served);
 }
 
 }  // namespace
@@ -51,15 +51,16 @@ Attempt<void> add_nvme_door(const std::string& text, NvmeWords& words) {
   return {};
 }
 
-void add_nvme_keys(Section& root, DriveServeOptions& options) {
-  root.tables("listener", kListenersMax, [&options] { return listener_keys(options.nvme); });
+void add_nvme_keys(config::Section& root, server::DriveServeOptions& options) {
+  root.tables("listener", server::kListenersMax,
+              [&options] { return server::listener_keys(options.nvme); });
   root.tables("subsystem", 1, [&options] { return subsystem_keys(options.subsystem); });
 }
 
-Attempt<void> take_nvme_words(const NvmeWords& words, DriveServeOptions& options) {
+Attempt<void> take_nvme_words(const NvmeWords& words, server::DriveServeOptions& options) {
   if (!words.at.empty()) options.nvme.clear();
   for (const env::Address& at : words.at) options.nvme.push_back({.address = at});
-  BoxSubsystem& subsystem = options.subsystem;
+  server::BoxSubsystem& subsystem = options.subsystem;
   take_host_words(words.access, subsystem);
   const bool has_hosts = !subsystem.options.allow_any_host || !words.access.tls.empty();
   if (has_hosts && options.nvme.empty()) {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "apps/box/access_words.h"
-#include "apps/config.h"
-#include "apps/drive/serve.h"
-#include "apps/problem.h"
+#include "base/problem.h"
+#include "config/config.h"
 #include "env/address.h"
+#include "server/drives/serve.h"
 
 namespace cairn::apps {
 
@@ -24,10 +24,10 @@ struct NvmeWords {
 Attempt<void> add_nvme_door(const std::string& text, NvmeWords& words);
 
 // [[listener]] and [[subsystem]]; `options` outlives the section.
-void add_nvme_keys(Section& root, DriveServeOptions& options);
+void add_nvme_keys(config::Section& root, server::DriveServeOptions& options);
 
 // The words win over the file. A subsystem that nobody named has a name of its own (default_nqn.h).
 // The Problem: something is said about hosts, and there is no place where they connect.
-Attempt<void> take_nvme_words(const NvmeWords& words, DriveServeOptions& options);
+Attempt<void> take_nvme_words(const NvmeWords& words, server::DriveServeOptions& options);
 
 }  // namespace cairn::apps

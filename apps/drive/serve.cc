@@ -1,343 +1,351 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/drive/serve.h"
-
+// `cairn drive serve`: drives and stacks of them, for whatever speaks NBD or NVMe/TCP, and
+// for virtual machines.
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-#include <set>
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
-#include "apps/box/advice.h"
-#include "apps/box/control_server.h"
-#include "apps/box/patience.h"
-#include "apps/box_run.h"
-#include "apps/drive/control.h"
-#include "apps/drive/health_json.h"
-#include "apps/words.h"
-#include "nvme/namespace_ids.h"
-#include "task/sync.h"
-#include "task/when_all.h"
+#include "apps/box/run.h"
+#include "apps/common/command.h"
+#include "apps/common/log.h"
+#include "apps/common/output.h"
+#include "apps/drive/nvme_words.h"
+#include "base/duration.h"
+#include "base/words.h"
+#include "drive/size_text.h"
+#include "server/common/access_keys.h"
+#include "server/common/reach.h"
+#include "server/control/control_place.h"
+#include "server/control/health_json.h"
+#include "server/drives/serve.h"
+#include "server/open/key_file.h"
+#include "world/machine/facts.h"
+#include "world/machine/world.h"
 
 namespace cairn::apps {
 
 namespace {
 
-// Of each queue at most: what drivers of guests usually take.
-constexpr uint16_t kGuestQueueEntries = 1024;
-
-Problem cannot_export(const ServedDrive& drive, const Error& error) {
-  return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
+// The path as it is from any folder.
+std::string whole(const std::string& path) {
+  std::error_code error;
+  const auto found = std::filesystem::absolute(path, error).lexically_normal();
+  return error ? path : found.string();
 }
 
-// A drive as a namespace. Hosts know it by name, in whatever order they come; in each subsystem by
-// ids of its own.
-nvme::NamespaceOptions namespace_of(const ServedDrive& drive, const std::string& nqn,
-                                    bool read_only) {
-  const nvme::NamespaceIds ids = nvme::make_named_ids(nqn, drive.name);
-  return {.source = drive.source.get(),
-          .stack = drive.text,
-          .nguid = ids.nguid,
-          .uuid = ids.uuid,
-          .read_only = read_only};
-}
-
-void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
-                   const ServedDrive& drive) {
-  subsystem.namespaces.push_back(namespace_of(drive, subsystem.options.nqn, options.read_only));
-}
-
-// One subsystem with all drives, and one for each drive that has a controller of its own.
-BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives,
-                       const std::vector<VfioController>& controllers) {
-  BoxOptions box;
-  box.listeners = options.nvme;
-  // Those of guests have no list of hosts, and are nobody's over the network.
-  for (BoxListener& listener : box.listeners) listener.subsystems = {options.nqn()};
-  BoxSubsystem& all = box.subsystems.emplace_back(options.subsystem);
-  if (!controllers.empty()) all.options.queue_entries_max = kGuestQueueEntries;
-  for (const ServedDrive& drive : drives) add_namespace(all, options, drive);
-  std::set<std::string_view> made = {options.nqn()};
-  for (const VfioController& controller : controllers) {
-    if (!made.insert(controller.nqn).second) continue;
-    BoxSubsystem& own = box.subsystems.emplace_back();
-    own.options.nqn = controller.nqn;
-    own.options.queue_entries_max = kGuestQueueEntries;
-    for (const ServedDrive& drive : drives) {
-      if (controller.has(drive.name)) add_namespace(own, options, drive);
-    }
+Attempt<void> add_door(const std::string& text, std::vector<env::Address>& to) {
+  Result<env::Address> address = env::Address::parse(text);
+  if (!address) {
+    return refuse(
+        fmt::format("{} is no address: {}; write unix:/run/cairn.sock or "
+                    "127.0.0.1:10809",
+                    in_quotes(text), address.error().what()));
   }
-  box.drain_timeout = options.drain_timeout;
-  return box;
-}
-
-std::vector<std::string> names_of(const std::vector<ServedDrive>& drives) {
-  std::vector<std::string> names;
-  names.reserve(drives.size());
-  for (const ServedDrive& drive : drives) names.push_back(drive.name);
-  return names;
-}
-
-door::NbdOptions nbd_options(const DriveServeOptions& options, door::ExportFinder& views,
-                             StrangerLog& strangers) {
-  door::NbdOptions door;
-  door.finder = &views;
-  door.keys = options.keys;
-  door.certificate = options.certificate;
-  door.connections.connections_max = static_cast<uint32_t>(options.nbd_connections_max);
-  door.idle_timeout = options.nbd_idle_timeout;
-  door.on_refused = [&strangers](const fabric::RefusedConnection& connection) {
-    strangers.note(connection, "NBD client");
-  };
-  return door;
-}
-
-door::vhost::VhostOptions vhost_options(const DriveServeOptions& options) {
-  door::vhost::VhostOptions door;
-  if (options.log) {
-    door.log = [&options](std::string_view text) { options.log(LogLevel::kWarn, text); };
-  }
-  return door;
-}
-
-// As a part of a URI: what has a meaning there is written as %NN.
-std::string in_uri(std::string_view text) {
-  constexpr std::string_view kPlain = "-._~/";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kPlain.find(c) != kPlain.npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
-}  // namespace
-
-Attempt<void> name_drives(std::vector<DriveWords>& drives) {
-  std::set<std::string> taken;
-  for (size_t i = 0; i < drives.size(); ++i) {
-    if (drives[i].name.empty()) drives[i].name = fmt::format("d{}", i);
-    if (!taken.insert(drives[i].name).second) {
-      return refuse(fmt::format("two drives are named {}: write another NAME=DRIVE",
-                                in_quotes(drives[i].name)));
-    }
-  }
+  if (address->family == env::Address::Family::kLocal) address->path = whole(address->path);
+  to.push_back(std::move(*address));
   return {};
 }
 
-DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
-    : env_(env),
-      options_(options),
-      shared_(env),
-      views_(env, drives_, options.read_only),
-      strangers_(env, options.log),
-      nbd_(env, nbd_options(options, views_, strangers_)),
-      vhost_(env, vhost_options(options)),
-      watch_(env, *this, [this](drive::Health health, std::string_view line) {
-        if (options_.log) options_.log(level_of(health), line);
-      }) {}
-
-task::Task<Attempt<void>> DriveServer::open() {
-  Attempt<void> done = co_await open_drives();
-  if (done && (!options_.nvme.empty() || !options_.vfio.empty())) done = co_await open_nvme();
-  if (done && !vfio_at_.empty()) done = co_await open_vfio();
-  if (done) done = co_await open_nbd();
-  if (done) done = co_await open_vhost();
-  if (!done) co_return done;
-  co_await watch_.look();
-  watch_.start();
-  if (has_failed()) reopening_.spawn(reopen_all());
-  co_return done;
+task::Task<void> serve_in(env::Env& env, server::DriveServeOptions& options,
+                          Attempt<void>& outcome) {
+  outcome = co_await server::serve_drives(env, options);
 }
 
-task::Task<Attempt<void>> DriveServer::open_nvme() {
-  Attempt<std::vector<VfioController>> controllers =
-      plan_controllers(options_.vfio, names_of(drives_), options_.nqn());
-  if (!controllers) co_return std::unexpected(controllers.error());
-  vfio_at_ = std::move(*controllers);
-  Attempt<void> opened = co_await open_box();
-  co_return opened;
-}
-
-task::Task<Attempt<void>> DriveServer::open_box() {
-  box_ = std::make_unique<Box>(env_, box_options(options_, drives_, vfio_at_), BoxChanges{},
-                               BoxHooks{.log = options_.log,
-                                        .read_key = options_.read_key,
-                                        .read_tls_key = options_.read_tls_key});
-  const Attempt<void> opened = co_await box_->open();
-  nvme_at_ = box_->listening();
-  if (!opened) co_return opened;
-  // Those that are not open yet come later; all others must be there.
-  for (const Box::NotServed& each : box_->not_served()) {
-    const bool is_pending = std::ranges::any_of(drives_, [&](const ServedDrive& drive) {
-      return drive.source.get() == each.options.source && !drive.problem.empty();
-    });
-    if (!is_pending) co_return refuse(each.problem);
+class DriveServeCommand final : public Command {
+ public:
+  explicit DriveServeCommand(CLI::App& app) {
+    options_.control_path = server::make_drive_control_path;
+    add_values(
+        app, "STACK",
+        "[NAME=] and mem:size=1G, file:PATH,size=8G, nvme-tcp://HOST/NQN, or services over such; "
+        "several allowed",
+        [this](const std::string& text) {
+          return take(server::parse_drive_words(text, server::LookUp::kWhenOpened));
+        })
+        ->expected(-1);
+    add_values(app, "--file [NAME=]FILE", "a stack that the file holds as TOML; several allowed",
+               [this](const std::string& text) {
+                 return take(server::read_stack_file(text, server::LookUp::kWhenOpened));
+               });
+    add_values(app, "--nbd ADDRESS", "unix:SOCKET or ADDR:PORT, several allowed (127.0.0.1:10809)",
+               [this](const std::string& text) { return add_door(text, options_.nbd); });
+    add_values(app, "--nvme-tcp ADDRESS", "ADDR:PORT for NVMe hosts, several allowed",
+               [this](const std::string& text) { return add_nvme_door(text, nvme_); });
+    add_values(app, "--vfio-user [NAME=]SOCKET",
+               "an NVMe controller for a virtual machine, several allowed; ,mode=polling or "
+               "interrupt (adaptive)",
+               [this](const std::string& text) { return take_vfio(text); });
+    add_values(app, "--vhost-user [NAME=]SOCK[,mode=MODE]",
+               "where a virtual machine finds the drive; MODE is interrupt, adaptive or polling "
+               "(adaptive)",
+               [this](const std::string& text) -> Attempt<void> {
+                 Attempt<server::GuestSocket> socket = server::parse_guest_socket(text);
+                 if (!socket) return std::unexpected(socket.error());
+                 options_.vhost.push_back(std::move(*socket));
+                 return {};
+               })
+        ->allow_extra_args(false);
+    add_value(app, "--nqn NQN", "the subsystem of NVMe hosts (drives-NUMBER, made from the drives)",
+              [this](const std::string& text) -> Attempt<void> {
+                Attempt<void> named = server::check_subsystem_nqn(text);
+                if (named) nvme_.nqn = text;
+                return named;
+              });
+    add_host_option(app, nvme_.access);
+    add_tls_option(app, "--nvme-tcp", nvme_.access);
+    add_switch(app, "--read-only", options_.read_only, "clients may not write");
+    add_switch(app, "--format", format_,
+               "layers may take drives that are not blank: what those hold is lost");
+    add_value(app, "--tls-psk FILE", "NBD clients must come through TLS with a key of this file",
+              [this](const std::string& text) -> Attempt<void> {
+                key_file_ = whole(text);
+                return {};
+              });
+    add_file(app, "--tls-cert FILE", certificate_files_.chain,
+             "NBD clients must come through TLS; what is shown to them");
+    add_values(app, "--tls-key FILE|HOSTNQN=FILE",
+               "the key of --tls-cert; or that of an NVMe host, which may connect then",
+               [this](const std::string& text) { return take_tls_key(text); });
+    add_file(app, "--tls-ca FILE", certificate_files_.clients,
+             "NBD clients must show a certificate that one of these has signed");
+    add_integer(app, "--nbd-connections-max N", options_.nbd_connections_max,
+                {.min = 1, .max = 1 << 20}, "NBD clients at a time (1024)");
+    add_value(app, "--nbd-idle-timeout TIME",
+              "idle for so long, an NBD client makes room when there is none (10m)",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<Duration> time = parse_duration(text);
+                if (!time) return std::unexpected(time.error());
+                options_.nbd_idle_timeout = *time;
+                return {};
+              });
+    add_value(app, "--drain-timeout TIME", "at the end, for requests in flight (10s)",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<Duration> time = parse_duration(text);
+                if (!time) return std::unexpected(time.error());
+                options_.drain_timeout = *time;
+                return {};
+              });
+    add_value(app, "--control PATH",
+              "the socket for 'cairn drive show' and 'edit', or off (one per process)",
+              [this](const std::string& text) { return take_control(text); });
+    add_settings(app, settings_);
+    set_examples(app,
+                 {"cairn drive serve mem:size=1G --nbd unix:/tmp/cairn.sock",
+                  "cairn drive serve 'safe=mirror(file:/a,size=8G, file:/b,size=8G)'",
+                  "cairn drive serve 'limit(file:/srv/d0, iops=500)' --nvme-tcp 127.0.0.1:4420",
+                  ("cairn drive serve file:/srv/d0 --nvme-tcp 0.0.0.0:4420 --tls required "
+                   "--tls-key HOSTNQN=host.key"),
+                  "cairn drive serve file:/srv/d0 --nbd 0.0.0.0:10809 --tls-psk keys.psk",
+                  "cairn drive serve 'vm=mirror(file:/a, file:/b)' --vhost-user /run/vm.sock",
+                  "cairn drive serve mem:size=1G --vfio-user /run/vm.sock"});
   }
-  co_return opened;
-}
 
-task::Task<Attempt<void>> DriveServer::add_subsystem_of(const VfioController& controller) {
-  nvme::Registry& registry = box_->registry();
-  nvme::SubsystemOptions options;
-  options.nqn = controller.nqn;
-  options.queue_entries_max = kGuestQueueEntries;
-  const Result<void> added = registry.add_subsystem(options);
-  if (!added && added.error() == Errc::kExists) co_return Attempt<void>();
-  if (!added) co_return refuse(added.error().text());
-  for (const ServedDrive& drive : drives_) {
-    if (!controller.has(drive.name)) continue;
-    const Result<uint32_t> served = co_await registry.add_namespace(
-        controller.nqn, namespace_of(drive, controller.nqn, options_.read_only));
-    if (served) continue;
-    const Result<void> undone = co_await registry.remove_subsystem(controller.nqn);
-    (void)undone;
-    co_return std::unexpected(cannot_export(drive, served.error()));
-  }
-  co_return Attempt<void>();
-}
-
-task::Task<Attempt<void>> DriveServer::open_vfio() {
-  vfio_ = std::make_unique<VfioDoor>(env_, box_->registry(), options_.log);
-  Attempt<void> opened = co_await vfio_->open(vfio_at_);
-  co_return opened;
-}
-
-task::Task<Attempt<void>> DriveServer::open_nbd() {
-  for (const env::Address& at : options_.nbd) {
-    Result<env::Address> local = fail(Errc::kClosed, "not tried");
-    Patience patience(env_);
-    for (bool again = true; again;) {
-      local = nbd_.listen(at);
-      again = co_await patience.after(local);
+  Attempt<int> run() override {
+    const Attempt<config::Settings> settings = config::resolve(
+        settings_, [this](config::Section& root) { add_nvme_keys(root, options_); });
+    if (!settings) return std::unexpected(settings.error());
+    if (const Attempt<void> ready = prepare(*settings); !ready) {
+      return std::unexpected(ready.error());
     }
-    if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
-    nbd_at_.push_back(std::move(*local));
+    ::umask(0077);  // files and sockets are this user's alone
+    Attempt<std::unique_ptr<env::World>> world =
+        machine::make_world(settings->io, config::world_options(*settings));
+    if (!world) return std::unexpected(world.error());
+    Attempt<void> outcome;
+    const Result<void> ran =
+        (*world)->run([&](env::Env& env) { return serve_in(env, options_, outcome); });
+    for (const std::string& socket : sockets_) ::unlink(socket.c_str());
+    if (!ran) return refuse(ran.error().text());
+    if (!outcome) return std::unexpected(outcome.error());
+    return kExitOk;
   }
-  co_return Attempt<void>();
-}
 
-// A single source is served on one core after the other, a stack on its own.
-task::Task<Attempt<void>> DriveServer::open_vhost() {
-  for (const ServedDrive& drive : drives_) {
-    if (!drive.vhost || !drive.problem.empty()) continue;
-    const Attempt<void> served = co_await serve_vhost(drive, *drive.vhost);
-    if (!served) co_return served;
+ private:
+  Attempt<void> prepare(const config::Settings& settings) {
+    if (Attempt<void> checked = machine::check_cores(settings.cores, machine::gather_cpu());
+        !checked) {
+      return checked;
+    }
+    if (options_.drives.empty()) {
+      return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
+    }
+    if (Attempt<void> named = server::name_drives(options_.drives); !named) return named;
+    if (Attempt<void> taken = take_nvme_words(nvme_, options_); !taken) return taken;
+    options_.read_key = server::read_key_file;
+    options_.read_tls_key = server::read_tls_key_file;
+    for (const server::DriveWords& drive : options_.drives) {
+      if (format_ && drive.stack != nullptr) drive.stack->allow_format();
+    }
+    if (Attempt<void> assigned = server::assign_sockets(options_.vhost, options_.drives);
+        !assigned) {
+      return assigned;
+    }
+    const bool has_guests = !options_.vfio.empty() || !options_.vhost.empty();
+    if (options_.nbd.empty() && options_.nvme.empty() && !has_guests) {
+      options_.nbd.push_back(env::Address::loopback(10809));
+    }
+    if (!key_file_.empty()) {
+      Attempt<door::nbd::NbdKeys> keys = server::read_psk_file(key_file_);
+      if (!keys) return std::unexpected(keys.error());
+      keys_.emplace(std::move(*keys));
+      options_.keys = &*keys_;
+    }
+    if (Attempt<void> taken = take_certificate(); !taken) return taken;
+    options_.log = log_to_stderr(settings.log_level);
+    options_.door_changed = [this](const std::string& socket, bool is_there) {
+      std::erase(sockets_, socket);
+      if (!is_there) ::unlink(socket.c_str());
+      if (is_there) sockets_.push_back(socket);
+    };
+    options_.ready = [this](const server::DriveServer& server, const std::string& control) {
+      if (!control.empty()) {
+        sockets_.push_back(control);
+        ::chmod(control.c_str(), 0600);
+      }
+      greet(server);
+    };
+    return {};
   }
-  co_return Attempt<void>();
-}
 
-task::Task<Attempt<void>> DriveServer::serve_vhost(const ServedDrive& drive, GuestSocket socket) {
-  const CoreId core =
-      drive.stack != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
-  const bool has_others = !options_.nvme.empty() || !options_.nbd.empty() || !vfio_at_.empty();
-  Result<void> served = fail(Errc::kClosed, "not tried");
-  Patience patience(env_);
-  for (bool again = true; again;) {
-    served = co_await vhost_.serve({.drive = {.name = drive.name,
-                                              .description = drive.text,
-                                              .read_only = options_.read_only,
-                                              .has_other_writers = has_others,
-                                              .source = drive.source.get()},
-                                    .at = socket.at,
-                                    .core = core,
-                                    .waiting = socket.waiting});
-    again = co_await patience.after(served);
+  Attempt<void> take_control(const std::string& text) {
+    if (text == "off") {
+      options_.control_path = {};
+      return {};
+    }
+    const Attempt<std::string> path = server::check_control_path(whole(text));
+    if (!path) return std::unexpected(path.error());
+    options_.control_path = [path = *path]() -> Attempt<std::string> { return path; };
+    return {};
   }
-  if (!served) co_return std::unexpected(cannot_listen(socket.at, served.error()));
-  co_return Attempt<void>();
-}
 
-task::Task<void> DriveServer::close_vhost() {
-  co_await vhost_.drain(env_.now() + options_.drain_timeout);
-  co_await vhost_.close();
-}
-
-task::Task<void> DriveServer::close_nbd() {
-  co_await nbd_.drain(env_.now() + options_.drain_timeout);
-  co_await nbd_.close();
-}
-
-// Controllers of virtual machines go before the registry they are attached to.
-task::Task<void> DriveServer::close_nvme() {
-  if (vfio_ != nullptr) co_await vfio_->close(env_.now() + options_.drain_timeout);
-  co_await box_->close();
-}
-
-task::Task<void> DriveServer::close() {
-  closing_.request();
-  co_await reopening_.close();
-  co_await watch_.close();
-  std::vector<task::Task<void>> doors;
-  doors.push_back(close_nbd());
-  if (box_ != nullptr) doors.push_back(close_nvme());
-  doors.push_back(close_vhost());
-  co_await task::when_all(std::move(doors));
-  for (ServedDrive& drive : drives_) co_await drive.source->close(env_);
-  drives_.clear();
-}
-
-Attempt<ServedDrive*> DriveServer::find(std::string_view name) {
-  std::vector<std::string> names;
-  for (ServedDrive& drive : drives_) {
-    if (drive.name == name || (name.empty() && drives_.size() == 1)) return &drive;
-    names.push_back(drive.name);
+  // Keys of hosts begin with their names, which are no files.
+  Attempt<void> take_tls_key(const std::string& text) {
+    if (text.starts_with("nqn.") && text.find('=') != std::string::npos) {
+      return add_tls_host(text, nvme_.access);
+    }
+    certificate_files_.key = whole(text);
+    return {};
   }
-  if (name.empty()) {
-    return refuse(
-        fmt::format("{} drives are served here: name one of {}", drives_.size(), first_few(names)));
+
+  Attempt<void> take_vfio(const std::string& text) {
+    Attempt<server::VfioWords> words = server::parse_vfio_words(text);
+    if (!words) return std::unexpected(words.error());
+    options_.vfio.push_back(std::move(*words));
+    return {};
   }
-  return refuse(fmt::format("no drive {} is served here{} (there are {})", in_quotes(name),
-                            did_you_mean(name, names), first_few(names)));
-}
 
-namespace {
+  static void add_file(CLI::App& app, std::string_view spec, std::string& into, std::string help) {
+    add_value(app, spec, std::move(help), [&into](const std::string& text) -> Attempt<void> {
+      into = whole(text);
+      return {};
+    });
+  }
 
-// The control socket's path; empty when there is to be none.
-task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer& control,
-                                                    const DriveServeOptions& options) {
-  if (!options.control_path) co_return std::string();
-  Attempt<std::string> path = options.control_path();
-  if (!path) co_return path;
-  const Attempt<void> listening = co_await listen_at(env, control, *path);
-  if (!listening) co_return std::unexpected(listening.error());
-  co_return path;
-}
+  Attempt<void> take_certificate() {
+    const server::CertificateFiles& files = certificate_files_;
+    if (files.chain.empty() && files.key.empty() && files.clients.empty()) return {};
+    if (files.chain.empty() || files.key.empty()) {
+      return refuse("a certificate needs its key: give both, --tls-cert FILE and --tls-key FILE");
+    }
+    if (keys_) {
+      return refuse("clients prove themselves in one way: leave out --tls-psk or --tls-cert");
+    }
+    Attempt<tls::Certificate> certificate = server::read_certificate(files);
+    if (!certificate) return std::unexpected(certificate.error());
+    certificate_.emplace(std::move(*certificate));
+    options_.certificate = &*certificate_;
+    return {};
+  }
+
+  Attempt<void> take(Attempt<server::DriveWords> words) {
+    if (!words) return std::unexpected(words.error());
+    options_.drives.push_back(std::move(*words));
+    return {};
+  }
+
+  void greet(const server::DriveServer& server) {
+    const server::NbdWay way{.is_secure = keys_ || certificate_,
+                             .user = keys_ ? keys_->names().front() : ""};
+    for (const server::ServedDrive& drive : server.drives()) {
+      if (drive.problem.empty()) continue;
+      say(fmt::format("not serving {} as {}, which could not be opened: {}\n",
+                      drive::with_size_texts(drive.text), drive.name,
+                      server::last_line(drive.problem)));
+    }
+    for (const env::Address& at : server.nbd()) {
+      if (at.family == env::Address::Family::kLocal) sockets_.push_back(at.path);
+      for (const server::ServedDrive& drive : server.drives()) {
+        if (!drive.problem.empty()) continue;
+        const std::string uri = server::nbd_uri(at, drive.name, way);
+        say(fmt::format("serving {} as {} at {}\n", drive::with_size_texts(drive.text), drive.name,
+                        at.text()));
+        say(fmt::format("  nbdinfo '{}'\n", way.is_secure ? with_credentials(uri) : uri));
+        if (!way.is_secure) {
+          say(fmt::format("  qemu-system-x86_64 -drive file='{}',format=raw,if=virtio\n", uri));
+        }
+      }
+    }
+    for (size_t door = 0; door < server.nvme().size(); ++door) {
+      const env::Address& at = server.nvme()[door];
+      const server::Reach near = server::reach(at);
+      for (size_t i = 0; i < server.drives().size(); ++i) {
+        const server::ServedDrive& drive = server.drives()[i];
+        if (!drive.problem.empty()) continue;
+        say(fmt::format("serving {} as namespace {} at {}\n", drive::with_size_texts(drive.text),
+                        i + 1, at.text()));
+      }
+      say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}{}\n", near.host, near.port,
+                      options_.nqn(), options_.nvme[door].tls ? " --tls" : ""));
+    }
+    for (const server::VfioController& controller : server.vfio()) {
+      sockets_.push_back(controller.socket);
+      say(fmt::format("serving {} as an NVMe controller at {}\n", comma_list(controller.drives),
+                      controller.socket));
+      if (controller.drives.size() == 1) {
+        say(fmt::format("  qemu-system-x86_64 $(cairn drive qemu-args {}) ...\n",
+                        controller.drives.front()));
+      } else {
+        say(fmt::format("  qemu-system-x86_64 -device '{}' ... (with shared memory)\n",
+                        server::vfio_qemu_device(controller.socket)));
+      }
+    }
+    for (const server::GuestSocket& socket : options_.vhost) {
+      sockets_.push_back(socket.at.path);
+      say(
+          fmt::format("serving {0} to a virtual machine at {1}\n"
+                      "  qemu-system-x86_64 $(cairn drive qemu-args {0}) ...\n",
+                      socket.drive, socket.at.path));
+    }
+    say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
+    finish_output();
+  }
+  // A client finds ca-cert.pem, and if it must show one its own certificate, in a folder.
+  std::string with_credentials(const std::string& uri) const {
+    const char joint = uri.find('?') == std::string::npos ? '?' : '&';
+    if (!keys_) return fmt::format("{}{}tls-certificates=FOLDER", uri, joint);
+    return fmt::format("{}{}tls-psk-file={}", uri, joint, key_file_);
+  }
+
+  server::DriveServeOptions options_;
+  NvmeWords nvme_;
+  bool format_ = false;
+  std::string key_file_;
+  std::optional<door::nbd::NbdKeys> keys_;
+  server::CertificateFiles certificate_files_;
+  std::optional<tls::Certificate> certificate_;
+  std::vector<std::string> sockets_;
+  config::SettingsOptions settings_;
+};
 
 }  // namespace
 
-task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options) {
-  DriveServer server(env, options);
-  ControlServer control(
-      env, [&server](ControlRequest request) { return execute(server, std::move(request)); });
-  Attempt<void> outcome = co_await server.open();
-  if (outcome) {
-    const Attempt<std::string> path = co_await listen_for_control(env, control, options);
-    if (path) {
-      if (options.ready) options.ready(server, *path);
-      task::Event never;
-      const Result<void> stopped = co_await never.wait(env.stop_token());
-      (void)stopped;
-    } else {
-      outcome = std::unexpected(path.error());
-    }
-  }
-  co_await control.close();
-  co_await server.close();
-  co_return outcome;
-}
-
-std::string nbd_uri(const env::Address& at, const std::string& name, const NbdWay& way) {
-  const std::string scheme = way.is_secure ? "nbds" : "nbd";
-  const std::string who = way.user.empty() ? "" : in_uri(way.user) + "@";
-  if (at.family == env::Address::Family::kLocal) {
-    return fmt::format("{}+unix://{}/{}?socket={}", scheme, who, in_uri(name), in_uri(at.path));
-  }
-  const Reach near = reach(at);
-  const bool is_ip6 = near.host.find(':') != std::string::npos;
-  const std::string host = is_ip6 ? fmt::format("[{}]", near.host) : near.host;
-  return fmt::format("{}://{}{}:{}/{}", scheme, who, host, near.port, in_uri(name));
+std::unique_ptr<Command> make_drive_serve(CLI::App& app) {
+  return std::make_unique<DriveServeCommand>(app);
 }
 
 }  // namespace cairn::apps

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "nvme/ana_format.h"
+#include "nvme/format/ana_format.h"
 
 namespace cairn::apps {
 

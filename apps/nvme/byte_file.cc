@@ -14,7 +14,7 @@
 #include <cstring>
 #include <utility>
 
-#include "apps/words.h"
+#include "base/words.h"
 #include "task/deadline.h"
 
 namespace cairn::apps {

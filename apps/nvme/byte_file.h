@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "apps/problem.h"
 #include "base/bytes.h"
+#include "base/problem.h"
 #include "env/env.h"
 #include "task/task.h"
 

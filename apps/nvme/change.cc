@@ -5,12 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/range.h"
-#include "apps/output.h"
+#include "config/json_text.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -22,7 +22,7 @@ class ChangeCommand final : public Command {
  public:
   ChangeCommand(CLI::App& app, Kind kind) : name_(app.get_name()) {
     request_.kind = kind;
-    add_place(app, "URI", uri_, Needs::kNamespace, "the namespace");
+    add_place(app, "URI", uri_, server::Needs::kNamespace, "the namespace");
     if (kind != Kind::kFlush) add_range(app, range_);
     if (kind == Kind::kWriteZeroes) {
       add_switch(app, "--keep-space", request_.keep_space, "the blocks stay allocated");
@@ -40,23 +40,23 @@ class ChangeCommand final : public Command {
                       "--length",
                       name_));
     }
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drive(env, *uri); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(json()) : fmt::format("{}: done\n", name_));
+    say(options_.json ? config::json_text(json()) : fmt::format("{}: done\n", name_));
     return kExitOk;
   }
 
  private:
   task::Task<Attempt<void>> with_drive(env::Env& env, const fabric::Uri& uri) {
-    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri);
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await server::open_drive(env, uri);
     if (!drive) co_return std::unexpected(drive.error());
     Attempt<void> outcome = prepare((*drive)->geometry());
     if (outcome) {
       const Result<void> done = co_await (*drive)->submit(request_, {}, {}, env.stop_token());
-      if (!done) outcome = std::unexpected(cannot_do(name_, done.error()));
+      if (!done) outcome = std::unexpected(server::cannot_do(name_, done.error()));
     }
     co_await (*drive)->close();
     co_return outcome;

@@ -8,14 +8,14 @@
 #include <optional>
 #include <string>
 
-#include "apps/json_text.h"
-#include "apps/key_file.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
-#include "apps/nvme/place.h"
-#include "apps/output.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "config/json_text.h"
 #include "fabric/host/options.h"
-#include "nvme/tls_key.h"
+#include "nvme/auth/tls_key.h"
+#include "server/open/key_file.h"
+#include "server/open/place.h"
 
 namespace cairn::apps {
 
@@ -41,7 +41,7 @@ class CheckTlsKeyCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<nvme::TlsKey> key = read_tls_key_file(file_);
+    const Attempt<nvme::TlsKey> key = server::read_tls_key_file(file_);
     if (!key) return std::unexpected(key.error());
     nlohmann::ordered_json found = {
         {"file", file_},
@@ -55,7 +55,7 @@ class CheckTlsKeyCommand final : public Command {
       const Attempt<void> named = add_identities(*key, found, text);
       if (!named) return std::unexpected(named.error());
     }
-    say(json_ ? json_text(found) : text);
+    say(json_ ? config::json_text(found) : text);
     return kExitOk;
   }
 
@@ -64,7 +64,7 @@ class CheckTlsKeyCommand final : public Command {
                                std::string& text) {
     fabric::HostOptions host;
     host.host_nqn = host_nqn_;
-    name_host_stably(gather_host(), host);
+    server::name_host_stably(server::gather_host(), host);
     json["host_nqn"] = host.host_nqn;
     json["nqn"] = nqn_;
     for (const auto version : {nvme::TlsIdentityVersion::k1, nvme::TlsIdentityVersion::k0}) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of `cairn nvme`: one make_ function each, like those of apps/command.h.
+// The verbs of `cairn nvme`: one make_ function each, like those of apps/common/command.h.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string>
 
-#include "apps/command.h"
+#include "apps/common/command.h"
 
 namespace cairn::apps {
 

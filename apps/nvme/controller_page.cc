@@ -6,7 +6,7 @@
 
 #include "apps/nvme/pages.h"
 #include "base/units.h"
-#include "nvme/property_format.h"
+#include "nvme/format/property_format.h"
 
 namespace cairn::apps {
 

@@ -7,12 +7,13 @@
 #include <optional>
 #include <utility>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/copy_range.h"
 #include "apps/nvme/range.h"
-#include "apps/output.h"
+#include "config/bytes_text.h"
+#include "config/json_text.h"
 
 namespace cairn::apps {
 
@@ -21,8 +22,8 @@ namespace {
 class CopyCommand final : public Command {
  public:
   explicit CopyCommand(CLI::App& app) {
-    add_place(app, "FROM", from_, Needs::kNamespace, "the namespace to copy from");
-    add_place(app, "TO", to_, Needs::kNamespace, "the namespace to copy to (the same)")
+    add_place(app, "FROM", from_, server::Needs::kNamespace, "the namespace to copy from");
+    add_place(app, "TO", to_, server::Needs::kNamespace, "the namespace to copy to (the same)")
         ->required(false);
     add_range(app, range_);
     add_value(app, "--to-offset SIZE", "first byte at the target (as --offset)",
@@ -37,14 +38,14 @@ class CopyCommand final : public Command {
 
   Attempt<int> run() override {
     if (to_.empty()) to_ = from_;
-    const Attempt<fabric::Uri> from = find_place(from_, Needs::kNamespace);
+    const Attempt<fabric::Uri> from = server::find_place(from_, server::Needs::kNamespace);
     if (!from) return std::unexpected(from.error());
-    const Attempt<fabric::Uri> to = find_place(to_, Needs::kNamespace);
+    const Attempt<fabric::Uri> to = server::find_place(to_, server::Needs::kNamespace);
     if (!to) return std::unexpected(to.error());
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drives(env, *from, *to); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(json()) : text());
+    say(options_.json ? config::json_text(json()) : text());
     return kExitOk;
   }
 
@@ -53,10 +54,11 @@ class CopyCommand final : public Command {
 
   task::Task<Attempt<void>> with_drives(env::Env& env, const fabric::Uri& from,
                                         const fabric::Uri& to) {
-    Attempt<std::unique_ptr<fabric::RemoteDrive>> source = co_await open_drive(env, from);
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> source = co_await server::open_drive(env, from);
     if (!source) co_return std::unexpected(source.error());
     Attempt<void> outcome;
-    if (Attempt<std::unique_ptr<fabric::RemoteDrive>> target = co_await open_drive(env, to)) {
+    if (Attempt<std::unique_ptr<fabric::RemoteDrive>> target =
+            co_await server::open_drive(env, to)) {
       const bool is_same = from.nqn == to.nqn && (*source)->info().is_same((*target)->info());
       outcome = co_await copy(env, **source, **target, is_same);
       co_await (*target)->close();
@@ -135,7 +137,7 @@ class CopyCommand final : public Command {
 };
 
 Attempt<void> CopyCommand::take_offset(const std::string& text) {
-  const Attempt<uint64_t> size = parse_bytes(text);
+  const Attempt<uint64_t> size = config::parse_bytes(text);
   if (!size) return std::unexpected(size.error());
   to_offset_ = *size;
   return {};

@@ -7,10 +7,10 @@
 #include <memory>
 #include <utility>
 
-#include "apps/nvme/explain.h"
 #include "apps/nvme/pieces.h"
 #include "drive/copy_blocks.h"
-#include "nvme/copy_format.h"
+#include "nvme/format/copy_format.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -119,7 +119,7 @@ task::Task<Attempt<CopyResult>> copy_range(env::Env& env, drive::Drive& source,
   if (!copied) co_return std::unexpected(copied.error());
   if (!plan.durable) {
     const Result<void> flushed = co_await target.flush(env.stop_token());
-    if (!flushed) co_return std::unexpected(cannot_do("flushing", flushed.error()));
+    if (!flushed) co_return std::unexpected(server::cannot_do("flushing", flushed.error()));
   }
   co_return copying.result();
 }

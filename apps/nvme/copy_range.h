@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "apps/nvme/progress.h"
-#include "apps/problem.h"
+#include "base/problem.h"
 #include "drive/drive.h"
 #include "env/env.h"
 #include "fabric/host/remote_drive.h"

@@ -2,20 +2,19 @@
 // `cairn nvme discover`: what a discovery service knows, referrals included.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/discovery_report.h"
-#include "apps/nvme/explain.h"
-#include "apps/output.h"
+#include "config/json_text.h"
 #include "fabric/host/discovery.h"
-#include "nvme/nqn.h"
+#include "nvme/format/nqn.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -27,7 +26,8 @@ constexpr size_t kServicesMax = 64;
 class DiscoverCommand final : public Command {
  public:
   explicit DiscoverCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kDiscovery, "nvme-tcp://HOST[:PORT], port 8009 by default");
+    add_place(app, "URI", uri_, server::Needs::kDiscovery,
+              "nvme-tcp://HOST[:PORT], port 8009 by default");
     add_switch(app, "--follow", follow_, "ask the services it refers to as well");
     add_nvme_options(app, options_);
     set_examples(app, {"cairn nvme discover nvme-tcp://127.0.0.1:4420",
@@ -35,13 +35,13 @@ class DiscoverCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    Attempt<fabric::Uri> uri = find_place(uri_, Needs::kDiscovery);
+    Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kDiscovery);
     if (!uri) return std::unexpected(uri.error());
     uri->nqn = nvme::kDiscoveryNqn;
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return ask_all(env, *uri); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(json_of(services_)) : text_of(services_));
+    say(options_.json ? config::json_text(json_of(services_)) : text_of(services_));
     return kExitOk;
   }
 
@@ -57,9 +57,9 @@ class DiscoverCommand final : public Command {
         service.log = std::move(*log);
         if (follow_) note_referrals(service.log, wanted);
       } else if (i == 0) {
-        co_return std::unexpected(cannot_connect(log.error(), uri, address));
+        co_return std::unexpected(server::cannot_connect(log.error(), uri, address));
       } else {
-        service.problem = cannot_connect(log.error(), uri, address).text;
+        service.problem = server::cannot_connect(log.error(), uri, address).text;
       }
       services_.push_back(std::move(service));
     }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/nvme/fields.h"
-#include "apps/table.h"
-#include "apps/words.h"
+#include "base/table.h"
+#include "base/words.h"
 #include "fabric/host/uri.h"
 
 namespace cairn::apps {

@@ -2,19 +2,18 @@
 // `cairn nvme features`: what a controller is set to.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <utility>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
-#include "apps/output.h"
+#include "config/json_text.h"
 #include "fabric/host/admin.h"
-#include "nvme/feature_format.h"
-#include "nvme/identify_controller_format.h"
+#include "nvme/format/feature_format.h"
+#include "nvme/format/identify_controller_format.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -82,24 +81,24 @@ const std::array kKnown = {
 class FeaturesCommand final : public Command {
  public:
   explicit FeaturesCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kDiscovery, "the subsystem or discovery service");
+    add_place(app, "URI", uri_, server::Needs::kDiscovery, "the subsystem or discovery service");
     add_nvme_options(app, options_);
     set_examples(app, {"cairn nvme features nvme-tcp://box1/NQN"});
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kDiscovery);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kDiscovery);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
-        run_with_link(options_, *uri, [this](ControllerLink& link) { return ask(link); });
+        run_with_link(options_, *uri, [this](server::ControllerLink& link) { return ask(link); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(table_.json()) : table_.table());
+    say(options_.json ? config::json_text(table_.json()) : table_.table());
     return kExitOk;
   }
 
  private:
   // What the controller does not know is left out.
-  task::Task<Attempt<void>> ask(ControllerLink& link) {
+  task::Task<Attempt<void>> ask(server::ControllerLink& link) {
     for (const Known& each : kKnown) {
       const nvme::GetFeaturesFields fields{.feature = each.feature};
       const Result<uint32_t> value =
@@ -107,7 +106,7 @@ class FeaturesCommand final : public Command {
       if (value) {
         table_.bits(each.name, *value, each.meaning(*value));
       } else if (link.session().lost() || link.token().requested()) {
-        co_return std::unexpected(cannot_do("reading features", value.error()));
+        co_return std::unexpected(server::cannot_do("reading features", value.error()));
       }
     }
     co_return Attempt<void>{};

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "apps/words.h"
+#include "base/words.h"
 
 namespace cairn::apps {
 

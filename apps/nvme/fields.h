@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/field.h"
+#include "nvme/format/field.h"
 
 namespace cairn::apps {
 

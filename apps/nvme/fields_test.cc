@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "apps/json_text.h"
 #include "apps/nvme/logs.h"
 #include "apps/nvme/pages.h"
-#include "apps/table.h"
 #include "base/rng.h"
-#include "nvme/ana_format.h"
+#include "base/table.h"
+#include "config/json_text.h"
+#include "nvme/format/ana_format.h"
 
 namespace cairn::apps {
 namespace {
@@ -38,7 +38,7 @@ TEST(FieldTable, TextOfATargetIsEscaped) {
   FieldTable table;
   table.text("sn", "a\x1b[2J\xff");
   EXPECT_EQ(table.table(), "sn  a\\x1b[2J\\xff\n");
-  EXPECT_NE(json_text(table.json()).find("\\u001b[2J"), std::string::npos);
+  EXPECT_NE(config::json_text(table.json()).find("\\u001b[2J"), std::string::npos);
 }
 
 TEST(FieldTable, NumbersBeyond64BitsAreDigits) {
@@ -79,7 +79,8 @@ std::unique_ptr<Page> random_page(uint64_t seed) {
 TEST(Pages, AnyBytesCanBeShown) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     EXPECT_FALSE(
-        json_text(fields_of(*random_page<nvme::IdentifyController>(seed), 4096).json()).empty());
+        config::json_text(fields_of(*random_page<nvme::IdentifyController>(seed), 4096).json())
+            .empty());
     EXPECT_FALSE(fields_of(*random_page<nvme::IdentifyNamespace>(seed)).table().empty());
     EXPECT_FALSE(fields_of(*random_page<nvme::HealthPage>(seed)).table().empty());
     EXPECT_FALSE(show_effects(*random_page<nvme::CommandEffectsPage>(seed)).text.empty());

@@ -2,16 +2,15 @@
 // `cairn nvme gen-key`: a new DH-HMAC-CHAP secret.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <utility>
 
 #include "apps/nvme/key_maker.h"
-#include "apps/words.h"
+#include "base/words.h"
 #include "crypto/secret.h"
-#include "nvme/auth_message.h"
-#include "nvme/auth_secret.h"
-#include "nvme/nqn.h"
+#include "nvme/auth/auth_message.h"
+#include "nvme/auth/auth_secret.h"
+#include "nvme/format/nqn.h"
 
 namespace cairn::apps {
 

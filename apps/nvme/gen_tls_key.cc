@@ -2,14 +2,13 @@
 // `cairn nvme gen-tls-key`: a new pre-shared key for TLS.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "apps/nvme/key_maker.h"
-#include "apps/words.h"
+#include "base/words.h"
 #include "crypto/secret.h"
-#include "nvme/tls_key.h"
+#include "nvme/auth/tls_key.h"
 
 namespace cairn::apps {
 

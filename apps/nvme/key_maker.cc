@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/nvme/key_maker.h"
 
-#include <CLI/CLI.hpp>
 #include <span>
 
-#include "apps/key_file.h"
+#include "apps/common/key_output.h"
 #include "crypto/secret.h"
 
 namespace cairn::apps {

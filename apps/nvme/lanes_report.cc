@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "apps/lane_words.h"
-#include "apps/table.h"
+#include "base/table.h"
 #include "base/units.h"
+#include "server/common/lane_words.h"
 
 namespace cairn::apps {
 
@@ -27,7 +27,7 @@ Json lane_json(const HostLane& lane) {
                {"caravan", lane.doorbell.count},
                {"caravan_bytes", lane.doorbell.bytes},
                {"doorbell_us", lane.doorbell.delay.us()}};
-  json.update(json_of(lane.traffic));
+  json.update(server::json_of(lane.traffic));
   return json;
 }
 
@@ -78,14 +78,15 @@ std::string text_of(const LanesReport& report) {
     for (std::string& word : std::vector<std::string>{
              fmt::to_string(lane.depth), fmt::to_string(lane.in_flight),
              fmt::to_string(traffic.out.messages), fmt::to_string(traffic.out.sends),
-             ratio_text(traffic.out.messages, traffic.out.sends), text_bytes(traffic.out.bytes),
-             fmt::to_string(traffic.in.reads), ratio_text(traffic.in.pdus, traffic.in.reads)}) {
+             server::ratio_text(traffic.out.messages, traffic.out.sends),
+             text_bytes(traffic.out.bytes), fmt::to_string(traffic.in.reads),
+             server::ratio_text(traffic.in.pdus, traffic.in.reads)}) {
       row.push_back(std::move(word));
     }
     std::vector<std::string>& bell = bells.emplace_back(which);
     bell.push_back(settings_text(lane));
-    bell.push_back(sizes_text(traffic.out));
-    bell.push_back(causes_text(traffic.out));
+    bell.push_back(server::sizes_text(traffic.out));
+    bell.push_back(server::causes_text(traffic.out));
   }
   return out + table_text(sent) + "\n" + table_text(bells);
 }

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/drive_load.h"
 #include "fabric/host/lane.h"
+#include "loadgen/drive_load.h"
 
 namespace cairn::apps {
 
 struct LanesReport {
   std::string uri;
   std::string pattern;
-  bench::DriveLoad load;  // without a duration there was none
-  bench::LoadResult result;
+  loadgen::DriveLoad load;  // without a duration there was none
+  loadgen::LoadResult result;
   std::vector<fabric::HostLane> lanes;
 };
 

@@ -2,25 +2,24 @@
 // `cairn nvme list`: the namespaces of a subsystem, and how well each path reaches them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/ana_words.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
-#include "apps/output.h"
-#include "apps/table.h"
-#include "apps/words.h"
+#include "base/table.h"
+#include "base/uuid.h"
+#include "base/words.h"
+#include "config/json_text.h"
 #include "fabric/host/ana.h"
 #include "fabric/host/namespace_info.h"
-#include "fabric/host/uuid.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -44,20 +43,20 @@ struct ListedPath {
 class ListCommand final : public Command {
  public:
   explicit ListCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kSubsystem, "the subsystem; nsid does not matter");
+    add_place(app, "URI", uri_, server::Needs::kSubsystem, "the subsystem; nsid does not matter");
     add_nvme_options(app, options_);
     set_examples(app, {"cairn nvme list nvme-tcp://127.0.0.1:4420/NQN",
                        "cairn nvme list 'nvme-tcp://10.0.0.1/NQN?path=10.0.1.1' --json"});
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kSubsystem);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kSubsystem);
     if (!uri) return std::unexpected(uri.error());
     nqn_ = uri->nqn;
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return ask_paths(env, *uri); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(json()) : table());
+    say(options_.json ? config::json_text(json()) : table());
     return kExitOk;
   }
 
@@ -76,15 +75,16 @@ class ListCommand final : public Command {
   }
 
   task::Task<Attempt<void>> ask_path(env::Env& env, const fabric::Uri& uri, size_t path) {
-    Attempt<std::unique_ptr<ControllerLink>> link = co_await ControllerLink::open(env, uri, path);
+    Attempt<std::unique_ptr<server::ControllerLink>> link =
+        co_await server::ControllerLink::open(env, uri, path);
     if (!link) co_return std::unexpected(link.error());
     const Result<void> asked = co_await ask(**link, path);
     co_await (*link)->close();
-    if (!asked) co_return std::unexpected(cannot_do("listing namespaces", asked.error()));
+    if (!asked) co_return std::unexpected(server::cannot_do("listing namespaces", asked.error()));
     co_return Attempt<void>{};
   }
 
-  task::Task<Result<void>> ask(ControllerLink& link, size_t path) {
+  task::Task<Result<void>> ask(server::ControllerLink& link, size_t path) {
     fabric::HostSession& session = link.session();
     paths_[path].controller_id = session.controller_id();
     model_ = session.identity().model_number.trimmed();
@@ -100,13 +100,13 @@ class ListCommand final : public Command {
       if (!info) {
         if (session.lost() || link.token().requested()) co_return fail(info.error());
         listed.info.nsid = nsid;
-        listed.problem = error_words(info.error());
+        listed.problem = server::error_words(info.error());
         continue;
       }
       listed.info = *info;
       const Result<nvme::AnaState> state =
           co_await fabric::read_ana_state(session, info->ana_group, link.token());
-      listed.states[path] = state ? ana_words(*state) : error_words(state.error());
+      listed.states[path] = state ? ana_words(*state) : server::error_words(state.error());
     }
     co_return Result<void>{};
   }
@@ -139,7 +139,7 @@ class ListCommand final : public Command {
     json["blocks"] = info.geometry.blocks;
     json["shared"] = info.is_shared;
     json["nguid"] = hex_text(info.nguid);
-    json["uuid"] = fabric::uuid_text(info.uuid);
+    json["uuid"] = uuid_text(info.uuid);
     json["eui64"] = hex_text(info.eui64);
     Json states = Json::array();
     for (size_t i = 0; i < paths_.size(); ++i) {
@@ -181,7 +181,7 @@ class ListCommand final : public Command {
     const auto is_given = [](const auto& id) {
       return std::ranges::any_of(id, [](uint8_t byte) { return byte != 0; });
     };
-    if (is_given(info.uuid)) return fabric::uuid_text(info.uuid);
+    if (is_given(info.uuid)) return uuid_text(info.uuid);
     if (is_given(info.nguid)) return hex_text(info.nguid);
     return is_given(info.eui64) ? hex_text(info.eui64) : "none";
   }

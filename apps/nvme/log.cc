@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
 #include "apps/nvme/logs.h"
-#include "apps/output.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "config/json_text.h"
 #include "fabric/host/admin.h"
-#include "nvme/ana_format.h"
+#include "nvme/format/ana_format.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -28,7 +28,8 @@ constexpr bool kRetain = true;
 
 using nvme::LogPage;
 
-task::Task<Result<std::vector<std::byte>>> get(ControllerLink& link, LogPage page, size_t size) {
+task::Task<Result<std::vector<std::byte>>> get(server::ControllerLink& link, LogPage page,
+                                               size_t size) {
   std::vector<std::byte> bytes(size);
   const fabric::LogRequest request{.page = page, .retain_event = kRetain};
   const Result<void> got = co_await fabric::get_log(link.session(), request, bytes, link.token());
@@ -88,7 +89,7 @@ std::vector<std::string> log_names() {
 class LogCommand final : public Command {
  public:
   explicit LogCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kSubsystem, "the subsystem");
+    add_place(app, "URI", uri_, server::Needs::kSubsystem, "the subsystem");
     app.add_option_function<std::string>(
            "LOG", [this](const std::string& name) { take(name); },
            fmt::format("one of {}", comma_list(log_names())))
@@ -100,12 +101,12 @@ class LogCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kSubsystem);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kSubsystem);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
-        run_with_link(options_, *uri, [this](ControllerLink& link) { return fetch(link); });
+        run_with_link(options_, *uri, [this](server::ControllerLink& link) { return fetch(link); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(shown_.json) : shown_.text);
+    say(options_.json ? config::json_text(shown_.json) : shown_.text);
     return kExitOk;
   }
 
@@ -121,12 +122,12 @@ class LogCommand final : public Command {
     kind_ = kind;
   }
 
-  task::Task<Attempt<void>> fetch(ControllerLink& link) {
+  task::Task<Attempt<void>> fetch(server::ControllerLink& link) {
     const size_t size = kind_->size(link.session().identity());
     const Result<std::vector<std::byte>> page = co_await get(link, kind_->page, size);
     if (!page) {
       co_return std::unexpected(
-          cannot_do(fmt::format("reading the log '{}'", kind_->name), page.error()));
+          server::cannot_do(fmt::format("reading the log '{}'", kind_->name), page.error()));
     }
     shown_ = kind_->show(*page);
     co_return Attempt<void>{};

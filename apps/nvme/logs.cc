@@ -8,11 +8,11 @@
 
 #include "apps/nvme/ana_words.h"
 #include "apps/nvme/fields.h"
-#include "apps/table.h"
-#include "apps/words.h"
-#include "nvme/ana_format.h"
-#include "nvme/opcode_format.h"
-#include "nvme/status_format.h"
+#include "base/table.h"
+#include "base/words.h"
+#include "nvme/format/ana_format.h"
+#include "nvme/format/opcode_format.h"
+#include "nvme/format/status_format.h"
 
 namespace cairn::apps {
 

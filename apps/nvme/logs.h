@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "nvme/log_format.h"
+#include "nvme/format/log_format.h"
 
 namespace cairn::apps {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "apps/nvme/fields.h"
-#include "nvme/identify_controller_format.h"
-#include "nvme/identify_namespace_format.h"
-#include "nvme/log_format.h"
+#include "nvme/format/identify_controller_format.h"
+#include "nvme/format/identify_namespace_format.h"
+#include "nvme/format/log_format.h"
 
 namespace cairn::apps {
 

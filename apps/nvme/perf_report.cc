@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "apps/lane_words.h"
-#include "apps/nvme/explain.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "server/common/lane_words.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -60,19 +60,19 @@ Json lanes_json(const std::vector<std::vector<fabric::HostLane>>& jobs) {
     }
   }
   Json json = {{"count", count}};
-  json.update(json_of(sum));
+  json.update(server::json_of(sum));
   return json;
 }
 
-std::string failure(const bench::LoadResult& result) {
+std::string failure(const loadgen::LoadResult& result) {
   return fmt::format("{} block {}: {}", result.error_in_write ? "writing" : "reading",
-                     result.error_lba.value(), error_words(*result.error));
+                     result.error_lba.value(), server::error_words(*result.error));
 }
 
 }  // namespace
 
-Attempt<void> parse_pattern(std::string_view text, bench::DriveLoad& load) {
-  using Order = bench::DriveLoad::Order;
+Attempt<void> parse_pattern(std::string_view text, loadgen::DriveLoad& load) {
+  using Order = loadgen::DriveLoad::Order;
   if (text.starts_with(kMixed)) {
     const Attempt<double> share = parse_share(text.substr(kMixed.size()));
     if (!share) return std::unexpected(share.error());
@@ -114,7 +114,7 @@ std::string latency_text(const Histogram& latency_ns) {
 }
 
 Json json_of(const PerfReport& report) {
-  const bench::LoadResult& result = report.result;
+  const loadgen::LoadResult& result = report.result;
   Json json = {{"uri", report.uri},
                {"rw", report.pattern},
                {"bs", report.load.request_size},
@@ -138,7 +138,7 @@ Json json_of(const PerfReport& report) {
 }
 
 std::string text_of(const PerfReport& report) {
-  const bench::LoadResult& result = report.result;
+  const loadgen::LoadResult& result = report.result;
   std::string out = fmt::format("{} {}, depth {}, {} job{}, {:.1f} s{}\n", report.pattern,
                                 text_bytes(report.load.request_size), report.load.depth,
                                 report.jobs, report.jobs == 1 ? "" : "s", result.measured.seconds(),

@@ -8,22 +8,22 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/problem.h"
 #include "base/histogram.h"
-#include "bench/drive_load.h"
+#include "base/problem.h"
 #include "fabric/host/lane.h"
+#include "loadgen/drive_load.h"
 
 namespace cairn::apps {
 
 // "randread", "randwrite", "read", "write", or "mixed:70": random, 70 of 100 reads.
-Attempt<void> parse_pattern(std::string_view text, bench::DriveLoad& load);
+Attempt<void> parse_pattern(std::string_view text, loadgen::DriveLoad& load);
 
 struct PerfReport {
   std::string uri;
   std::string pattern;  // as typed
   uint32_t jobs = 1;
-  bench::DriveLoad load;
-  bench::LoadResult result;
+  loadgen::DriveLoad load;
+  loadgen::LoadResult result;
   double cpu_us_per_io = 0;                          // of this process; 0: nothing was measured
   std::vector<std::vector<fabric::HostLane>> lanes;  // of each job, when its time was over
   bool interrupted = false;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "apps/nvme/explain.h"
 #include "base/units.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -24,7 +24,7 @@ task::Task<Attempt<void>> work_pieces(Flight& flight, uint64_t length, PieceWork
     const MutableBytes memory = flight.oldest_memory().first(size);
     const Result<void> done = co_await flight.take();
     if (!done) {
-      outcome = std::unexpected(cannot_do(work.what(ended, size), done.error()));
+      outcome = std::unexpected(server::cannot_do(work.what(ended, size), done.error()));
     } else if (work.ended) {
       outcome = co_await work.ended(ended, memory);
     }

@@ -8,9 +8,9 @@
 
 #include "apps/nvme/flight.h"
 #include "apps/nvme/progress.h"
-#include "apps/problem.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/problem.h"
 #include "task/task.h"
 
 namespace cairn::apps {

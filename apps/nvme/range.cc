@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/bytes.h"
 #include "base/units.h"
+#include "config/bytes_text.h"
 
 namespace cairn::apps {
 
@@ -14,7 +13,7 @@ void add_range(CLI::App& app, RangeOptions& options) {
   add_size(app, "--offset SIZE", options.offset, "first byte, such as 64K (0)");
   add_value(app, "--length SIZE", "how many bytes (up to the end)",
             [&options](const std::string& text) -> Attempt<void> {
-              const Attempt<uint64_t> length = parse_bytes(text);
+              const Attempt<uint64_t> length = config::parse_bytes(text);
               if (!length) return std::unexpected(length.error());
               options.length = *length;
               return {};

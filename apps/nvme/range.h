@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "apps/command.h"
-#include "apps/problem.h"
+#include "apps/common/command.h"
+#include "base/problem.h"
 #include "drive/drive.h"
 
 namespace cairn::apps {

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/transfer.h"
-#include "apps/output.h"
+#include "config/json_text.h"
 
 namespace cairn::apps {
 
@@ -30,18 +29,18 @@ struct Summary {
 
   void print(bool as_json, const std::string& uri, std::string_view verb, uint64_t offset) const {
     if (!as_json) return say(fmt::format("{} {}\n", verb, speed_text(bytes, elapsed)));
-    say(json_text({{"uri", uri},
-                   {"offset", offset},
-                   {"bytes", bytes},
-                   {"seconds", elapsed.seconds()},
-                   {"bytes_per_second", bytes_per_second(bytes, elapsed)}}));
+    say(config::json_text({{"uri", uri},
+                           {"offset", offset},
+                           {"bytes", bytes},
+                           {"seconds", elapsed.seconds()},
+                           {"bytes_per_second", bytes_per_second(bytes, elapsed)}}));
   }
 };
 
 class ReadCommand final : public Command {
  public:
   explicit ReadCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kNamespace, "the namespace");
+    add_place(app, "URI", uri_, server::Needs::kNamespace, "the namespace");
     add_range(app, range_);
     add_file(app, "--output FILE", "where the bytes go; - (the default) is stdout", output_);
     add_nvme_options(app, options_);
@@ -56,7 +55,7 @@ class ReadCommand final : public Command {
     if (output_ == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return refuse("a terminal is no place for the bytes: name a file with --output, or a pipe");
     }
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drive(env, *uri); });
@@ -67,7 +66,7 @@ class ReadCommand final : public Command {
 
  private:
   task::Task<Attempt<void>> with_drive(env::Env& env, const fabric::Uri& uri) {
-    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri);
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await server::open_drive(env, uri);
     if (!drive) co_return std::unexpected(drive.error());
     Attempt<void> outcome = co_await read(env, **drive);
     co_await (*drive)->close();
@@ -99,7 +98,7 @@ class ReadCommand final : public Command {
 class WriteCommand final : public Command {
  public:
   explicit WriteCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kNamespace, "the namespace");
+    add_place(app, "URI", uri_, server::Needs::kNamespace, "the namespace");
     add_range(app, range_);
     add_file(app, "--input FILE", "where the bytes come from; - (the default) is stdin", input_);
     add_switch(app, "--fua", durable_,
@@ -111,7 +110,7 @@ class WriteCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<std::unique_ptr<InputFile>> input = InputFile::open(input_);
     if (!input) return std::unexpected(input.error());
@@ -124,7 +123,7 @@ class WriteCommand final : public Command {
 
  private:
   task::Task<Attempt<void>> with_drive(env::Env& env, const fabric::Uri& uri, InputFile& input) {
-    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri);
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await server::open_drive(env, uri);
     if (!drive) co_return std::unexpected(drive.error());
     Progress progress(env, "wrote", range_.length.value_or(input.size().value_or(0)));
     const Attempt<uint64_t> written = co_await write_range(

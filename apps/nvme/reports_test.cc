@@ -5,10 +5,10 @@
 #include <string>
 
 #include "apps/nvme/discovery_report.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/perf_report.h"
 #include "apps/nvme/range.h"
 #include "apps/nvme/verify_report.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 namespace {
@@ -20,12 +20,12 @@ bool has(const std::string& text, const std::string& part) {
 // --- perf ----------------------------------------------------------------------------------------
 
 TEST(Pattern, NamesOrderAndShare) {
-  bench::DriveLoad load;
+  loadgen::DriveLoad load;
   ASSERT_TRUE(parse_pattern("write", load));
-  EXPECT_EQ(load.order, bench::DriveLoad::Order::kSequential);
+  EXPECT_EQ(load.order, loadgen::DriveLoad::Order::kSequential);
   EXPECT_EQ(load.read_share, 0);
   ASSERT_TRUE(parse_pattern("mixed:70", load));
-  EXPECT_EQ(load.order, bench::DriveLoad::Order::kRandom);
+  EXPECT_EQ(load.order, loadgen::DriveLoad::Order::kRandom);
   EXPECT_DOUBLE_EQ(load.read_share, 0.7);
   for (const char* text : {"", "mixed:", "mixed:101", "mixed:-1", "mixed:7x", "READ"}) {
     EXPECT_FALSE(parse_pattern(text, load)) << text;
@@ -65,7 +65,7 @@ TEST(PerfReport, NothingMeasuredIsNoLatency) {
 
 TEST(VerifyReport, AMismatchSaysWhereWhatAndWhich) {
   VerifyReport report{.seed = 5, .block_size = 4096};
-  report.result.mismatch = bench::BlockMismatch{
+  report.result.mismatch = loadgen::BlockMismatch{
       .lba = Lba(3), .allowed = {.low = 7, .high = 7}, .found = "generation 6 of this block"};
   const std::string text = problem_of(report).text;
   for (const char* part :
@@ -122,9 +122,9 @@ TEST(Range, IsWithinTheDriveAndOfWholeBlocks) {
 
 TEST(Explain, StatusesOfATargetHaveTheirNames) {
   const Error error(Errc::kInvalid, "NVMe status of the target", 0x80);
-  EXPECT_TRUE(has(error_words(error), "(080h)"));
-  EXPECT_TRUE(has(cannot_do("reading", error).text, "reading failed"));
-  EXPECT_FALSE(has(error_words(Error(Errc::kReset, "the connection", 104)), "068h"));
+  EXPECT_TRUE(has(server::error_words(error), "(080h)"));
+  EXPECT_TRUE(has(server::cannot_do("reading", error).text, "reading failed"));
+  EXPECT_FALSE(has(server::error_words(Error(Errc::kReset, "the connection", 104)), "068h"));
 }
 
 TEST(Explain, EveryCodeOfAConnectionHasASentence) {
@@ -134,13 +134,13 @@ TEST(Explain, EveryCodeOfAConnectionHasASentence) {
   for (int number = 1; number <= static_cast<int>(Errc::kCancelled); ++number) {
     const auto code = static_cast<Errc>(number);
     const Error error(code, "Connect");
-    const std::string connecting = cannot_connect(error, uri, at).text;
+    const std::string connecting = server::cannot_connect(error, uri, at).text;
     if (code == Errc::kCancelled) {
       EXPECT_EQ(connecting, "interrupted");
     } else {
       EXPECT_TRUE(has(connecting, at.text())) << connecting;
     }
-    const std::string reading = cannot_do("reading", error).text;
+    const std::string reading = server::cannot_do("reading", error).text;
     EXPECT_TRUE(has(reading, "reading")) << reading;
     EXPECT_GT(reading.size(), std::string_view("reading failed: ").size()) << name(code);
   }

@@ -2,7 +2,6 @@
 // `cairn nvme reservations`: who has registered and reserved a namespace, and changing that.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
-#include "apps/output.h"
-#include "apps/table.h"
-#include "apps/words.h"
+#include "base/table.h"
+#include "base/uuid.h"
+#include "base/words.h"
+#include "config/json_text.h"
 #include "fabric/host/status_error.h"
-#include "fabric/host/uuid.h"
-#include "nvme/reservation_format.h"
+#include "nvme/format/reservation_format.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -76,7 +75,7 @@ Attempt<uint64_t> parse_key(const std::string& text) {
 class ReservationsCommand final : public Command {
  public:
   explicit ReservationsCommand(CLI::App& app) {
-    add_place(app, "URI", uri_, Needs::kNamespace, "the namespace");
+    add_place(app, "URI", uri_, server::Needs::kNamespace, "the namespace");
     add_key(app, "--key KEY", key_, "the key this host has registered");
     add_key(app, "--register KEY", new_key_, "register this key; with --key, in its place");
     add_switch(app, "--unregister", unregister_, "take the --key back");
@@ -94,12 +93,12 @@ class ReservationsCommand final : public Command {
 
   Attempt<int> run() override {
     if (const Attempt<void> sound = check(); !sound) return std::unexpected(sound.error());
-    const Attempt<fabric::Uri> uri = find_place(uri_, Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
-    const Attempt<void> ran =
-        run_with_link(options_, *uri, [&](ControllerLink& link) { return work(link, *uri); });
+    const Attempt<void> ran = run_with_link(
+        options_, *uri, [&](server::ControllerLink& link) { return work(link, *uri); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(json()) : table());
+    say(options_.json ? config::json_text(json()) : table());
     return kExitOk;
   }
 
@@ -137,8 +136,8 @@ class ReservationsCommand final : public Command {
     return {};
   }
 
-  task::Task<Attempt<void>> work(ControllerLink& link, const fabric::Uri& uri) {
-    const Attempt<uint32_t> nsid = co_await nsid_of(link, uri);
+  task::Task<Attempt<void>> work(server::ControllerLink& link, const fabric::Uri& uri) {
+    const Attempt<uint32_t> nsid = co_await server::nsid_of(link, uri);
     if (!nsid) co_return std::unexpected(nsid.error());
     nsid_ = *nsid;
     Attempt<void> done = co_await act(link);
@@ -147,7 +146,7 @@ class ReservationsCommand final : public Command {
     co_return reported;
   }
 
-  task::Task<Attempt<void>> act(ControllerLink& link) {
+  task::Task<Attempt<void>> act(server::ControllerLink& link) {
     nvme::RegisterData pair;  // Acquire's data have the same form
     pair.current_key = key_.value_or(0);
     nvme::ReleaseData single;
@@ -182,19 +181,20 @@ class ReservationsCommand final : public Command {
       co_return refuse(
           fmt::format("the reservations forbid it ({}): see who holds what with 'cairn "
                       "nvme reservations {}'",
-                      error_words(sent.error()), uri_));
+                      server::error_words(sent.error()), uri_));
     }
-    co_return std::unexpected(cannot_do("changing reservations", sent.error()));
+    co_return std::unexpected(server::cannot_do("changing reservations", sent.error()));
   }
 
-  static task::Task<Result<void>> send(ControllerLink& link, nvme::Sqe sqe, MutableBytes data) {
+  static task::Task<Result<void>> send(server::ControllerLink& link, nvme::Sqe sqe,
+                                       MutableBytes data) {
     const Result<nvme::Cqe> answer = co_await link.session().io(sqe, data, link.token());
     if (!answer) co_return fail(answer.error());
     if (!answer->get_status().ok()) co_return fail(fabric::error_of(answer->get_status()));
     co_return Result<void>{};
   }
 
-  task::Task<Attempt<void>> report(ControllerLink& link, const fabric::Uri& uri) {
+  task::Task<Attempt<void>> report(server::ControllerLink& link, const fabric::Uri& uri) {
     std::vector<std::byte> page(sizeof(nvme::ReservationStatusExtended) +
                                 kRegistrantsMax * sizeof(nvme::RegistrantExtended));
     nvme::Sqe sqe = nvme::Sqe::make(nvme::IoOpcode::kReservationReport, nsid_);
@@ -203,10 +203,10 @@ class ReservationsCommand final : public Command {
     fields.encode(sqe);
     const Result<void> got = co_await send(link, sqe, page);
     if (!got && got.error() == Errc::kNotFound) {
-      const Problem problem = co_await missing_namespace(link, uri);
+      const Problem problem = co_await server::missing_namespace(link, uri);
       co_return std::unexpected(problem);
     }
-    if (!got) co_return std::unexpected(cannot_do("reporting reservations", got.error()));
+    if (!got) co_return std::unexpected(server::cannot_do("reporting reservations", got.error()));
     Bytes rest = page;
     status_ = load<nvme::ReservationStatusExtended>(rest).status;
     rest = rest.subspan(sizeof(nvme::ReservationStatusExtended));
@@ -224,7 +224,7 @@ class ReservationsCommand final : public Command {
       list.push_back({{"cntlid", each.controller_id.value()},
                       {"rcsts", each.status},
                       {"rkey", each.key.value()},
-                      {"hostid", fabric::uuid_text(each.host_id)}});
+                      {"hostid", uuid_text(each.host_id)}});
     }
     return {{"gen", status_.generation.value()}, {"rtype", static_cast<uint8_t>(status_.type)},
             {"type", type_name(status_.type)},   {"regctl", status_.registrants.value()},
@@ -238,7 +238,7 @@ class ReservationsCommand final : public Command {
     std::vector<std::vector<std::string>> rows = {{"HOST", "KEY", "CONTROLLER", "HOLDS"}};
     for (const nvme::RegistrantExtended& each : registrants_) {
       const bool is_away = each.controller_id == nvme::kNoController;
-      rows.push_back({fabric::uuid_text(each.host_id), fmt::format("{:#x}", each.key.value()),
+      rows.push_back({uuid_text(each.host_id), fmt::format("{:#x}", each.key.value()),
                       is_away ? "-" : fmt::to_string(each.controller_id.value()),
                       (each.status & nvme::kHoldsReservation) != 0 ? "yes" : "no"});
     }

@@ -6,57 +6,59 @@
 #include <memory>
 #include <utility>
 
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/pages.h"
-#include "apps/output.h"
-#include "apps/words.h"
+#include "base/words.h"
+#include "config/json_text.h"
 #include "fabric/host/admin.h"
-#include "nvme/identify_format.h"
+#include "nvme/format/identify_format.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
 namespace {
 
-using Show = task::Task<Attempt<FieldTable>> (*)(ControllerLink&, const fabric::Uri&);
+using Show = task::Task<Attempt<FieldTable>> (*)(server::ControllerLink&, const fabric::Uri&);
 
-task::Task<Attempt<FieldTable>> controller_fields(ControllerLink& link, const fabric::Uri&) {
+task::Task<Attempt<FieldTable>> controller_fields(server::ControllerLink& link,
+                                                  const fabric::Uri&) {
   const fabric::HostSession& session = link.session();
   co_return fields_of(session.identity(), 4096u << session.capabilities().page_size_min);
 }
 
-task::Task<Attempt<FieldTable>> namespace_fields(ControllerLink& link, const fabric::Uri& uri) {
+task::Task<Attempt<FieldTable>> namespace_fields(server::ControllerLink& link,
+                                                 const fabric::Uri& uri) {
   auto page = std::make_unique<nvme::IdentifyNamespace>();
-  const Attempt<uint32_t> nsid = co_await nsid_of(link, uri);
+  const Attempt<uint32_t> nsid = co_await server::nsid_of(link, uri);
   if (!nsid) co_return std::unexpected(nsid.error());
   const fabric::IdentifyRequest request{.fields = {.cns = nvme::Cns::kNamespace}, .nsid = *nsid};
   const Result<void> got = co_await fabric::identify(link.session(), request,
                                                      nvme::mutable_bytes_of(*page), link.token());
   const bool is_missing = got ? page->size == 0 : got.error() == Errc::kNotFound;
   if (is_missing) {
-    const Problem problem = co_await missing_namespace(link, uri);
+    const Problem problem = co_await server::missing_namespace(link, uri);
     co_return std::unexpected(problem);
   }
-  if (!got) co_return std::unexpected(cannot_do("identifying the namespace", got.error()));
+  if (!got) co_return std::unexpected(server::cannot_do("identifying the namespace", got.error()));
   co_return fields_of(*page);
 }
 
-task::Task<Attempt<FieldTable>> health_fields(ControllerLink& link, const fabric::Uri&) {
+task::Task<Attempt<FieldTable>> health_fields(server::ControllerLink& link, const fabric::Uri&) {
   auto page = std::make_unique<nvme::HealthPage>();
   const fabric::LogRequest request{.page = nvme::LogPage::kHealth, .retain_event = true};
   const Result<void> got = co_await fabric::get_log(link.session(), request,
                                                     nvme::mutable_bytes_of(*page), link.token());
-  if (!got) co_return std::unexpected(cannot_do("reading the health page", got.error()));
+  if (!got) co_return std::unexpected(server::cannot_do("reading the health page", got.error()));
   co_return fields_of(*page);
 }
 
 class ShowCommand final : public Command {
  public:
-  ShowCommand(CLI::App& app, Needs needs, Show show) : needs_(needs), show_(show) {
+  ShowCommand(CLI::App& app, server::Needs needs, Show show) : needs_(needs), show_(show) {
     add_place(app, "URI", uri_, needs,
-              needs == Needs::kNamespace ? "the namespace" : "the subsystem");
+              needs == server::Needs::kNamespace ? "the namespace" : "the subsystem");
     add_nvme_options(app, options_);
     const std::string name = app.get_name();
     set_examples(app, {fmt::format("cairn nvme {} nvme-tcp://127.0.0.1:4420/NQN", name),
@@ -64,18 +66,19 @@ class ShowCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = find_place(uri_, needs_);
+    const Attempt<fabric::Uri> uri = server::find_place(uri_, needs_);
     if (!uri) return std::unexpected(uri.error());
     FieldTable table;
     const Attempt<void> ran = run_with_link(
-        options_, *uri, [&](ControllerLink& link) { return fill(link, *uri, table); });
+        options_, *uri, [&](server::ControllerLink& link) { return fill(link, *uri, table); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(table.json()) : table.table());
+    say(options_.json ? config::json_text(table.json()) : table.table());
     return kExitOk;
   }
 
  private:
-  task::Task<Attempt<void>> fill(ControllerLink& link, const fabric::Uri& uri, FieldTable& table) {
+  task::Task<Attempt<void>> fill(server::ControllerLink& link, const fabric::Uri& uri,
+                                 FieldTable& table) {
     Attempt<FieldTable> shown = co_await show_(link, uri);
     if (!shown) co_return std::unexpected(shown.error());
     table = std::move(*shown);
@@ -84,7 +87,7 @@ class ShowCommand final : public Command {
 
   NvmeOptions options_;
   std::string uri_;
-  Needs needs_;
+  server::Needs needs_;
   Show show_;
 };
 
@@ -92,13 +95,13 @@ class ShowCommand final : public Command {
 
 std::unique_ptr<Command> make_nvme_id_ctrl(CLI::App& app) {
   // A discovery controller identifies itself too.
-  return std::make_unique<ShowCommand>(app, Needs::kDiscovery, &controller_fields);
+  return std::make_unique<ShowCommand>(app, server::Needs::kDiscovery, &controller_fields);
 }
 std::unique_ptr<Command> make_nvme_id_ns(CLI::App& app) {
-  return std::make_unique<ShowCommand>(app, Needs::kNamespace, &namespace_fields);
+  return std::make_unique<ShowCommand>(app, server::Needs::kNamespace, &namespace_fields);
 }
 std::unique_ptr<Command> make_nvme_smart_log(CLI::App& app) {
-  return std::make_unique<ShowCommand>(app, Needs::kSubsystem, &health_fields);
+  return std::make_unique<ShowCommand>(app, server::Needs::kSubsystem, &health_fields);
 }
 
 }  // namespace cairn::apps

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/nvme/explain.h"
 #include "apps/nvme/flight.h"
 #include "apps/nvme/pieces.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -84,7 +84,7 @@ class Writing {
     if (!outcome) co_return std::unexpected(outcome.error());
     if (!options_.durable) {
       const Result<void> flushed = co_await drive_.flush(env_.stop_token());
-      if (!flushed) co_return std::unexpected(cannot_do("flushing", flushed.error()));
+      if (!flushed) co_return std::unexpected(server::cannot_do("flushing", flushed.error()));
     }
     co_return written_;
   }
@@ -143,7 +143,7 @@ class Writing {
     const Result<void> done = co_await flight.take();
     const uint64_t length = std::min<uint64_t>(Flight::kPieceSize, written_ - progress_.done());
     if (!done) {
-      co_return std::unexpected(cannot_do(
+      co_return std::unexpected(server::cannot_do(
           piece_text("writing", length, options_.offset + progress_.done()), done.error()));
     }
     progress_.add(length);

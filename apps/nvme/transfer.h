@@ -8,7 +8,7 @@
 #include "apps/nvme/byte_file.h"
 #include "apps/nvme/progress.h"
 #include "apps/nvme/range.h"
-#include "apps/problem.h"
+#include "base/problem.h"
 #include "drive/drive.h"
 #include "env/env.h"
 #include "task/task.h"

@@ -2,25 +2,25 @@
 // `cairn nvme verify`: whether a namespace gives back what is written to it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "apps/files.h"
-#include "apps/json_text.h"
+#include "apps/common/output.h"
 #include "apps/nvme/byte_file.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
-#include "apps/nvme/explain.h"
 #include "apps/nvme/range.h"
 #include "apps/nvme/verify_report.h"
-#include "apps/output.h"
-#include "apps/words.h"
-#include "bench/drive_load.h"
-#include "bench/drive_verify.h"
+#include "base/words.h"
+#include "config/bytes_text.h"
+#include "config/files.h"
+#include "config/json_text.h"
+#include "loadgen/drive_load.h"
+#include "loadgen/drive_verify.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
@@ -34,7 +34,8 @@ constexpr size_t kStateMax = 4_GiB;
 class VerifyCommand final : public Command {
  public:
   explicit VerifyCommand(CLI::App& app) {
-    add_place(app, "URI", report_.uri, Needs::kNamespace, "the namespace, WHICH IS OVERWRITTEN");
+    add_place(app, "URI", report_.uri, server::Needs::kNamespace,
+              "the namespace, WHICH IS OVERWRITTEN");
     add_number(app, "--seconds S", seconds_, 0.01, 1e7, "how long to write and read (10)");
     add_size(app, "--offset SIZE", offset_, "where the range that is overwritten begins (0)");
     add_value(app, "--size SIZE", "its size (256M, or what there is)",
@@ -43,7 +44,7 @@ class VerifyCommand final : public Command {
               [this](const std::string& text) { return take_seed(text); });
     add_integer(app, "--write-percent N", write_percent_, {.min = 0, .max = 100},
                 "share of writes among the requests (50)");
-    add_integer(app, "--depth N", depth_, {.min = 1, .max = bench::kLoadDepthMax},
+    add_integer(app, "--depth N", depth_, {.min = 1, .max = loadgen::kLoadDepthMax},
                 "requests outstanding (32)");
     add_switch(app, "--fua", verify_.durable, "writes are durable by themselves; else by flushes");
     add_value(app, "--state FILE", "keep there what was acknowledged, for a later --check-only",
@@ -68,7 +69,7 @@ class VerifyCommand final : public Command {
     if (report_.check_only && state_.empty() && !seed_) {
       return refuse("--check-only needs the --state of an earlier run, or its --seed");
     }
-    const Attempt<fabric::Uri> uri = find_place(report_.uri, Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_place(report_.uri, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     verify_.duration = Duration::from_seconds(seconds_);
     verify_.write_share = write_percent_ / 100.0;
@@ -79,7 +80,7 @@ class VerifyCommand final : public Command {
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drive(env, *uri); });
     if (!ran) return std::unexpected(ran.error());
-    say(options_.json ? json_text(json_of(report_)) : text_of(report_));
+    say(options_.json ? config::json_text(json_of(report_)) : text_of(report_));
     if (report_.result.ok()) return kExitOk;
     return std::unexpected(problem_of(report_));
   }
@@ -96,16 +97,16 @@ class VerifyCommand final : public Command {
   }
 
   Attempt<void> take_size(const std::string& text) {
-    const Attempt<uint64_t> size = parse_bytes(text);
+    const Attempt<uint64_t> size = config::parse_bytes(text);
     if (!size) return std::unexpected(size.error());
     size_ = *size;
     return {};
   }
 
   Attempt<void> load_state() {
-    const Attempt<std::string> text = read_file(state_, kStateMax);
+    const Attempt<std::string> text = config::read_file(state_, kStateMax);
     if (!text) return std::unexpected(text.error());
-    Result<bench::BlockOracle> oracle = bench::BlockOracle::load(as_bytes(*text));
+    Result<loadgen::BlockOracle> oracle = loadgen::BlockOracle::load(as_bytes(*text));
     if (!oracle) {
       return refuse(fmt::format("{} is of no use ({}): name the --state of an earlier run",
                                 in_quotes(state_), oracle.error().text()));
@@ -115,12 +116,12 @@ class VerifyCommand final : public Command {
   }
 
   task::Task<Attempt<void>> with_drive(env::Env& env, const fabric::Uri& uri) {
-    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await open_drive(env, uri);
+    Attempt<std::unique_ptr<fabric::RemoteDrive>> drive = co_await server::open_drive(env, uri);
     if (!drive) co_return std::unexpected(drive.error());
     report_.block_size = (*drive)->geometry().block_size;
     Attempt<void> outcome = choose(env, (*drive)->geometry());
     if (outcome) {
-      Result<bench::VerifyResult> result = co_await verify(env, **drive);
+      Result<loadgen::VerifyResult> result = co_await verify(env, **drive);
       if (result) {
         report_.result = std::move(*result);
       } else {
@@ -157,14 +158,15 @@ class VerifyCommand final : public Command {
     return {};
   }
 
-  task::Task<Result<bench::VerifyResult>> verify(env::Env& env, drive::Drive& drive) {
+  task::Task<Result<loadgen::VerifyResult>> verify(env::Env& env, drive::Drive& drive) {
     if (!report_.check_only) {
-      return bench::verify_drive(env, drive, verify_, *oracle_, env.stop_token());
+      return loadgen::verify_drive(env, drive, verify_, *oracle_, env.stop_token());
     }
-    if (!state_.empty()) return bench::check_drive(env, drive, verify_, *oracle_, env.stop_token());
-    const bench::StampRange range{
+    if (!state_.empty())
+      return loadgen::check_drive(env, drive, verify_, *oracle_, env.stop_token());
+    const loadgen::StampRange range{
         .seed = oracle_->seed(), .first = oracle_->first(), .blocks = oracle_->blocks()};
-    return bench::check_stamps(env, drive, verify_, range, env.stop_token());
+    return loadgen::check_stamps(env, drive, verify_, range, env.stop_token());
   }
 
   task::Task<Attempt<void>> save_state(env::Env& env) {
@@ -178,7 +180,7 @@ class VerifyCommand final : public Command {
 
   NvmeOptions options_;
   VerifyReport report_;
-  bench::DriveVerify verify_;
+  loadgen::DriveVerify verify_;
   double seconds_ = 10;
   uint64_t offset_ = 0;
   std::optional<uint64_t> size_;
@@ -186,7 +188,7 @@ class VerifyCommand final : public Command {
   int write_percent_ = 50;
   int depth_ = 32;
   std::string state_;
-  std::optional<bench::BlockOracle> oracle_;
+  std::optional<loadgen::BlockOracle> oracle_;
 };
 
 }  // namespace

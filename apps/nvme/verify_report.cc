@@ -5,15 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/nvme/explain.h"
 #include "apps/nvme/fields.h"
 #include "base/units.h"
+#include "server/open/explain.h"
 
 namespace cairn::apps {
 
 namespace {
 
-std::string expected_text(const bench::Allowed& allowed) {
+std::string expected_text(const loadgen::Allowed& allowed) {
   if (allowed.high == UINT32_MAX) return "a whole block of this place";
   if (allowed.low == allowed.high) {
     return fmt::format("generation {} (its last write, acknowledged)", allowed.high);
@@ -24,7 +24,7 @@ std::string expected_text(const bench::Allowed& allowed) {
 }  // namespace
 
 nlohmann::ordered_json json_of(const VerifyReport& report) {
-  const bench::VerifyResult& result = report.result;
+  const loadgen::VerifyResult& result = report.result;
   nlohmann::ordered_json json = {{"uri", report.uri},
                                  {"ok", result.ok()},
                                  {"seed", report.seed},
@@ -46,13 +46,13 @@ nlohmann::ordered_json json_of(const VerifyReport& report) {
                         {"found", result.mismatch->found}};
   }
   if (result.error) {
-    json["error"] = fmt::format("{}: {}", result.failed, error_words(*result.error));
+    json["error"] = fmt::format("{}: {}", result.failed, server::error_words(*result.error));
   }
   return json;
 }
 
 std::string text_of(const VerifyReport& report) {
-  const bench::VerifyResult& result = report.result;
+  const loadgen::VerifyResult& result = report.result;
   std::string out =
       fmt::format("{} at byte {}, seed {}{}\n", text_bytes(report.size), report.offset, report.seed,
                   report.interrupted ? " (interrupted)" : "");
@@ -72,8 +72,8 @@ std::string text_of(const VerifyReport& report) {
 }
 
 Problem problem_of(const VerifyReport& report) {
-  const bench::VerifyResult& result = report.result;
-  if (!result.mismatch) return cannot_do(result.failed, *result.error);
+  const loadgen::VerifyResult& result = report.result;
+  if (!result.mismatch) return server::cannot_do(result.failed, *result.error);
   return {fmt::format("block {} (byte {}) holds {}; expected was {}. Seed {}",
                       result.mismatch->lba.value(),
                       result.mismatch->lba.value() * report.block_size, result.mismatch->found,

@@ -6,8 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "apps/problem.h"
-#include "bench/drive_verify.h"
+#include "base/problem.h"
+#include "loadgen/drive_verify.h"
 
 namespace cairn::apps {
 
@@ -19,7 +19,7 @@ struct VerifyReport {
   uint32_t block_size = 0;
   bool check_only = false;
   bool interrupted = false;
-  bench::VerifyResult result;
+  loadgen::VerifyResult result;
 };
 
 nlohmann::ordered_json json_of(const VerifyReport& report);

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/command.h"
+#include "apps/common/command.h"
 
 namespace cairn::apps {
 
@@ -15,10 +15,10 @@ RackClient::RackClient(CLI::App& app) {
       fmt::format(
           "where its metadata is: meta://ADDR:PORT, with ?tls_key=FILE&name=NAME through "
           "TLS, etcd://ADDR:PORT, with ?ca=FILE&cert=FILE&key=FILE likewise, or rocks:FOLDER ({})",
-          kDefaultStore),
+          server::kDefaultStore),
       [this](const std::string& text) -> Attempt<void> {
         if (text.empty() || text == "true") return {};  // without a value: the default
-        const Attempt<StoreUri> uri = StoreUri::parse(text);
+        const Attempt<server::StoreUri> uri = server::StoreUri::parse(text);
         if (!uri) return std::unexpected(uri.error());
         store_ = text;
         return {};

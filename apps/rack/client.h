@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "apps/errand.h"
-#include "apps/problem.h"
-#include "apps/rack/store.h"
+#include "apps/common/errand.h"
+#include "base/problem.h"
 #include "env/env.h"
 #include "meta/store.h"
+#include "server/open/store.h"
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/task.h"
@@ -34,7 +34,7 @@ class RackClient {
   using Errand = std::function<task::Task<Attempt<T>>(env::Env&, meta::Store&, task::CancelToken)>;
   template <class T>
   Attempt<T> run(const Errand<T>& errand) const {
-    const Attempt<StoreUri> uri = StoreUri::parse(store_);
+    const Attempt<server::StoreUri> uri = server::StoreUri::parse(store_);
     if (!uri) return std::unexpected(uri.error());
     return run_errand<T>([this, &uri, &errand](env::Env& env) {
       return with_store<T>(env, *uri, errand, Duration::from_seconds(timeout_s_));
@@ -43,8 +43,8 @@ class RackClient {
 
  private:
   template <class T>
-  static task::Task<Attempt<T>> with_store(env::Env& env, StoreUri uri, const Errand<T>& errand,
-                                           Duration timeout) {
+  static task::Task<Attempt<T>> with_store(env::Env& env, server::StoreUri uri,
+                                           const Errand<T>& errand, Duration timeout) {
     std::string who;  // was refused
     Attempt<std::unique_ptr<meta::Store>> store = co_await open_store(
         env, std::move(uri), [&who](std::string refused) { who = std::move(refused); });
@@ -61,7 +61,7 @@ class RackClient {
     co_return outcome;
   }
 
-  std::string store_{kDefaultStore};
+  std::string store_{server::kDefaultStore};
   double timeout_s_ = 30;
   bool json_ = false;
 };

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "apps/table.h"
+#include "base/table.h"
 #include "base/units.h"
-#include "fabric/host/uuid.h"
+#include "base/uuid.h"
 #include "rack/tenant.h"
 
 namespace cairn::apps {
@@ -58,7 +58,7 @@ std::string board_text(const rack::Board& board, uint64_t now_ms) {
 Json drive_json(const rack::DriveRecord& drive) {
   Json legs = Json::array();
   for (const rack::Leg& leg : drive.legs) {
-    legs.push_back({{"contract", fabric::uuid_text(leg.id)},
+    legs.push_back({{"contract", uuid_text(leg.id)},
                     {"box", leg.box},
                     {"shelf", leg.shelf},
                     {"address", leg.place.address},

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
-#include "sim/testing.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
+#include "world/sim/testing.h"
 
 namespace cairn::apps {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "bench/workload.h"
+#include "loadgen/meters.h"
 
 namespace cairn::apps {
 
@@ -37,7 +37,7 @@ std::string progress_line(double part, double seconds_left, std::string_view not
 
 ProgressLine::ProgressLine(bool wanted, uint64_t look_every)
     : look_every_(look_every), shown_(wanted && isatty(STDERR_FILENO) != 0) {
-  if (shown_) last_ = start_ = bench::now();
+  if (shown_) last_ = start_ = loadgen::now();
 }
 
 ProgressLine::~ProgressLine() {
@@ -45,7 +45,7 @@ ProgressLine::~ProgressLine() {
 }
 
 bool ProgressLine::is_time() {
-  const Time now = bench::now();
+  const Time now = loadgen::now();
   if (now - last_ < kBetweenLines) return false;
   last_ = now;
   return true;

@@ -13,9 +13,9 @@
 #include "base/buffer.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
-#include "drive/chunk_table.h"
-#include "drive/journal.h"
-#include "drive/stack.h"
+#include "service/common/journal.h"
+#include "service/mapped/chunk_table.h"
+#include "stack/stack.h"
 
 namespace cairn::bench {
 

@@ -126,8 +126,8 @@ class CopiesBench {
     if (!server) return fail(server.error());
     uint64_t before = 0;
     uint64_t after = 0;
-    const LoadWatch watch{.begins = [&] { before = count->bytes(); },
-                          .ended = [&] { after = count->bytes(); }};
+    const loadgen::LoadWatch watch{.begins = [&] { before = count->bytes(); },
+                                   .ended = [&] { after = count->bytes(); }};
     const Result<uint64_t> requests = carry(door, job, socket, watch);
     if (!requests) return fail(requests.error());
     const double copies =
@@ -141,7 +141,7 @@ class CopiesBench {
   }
 
   Result<uint64_t> carry(const std::string& door, const Job& job, const std::string& socket,
-                         const LoadWatch& watch) const {
+                         const loadgen::LoadWatch& watch) const {
     const env::Address at{.family = env::Address::Family::kLocal, .path = socket};
     if (door == "vfio_user") {
       const Result<GuestResult> done = run_guest_load_on(options_.world, options_.client_cpu,

@@ -10,18 +10,18 @@
 #include "door/vfio_user/client.h"
 #include "door/vfio_user/client_access.h"
 #include "door/vfio_user/driver.h"
-#include "nvme/io_format.h"
+#include "nvme/format/io_format.h"
 #include "task/deadline.h"
 
 namespace cairn::bench {
 
 namespace {
 
-using vfio_user::Client;
-using vfio_user::ClientAccess;
-using vfio_user::Driver;
-using vfio_user::DriverMemory;
-using vfio_user::DriverQueue;
+using door::vfio_user::Client;
+using door::vfio_user::ClientAccess;
+using door::vfio_user::Driver;
+using door::vfio_user::DriverMemory;
+using door::vfio_user::DriverQueue;
 
 constexpr uint64_t kBase = 0x1'0000'0000;  // where the device knows our memory
 constexpr uint64_t kPage = 4096;           // of the guest, and a block of its drive

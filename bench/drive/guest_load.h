@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/units.h"
-#include "bench/drive_load.h"
 #include "bench/world_load.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "loadgen/drive_load.h"
 #include "task/task.h"
 
 namespace cairn::bench {
@@ -28,7 +28,7 @@ struct GuestLoad {
   Duration duration = 500_ms;
   uint64_t seed = 1;
   // Called after the filling and at the end, with nothing in flight. Either may be empty.
-  LoadWatch watch;
+  loadgen::LoadWatch watch;
 };
 
 struct GuestResult {

@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "base/check.h"
-#include "bench/drive_load.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
 #include "crypto/base64.h"
-#include "drive/encrypt.h"
-#include "drive/files.h"
-#include "drive/services.h"
-#include "drive/stack.h"
+#include "loadgen/drive_load.h"
+#include "service/common/files.h"
+#include "service/integrity/encrypt.h"
+#include "stack/services.h"
+#include "stack/stack.h"
 
 namespace cairn::bench {
 
@@ -96,7 +96,7 @@ class ServiceBench {
   }
 
  private:
-  DriveLoad load_on(const drive::Drive& drive, double read_share) const {
+  loadgen::DriveLoad load_on(const drive::Drive& drive, double read_share) const {
     return {.read_share = read_share,
             .depth = kDepth,
             .length = range_of(drive),
@@ -127,8 +127,8 @@ class ServiceBench {
       co_return;
     }
     subject.drive = std::move(*opened);
-    DriveLoad fill = load_on(*subject.drive, 0);
-    fill.order = DriveLoad::Order::kSequential;
+    loadgen::DriveLoad fill = load_on(*subject.drive, 0);
+    fill.order = loadgen::DriveLoad::Order::kSequential;
     fill.request_size = kFillSize;
     fill.requests_max = fill.length / kFillSize;
     const std::optional<Cost> filled = co_await measure(env, subject, fill);
@@ -138,11 +138,11 @@ class ServiceBench {
   task::Task<void> take_turn(env::Env& env, Subject& subject) {
     if (subject.drive == nullptr) co_return;
     ++seed_;
-    const DriveLoad reading = load_on(*subject.drive, 1);
+    const loadgen::DriveLoad reading = load_on(*subject.drive, 1);
     const std::optional<Cost> read = co_await measure(env, subject, reading);
     std::optional<Cost> written;
     if (read) {
-      const DriveLoad writing = load_on(*subject.drive, 0);
+      const loadgen::DriveLoad writing = load_on(*subject.drive, 0);
       written = co_await measure(env, subject, writing);
     }
     if (!read || !written) {
@@ -156,10 +156,11 @@ class ServiceBench {
   }
 
   // Nothing when a request failed; the report says which.
-  task::Task<std::optional<Cost>> measure(env::Env& env, Subject& subject, DriveLoad load) {
+  task::Task<std::optional<Cost>> measure(env::Env& env, Subject& subject,
+                                          loadgen::DriveLoad load) {
     const Time start = now();
     const Duration cpu = cpu_time();
-    const Result<LoadResult> done = co_await run_load(env, *subject.drive, load);
+    const Result<loadgen::LoadResult> done = co_await loadgen::run_load(env, *subject.drive, load);
     const Duration cpu_used = cpu_time() - cpu;
     const Duration took = now() - start;
     const std::optional<Error> error = done ? done->error : std::optional<Error>(done.error());

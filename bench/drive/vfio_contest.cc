@@ -13,11 +13,11 @@
 
 #include "bench/drive/guest_load.h"
 #include "bench/drive/server_process.h"
-#include "bench/drive_load.h"
 #include "bench/process.h"
 #include "bench/temporary_folder.h"
 #include "bench/workload.h"
-#include "drive/stack.h"
+#include "loadgen/drive_load.h"
+#include "stack/stack.h"
 
 namespace cairn::bench {
 
@@ -140,18 +140,18 @@ class VfioBench {
       outcome = fail(Errc::kIo, "open a drive of the benchmark");
       co_return;
     }
-    DriveLoad fill{.order = DriveLoad::Order::kSequential,
-                   .read_share = 0,
-                   .request_size = kFillSize,
-                   .duration = 3600_s,
-                   .requests_max = kDriveSize / kFillSize};
-    const Result<LoadResult> filled = co_await run_load(env, **drive, fill);
-    const DriveLoad load{.read_share = contest.job->read_share,
-                         .depth = contest.job->depth,
-                         .warm_up = 50_ms,
-                         .duration = length(),
-                         .clock = &now};
-    const Result<LoadResult> done = co_await run_load(env, **drive, load);
+    loadgen::DriveLoad fill{.order = loadgen::DriveLoad::Order::kSequential,
+                            .read_share = 0,
+                            .request_size = kFillSize,
+                            .duration = 3600_s,
+                            .requests_max = kDriveSize / kFillSize};
+    const Result<loadgen::LoadResult> filled = co_await loadgen::run_load(env, **drive, fill);
+    const loadgen::DriveLoad load{.read_share = contest.job->read_share,
+                                  .depth = contest.job->depth,
+                                  .warm_up = 50_ms,
+                                  .duration = length(),
+                                  .clock = &now};
+    const Result<loadgen::LoadResult> done = co_await loadgen::run_load(env, **drive, load);
     co_await (*drive)->close();
     if (!filled || !done || done->error) {
       outcome = fail(Errc::kIo, "a request to a drive of the benchmark failed");

@@ -16,8 +16,8 @@ namespace cairn::bench {
 
 namespace {
 
-using door::vhost::BlkStatus;
-using door::vhost::Driver;
+using door::vhost_user::BlkStatus;
+using door::vhost_user::Driver;
 
 constexpr uint64_t kSector = 512;
 

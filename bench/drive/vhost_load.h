@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/units.h"
-#include "bench/drive_load.h"
 #include "bench/world_load.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "loadgen/drive_load.h"
 #include "task/task.h"
 
 namespace cairn::bench {
@@ -31,7 +31,7 @@ struct VhostLoad {
   // Told when each request was answered; false ends the load before its time. May be empty.
   std::function<bool(Time at)> on_answer;
   // Called when connected and at the end, with nothing in flight. Either may be empty.
-  LoadWatch watch;
+  loadgen::LoadWatch watch;
 };
 
 struct VhostLoadResult {

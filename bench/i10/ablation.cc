@@ -34,7 +34,7 @@ class Ablation final : public Experiment {
 
   Result<void> enter(Stage& stage) override {
     for (const std::string_view kind : kKinds) {
-      DriveLoad load = stage.load();
+      loadgen::DriveLoad load = stage.load();
       load.read_share = kind == "read4k" ? 1 : 0;
       for (const Step& step : kSteps) {
         const Result<void> added =

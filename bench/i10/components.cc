@@ -44,21 +44,21 @@ constexpr Components kPaperI10{.application = 14.4,
                                .idle = 2.78};
 
 // The load alone.
-Result<ExchangeFigures> run_alone(const Options& options, DriveLoad load) {
+Result<ExchangeFigures> run_alone(const Options& options, loadgen::DriveLoad load) {
   load.clock = &now;
   Result<std::unique_ptr<env::World>> world = options.epoll_world({.cpus = {options.host_cpu}});
   if (!world) return fail(world.error());
-  Result<LoadResult> result = fail(Errc::kIo, "the load did not run");
+  Result<loadgen::LoadResult> result = fail(Errc::kIo, "the load did not run");
   ExchangeFigures figures;
   const auto program = [&](env::Env& env) -> task::Task<void> {
-    return [](env::Env& there, DriveLoad what, Result<LoadResult>& into,
+    return [](env::Env& there, loadgen::DriveLoad what, Result<loadgen::LoadResult>& into,
               ExchangeFigures& out) -> task::Task<void> {
       NullDrive drive({.blocks = 1U << 16});
       Usage before;
       Usage after;
-      const LoadWatch watch{.begins = [&] { before = usage_of(there); },
-                            .ended = [&] { after = usage_of(there); }};
-      into = co_await run_load(there, drive, what, there.stop_token(), watch);
+      const loadgen::LoadWatch watch{.begins = [&] { before = usage_of(there); },
+                                     .ended = [&] { after = usage_of(there); }};
+      into = co_await loadgen::run_load(there, drive, what, there.stop_token(), watch);
       if (!into) co_return;
       out.per_second = into->per_second;
       const auto count = static_cast<double>(std::max<uint64_t>(into->requests(), 1));
@@ -77,7 +77,7 @@ class ComponentsExperiment final : public Experiment {
   const WorldFactory& world(const Options& options) const override { return options.epoll_world; }
 
   Result<void> enter(Stage& stage) override {
-    const DriveLoad load = stage.load();
+    const loadgen::DriveLoad load = stage.load();
     stage.contest().add(kLoad, std::string(kApplication),
                         [&stage, load] { return run_alone(stage.options(), load); });
     for (const Batching& batching : kBatchings) {

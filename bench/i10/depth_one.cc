@@ -22,7 +22,7 @@ class DepthOne final : public Experiment {
 
   Result<void> enter(Stage& stage) override {
     for (const std::string_view kind : kKinds) {
-      DriveLoad load = stage.load();
+      loadgen::DriveLoad load = stage.load();
       load.read_share = kind == "read4k" ? 1 : 0;
       load.depth = 1;
       for (const Batching& batching : kBatchings) {

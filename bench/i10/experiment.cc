@@ -14,7 +14,7 @@ Stage::Stage(const Options& options, const WorldFactory& world)
               .host_cpu = options.host_cpu,
               .memory = options.memory}) {}
 
-DriveLoad Stage::load() const {
+loadgen::DriveLoad Stage::load() const {
   return {.read_share = 1,
           .request_size = 4_KiB,
           .depth = 128,
@@ -23,7 +23,7 @@ DriveLoad Stage::load() const {
 }
 
 Result<void> Stage::add(std::string name, std::string_view variant, const BoxKind& kind,
-                        const DriveLoad& load, HostSetup host) {
+                        const loadgen::DriveLoad& load, HostSetup host) {
   Result<FabricPair*> pair = boxes_.get(kind);
   if (!pair) return fail(pair.error());
   host.poll = kind.poll;

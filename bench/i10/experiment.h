@@ -35,10 +35,10 @@ class Stage {
 
   const Options& options() const { return options_; }
   // 4 KiB random reads at depth 128, for the time of one run, unless changed.
-  DriveLoad load() const;
+  loadgen::DriveLoad load() const;
   // Both ends alike: box and host batch, poll and time as `kind` says. `host` adds the rest.
   Result<void> add(std::string name, std::string_view variant, const BoxKind& kind,
-                   const DriveLoad& load, HostSetup host = {});
+                   const loadgen::DriveLoad& load, HostSetup host = {});
   Contest& contest() { return contest_; }
 
  private:

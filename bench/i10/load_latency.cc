@@ -28,7 +28,7 @@ class LoadLatency final : public Experiment {
 
   Result<void> enter(Stage& stage) override {
     for (const int rate_k : kRatesK) {
-      DriveLoad load = stage.load();
+      loadgen::DriveLoad load = stage.load();
       load.rate = rate_k * 1000.0;
       load.depth = kDepthMax;
       for (const Batching& batching : kBatchings) {

@@ -29,7 +29,7 @@ class Mixes final : public Experiment {
 
   Result<void> enter(Stage& stage) override {
     for (const int percent : kReadPercents) {
-      DriveLoad load = stage.load();
+      loadgen::DriveLoad load = stage.load();
       load.read_share = percent / 100.0;
       for (const Batching& batching : kBatchings) {
         const Result<void> added =

@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "bench/build_info.h"
 #include "bench/i10/experiment.h"
+#include "report/build_info.h"
 
 namespace cairn::bench::i10 {
 
@@ -40,8 +40,8 @@ report::Page first_part() {
       "ratios, not figures.");
   const Machine machine = this_machine();
   page.paragraph(fmt::format("Commit {}, on {} CPUs of {}, kernel {}.",
-                             build_info().commit.substr(0, 12), machine.cpus_online, machine.cpu,
-                             machine.kernel));
+                             report::build_info().commit.substr(0, 12), machine.cpus_online,
+                             machine.cpu, machine.kernel));
   return page;
 }
 

@@ -30,7 +30,7 @@ class Sizes final : public Experiment {
 
   Result<void> enter(Stage& stage) override {
     for (const uint64_t size : kSizes) {
-      DriveLoad load = stage.load();
+      loadgen::DriveLoad load = stage.load();
       load.request_size = size;
       for (const Batching& batching : kBatchings) {
         const Result<void> added =

@@ -25,7 +25,7 @@ class Targets final : public Experiment {
 
   Result<void> enter(Stage& stage) override {
     for (const std::string_view kind : kKinds) {
-      DriveLoad load = stage.load();
+      loadgen::DriveLoad load = stage.load();
       load.read_share = kind == "read4k" ? 1 : 0;
       load.depth = kDepth;
       for (const uint32_t count : kCounts) {

@@ -10,10 +10,10 @@
 
 #include "base/rng.h"
 #include "bench/leapio/big_drive.h"
-#include "drive/stack.h"
-#include "sim/cluster.h"
+#include "stack/stack.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::bench::leapio {
 

@@ -2,7 +2,7 @@
 #include "bench/leapio/one_box.h"
 
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
 #include "task/sync.h"
 
 namespace cairn::bench::leapio {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "drive/source.h"
 #include "env/env.h"
-#include "sim/cluster.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::bench::leapio {
 

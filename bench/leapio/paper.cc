@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/units.h"
-#include "bench/build_info.h"
 #include "bench/leapio/channels.h"
 #include "bench/leapio/guest_figures.h"
 #include "bench/leapio/runtime_figures.h"
 #include "bench/leapio/scene.h"
+#include "report/build_info.h"
 #include "report/chart.h"
 #include "report/page.h"
 
@@ -149,7 +149,7 @@ class Presentation {
     page_.paragraph(fmt::format(
         "Commit {}. Figures 6, 10 and 11 are simulated: models of drives and networks in virtual "
         "time, the same each time. The paper's are measured. Figures 7 to 9 are live.",
-        build_info().commit.substr(0, 12)));
+        report::build_info().commit.substr(0, 12)));
     if (const Result<void> shown = show_runtime(options_, stage_, page_, paper_); !shown) {
       return fail(shown.error());
     }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/list.h"
-#include "drive/service_drive.h"
+#include "service/common/service_drive.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 

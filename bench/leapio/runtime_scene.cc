@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "bench/drive_load.h"
 #include "bench/leapio/big_drive.h"
 #include "bench/leapio/one_box.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "sim/cluster.h"
+#include "loadgen/drive_load.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::bench::leapio {
 
@@ -98,20 +98,20 @@ class Play {
   // Written through once, so that every read finds a page.
   task::Task<void> load(env::Env& env, Drive& drive) {
     const uint64_t bytes = drive.geometry().bytes();
-    const DriveLoad fill{.order = DriveLoad::Order::kSequential,
-                         .read_share = 0,
-                         .request_size = kFillSize,
-                         .depth = kFillDepth,
-                         .duration = kPlayMax,
-                         .requests_max = bytes / kFillSize};
-    const Result<LoadResult> filled = co_await run_load(env, drive, fill);
+    const loadgen::DriveLoad fill{.order = loadgen::DriveLoad::Order::kSequential,
+                                  .read_share = 0,
+                                  .request_size = kFillSize,
+                                  .depth = kFillDepth,
+                                  .duration = kPlayMax,
+                                  .requests_max = bytes / kFillSize};
+    const Result<loadgen::LoadResult> filled = co_await loadgen::run_load(env, drive, fill);
     const Result<void> rested = co_await task::sleep_for(env, kSettle);
-    const DriveLoad threads{.read_share = scene_.reads,
-                            .depth = scene_.threads,
-                            .warm_up = Duration::from_seconds(stage_.seconds * kWarmUp),
-                            .duration = Duration::from_seconds(stage_.seconds),
-                            .seed = stage_.seed};
-    const Result<LoadResult> done = co_await run_load(env, drive, threads);
+    const loadgen::DriveLoad threads{.read_share = scene_.reads,
+                                     .depth = scene_.threads,
+                                     .warm_up = Duration::from_seconds(stage_.seconds * kWarmUp),
+                                     .duration = Duration::from_seconds(stage_.seconds),
+                                     .seed = stage_.seed};
+    const Result<loadgen::LoadResult> done = co_await loadgen::run_load(env, drive, threads);
     if (!filled || !done || !rested) {
       failure_ = !filled ? filled.error() : !done ? done.error() : rested.error();
     } else if (filled->error || done->error) {

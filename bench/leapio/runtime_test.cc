@@ -8,9 +8,9 @@
 
 #include "bench/leapio/runtime_scene.h"
 #include "drive/source.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::bench::leapio {
 namespace {

@@ -12,15 +12,15 @@
 #include "bench/leapio/big_drive.h"
 #include "bench/leapio/one_box.h"
 #include "bench/leapio/search_load.h"
-#include "drive/mirror.h"
 #include "drive/source.h"
-#include "drive/stack.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "sim/cluster.h"
+#include "service/raid/mirror.h"
+#include "stack/stack.h"
 #include "task/deadline.h"
 #include "task/gate.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::bench::leapio {
 

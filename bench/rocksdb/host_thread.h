@@ -12,7 +12,7 @@
 #include "bench/world_load.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "posix/core.h"
+#include "world/posix/core.h"
 
 namespace cairn::bench {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/build_info.h"
 #include "bench/snis/interference.h"
 #include "bench/workload.h"
+#include "report/build_info.h"
 #include "report/page.h"
 #include "snis/coupled.h"
 #include "snis/figures.h"
@@ -162,7 +162,7 @@ class Presentation {
         "What differs: the traces are drawn anew from the moments of the Fujitsu VDI trace (the "
         "paper's own are not published), the models are Cairn's (the paper's: MQSim and NS3-RDMA), "
         "and the number of spines (4) and the buffers of switches (12 MiB) are our choice.");
-    page_.paragraph(fmt::format("Commit {}.", build_info().commit.substr(0, 12)));
+    page_.paragraph(fmt::format("Commit {}.", report::build_info().commit.substr(0, 12)));
     if (options_.wants("2")) {
       const auto seed = static_cast<uint64_t>(options_.seed);
       show_interference(measure_interference(true, seed), measure_interference(false, seed),

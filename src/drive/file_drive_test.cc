@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "drive/service_testing.h"
 #include "drive/source.h"
-#include "sim/cluster.h"
+#include "stack/service_testing.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {

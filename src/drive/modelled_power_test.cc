@@ -11,8 +11,8 @@
 #include "drive/modelled_testing.h"
 #include "drive/source.h"
 #include "env/call.h"
-#include "sim/cluster.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {

@@ -10,8 +10,8 @@
 #include "drive/source.h"
 #include "env/call.h"
 #include "model/flash/workload.h"
-#include "sim/cluster.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "drive/forgetful_testing.h"
-#include "drive/service_testing.h"
 #include "env/call.h"
+#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
 

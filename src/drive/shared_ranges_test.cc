@@ -13,9 +13,9 @@
 
 #include "drive/source.h"
 #include "env/call.h"
-#include "sim/cluster.h"
 #include "task/task.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {

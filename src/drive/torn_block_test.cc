@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "drive/files_testing.h"
-#include "drive/service_testing.h"
-#include "drive/services.h"
+#include "stack/files_testing.h"
+#include "stack/service_testing.h"
+#include "stack/services.h"
 
 namespace cairn::drive {
 namespace {

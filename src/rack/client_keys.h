@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "meta/client_keys.h"
-#include "nvme/tls_key.h"
+#include "nvme/auth/tls_key.h"
 
 namespace cairn::rack {
 

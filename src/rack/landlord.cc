@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error_text.h"
-#include "fabric/host/uuid.h"
+#include "base/uuid.h"
 #include "rack/pledge.h"
 #include "task/deadline.h"
 
@@ -18,7 +18,7 @@ namespace {
 std::string text_of(const Contract& contract) {
   return fmt::format("{} of shelf {} for drive {} of {} (contract {})",
                      text_bytes(contract.amount.bytes), contract.shelf, contract.drive,
-                     contract.owner, fabric::uuid_text(contract.id));
+                     contract.owner, uuid_text(contract.id));
 }
 
 }  // namespace

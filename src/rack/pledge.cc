@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fabric/host/uuid.h"
+#include "base/uuid.h"
 #include "rack/record_format.h"
 
 namespace cairn::rack {
@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kDrives = "drive/";
 constexpr int kCommitTries = 3;
 
-std::string void_key(const ContractId& id) { return "void/" + fabric::uuid_text(id); }
+std::string void_key(const ContractId& id) { return "void/" + uuid_text(id); }
 
 bool names(const DriveRecord& drive, const ContractId& id) {
   return std::ranges::any_of(drive.legs, [&id](const Leg& leg) { return leg.id == id; });

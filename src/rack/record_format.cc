@@ -6,7 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/field_coder.h"
-#include "nvme/nqn.h"
+#include "nvme/format/nqn.h"
 
 namespace cairn::rack {
 

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/error_text.h"
+#include "base/uuid.h"
 #include "fabric/host/uri.h"
-#include "fabric/host/uuid.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"
 #include "rack/store_text.h"
@@ -322,7 +322,7 @@ Outcome<std::string> stack_of(const DriveRecord& drive) {
   for (const Leg& leg : drive.legs) {
     // By UUID: another drive may get the nsid one day.
     std::string text = fmt::format("nvme-tcp://{}/{}?uuid={}&hostnqn={}", leg.place.address,
-                                   leg.place.nqn, fabric::uuid_text(leg.id), drive.owner);
+                                   leg.place.nqn, uuid_text(leg.id), drive.owner);
     if (leg.place.tls) text += "&tls=required";
     // A mirror goes on without a box that is away, and must hear of it.
     const bool says = drive.connect.find("loss_timeout=") != std::string::npos;

@@ -2,7 +2,7 @@
 #include "rack/types.h"
 
 #include "env/address.h"
-#include "nvme/nqn.h"
+#include "nvme/format/nqn.h"
 
 namespace cairn::rack {
 

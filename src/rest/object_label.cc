@@ -3,8 +3,8 @@
 
 #include <bit>
 
-#include "drive/label.h"
 #include "rest/place.h"
+#include "service/common/label.h"
 
 namespace cairn::rest {
 

@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "drive/ranges.h"
-#include "drive/service_drive.h"
 #include "env/env.h"
 #include "rest/client.h"
 #include "rest/object_label.h"
 #include "rest/object_store.h"
 #include "rest/place.h"
+#include "service/common/service_drive.h"
 #include "task/sync.h"
 #include "task/task.h"
 

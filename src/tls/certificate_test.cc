@@ -17,8 +17,8 @@
 #include "base/check.h"
 #include "crypto/with.h"
 #include "env/io.h"
-#include "sim/cluster.h"
 #include "tls/stream.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::tls {
 namespace {

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "env/io.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
 #include "tls/alert.h"
 #include "tls/client_hello.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::tls {
 namespace {

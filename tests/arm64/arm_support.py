@@ -31,7 +31,7 @@ class OnArm:
         if not self._is_arm:
             return super().command(words, denied)
         self.assertIsNone(denied)
-        return [*emulator(), str(options.arm / "apps/cairn"), *map(str, words)]
+        return [*emulator(), str(options.arm / "apps/cairn-lab"), *map(str, words)]
 
 
 def emulator():

@@ -14,18 +14,18 @@
 #include <utility>
 #include <vector>
 
-#include "drive/files_testing.h"
 #include "drive/modelled_testing.h"
-#include "drive/services.h"
 #include "fabric/fabric_workload.h"
 #include "model/net/parameters.h"
 #include "model/net/topology.h"
-#include "sim/cluster.h"
-#include "sim/flash_disk.h"
-#include "sim/packet_network.h"
-#include "sim/scenario.h"
-#include "sim/testing.h"
+#include "stack/files_testing.h"
+#include "stack/services.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/model/flash_disk.h"
+#include "world/sim/model/packet_network.h"
+#include "world/sim/scenario/scenario.h"
+#include "world/sim/testing.h"
 
 namespace cairn {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "conformance/suite.h"
 #include "conformance/verbs.h"
-#include "posix/socket.h"
+#include "world/posix/socket.h"
 
 namespace cairn::conformance {
 namespace {

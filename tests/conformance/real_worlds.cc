@@ -28,8 +28,8 @@
 #include "env/env.h"
 #include "env/sharing.h"
 #include "env/world.h"
-#include "epoll/world.h"
-#include "uring/world.h"
+#include "world/epoll/world.h"
+#include "world/uring/world.h"
 
 namespace cairn::conformance {
 

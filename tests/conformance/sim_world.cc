@@ -19,10 +19,10 @@
 #include "env/disk.h"
 #include "env/env.h"
 #include "env/sharing.h"
-#include "sim/cluster.h"
-#include "sim/options.h"
-#include "sim/tear.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
+#include "world/sim/options.h"
+#include "world/sim/tear.h"
 
 namespace cairn::conformance {
 

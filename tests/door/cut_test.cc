@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "door/door.h"
-#include "sim/cluster.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::door_tests {
 namespace {

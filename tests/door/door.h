@@ -25,7 +25,7 @@ using conformance::pattern;
 using conformance::Scene;
 using conformance::WorldNames;
 using conformance::Worlds;
-using door::Command;
+using door::nbd::Command;
 using task::Task;
 
 inline constexpr uint64_t kSize = 4 << 20;
@@ -44,7 +44,7 @@ Task<T> sure(Task<Result<T>> step, std::source_location where = std::source_loca
 // Opened, used, closed; on one core of any world.
 class Door {
  public:
-  explicit Door(env::Env& env, const door::NbdOptions& options = {})
+  explicit Door(env::Env& env, const door::nbd::NbdOptions& options = {})
       : env_(env), server_(env, options) {}
 
   void open(env::Address at) {
@@ -53,27 +53,27 @@ class Door {
     add({.name = "fixed", .description = "", .read_only = true}, "mem:size=1M");
     address = must(server_.listen(at));
   }
-  void add(door::ExportOptions options, const char* drive) {
+  void add(door::nbd::ExportOptions options, const char* drive) {
     add(std::move(options), drive::Spec::parse(drive).value());
   }
-  void add(door::ExportOptions options, const drive::Spec& drive) {
+  void add(door::nbd::ExportOptions options, const drive::Spec& drive) {
     add(std::move(options), must(drive::Source::make(env_, drive)));
   }
-  void add(door::ExportOptions options, std::unique_ptr<drive::Source> source) {
+  void add(door::nbd::ExportOptions options, std::unique_ptr<drive::Source> source) {
     sources_.push_back(std::move(source));
     options.source = sources_.back().get();
     must(server_.add(std::move(options)));
   }
   Task<void> close() { return server_.close(); }
 
-  door::NbdServer& server() { return server_; }
+  door::nbd::NbdServer& server() { return server_; }
   drive::Source& source(size_t index) { return *sources_[index]; }
   env::Address address;
 
  private:
   env::Env& env_;
   std::vector<std::unique_ptr<drive::Source>> sources_;
-  door::NbdServer server_;
+  door::nbd::NbdServer server_;
 };
 
 }  // namespace cairn::door_tests

@@ -13,16 +13,16 @@
 #include "door/nbd_client.h"
 #include "drive/source.h"
 #include "fabric/oracle.h"
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
 #include "task/deadline.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::door_tests {
 namespace {
 
-using door::Command;
+using door::nbd::Command;
 using fabric_tests::kBlock;
 using fabric_tests::Oracle;
 using task::Task;
@@ -69,9 +69,9 @@ class NbdWorkload final : public sim::Workload {
       if (!goes_on) co_return;
       source = drive::Source::make(env, spec);
     }
-    door::NbdOptions options;
+    door::nbd::NbdOptions options;
     options.negotiation_timeout = options.stall_timeout = 5_s;
-    door::NbdServer server(env, options);
+    door::nbd::NbdServer server(env, options);
     const bool added =
         server.add({.name = "a", .description = "", .source = source->get()}).has_value();
     if (added && server.listen(at)) {
@@ -128,7 +128,7 @@ class NbdWorkload final : public sim::Workload {
     const Ask ask{.command = zeroes ? Command::kWriteZeroes : Command::kWrite,
                   .offset = lba * kBlock,
                   .length = static_cast<uint32_t>(count * kBlock),
-                  .flags = durable ? door::kFlagFua : uint16_t{0}};
+                  .flags = durable ? door::nbd::kFlagFua : uint16_t{0}};
     const Oracle::Asked asked = oracle_.begin_write(lba, count, value);
     const Result<Answer> wrote = co_await client.call(ask, data);
     if (!wrote) {

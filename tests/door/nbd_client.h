@@ -23,7 +23,7 @@ namespace cairn::door_tests {
 using Content = std::vector<std::byte>;
 
 struct OptionAnswer {
-  door::OptionReply type{};
+  door::nbd::OptionReply type{};
   Content data;
 };
 
@@ -44,11 +44,11 @@ struct Answer {
   Content data;  // of a read; holes are zeroes
   uint32_t chunks = 0;
   uint32_t holes = 0;
-  std::vector<door::StatusExtent> extents;
+  std::vector<door::nbd::StatusExtent> extents;
 };
 
 struct Ask {
-  door::Command command = door::Command::kRead;
+  door::nbd::Command command = door::nbd::Command::kRead;
   uint64_t offset = 0;
   uint32_t length = 0;
   uint16_t flags = 0;
@@ -62,18 +62,18 @@ class NbdClient {
 
   task::Task<Result<void>> dial(env::Address at);
   // Reads the greeting and answers it.
-  task::Task<Result<void>> greet(uint32_t flags = door::kFixedNewstyle | door::kNoZeroes);
+  task::Task<Result<void>> greet(uint32_t flags = door::nbd::kFixedNewstyle | door::nbd::kNoZeroes);
   task::Task<Result<void>> send(Bytes bytes);
   task::Task<Result<Content>> receive(size_t size);
 
-  task::Task<Result<void>> ask_option(door::Option option, Content payload = {});
-  task::Task<Result<OptionAnswer>> option_answer(door::Option option);
+  task::Task<Result<void>> ask_option(door::nbd::Option option, Content payload = {});
+  task::Task<Result<OptionAnswer>> option_answer(door::nbd::Option option);
   // An option with one answer.
-  task::Task<Result<OptionAnswer>> option(door::Option option, Content payload = {});
+  task::Task<Result<OptionAnswer>> option(door::nbd::Option option, Content payload = {});
   task::Task<Result<void>> structured();
   task::Task<Result<void>> allocation(std::string_view name);
   // kNotFound: the server refused.
-  task::Task<Result<Told>> go(std::string_view name, door::Option by = door::Option::kGo);
+  task::Task<Result<Told>> go(std::string_view name, door::nbd::Option by = door::nbd::Option::kGo);
   // All of the above, as most clients do.
   task::Task<Result<Told>> arrive(env::Address at, std::string_view name, bool is_structured);
 
@@ -89,7 +89,7 @@ class NbdClient {
 
  private:
   task::Task<Result<bool>> take_chunk();
-  task::Task<Result<void>> take_body(Answer& into, const door::ChunkHeader& header);
+  task::Task<Result<void>> take_body(Answer& into, const door::nbd::ChunkHeader& header);
 
   env::Env& env_;
   Duration patience_;

@@ -11,8 +11,8 @@
 namespace cairn::door_tests {
 namespace {
 
-using door::Option;
-using door::OptionReply;
+using door::nbd::Option;
+using door::nbd::OptionReply;
 
 WORLD_TEST_SUITE(NbdNegotiation);
 
@@ -45,7 +45,7 @@ WORLD_TEST(NbdNegotiation, ExportNameIsAnsweredWithZeroesUnlessBothLeaveThemOut)
     co_await sure(client.greet(flags));
     co_await sure(client.ask_option(Option::kExportName, Content{std::byte{'a'}}));
     const Content reply = co_await sure(client.receive(flags == 1 ? 134 : 10));
-    EXPECT_EQ(uint64_t{load<door::Be64>(reply)}, kSize);
+    EXPECT_EQ(uint64_t{load<door::nbd::Be64>(reply)}, kSize);
     const Answer answer = co_await sure(client.call({.command = Command::kRead, .length = 16}));
     EXPECT_EQ(answer.error, 0u);
     client.hang_up();
@@ -74,7 +74,7 @@ WORLD_TEST(NbdNegotiation, ListNamesEveryExport) {
   for (;;) {
     const OptionAnswer answer = co_await sure(client.option_answer(Option::kList));
     if (answer.type != OptionReply::kServer) break;
-    const uint32_t length = load<door::Be32>(answer.data);
+    const uint32_t length = load<door::nbd::Be32>(answer.data);
     names.emplace_back(as_text(Bytes(answer.data).subspan(4, length)));
   }
   EXPECT_EQ(names, (std::vector<std::string>{"a", "small", "fixed"}));
@@ -134,8 +134,8 @@ WORLD_TEST(NbdNegotiation, WhoBreaksTheProtocolIsLeft) {
     co_await sure(client.greet(way == 0 ? 0x80 : way == 1 ? 0 : 3));
     if (way == 1) co_await sure(client.ask_option(Option::kList));
     if (way == 2) co_await sure(client.send(Content(16, std::byte{7})));
-    const door::OptionHeader huge{.option = 7, .length = 0x7fff'ffff};
-    if (way == 3) co_await sure(client.send(door::bytes_of(huge)));
+    const door::nbd::OptionHeader huge{.option = 7, .length = 0x7fff'ffff};
+    if (way == 3) co_await sure(client.send(door::nbd::bytes_of(huge)));
     if (way == 4) co_await sure(client.ask_option(Option::kExportName, Content(4, std::byte{'n'})));
     if (way == 5) {
       const OptionAnswer bye = co_await sure(client.option(Option::kAbort));
@@ -151,7 +151,7 @@ WORLD_TEST(NbdNegotiation, WhoBreaksTheProtocolIsLeft) {
 }
 
 WORLD_TEST(NbdNegotiation, WhoMustComeThroughTlsIsHeardOnlyThere) {
-  const door::NbdKeys keys = must(door::NbdKeys::parse("alice:" + std::string(64, '5')));
+  const door::nbd::NbdKeys keys = must(door::nbd::NbdKeys::parse("alice:" + std::string(64, '5')));
   Door door(env, {.keys = &keys});
   door.open(scene.any_port());
   NbdClient client(env);
@@ -164,8 +164,8 @@ WORLD_TEST(NbdNegotiation, WhoMustComeThroughTlsIsHeardOnlyThere) {
   // What comes in the clear behind STARTTLS was perhaps put there by somebody else.
   Content both;
   for (const Option option : {Option::kStartTls, Option::kList}) {
-    const door::OptionHeader header{.option = static_cast<uint32_t>(option)};
-    const Bytes bytes = door::bytes_of(header);
+    const door::nbd::OptionHeader header{.option = static_cast<uint32_t>(option)};
+    const Bytes bytes = door::nbd::bytes_of(header);
     both.insert(both.end(), bytes.begin(), bytes.end());
   }
   co_await sure(client.send(both));
@@ -178,7 +178,7 @@ WORLD_TEST(NbdNegotiation, WhoMustComeThroughTlsIsHeardOnlyThere) {
     more = co_await client.receive(1);
   }
   // At most an alert of TLS: no answer to the list.
-  EXPECT_LT(rest.size(), sizeof(door::OptionReplyHeader));
+  EXPECT_LT(rest.size(), sizeof(door::nbd::OptionReplyHeader));
   co_await door.close();
 }
 
@@ -188,9 +188,9 @@ TEST(NbdOptionRequest, BytesOfTheProtocolsDocument) {
   EXPECT_EQ(payload, Content(reinterpret_cast<const std::byte*>(golden),
                              reinterpret_cast<const std::byte*>(golden) + sizeof(golden)));
   for (size_t size = 0; size < payload.size(); ++size) {
-    EXPECT_FALSE(door::parse_info_request(Bytes(payload).first(size)).has_value()) << size;
+    EXPECT_FALSE(door::nbd::parse_info_request(Bytes(payload).first(size)).has_value()) << size;
   }
-  EXPECT_EQ(door::parse_info_request(payload)->name, "ab");
+  EXPECT_EQ(door::nbd::parse_info_request(payload)->name, "ab");
 }
 
 }  // namespace

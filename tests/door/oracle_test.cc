@@ -15,8 +15,8 @@
 #include "base/rng.h"
 #include "door/door.h"
 #include "drive/shared_drive.h"
-#include "drive/stack.h"
 #include "env/call.h"
+#include "stack/stack.h"
 #include "task/when_all.h"
 
 namespace cairn::door_tests {
@@ -42,7 +42,7 @@ struct Owner {
 };
 
 Task<void> change(NbdClient& client, Owner& owner, Rng& rng, uint64_t at, uint32_t length) {
-  const uint16_t fua = rng.below(2) == 0 ? door::kFlagFua : uint16_t{0};
+  const uint16_t fua = rng.below(2) == 0 ? door::nbd::kFlagFua : uint16_t{0};
   const auto place = owner.expected.begin() + static_cast<ptrdiff_t>(at);
   if (rng.below(4) == 0) {
     const Result<Answer> done =

@@ -29,10 +29,10 @@ Task<void> expect_served(env::Env& env, env::Address at) {
 }
 
 WORLD_TEST(NbdStrangers, SilentConnectionsTakeNoFriendsPlace) {
-  door::NbdOptions options;
+  door::nbd::NbdOptions options;
   options.connections = {.connections_max = 32, .unproven_max = 8, .reserved = 8};
   size_t refused = 0;
-  options.on_refused = [&](const fabric::RefusedConnection&) { ++refused; };
+  options.on_refused = [&](const stream::RefusedConnection&) { ++refused; };
   Door door(env, options);
   door.open(scene.any_port());
   std::vector<std::unique_ptr<NbdClient>> strangers;
@@ -50,7 +50,7 @@ WORLD_TEST(NbdStrangers, SilentConnectionsTakeNoFriendsPlace) {
 
 // When all places are taken, and not before.
 WORLD_TEST(NbdStrangers, WhoIsIdleForLongestMakesRoom) {
-  door::NbdOptions options;
+  door::nbd::NbdOptions options;
   options.connections = {.connections_max = 4, .unproven_max = 4, .reserved = 0};
   options.idle_timeout = 60_s;
   Door door(env, options);
@@ -82,9 +82,9 @@ WORLD_TEST(NbdStrangers, WhoIsIdleForLongestMakesRoom) {
 
 WORLD_TEST(NbdStrangers, WhoIsRefusedIsTold) {
   std::vector<std::string> told;
-  door::NbdOptions options;
+  door::nbd::NbdOptions options;
   options.negotiation_timeout = 5_s;
-  options.on_refused = [&](const fabric::RefusedConnection& connection) {
+  options.on_refused = [&](const stream::RefusedConnection& connection) {
     EXPECT_FALSE(connection.peer.text().empty());
     told.push_back(connection.why);
   };

@@ -48,7 +48,7 @@ WORLD_TEST(NbdTransmission, WhatIsWrittenIsRead) {
                               {99, 0},
                               {kSize - 1, 1}}) {
       const Content data = pattern(range.length, range.offset + 1);
-      co_await expect(client, {Command::kWrite, range.offset, range.length, door::kFlagFua}, 0,
+      co_await expect(client, {Command::kWrite, range.offset, range.length, door::nbd::kFlagFua}, 0,
                       data);
       const Answer read =
           co_await sure(client.call({Command::kRead, range.offset, range.length, 0}));
@@ -67,7 +67,8 @@ WORLD_TEST(NbdTransmission, ZeroesAndTrimsKeepWhatIsAround) {
   co_await sure(client.arrive(door.address, "small", true));
   Content expected = pattern(65536, 3);
   co_await expect(client, {Command::kWrite, 0, 65536, 0}, 0u, expected);
-  const uint16_t flags[] = {0, door::kFlagNoHole, door::kFlagFastZero | door::kFlagFua};
+  const uint16_t flags[] = {0, door::nbd::kFlagNoHole,
+                            door::nbd::kFlagFastZero | door::nbd::kFlagFua};
   const uint32_t offsets[] = {1000, 20'000, 40'960};
   const uint32_t lengths[] = {3000, 10, 1024};
   for (size_t i = 0; i < 3; ++i) {
@@ -76,11 +77,11 @@ WORLD_TEST(NbdTransmission, ZeroesAndTrimsKeepWhatIsAround) {
     std::fill_n(expected.begin() + offsets[i], lengths[i], std::byte{0});
   }
   // A trim takes whole blocks only.
-  co_await expect(client, {Command::kTrim, 50'000, 2000, door::kFlagFua}, 0u);
+  co_await expect(client, {Command::kTrim, 50'000, 2000, door::nbd::kFlagFua}, 0u);
   std::fill(expected.begin() + 50'176, expected.begin() + 51'712, std::byte{0});
   co_await expect(client, {Command::kFlush, 0, 0, 0}, 0u);
   co_await expect(client, {Command::kCache, 0, 65536, 0}, 0u);
-  const Answer read = co_await sure(client.call({Command::kRead, 0, 65536, door::kFlagDf}));
+  const Answer read = co_await sure(client.call({Command::kRead, 0, 65536, door::nbd::kFlagDf}));
   EXPECT_TRUE(read.data == expected);
   EXPECT_EQ(read.chunks, 1u);
   client.hang_up();
@@ -105,10 +106,10 @@ WORLD_TEST(NbdOneCore, DurableTrimsAndZeroesFlushNothing) {
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "seen", true));
   co_await expect(client, {Command::kWrite, 0, 65536, 0}, 0u, pattern(65536, 3));
-  co_await expect(client, {Command::kTrim, 0, 8192, door::kFlagFua}, 0u);
-  co_await expect(client, {Command::kWriteZeroes, 8192, 8192, door::kFlagFua}, 0u);
+  co_await expect(client, {Command::kTrim, 0, 8192, door::nbd::kFlagFua}, 0u);
+  co_await expect(client, {Command::kWriteZeroes, 8192, 8192, door::nbd::kFlagFua}, 0u);
   EXPECT_EQ(counts.flushes, 0);
-  const Answer read = co_await sure(client.call({Command::kRead, 0, 16384, door::kFlagDf}));
+  const Answer read = co_await sure(client.call({Command::kRead, 0, 16384, door::nbd::kFlagDf}));
   EXPECT_TRUE(read.data == Content(16384));
   co_await expect(client, {Command::kFlush, 0, 0, 0}, 0u);
   EXPECT_EQ(counts.flushes, 1);
@@ -129,12 +130,12 @@ WORLD_TEST(NbdTransmission, HolesAndStatusTellWhereZeroesAre) {
   EXPECT_TRUE(std::equal(data.begin(), data.end(), read.data.begin() + (128 << 10)));
   const Answer status = co_await sure(client.call({Command::kBlockStatus, 0, 1 << 20, 0}));
   std::vector<std::pair<uint32_t, uint32_t>> extents;
-  for (const door::StatusExtent& each : status.extents)
+  for (const door::nbd::StatusExtent& each : status.extents)
     extents.emplace_back(each.length, each.flags);
   EXPECT_EQ(extents, (std::vector<std::pair<uint32_t, uint32_t>>{
                          {128 << 10, 2}, {64 << 10, 0}, {832 << 10, 2}}));
   const Answer one =
-      co_await sure(client.call({Command::kBlockStatus, 100, 1 << 20, door::kFlagReqOne}));
+      co_await sure(client.call({Command::kBlockStatus, 100, 1 << 20, door::nbd::kFlagReqOne}));
   EXPECT_EQ(one.extents.size(), 1u);
   EXPECT_EQ(uint32_t{one.extents[0].length}, (128u << 10) - 100);
   client.hang_up();
@@ -153,12 +154,12 @@ WORLD_TEST(NbdTransmission, RequestsThatCannotBeServedAreAnswered) {
     co_await expect(client, {Command::kWrite, kSize - 5, 10, 0}, kEnospc, data);
     co_await expect(client, {Command::kWriteZeroes, kSize, 1, 0}, kEnospc);
     co_await expect(client, {Command::kTrim, 1, UINT32_MAX, 0}, kEinval);
-    co_await expect(client, {Command::kRead, 0, 1, door::kFlagNoHole}, kEinval);
+    co_await expect(client, {Command::kRead, 0, 1, door::nbd::kFlagNoHole}, kEinval);
     co_await expect(client, {Command::kResize, 0, 1, 0}, kEinval);
     co_await expect(client, {static_cast<Command>(99), 0, 1, 0}, kEinval);
     co_await expect(client, {Command::kBlockStatus, 0, 0, 0}, kEinval);
     if (structured) {
-      co_await expect(client, {Command::kRead, 0, 1 << 20, door::kFlagDf}, kEoverflow);
+      co_await expect(client, {Command::kRead, 0, 1 << 20, door::nbd::kFlagDf}, kEoverflow);
     }
     co_await expect(client, {Command::kRead, 0, 1, 0}, 0u);
     client.hang_up();
@@ -182,11 +183,12 @@ WORLD_TEST(NbdTransmission, GarbageEndsTheConnectionAndNothingElse) {
     NbdClient client(env);
     co_await sure(client.arrive(door.address, "a", true));
     if (way == 0) co_await sure(client.send(Content(28, std::byte{0x33})));
-    const door::RequestHeader half{.command = 1, .cookie = 1, .offset = 0, .length = 4096};
-    if (way == 1) co_await sure(client.send(door::bytes_of(half)));
-    if (way == 2) co_await sure(client.send(door::bytes_of(half).first(20)));
-    const door::RequestHeader huge{.command = 1, .cookie = 1, .offset = 0, .length = UINT32_MAX};
-    if (way == 3) co_await sure(client.send(door::bytes_of(huge)));
+    const door::nbd::RequestHeader half{.command = 1, .cookie = 1, .offset = 0, .length = 4096};
+    if (way == 1) co_await sure(client.send(door::nbd::bytes_of(half)));
+    if (way == 2) co_await sure(client.send(door::nbd::bytes_of(half).first(20)));
+    const door::nbd::RequestHeader huge{
+        .command = 1, .cookie = 1, .offset = 0, .length = UINT32_MAX};
+    if (way == 3) co_await sure(client.send(door::nbd::bytes_of(huge)));
     if (way == 1 || way == 2) must(client.stream().finish());
     const Result<Answer> end = co_await client.answer();
     EXPECT_FALSE(end.has_value()) << way;
@@ -275,7 +277,7 @@ WORLD_TEST(NbdTransmission, WhoDoesNotReadHoldsUpNobody) {
   co_await sure(quick.arrive(door.address, "a", true));
   const size_t used = env.buffers().in_use();
   for (uint64_t i = 0; i < 200; ++i) {
-    co_await expect(quick, {Command::kRead, i * 4096, 65536, door::kFlagDf}, 0u);
+    co_await expect(quick, {Command::kRead, i * 4096, 65536, door::nbd::kFlagDf}, 0u);
   }
   EXPECT_EQ(env.buffers().in_use(), used);
   slow.hang_up();

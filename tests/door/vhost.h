@@ -23,13 +23,13 @@ using conformance::pattern;
 using conformance::Scene;
 using conformance::WorldNames;
 using conformance::Worlds;
-using door::vhost::BlkRange;
-using door::vhost::BlkStatus;
-using door::vhost::BlkType;
-using door::vhost::Driver;
-using door::vhost::DriverOptions;
-using door::vhost::VhostOptions;
-using door::vhost::VhostServer;
+using door::vhost_user::BlkRange;
+using door::vhost_user::BlkStatus;
+using door::vhost_user::BlkType;
+using door::vhost_user::Driver;
+using door::vhost_user::DriverOptions;
+using door::vhost_user::VhostOptions;
+using door::vhost_user::VhostServer;
 using task::Task;
 
 // Opened, used, closed; on one core of any world.
@@ -42,7 +42,7 @@ class VhostDoor {
         server_(env, std::move(options)) {}
 
   Task<void> open(const std::string& spec, bool read_only = false, CoreId core = CoreId(0),
-                  door::vhost::Waiting waiting = door::vhost::Waiting::kAdaptive) {
+                  door::vhost_user::Waiting waiting = door::vhost_user::Waiting::kAdaptive) {
     std::unique_ptr<drive::Source> source =
         must(drive::Source::make(env_, drive::Spec::parse(spec).value()));
     if (is_watched) source = std::make_unique<drive::SeenSource>(std::move(source));

@@ -14,22 +14,22 @@
 #include "drive/source.h"
 #include "env/sharing.h"
 #include "fabric/oracle.h"
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::door_tests {
 namespace {
 
-using door::vhost::BlkStatus;
-using door::vhost::BlkType;
-using door::vhost::Driver;
-using door::vhost::DriverOptions;
-using door::vhost::VhostServer;
-using door::vhost::Waiting;
+using door::vhost_user::BlkStatus;
+using door::vhost_user::BlkType;
+using door::vhost_user::Driver;
+using door::vhost_user::DriverOptions;
+using door::vhost_user::VhostServer;
+using door::vhost_user::Waiting;
 using fabric_tests::kBlock;
 using fabric_tests::Oracle;
 using task::Task;

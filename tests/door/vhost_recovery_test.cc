@@ -15,24 +15,24 @@
 #include "door/vhost_user/virtio_format.h"
 #include "drive/source.h"
 #include "env/sharing.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/gate.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::door_tests {
 namespace {
 
-using door::vhost::BlkStatus;
-using door::vhost::Driver;
-using door::vhost::Ring;
-using door::vhost::VhostServer;
+using door::vhost_user::BlkStatus;
+using door::vhost_user::Driver;
+using door::vhost_user::Ring;
+using door::vhost_user::VhostServer;
 using task::Task;
 
 constexpr const char* kDisk = "disk";
 constexpr size_t kBlock = 4096;
 // More than a queue has in flight.
-constexpr size_t kRequests = door::vhost::kRequestsMax + 150;
+constexpr size_t kRequests = door::vhost_user::kRequestsMax + 150;
 constexpr uint16_t kQueueSize = 4096;
 
 env::Address socket() { return env::Address::parse("unix:/run/vhost").value(); }
@@ -46,7 +46,7 @@ Task<void> serve(env::Env& env) {
       co_await server.serve({.drive = {.name = "d", .description = "", .source = source.get()},
                              .at = socket(),
                              .core = {},
-                             .waiting = door::vhost::Waiting::kInterrupt});
+                             .waiting = door::vhost_user::Waiting::kInterrupt});
   EXPECT_TRUE(served.has_value());
   task::Event never;
   const Result<void> stopped = co_await never.wait(env.stop_token());
@@ -65,11 +65,11 @@ class BorrowedMemory final : public env::SharedMemory {
 void take_and_die(env::Env& env, Driver& driver, bool is_packed) {
   door::GuestMemory guest;
   EXPECT_TRUE(guest.add(0, std::make_unique<BorrowedMemory>(driver.memory())).has_value());
-  const size_t size = door::vhost::inflight_region_size(kQueueSize, is_packed);
+  const size_t size = door::vhost_user::inflight_region_size(kQueueSize, is_packed);
   const auto notes =
       env::sharing(env)->map_shared(driver.inflight(), {.size = size, .writable = true}).value();
-  const door::vhost::DriverRingPlace& place = driver.ring(0).place();
-  const uint16_t begin = is_packed ? door::vhost::kWrapBit : 0;
+  const door::vhost_user::DriverRingPlace& place = driver.ring(0).place();
+  const uint16_t begin = is_packed ? door::vhost_user::kWrapBit : 0;
   const auto ring = Ring::make({.size = kQueueSize,
                                 .descriptors = place.descriptors,
                                 .driver = place.driver,
@@ -82,7 +82,7 @@ void take_and_die(env::Env& env, Driver& driver, bool is_packed) {
                                 .used_log_address = 0,
                                 .log = nullptr},
                                guest);
-  door::vhost::Chain chain;
+  door::vhost_user::Chain chain;
   size_t taken = 0;
   while ((*ring)->take(chain) == Ring::Got::kChain) ++taken;
   EXPECT_EQ(taken, kRequests);

@@ -19,8 +19,8 @@ namespace {
 
 WORLD_TEST_SUITE(Vhost);
 
-using door::vhost::kRangeUnmap;
-using door::vhost::Waiting;
+using door::vhost_user::kRangeUnmap;
+using door::vhost_user::Waiting;
 
 constexpr DriverOptions kLayouts[] = {
     {.is_packed = false, .has_event_index = true, .has_indirect = true},
@@ -182,8 +182,8 @@ WORLD_TEST(Vhost, ReadOnlyDrivesAreToldAndKept) {
   must(driver.prepare());
   const Result<void> connected = co_await driver.connect(door.address, {});
   must(connected);
-  EXPECT_NE(driver.features() & door::vhost::kBlkReadOnly, 0u);
-  EXPECT_EQ(driver.features() & door::vhost::kBlkDiscard, 0u);
+  EXPECT_NE(driver.features() & door::vhost_user::kBlkReadOnly, 0u);
+  EXPECT_EQ(driver.features() & door::vhost_user::kBlkDiscard, 0u);
   Content data(4096);
   BlkStatus status = co_await status_of(driver.write(0, data, {}));
   EXPECT_EQ(status, BlkStatus::kError);
@@ -286,7 +286,7 @@ WORLD_TEST(Vhost, WritesAreDurableWhenTheCacheIsOff) {
   EXPECT_EQ(driver.config().writeback, 1);
   const Result<void> set = co_await driver.set_writeback(false, {});
   must(set);
-  const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+  const Result<door::vhost_user::BlkConfig> config = co_await driver.read_config({});
   EXPECT_EQ(must(config).writeback, 0);
   co_await driver.close();
   co_await door.close();
@@ -301,7 +301,7 @@ WORLD_TEST(Vhost, AResizeIsInTheConfiguration) {
   must(connected);
   const Result<void> resized = co_await door.server().resize("disk", 2 << 20);
   must(resized);
-  const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+  const Result<door::vhost_user::BlkConfig> config = co_await driver.read_config({});
   EXPECT_EQ(must(config).capacity, (2u << 20) / 512);
   const Content data = pattern(4096, 4);
   co_await expect_ok(driver.write(4088, data, {}));
@@ -392,12 +392,12 @@ WORLD_TEST(Vhost, ABrokenQueueRestsAndTheOthersGoOn) {
     Content data = pattern(4096, 9);
     co_await expect_ok(driver.write(0, data, {}, 1));
     // More is available than there can be; or a chain that goes on for ever.
-    const door::vhost::DriverRingPlace& place = driver.ring(0).place();
+    const door::vhost_user::DriverRingPlace& place = driver.ring(0).place();
     const MutableBytes memory = driver.memory();
     if (layout.is_packed) {
       for (size_t i = 0; i < two.queue_size; ++i) {
         constexpr uint16_t kFlags =
-            door::vhost::kDescriptorNext | door::vhost::kDescriptorAvailable;
+            door::vhost_user::kDescriptorNext | door::vhost_user::kDescriptorAvailable;
         store(memory.subspan(place.descriptors + i * 16 + 14), kFlags);
       }
     } else {
@@ -426,24 +426,24 @@ WORLD_TEST(Vhost, MemoryComesAndGoesUnderRequests) {
   std::array<std::byte, 40> payload{};
   store(
       MutableBytes(payload).subspan(8),
-      door::vhost::MemoryRegion{
+      door::vhost_user::MemoryRegion{
           .guest_address = 1ull << 40, .size = 8192, .user_address = 1ull << 41, .mmap_offset = 0});
   const Content data = pattern(65536, 10);
   for (int i = 0; i < 5; ++i) {
     Task<void> writing = expect_ok(driver.write(0, data, {}));
     const Result<uint64_t> added =
-        co_await driver.send(door::vhost::Request::kAddMemReg, payload, &more, {});
+        co_await driver.send(door::vhost_user::Request::kAddMemReg, payload, &more, {});
     EXPECT_EQ(must(added), 0u);
     const Result<uint64_t> twice =
-        co_await driver.send(door::vhost::Request::kAddMemReg, payload, &more, {});
+        co_await driver.send(door::vhost_user::Request::kAddMemReg, payload, &more, {});
     EXPECT_EQ(must(twice), 1u) << "it is there already";
     const Result<uint64_t> gone =
-        co_await driver.send(door::vhost::Request::kRemMemReg, payload, nullptr, {});
+        co_await driver.send(door::vhost_user::Request::kRemMemReg, payload, nullptr, {});
     EXPECT_EQ(must(gone), 0u);
     co_await writing;
   }
   const Result<uint64_t> none =
-      co_await driver.send(door::vhost::Request::kRemMemReg, payload, nullptr, {});
+      co_await driver.send(door::vhost_user::Request::kRemMemReg, payload, nullptr, {});
   EXPECT_EQ(must(none), 1u) << "there is no such region";
   const Content found = co_await read(driver, 0, data.size());
   EXPECT_EQ(found, data);
@@ -461,13 +461,14 @@ WORLD_TEST(Vhost, ADeviceThatIsResetStartsAnew) {
     must(connected);
     const Content data = pattern(4096, 11);
     co_await expect_ok(driver.write(0, data, {}));
-    const auto how = i == 0 ? door::vhost::Request::kResetDevice : door::vhost::Request::kSetStatus;
+    const auto how =
+        i == 0 ? door::vhost_user::Request::kResetDevice : door::vhost_user::Request::kSetStatus;
     const std::array<std::byte, 8> zero{};
     const Result<uint64_t> reset =
         co_await driver.send(how, i == 0 ? Bytes() : Bytes(zero), nullptr, {});
     EXPECT_EQ(must(reset), 0u);
     driver.kick(0);
-    const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+    const Result<door::vhost_user::BlkConfig> config = co_await driver.read_config({});
     EXPECT_EQ(must(config).capacity, 2048u);
     co_await driver.close();
   }
@@ -484,14 +485,14 @@ WORLD_TEST(Vhost, WhatIsNoMessageEndsTheSession) {
   must(connected);
   const Content data(4000);
   const Result<uint64_t> answer =
-      co_await driver.send(door::vhost::Request::kGetFeatures, data, nullptr, {});
+      co_await driver.send(door::vhost_user::Request::kGetFeatures, data, nullptr, {});
   EXPECT_FALSE(answer.has_value());
   const Result<void> again = co_await driver.connect(door.address, {});
   must(again);
   EXPECT_NE(said.find("disk was left"), said.npos) << said;
   const std::array<std::byte, 8> strange = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
   const Result<uint64_t> refused =
-      co_await driver.send(door::vhost::Request::kSetVringNum, strange, nullptr, {});
+      co_await driver.send(door::vhost_user::Request::kSetVringNum, strange, nullptr, {});
   EXPECT_EQ(must(refused), 1u) << "a queue that there is not";
   co_await expect_ok(driver.call(BlkType::kFlush, 0, {}, {}, {}));
   co_await driver.close();
@@ -505,7 +506,7 @@ Bytes bytes_of_value(const T& value) {
 
 // How many pages of data the log has, which begins anew.
 size_t pages_in(const env::SharedMemory& log) {
-  constexpr size_t kDataPages = (4ull << 30) / door::vhost::DirtyLog::kPage / 8;
+  constexpr size_t kDataPages = (4ull << 30) / door::vhost_user::DirtyLog::kPage / 8;
   size_t count = 0;
   for (std::byte& bits : log.bytes().subspan(kDataPages)) {
     count += static_cast<size_t>(std::popcount(std::to_integer<unsigned>(bits)));
@@ -524,15 +525,15 @@ WORLD_TEST(Vhost, PagesThatTheDeviceWritesAreLogged) {
   must(connected);
   const env::Descriptor hold = must(sharing.make_shared_memory(256 << 10));
   const auto log = must(sharing.map_shared(hold, {.size = 256 << 10}));
-  const door::vhost::LogArea area{.size = 256 << 10, .offset = 0};
+  const door::vhost_user::LogArea area{.size = 256 << 10, .offset = 0};
   const Result<uint64_t> given =
-      co_await driver.send(door::vhost::Request::kSetLogBase, bytes_of_value(area), &hold, {});
+      co_await driver.send(door::vhost_user::Request::kSetLogBase, bytes_of_value(area), &hold, {});
   EXPECT_EQ(must(given), 0u);
   Content data(16384);
   co_await expect_ok(driver.read(0, data, {}));
   EXPECT_EQ(pages_in(*log), 0u) << "nobody has asked for it";
-  const uint64_t features = driver.features() | door::vhost::kLogAll;
-  const Result<uint64_t> set = co_await driver.send(door::vhost::Request::kSetFeatures,
+  const uint64_t features = driver.features() | door::vhost_user::kLogAll;
+  const Result<uint64_t> set = co_await driver.send(door::vhost_user::Request::kSetFeatures,
                                                     bytes_of_value(features), nullptr, {});
   EXPECT_EQ(must(set), 0u);
   co_await expect_ok(driver.read(0, data, {}));
@@ -559,20 +560,20 @@ WORLD_TEST(Vhost, AResizeIsToldOnTheServersChannel) {
   must(connected);
   const auto ours = must(sharing.open_local(std::move(ends->first)));
   const Result<uint64_t> given =
-      co_await driver.send(door::vhost::Request::kSetBackendReqFd, {}, &ends->second, {});
+      co_await driver.send(door::vhost_user::Request::kSetBackendReqFd, {}, &ends->second, {});
   EXPECT_EQ(must(given), 0u);
   const Result<uint64_t> twice =
-      co_await driver.send(door::vhost::Request::kSetBackendReqFd, {}, &ends->second, {});
+      co_await driver.send(door::vhost_user::Request::kSetBackendReqFd, {}, &ends->second, {});
   EXPECT_EQ(must(twice), 1u);
   const Result<void> resized = co_await door.server().resize("disk", 2 << 20);
   must(resized);
-  std::array<std::byte, sizeof(door::vhost::MessageHeader)> told{};
+  std::array<std::byte, sizeof(door::vhost_user::MessageHeader)> told{};
   const Result<env::Received> got = co_await ours->read(told, {});
   EXPECT_EQ(must(got).bytes, told.size());
-  const auto header = load<door::vhost::MessageHeader>(told);
-  EXPECT_EQ(header.request, static_cast<uint32_t>(door::vhost::BackendRequest::kConfigChange));
+  const auto header = load<door::vhost_user::MessageHeader>(told);
+  EXPECT_EQ(header.request, static_cast<uint32_t>(door::vhost_user::BackendRequest::kConfigChange));
   EXPECT_EQ(header.size, 0u);
-  const Result<door::vhost::BlkConfig> config = co_await driver.read_config({});
+  const Result<door::vhost_user::BlkConfig> config = co_await driver.read_config({});
   EXPECT_EQ(must(config).capacity, (2u << 20) / 512);
   co_await driver.close();
   co_await door.close();

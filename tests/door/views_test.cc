@@ -9,7 +9,7 @@
 #include "door/door.h"
 #include "door/nbd/found_exports.h"
 #include "drive/shared_drive.h"
-#include "drive/stack.h"
+#include "stack/stack.h"
 #include "task/sync.h"
 
 namespace cairn::door_tests {
@@ -20,20 +20,20 @@ WORLD_TEST_SUITE(NbdViews);
 constexpr uint32_t kBlock = 4096;
 
 // "s@VIEW" are the views of one snapshot drive.
-class Views final : public door::ExportFinder {
+class Views final : public door::nbd::ExportFinder {
  public:
   Views(env::Env& env, std::unique_ptr<drive::Drive> drive) : env_(env), drive(std::move(drive)) {}
 
-  Task<Result<door::ExportOptions>> find(std::string name) override {
+  Task<Result<door::nbd::ExportOptions>> find(std::string name) override {
     if (!name.starts_with("s@")) co_return fail(Errc::kNotFound, "no export of that name");
     Result<std::unique_ptr<drive::Drive>> view = drive->open_view(name.substr(2));
     if (!view) co_return fail(view.error());
     ++opened;
     open_.push_back(std::make_unique<drive::SharedDrive>(env_, std::move(*view)));
-    co_return door::ExportOptions{.name = name,
-                                  .description = "a view",
-                                  .read_only = !name.starts_with("s@clone:"),
-                                  .source = open_.back().get()};
+    co_return door::nbd::ExportOptions{.name = name,
+                                       .description = "a view",
+                                       .read_only = !name.starts_with("s@clone:"),
+                                       .source = open_.back().get()};
   }
   Task<void> give_back(drive::Source& source) override {
     co_await source.close(env_);
@@ -92,7 +92,7 @@ WORLD_TEST(NbdViews, VersionsAndClonesAreExportsByName) {
   co_await fill(drive, 2);
   EXPECT_EQ(co_await tell(drive, {"clone", "1", "c"}), "clone:c of version 1");
 
-  door::NbdOptions options;
+  door::nbd::NbdOptions options;
   options.finder = &views;
   Door door(env, options);
   door.open(scene.any_port());
@@ -102,7 +102,7 @@ WORLD_TEST(NbdViews, VersionsAndClonesAreExportsByName) {
     NbdClient second(env);
     const Told told = co_await sure(first.arrive(door.address, "s@1", true));
     EXPECT_EQ(told.size, drive.geometry().bytes());
-    EXPECT_NE(told.flags & door::kReadOnly, 0);
+    EXPECT_NE(told.flags & door::nbd::kReadOnly, 0);
     co_await sure(second.arrive(door.address, "s@1", true));
     EXPECT_EQ(views.opened, 1);
     EXPECT_EQ(co_await look(first), 1);
@@ -119,7 +119,7 @@ WORLD_TEST(NbdViews, VersionsAndClonesAreExportsByName) {
     NbdClient first(env);
     NbdClient second(env);
     const Told told = co_await sure(first.arrive(door.address, "s@clone:c", true));
-    EXPECT_EQ(told.flags & door::kReadOnly, 0);
+    EXPECT_EQ(told.flags & door::nbd::kReadOnly, 0);
     co_await sure(second.arrive(door.address, "s@clone:c", true));
     EXPECT_EQ(co_await put(first, 7), 0u);
     EXPECT_EQ(co_await look(second), 7);
@@ -146,7 +146,7 @@ WORLD_TEST(NbdViews, AViewIsFreeWhenTheConnectionEnds) {
   Views views(env, std::move(*opened));
   drive::Drive& drive = *views.drive;
   co_await fill(drive, 1);
-  door::NbdOptions options;
+  door::nbd::NbdOptions options;
   options.finder = &views;
   Door door(env, options);
   door.open(scene.any_port());
@@ -176,7 +176,7 @@ WORLD_TEST(NbdViews, WhoLooksAtManyUsesOne) {
     co_await fill(drive, version);
     EXPECT_EQ(co_await tell(drive, {"take"}), "version " + std::to_string(version));
   }
-  door::NbdOptions options;
+  door::nbd::NbdOptions options;
   options.finder = &views;
   Door door(env, options);
   door.open(scene.any_port());
@@ -185,9 +185,9 @@ WORLD_TEST(NbdViews, WhoLooksAtManyUsesOne) {
   co_await sure(client.greet());
   co_await sure(client.structured());
   for (const char* name : {"s@1", "s@3", "s@3", "a", "s@2"}) {
-    co_await sure(client.go(name, door::Option::kInfo));
+    co_await sure(client.go(name, door::nbd::Option::kInfo));
   }
-  const Result<Told> none = co_await client.go("s@4", door::Option::kInfo);
+  const Result<Told> none = co_await client.go("s@4", door::nbd::Option::kInfo);
   EXPECT_FALSE(none.has_value());
   co_await sure(client.go("s@2"));
   EXPECT_EQ(co_await look(client), 2);

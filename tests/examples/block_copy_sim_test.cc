@@ -20,13 +20,13 @@
 #include "env/disk.h"
 #include "env/env.h"
 #include "examples/block_copy.h"
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/options.h"
-#include "sim/scenario.h"
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
+#include "world/sim/options.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::examples {
 namespace {

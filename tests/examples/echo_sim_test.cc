@@ -17,10 +17,10 @@
 #include "env/address.h"
 #include "env/env.h"
 #include "examples/echo.h"
-#include "sim/cluster.h"
-#include "sim/options.h"
-#include "sim/scenario.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
+#include "world/sim/options.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::examples {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "fabric/host/uri.h"
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/when_all.h"

@@ -12,9 +12,9 @@
 #include "env/env.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/oracle.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::fabric_tests {
 

@@ -9,8 +9,8 @@
 
 #include "base/rng.h"
 #include "fabric/fabric_workload.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::fabric_tests {
 namespace {

@@ -7,8 +7,8 @@
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "fabric/serve_drive.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::fabric_tests {
 namespace {

@@ -11,9 +11,9 @@
 #include "fabric/host/uri.h"
 #include "fabric/serve_drive.h"
 #include "model/net/topology.h"
-#include "sim/cluster.h"
-#include "sim/flash_disk.h"
-#include "sim/packet_network.h"
+#include "world/sim/cluster.h"
+#include "world/sim/model/flash_disk.h"
+#include "world/sim/model/packet_network.h"
 
 namespace cairn::fabric_tests {
 namespace {

@@ -13,10 +13,10 @@
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
+#include "nvme/controller/registry.h"
 #include "task/deadline.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::fabric_tests {
 

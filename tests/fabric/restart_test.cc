@@ -10,10 +10,10 @@
 
 #include "fabric/host/remote_drive.h"
 #include "fabric/serve_drive.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::fabric_tests {
 namespace {

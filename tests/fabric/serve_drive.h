@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
 #include "task/sync.h"
 
 namespace cairn::fabric_tests {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/session_fixture.h"
-#include "nvme/pdu_build.h"
+#include "nvme/format/pdu_build.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 

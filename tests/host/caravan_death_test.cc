@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "host/drive_fixture.h"
-#include "nvme/io_format.h"
+#include "nvme/format/io_format.h"
 #include "task/when_all.h"
 
 namespace cairn::host_tests {

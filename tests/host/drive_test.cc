@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "host/drive_fixture.h"
-#include "nvme/io_format.h"
-#include "nvme/reservation_format.h"
+#include "nvme/format/io_format.h"
+#include "nvme/format/reservation_format.h"
 #include "task/deadline.h"
 
 namespace cairn::host_tests {

@@ -5,14 +5,14 @@
 #include <memory>
 
 #include "host/fake_target.h"
-#include "nvme/dsm_format.h"
-#include "nvme/feature_format.h"
-#include "nvme/identify_controller_format.h"
-#include "nvme/identify_format.h"
-#include "nvme/identify_namespace_format.h"
-#include "nvme/io_format.h"
-#include "nvme/log_format.h"
-#include "nvme/property_format.h"
+#include "nvme/format/dsm_format.h"
+#include "nvme/format/feature_format.h"
+#include "nvme/format/identify_controller_format.h"
+#include "nvme/format/identify_format.h"
+#include "nvme/format/identify_namespace_format.h"
+#include "nvme/format/io_format.h"
+#include "nvme/format/log_format.h"
+#include "nvme/format/property_format.h"
 
 namespace cairn::host_tests {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "nvme/data_pointer.h"
-#include "nvme/field.h"
-#include "nvme/property_format.h"
+#include "nvme/format/data_pointer.h"
+#include "nvme/format/field.h"
+#include "nvme/format/property_format.h"
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/sync.h"

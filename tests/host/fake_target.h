@@ -15,14 +15,14 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "env/env.h"
-#include "fabric/receiver.h"
-#include "nvme/ana_format.h"
-#include "nvme/command_format.h"
-#include "nvme/discovery_format.h"
-#include "nvme/event_format.h"
-#include "nvme/fabrics_format.h"
-#include "nvme/pdu.h"
-#include "nvme/pdu_build.h"
+#include "nvme/format/ana_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/discovery_format.h"
+#include "nvme/format/event_format.h"
+#include "nvme/format/fabrics_format.h"
+#include "nvme/format/pdu.h"
+#include "nvme/format/pdu_build.h"
+#include "stream/receiver.h"
 #include "task/gate.h"
 #include "task/task.h"
 
@@ -167,7 +167,7 @@ class FakeConnection : public ListHook<> {
   env::Env& env_;
   FakeTarget& target_;
   std::unique_ptr<env::Stream> stream_;
-  fabric::Receiver receiver_;
+  stream::Receiver receiver_;
   nvme::PduRules rules_{.receiver = nvme::End::kController};
   nvme::PduStyle style_;
   uint16_t queue_id_ = 0;

@@ -15,9 +15,9 @@
 #include "env/env.h"
 #include "fabric/host/options.h"
 #include "host/fake_target.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::host_tests {
 

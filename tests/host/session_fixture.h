@@ -8,7 +8,7 @@
 
 #include "fabric/host/session.h"
 #include "host/fixture.h"
-#include "nvme/io_format.h"
+#include "nvme/format/io_format.h"
 #include "task/task.h"
 
 namespace cairn::host_tests {

@@ -17,9 +17,9 @@
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "lanes/sim_box.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::lane_tests {
 

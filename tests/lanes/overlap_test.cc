@@ -7,7 +7,7 @@
 
 #include "conformance/verbs.h"
 #include "lanes/lane_test.h"
-#include "nvme/pdu_build.h"
+#include "nvme/format/pdu_build.h"
 #include "target/raw_host.h"
 
 namespace cairn::lane_tests {

@@ -8,7 +8,7 @@
 #include "env/env.h"
 #include "fabric/target/options.h"
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
 #include "task/task.h"
 
 namespace cairn::lane_tests {

@@ -28,6 +28,8 @@ PACKAGES = """# a comment
 clang-19
 cmake
 ninja-build
+[lab]
+libopenmpi-dev
 [test]
 libgtest-dev
 [arm64]
@@ -102,10 +104,13 @@ if [ -e "$state/ninja_fails" ]; then
   echo 'main.cc:1:1: error: expected unqualified-id'
   exit 1
 fi
+[ ! -e "$state/steps" ] || cat "$state/steps"
 echo 'ninja: no work to do.'
 mkdir -p "$2/apps"
-cp "$state/program" "$2/apps/cairn"
-chmod +x "$2/apps/cairn" """,
+for name; do
+  case $name in cairn*) cp "$state/program" "$2/apps/$name"; chmod +x "$2/apps/$name" ;; esac
+done
+[ $# != 2 ] || { cp "$state/program" "$2/apps/cairn"; chmod +x "$2/apps/cairn"; }""",
     "ctest": 'echo "100% tests passed"; exit "$(cat "$state/ctest_status")"',
 }
 
@@ -169,7 +174,8 @@ class Machine:
         return self.with_tools()
 
     def complete(self):
-        return self.with_packages("clang-19", "cmake", "ninja-build", "libgtest-dev", "qemu-user")
+        return self.with_packages("clang-19", "cmake", "ninja-build", "libopenmpi-dev",
+                                  "libgtest-dev", "qemu-user")
 
     def start(self, *args, **options):
         environment = {"PATH": str(self.bin), "TMPDIR": str(self.folder)}
@@ -235,6 +241,28 @@ class RunTest(LauncherTest):
         os.utime(self.machine.checkout / "src", (time.time() + 9, time.time() + 9))
         self.assertIn("ninja", self.machine.run().stderr)
 
+    def test_on_a_terminal_the_build_is_one_line(self):
+        self.machine.complete().set(steps="[1/4] CXX a.o\n[2/4] CXX b.o\na.cc:1: warning: x\n"
+                                          "[4/4] Linking\n")
+        master, terminal = os.openpty()
+        environment = {"PATH": str(self.machine.bin), "TMPDIR": str(self.machine.folder)}
+        process = subprocess.run([self.machine.checkout / "cairn"], env=environment,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=terminal, timeout=20)
+        os.close(terminal)
+        shown = b""
+        try:
+            while chunk := os.read(master, 65536):
+                shown += chunk
+        except OSError:  # how a terminal without users ends
+            pass
+        os.close(master)
+        self.assertEqual(process.returncode, 7, shown)
+        text = shown.decode()
+        self.assertIn("\r\x1b[Kcairn: building, 50%: 2 of 4 files, about 0:00 left", text)
+        self.assertIn("\r\x1b[Ka.cc:1: warning: x\r\n", text)
+        self.assertNotIn("CXX b.o", text)
+
     def test_standard_input_is_the_programs(self):
         self.machine.complete()
         read_end, write_end = os.pipe()
@@ -290,6 +318,34 @@ class RunTest(LauncherTest):
         self.assertEqual((process.returncode, out), (130, ""), err)
         (self.machine.state / "slow").unlink()
         self.assert_ran(self.machine.run())
+
+
+class LabTest(LauncherTest):
+    """What measures and plans is built, with what it takes, when it is first asked for."""
+
+    def test_it_is_not_built_for_other_commands(self):
+        self.machine.run("up")
+        self.assertNotIn("libopenmpi-dev", self.machine.calls("apt-get")[-1])
+        self.assertFalse((self.machine.build / "apps/cairn-lab").exists())
+
+    def test_its_packages_are_installed_and_both_programs_are_built(self):
+        for word in ("bench", "sim", "help"):
+            with self.subTest(word):
+                self.assert_ran(self.machine.run(word, "x"), f" [{word}] [x]")
+                self.assertIn(f"-C {self.machine.build} cairn cairn-lab",
+                              self.machine.calls("ninja")[-1])
+        self.assertIn("libopenmpi-dev", (self.machine.state / "installed").read_text())
+
+    def test_a_folder_that_was_configured_without_its_packages_is_configured_again(self):
+        self.machine.run("up")
+        self.machine.run("sim")
+        self.assertNotIn("--fresh", self.machine.calls("cmake")[-1])
+        self.machine.run("sim")
+        self.assertEqual(self.machine.calls("cmake"), [])
+
+    def test_a_second_call_says_nothing(self):
+        self.machine.run("bench")
+        self.assertEqual(self.machine.run("bench").stderr, "")
 
 
 class PackagesTest(LauncherTest):

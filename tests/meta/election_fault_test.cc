@@ -14,13 +14,13 @@
 #include "meta/remote_store.h"
 #include "meta/server.h"
 #include "meta/state.h"
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/options.h"
-#include "sim/scenario.h"
 #include "task/deadline.h"
 #include "task/either.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
+#include "world/sim/options.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::meta_tests {
 namespace {

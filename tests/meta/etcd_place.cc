@@ -21,8 +21,8 @@ class EtcdPlace final : public Place {
 
  private:
   EtcdProcess etcd_;
-  meta::EtcdStore one_;
-  meta::EtcdStore other_;
+  meta::etcd::EtcdStore one_;
+  meta::etcd::EtcdStore other_;
 };
 
 }  // namespace

@@ -5,15 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "epoll/world.h"
 #include "meta/etcd/etcd_store.h"
 #include "meta/etcd_process.h"
 #include "meta/suite.h"
+#include "world/epoll/world.h"
 
 namespace cairn::meta_tests {
 namespace {
 
-using meta::EtcdStore;
+using meta::etcd::EtcdStore;
 using Body = Task<void> (*)(env::Env&, EtcdProcess&);
 
 void with_etcd(Body body, EtcdProcess::Tls tls = EtcdProcess::Tls::kNo) {

@@ -17,12 +17,12 @@
 #include "meta/server.h"
 #include "meta/state.h"
 #include "meta/test_keys.h"
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
 #include "task/deadline.h"
 #include "task/gate.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::meta_tests {
 namespace {

@@ -5,7 +5,7 @@
 #include "conformance/verbs.h"
 #include "meta/folder.h"
 #include "meta/place.h"
-#include "rocks/rocks_store.h"
+#include "world/rocks/rocks_store.h"
 
 namespace cairn::meta_tests {
 

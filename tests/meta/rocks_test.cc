@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "epoll/world.h"
 #include "meta/folder.h"
 #include "meta/suite.h"
-#include "rocks/rocks_store.h"
-#include "rocks/rows_format.h"
-#include "sim/cluster.h"
 #include "task/when_all.h"
+#include "world/epoll/world.h"
+#include "world/rocks/rocks_store.h"
+#include "world/rocks/rows_format.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::meta_tests {
 namespace {

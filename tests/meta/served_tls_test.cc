@@ -18,10 +18,10 @@
 #include "meta/remote_store.h"
 #include "meta/server.h"
 #include "meta/test_keys.h"
-#include "sim/cluster.h"
 #include "task/deadline.h"
 #include "task/gate.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::meta_tests {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/uuid.h"
 #include "fabric/host/remote_drive.h"
-#include "fabric/host/uuid.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"
 #include "rack/record_format.h"
@@ -94,7 +94,7 @@ TEST_F(RackFacts, ADriveIsMadeConfirmedAndGivenBack) {
     return fmt::format(
         "nvme-tcp://{}:4420/nqn.2026-11.io.cairn:box?uuid={}&hostnqn={}&"
         "loss_timeout=5s",
-        host, fabric::uuid_text(id), kOwner);
+        host, uuid_text(id), kOwner);
   };
   EXPECT_EQ(*stack, fmt::format("mirror({}, {})", leg("10.0.0.2", made.legs[0].id),
                                 leg("10.0.0.3", made.legs[1].id)));
@@ -289,7 +289,7 @@ Task<Result<void>> try_to_open(Env& env, rack::Leg leg, std::string which,
   co_return Result<void>{};
 }
 
-std::string by_uuid(const rack::Leg& leg) { return "uuid=" + fabric::uuid_text(leg.id); }
+std::string by_uuid(const rack::Leg& leg) { return "uuid=" + uuid_text(leg.id); }
 std::string by_nsid(const rack::Leg& leg) { return fmt::format("nsid={}", leg.nsid); }
 
 Task<void> open_as_others(Env& env, RackFacts& facts) {
@@ -417,7 +417,7 @@ TEST_F(RackFacts, SpaceIsOfferedAgainWhenItsFileIsGone) {
     cluster.run_for(2 * kExpiry);
     EXPECT_EQ(offered_mib(), can_remove ? 16u : 11u);
   }
-  EXPECT_EQ(a.removed, std::vector<std::string>{"/shelf/" + fabric::uuid_text(made.legs[0].id)});
+  EXPECT_EQ(a.removed, std::vector<std::string>{"/shelf/" + uuid_text(made.legs[0].id)});
   run(release_it);
   EXPECT_TRUE(rack.drives().empty());
 }

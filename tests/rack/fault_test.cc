@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "rack/pledge.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
 #include "task/deadline.h"
 #include "tests/rack/rack.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::rack_tests {
 namespace {

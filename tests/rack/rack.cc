@@ -32,7 +32,7 @@ Task<void> run_store(env::Env& env, env::Address at, meta::State& state) {
   co_await store.close();
 }
 
-Task<apps::Attempt<std::unique_ptr<meta::Store>>> open_remote(env::Env& env, apps::StoreUri uri) {
+Task<Attempt<std::unique_ptr<meta::Store>>> open_remote(env::Env& env, server::StoreUri uri) {
   co_return std::make_unique<meta::RemoteStore>(env, meta::LinesOptions{.servers = uri.servers});
 }
 
@@ -73,16 +73,16 @@ void Rack::start(sim::Cluster& cluster) {
 Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::Address store) {
   BoxFacts& facts = boxes_[name];
   facts.is_dying = false;
-  apps::ServeOptions options;
+  server::ServeOptions options;
   options.box.listeners.push_back({.address = at});
   options.box.subsystems.emplace_back().options.nqn = kNqn;
   options.changes = facts.kept;
-  options.hooks.log = [&facts](apps::LogLevel, std::string_view line) {
+  options.hooks.log = [&facts](config::LogLevel, std::string_view line) {
     facts.log += fmt::format("{}\n", line);
   };
   // A program that is dying writes to its disk no more.
-  options.hooks.keep = [&facts, &env](const apps::BoxChanges& all) -> apps::Attempt<void> {
-    if (facts.is_dying || env.stop_token().requested()) return apps::refuse("the power is gone");
+  options.hooks.keep = [&facts, &env](const server::BoxChanges& all) -> Attempt<void> {
+    if (facts.is_dying || env.stop_token().requested()) return refuse("the power is gone");
     facts.kept = all;
     return {};
   };
@@ -95,14 +95,14 @@ Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::
                                   .room = {.bytes = facts.mib * rack::kUnit, .iops = 1000},
                                   .hosts = facts.hosts});
   options.rack_hooks.open_store = open_remote;
-  options.rack_hooks.remove_file = [&facts](const std::string& path) -> apps::Attempt<void> {
+  options.rack_hooks.remove_file = [&facts](const std::string& path) -> Attempt<void> {
     facts.is_dying = facts.dies_at_removal;
-    if (facts.is_dying) return apps::refuse("the power is gone");
+    if (facts.is_dying) return refuse("the power is gone");
     facts.removed.push_back(path);
     return {};
   };
   options.rack_hooks.log = options.hooks.log;
-  const apps::Attempt<void> served = co_await apps::serve_box(env, options);
+  const Attempt<void> served = co_await server::serve_box(env, options);
   if (!served) facts.log += fmt::format("ended: {}\n", served.error().text);
 }
 

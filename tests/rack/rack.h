@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/box/serve.h"
 #include "meta/remote_store.h"
 #include "meta/state.h"
 #include "rack/space_command.h"
 #include "rack/tenant.h"
-#include "sim/cluster.h"
+#include "server/box/serve.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::rack_tests {
 
@@ -29,7 +29,7 @@ class Rack {
   struct BoxFacts {
     uint64_t mib = 0;  // of its shelf
     std::vector<std::string> hosts;
-    apps::BoxChanges kept;
+    server::BoxChanges kept;
     std::string folder;                // of its shelf; empty: it is in memory
     std::vector<std::string> removed;  // files
     bool dies_at_removal = false;      // instead of removing a file, and keeps nothing from then on

@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "conformance/verbs.h"
-#include "nvme/copy_format.h"
-#include "nvme/io_format.h"
-#include "nvme/tcp_format.h"
+#include "nvme/format/copy_format.h"
+#include "nvme/format/io_format.h"
+#include "nvme/format/tcp_format.h"
 #include "task/deadline.h"
 
 namespace cairn::raw_tests {

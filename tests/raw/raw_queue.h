@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 #include "env/env.h"
-#include "nvme/command_format.h"
+#include "nvme/format/command_format.h"
 #include "raw/history.h"
 #include "target/raw_host.h"
 #include "task/gate.h"

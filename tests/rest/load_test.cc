@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "drive/services.h"
 #include "rest/scene.h"
-#include "sim/scenario.h"
+#include "stack/services.h"
 #include "stack/stack_load.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::rest {
 namespace {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "drive/files_testing.h"
-#include "drive/stack.h"
 #include "rest/http_server.h"
 #include "rest/rest_drive.h"
-#include "sim/cluster.h"
+#include "stack/files_testing.h"
+#include "stack/stack.h"
 #include "task/task.h"
+#include "world/sim/cluster.h"
 
 // ASSERT_TRUE for coroutines.
 #define CO_ASSERT_TRUE(condition) \

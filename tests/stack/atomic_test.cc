@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // atomic through a thousand power losses: each write is there wholly or not at all, on one drive
 // and on mirrors that lose a leg with the power.
-#include "drive/atomic.h"
+#include "service/integrity/atomic.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "drive/mirror_format.h"
-#include "drive/stack.h"
-#include "sim/cluster.h"
+#include "service/raid/mirror_format.h"
+#include "stack/stack.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::stack {
 namespace {

@@ -17,17 +17,17 @@
 #include <utility>
 #include <vector>
 
-#include "drive/files_testing.h"
 #include "drive/shared_drive.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "nvme/controller/registry.h"
+#include "stack/files_testing.h"
 #include "stack/stack_load.h"
 #include "stack/subjects.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

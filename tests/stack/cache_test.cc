@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches of every kind under random requests and power losses, and in one mode after the other.
-#include "drive/cache.h"
+#include "service/cache/cache.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -3,9 +3,9 @@
 // durable writes that go on meanwhile, through power losses.
 #include <gtest/gtest.h>
 
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

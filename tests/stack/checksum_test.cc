@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checksums above mirrors one of whose legs rots, under load and through power losses.
-#include "drive/checksum.h"
+#include "service/integrity/checksum.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "drive/service_testing.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "stack/service_testing.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include "drive/live_stack.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "stack/live_stack.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

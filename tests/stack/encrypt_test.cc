@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys that are changed under load, through power losses and on a disk that refuses writes.
-#include "drive/encrypt.h"
+#include "service/integrity/encrypt.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "drive/filter_drive.h"
-#include "drive/service_testing.h"
-#include "sim/cluster.h"
+#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/sync.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {

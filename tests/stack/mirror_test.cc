@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mirrors whose legs fail, vanish and come back, under load and through power losses.
-#include "drive/mirror.h"
+#include "service/raid/mirror.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

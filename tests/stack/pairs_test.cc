@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "drive/files_testing.h"
-#include "drive/services.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "stack/files_testing.h"
+#include "stack/services.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

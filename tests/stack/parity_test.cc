@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parity whose legs fail, vanish and come back, under load and through power losses.
-#include "drive/parity.h"
+#include "service/raid/parity.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,14 +9,14 @@
 #include <set>
 #include <vector>
 
-#include "drive/parity_code.h"
-#include "drive/parity_format.h"
-#include "drive/parity_layout.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "service/raid/parity_code.h"
+#include "service/raid/parity_format.h"
+#include "service/raid/parity_layout.h"
 #include "stack/stack_load.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "drive/service_testing.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "stack/service_testing.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "env/disk.h"
-#include "sim/cluster.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::stack {
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <string>
 
-#include "sim/scenario.h"
 #include "stack/promise_host.h"
 #include "stack/subjects.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "drive/files_testing.h"
-#include "drive/service_testing.h"
-#include "drive/services.h"
+#include "stack/files_testing.h"
+#include "stack/service_testing.h"
+#include "stack/services.h"
 #include "stack/subjects.h"
 #include "task/deadline.h"
 #include "task/gate.h"

@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "sim/scenario.h"
 #include "stack/promise_host.h"
 #include "stack/subjects.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the table of promises in docs/drive.md against the tests that there are.
 
-    promises_table.py --program build/tests/stack/stack_test --program build/tests/stack/boxes_test
+    promises_table.py --program build/tests/stack/promises_test
+                      --program build/tests/stack/boxes_test
                       --document docs/drive.md [--write]
 
 A promise is a test of a suite that is instantiated as "Promises" over services or pairs of them. A

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "drive/files_testing.h"
-#include "drive/service_testing.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "stack/files_testing.h"
+#include "stack/service_testing.h"
 #include "stack/subjects.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -14,9 +14,9 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "drive/drive.h"
-#include "drive/files_testing.h"
 #include "drive/filter_drive.h"
 #include "env/env.h"
+#include "stack/files_testing.h"
 #include "task/task.h"
 
 namespace cairn::stack {

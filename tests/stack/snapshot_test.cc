@@ -10,11 +10,11 @@
 #include <set>
 #include <vector>
 
-#include "drive/stack.h"
-#include "sim/cluster.h"
-#include "sim/scenario.h"
+#include "stack/stack.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "sim/cluster.h"
-#include "sim/scenario.h"
 #include "stack/stack_load.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/scenario.h"
 
 namespace cairn::stack {
 namespace {

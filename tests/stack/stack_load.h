@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "drive/drive.h"
-#include "drive/files_testing.h"
-#include "drive/live_stack.h"
-#include "drive/stack.h"
 #include "env/env.h"
 #include "stack/block_model.h"
+#include "stack/files_testing.h"
+#include "stack/live_stack.h"
+#include "stack/stack.h"
 #include "task/task.h"
 
 namespace cairn::stack {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "drive/files_testing.h"
-#include "drive/services.h"
+#include "stack/files_testing.h"
+#include "stack/services.h"
 
 namespace cairn::stack {
 

@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "drive/redundant_testing.h"
-#include "drive/services.h"
-#include "drive/stack.h"
-#include "sim/cluster.h"
+#include "service/raid/redundant_testing.h"
 #include "stack/scribbler.h"
+#include "stack/services.h"
+#include "stack/stack.h"
 #include "stack/subjects.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::stack {
 namespace {

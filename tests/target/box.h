@@ -12,7 +12,7 @@
 #include "conformance/verbs.h"
 #include "env/env.h"
 #include "fabric/target/target.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
 #include "target/test_drive.h"
 #include "task/task.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/copy_format.h"
-#include "nvme/limits.h"
+#include "nvme/format/copy_format.h"
+#include "nvme/format/limits.h"
 #include "target/suite.h"
 #include "task/deadline.h"
 #include "task/when_all.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "nvme/feature_format.h"
+#include "nvme/format/feature_format.h"
 #include "target/suite.h"
 
 namespace cairn::target_tests {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/property_format.h"
+#include "nvme/format/property_format.h"
 #include "target/suite.h"
 
 namespace cairn::target_tests {

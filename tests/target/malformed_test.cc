@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/tcp_format.h"
+#include "nvme/format/tcp_format.h"
 #include "target/suite.h"
 
 namespace cairn::target_tests {

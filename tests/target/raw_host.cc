@@ -8,7 +8,7 @@
 
 #include "conformance/verbs.h"
 #include "env/io.h"
-#include "nvme/property_format.h"
+#include "nvme/format/property_format.h"
 #include "target/box.h"
 
 namespace cairn::target_tests {

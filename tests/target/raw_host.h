@@ -12,11 +12,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "env/env.h"
-#include "nvme/command_format.h"
-#include "nvme/fabrics_format.h"
-#include "nvme/io_format.h"
-#include "nvme/pdu_build.h"
-#include "nvme/tcp_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/fabrics_format.h"
+#include "nvme/format/io_format.h"
+#include "nvme/format/pdu_build.h"
+#include "nvme/format/tcp_format.h"
 #include "task/task.h"
 
 namespace cairn::target_tests {

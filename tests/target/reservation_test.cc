@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nvme/reservation_format.h"
+#include "nvme/format/reservation_format.h"
 #include "target/suite.h"
 #include "task/deadline.h"
 

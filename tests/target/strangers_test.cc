@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/auth_secret.h"
-#include "nvme/nqn.h"
+#include "nvme/auth/auth_secret.h"
+#include "nvme/format/nqn.h"
 #include "target/suite.h"
 #include "task/deadline.h"
 
@@ -190,7 +190,7 @@ WORLD_TEST(Strangers, SilentConnectionsTakeNoFriendsPlace) {
   BoxOptions options;
   options.target.connections = {.connections_max = 32, .unproven_max = 16, .reserved = 8};
   std::vector<std::string> refused;
-  options.target.on_refused = [&](const fabric::RefusedConnection& connection) {
+  options.target.on_refused = [&](const stream::RefusedConnection& connection) {
     refused.emplace_back(connection.why);
   };
   Box box(env, options);

@@ -10,11 +10,11 @@
 
 #include "base/check.h"
 #include "drive/forgetful_testing.h"
-#include "drive/live_stack.h"
 #include "drive/shared_drive.h"
 #include "drive/source.h"
-#include "drive/stack.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
+#include "stack/live_stack.h"
+#include "stack/stack.h"
 #include "task/task.h"
 
 namespace cairn::target_tests {

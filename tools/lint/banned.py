@@ -19,8 +19,21 @@ from dataclasses import dataclass
 from common import (TEST_FILE, Finding, arguments, code_only, files, finish, includes, line_of,
                     read)
 
-REAL_WORLDS = ("src/posix/", "src/uring/", "src/epoll/")
-WORLDS = (*REAL_WORLDS, "src/sim/")
+REAL_WORLDS = ("src/world/posix/", "src/world/uring/", "src/world/epoll/")
+WORLDS = (*REAL_WORLDS, "src/world/sim/")
+# What measurements read, in real worlds alone.
+METERS = "loadgen/meters.cc"
+# Asks the kernel what this machine has, before there is a world.
+MACHINE = "src/world/machine/"
+# What reads and keeps small files for a whole process, before it serves or beside that. The prefix
+# of a source and of its test.
+READERS = ("src/config/files", "src/plan/",
+           "src/server/box/shelf_files", "src/server/box/state_folder",
+           "src/server/common/default_nqn", "src/server/common/drive_option",
+           "src/server/control/control_place", "src/server/drives/guest_socket",
+           "src/server/drives/vfio_door", "src/server/open/host_name",
+           "src/server/open/key_file", "src/server/open/open_stack", "src/server/open/place",
+           "src/server/open/stack_test")
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,7 @@ class Rule:
 
 
 RULES = (
-    Rule("clock", "use env::Env's clock", (*REAL_WORLDS, "bench/"),
+    Rule("clock", "use env::Env's clock", (*REAL_WORLDS, "bench/", METERS),
          calls="clock_gettime clock_getres gettimeofday timespec_get ftime timerfd_create",
          globals="time clock",
          names=r"\b(?:system|steady|high_resolution|utc|tai|gps|file)_clock\b"
@@ -51,7 +64,7 @@ RULES = (
                r" \bstd::default_random_engine\b",
          headers=r"sys/random\.h"),
     Rule("thread", "run a task on a core, and send other cores messages",
-         (*REAL_WORLDS, "bench/", "lib/", "src/env/shared_word.h",
+         (*REAL_WORLDS, "bench/", "lib/", METERS, "src/env/shared_word.h",
           "src/drive/block_latches.h"),
          names=r"\bstd::j?thread\b \bstd::this_thread\b \bstd::async\b \bstd::(?:promise|future)\b"
                r" \bpthread_\w+\b \bstd::(?:recursive_|shared_|timed_)*mutex\b"
@@ -61,18 +74,19 @@ RULES = (
                r" \b__(?:atomic|sync)_\w+",
          headers=r"thread mutex shared_mutex condition_variable atomic future semaphore latch"
                  r" barrier pthread\.h threads\.h stdatomic\.h"),
-    Rule("sleep", "wait on a timer of env::Env", (*REAL_WORLDS, "bench/"),
+    Rule("sleep", "wait on a timer of env::Env", (*REAL_WORLDS, "bench/", METERS),
          calls="sleep usleep nanosleep clock_nanosleep",
          names=r"\bthis_thread::sleep_(?:for|until)\b"),
-    Rule("socket", "use env::Env's streams", (*REAL_WORLDS, "apps/", "bench/", "lib/"),
+    Rule("socket", "use env::Env's streams",
+         (*REAL_WORLDS, MACHINE, "src/server/open/place.", "apps/", "bench/", "lib/"),
          calls="socket socketpair connect bind listen accept accept4 send sendto sendmsg sendmmsg"
                " recv recvfrom recvmsg recvmmsg shutdown setsockopt getsockopt getaddrinfo poll"
                " ppoll select pselect epoll_create epoll_create1 epoll_ctl epoll_wait eventfd",
          names=r"\bio_uring_\w+",
          headers=r"sys/socket\.h sys/un\.h sys/epoll\.h sys/eventfd\.h sys/select\.h poll\.h"
                  r" netdb\.h netinet/.* arpa/inet\.h liburing\.h linux/io_uring\.h"),
-    Rule("file", "use env::Env's disks, or read it in apps/ and pass the contents",
-         (*REAL_WORLDS, "apps/", "bench/", "lib/"),
+    Rule("file", "use env::Env's disks, or config/files.h and pass the contents",
+         (*REAL_WORLDS, MACHINE, *READERS, "apps/", "bench/", "lib/"),
          calls="open openat creat fopen freopen fdopen tmpfile mkstemp read write pread pwrite"
                " readv writev preadv preadv2 pwritev pwritev2 lseek fsync fdatasync ftruncate"
                " fallocate posix_fallocate unlink unlinkat opendir ioctl fcntl syscall",
@@ -86,11 +100,11 @@ RULES = (
          names=r"\bstd::(?:cout|cerr|clog)\b \b(?:fmt|std)::print(?:ln)?\b",
          headers=r"iostream print"),
     Rule("libm", "use base/portable_math.h: a seed gives the same run on every machine",
-         ("src/report/", "apps/", "bench/"), tests_may=True,
+         ("src/report/", "src/plan/flash/flash_fit.", "apps/", "bench/"), tests_may=True,
          names=r"\bstd::(?:log(?:2|10|1p)?|exp(?:2|m1)?|pow|cbrt|hypot|lgamma|tgamma|erfc?)\b"
                r" \bstd::a?(?:sin|cos|tan)h?\b"),
     Rule("abort", "CHECK it, or return a Result",
-         ("src/base/check.", *WORLDS, "apps/", "bench/"), tests_may=True,
+         ("src/base/check.", *WORLDS, MACHINE, "apps/", "bench/"), tests_may=True,
          calls="abort exit _exit _Exit quick_exit terminate",
          names=r"\b__builtin_(?:trap|abort)\b"),
 )
@@ -206,7 +220,8 @@ def main():
     root = arguments(__doc__).root
     matchers = [Matcher(rule) for rule in RULES]
     sources = [path for path in files(root, ".h", ".cc")
-               if path.startswith(("src/", "apps/", "bench/", "lib/", "tests/", "fuzz/"))]
+               if path.startswith(("src/", "apps/", "bench/", "lib/", "loadgen/", "tests/",
+                                   "fuzz/"))]
     finish(finding for path in sources for finding in check_file(root, path, matchers))
 
 

@@ -16,8 +16,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES = HERE / "samples"
-LINTS = ("banned", "format", "headers", "layers", "size", "spdx")
-OPTIONS = {"size": ["--max-lines", "6"]}
+LINTS = ("banned", "format", "headers", "layers", "rooms", "size", "spdx")
+OPTIONS = {"rooms": ["--max-files", "3"], "size": ["--max-lines", "6"]}
 
 sys.path.insert(0, str(HERE))
 import banned  # noqa: E402
@@ -103,12 +103,22 @@ class LayerTable(unittest.TestCase):
 
     def test_two_lines_for_one_folder_are_refused(self):
         with self.assertRaisesRegex(SystemExit, "src/base is there twice"):
-            self.read("src/base 0\nsrc/base 1\n")
+            self.read("src/base 0 cairn\nsrc/base 1 cairn\n")
 
     def test_a_line_of_no_known_form_is_refused(self):
-        for line in ("src/base", "src/base low", "src/base 0 1", "apps top src/base"):
+        for line in ("src/base", "src/base 0", "src/base low cairn", "tests top - src/base"):
             with self.subTest(line), self.assertRaisesRegex(SystemExit, "cannot read"):
                 self.read(line + "\n")
+
+    def test_worlds_without_the_layer_that_they_may_include_are_refused(self):
+        with self.assertRaisesRegex(SystemExit, "has worlds and no src/env"):
+            self.read("src/world/sim world cairn::sim\n")
+
+    def test_a_folder_is_judged_by_the_nearest_one_around_it(self):
+        table = self.read("src/meta 1 cairn::meta\nsrc/meta/etcd 2 cairn::meta::etcd\n")
+        self.assertEqual(table.nearest("src/meta/etcd/deep"), "src/meta/etcd")
+        self.assertEqual(table.nearest("src/meta/other"), "src/meta")
+        self.assertIsNone(table.nearest("src/metadata"))
 
 
 class CodeOnly(unittest.TestCase):

@@ -9,7 +9,7 @@
 
 #include "door/nbd/wire_format.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 using drive::Ranges;
 using drive::Request;
@@ -173,7 +173,7 @@ task::Task<Result<void>> Export::fill_edges(BlockSpan span, MutableBytes room, s
 }
 
 task::Task<Result<void>> Export::write_zeroes(uint64_t offset, uint64_t length, ZeroOptions options,
-                                              fabric::BufferQueue& buffers) {
+                                              stream::BufferQueue& buffers) {
   const uint64_t block = block_size();
   const uint64_t end = offset + length;
   const uint64_t first = std::min(align_up(offset, block), end);
@@ -191,7 +191,7 @@ task::Task<Result<void>> Export::write_zeroes(uint64_t offset, uint64_t length, 
 }
 
 task::Task<Result<void>> Export::zero_part(uint64_t offset, size_t length, bool durable,
-                                           fabric::BufferQueue& buffers) {
+                                           stream::BufferQueue& buffers) {
   const BlockSpan span = span_of(offset, length);
   Result<void> done;
   {
@@ -205,7 +205,7 @@ task::Task<Result<void>> Export::zero_part(uint64_t offset, size_t length, bool 
 }
 
 task::Task<Result<void>> Export::zero_blocks(Lba first, uint64_t blocks, ZeroOptions options,
-                                             fabric::BufferQueue& buffers) {
+                                             stream::BufferQueue& buffers) {
   Ranges::Hold hold(ranges_.on(env_.core()), Ranges::Mode::kShared, first.value(), blocks);
   const Result<void> held = co_await hold;
   if (!held) co_return held;
@@ -222,7 +222,7 @@ task::Task<Result<void>> Export::zero_blocks(Lba first, uint64_t blocks, ZeroOpt
 }
 
 task::Task<Result<void>> Export::write_zero_blocks(Lba first, uint64_t blocks, bool durable,
-                                                   fabric::BufferQueue& buffers) {
+                                                   stream::BufferQueue& buffers) {
   const uint64_t most = piece_of(0, UINT64_MAX) / block_size();
   Result<void> done;
   {
@@ -268,4 +268,4 @@ task::Task<Result<void>> Export::flush() {
   co_return done;
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -16,10 +16,10 @@
 #include "drive/shared_ranges.h"
 #include "drive/source.h"
 #include "env/env.h"
-#include "fabric/buffer_queue.h"
+#include "stream/buffer_queue.h"
 #include "task/task.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 struct ExportOptions {
   std::string name;  // at most 4096 bytes
@@ -77,7 +77,7 @@ class Export {
   // Writes the `length` bytes that stand at span.head of `room`, whose rest is used as scratch.
   task::Task<Result<void>> write(BlockSpan span, MutableBytes room, size_t length, bool durable);
   task::Task<Result<void>> write_zeroes(uint64_t offset, uint64_t length, ZeroOptions options,
-                                        fabric::BufferQueue& buffers);
+                                        stream::BufferQueue& buffers);
   // Whole blocks of the range; a drive that cannot is no error, for a trim is a hint.
   task::Task<Result<void>> trim(uint64_t offset, uint64_t length, bool durable);
   task::Task<Result<void>> flush();
@@ -100,11 +100,11 @@ class Export {
                                       uint64_t index, bool durable);
   task::Task<Result<void>> fill_edges(BlockSpan span, MutableBytes room, size_t length);
   task::Task<Result<void>> zero_part(uint64_t offset, size_t length, bool durable,
-                                     fabric::BufferQueue& buffers);
+                                     stream::BufferQueue& buffers);
   task::Task<Result<void>> zero_blocks(Lba first, uint64_t blocks, ZeroOptions options,
-                                       fabric::BufferQueue& buffers);
+                                       stream::BufferQueue& buffers);
   task::Task<Result<void>> write_zero_blocks(Lba first, uint64_t blocks, bool durable,
-                                             fabric::BufferQueue& buffers);
+                                             stream::BufferQueue& buffers);
 
   env::Env& env_;
   const ExportOptions& options_;
@@ -120,4 +120,4 @@ inline constexpr Duration kBufferTimeout = 600_s;
 // The largest block of a drive: scratch beside a piece.
 inline constexpr size_t kBlockMax = 64_KiB;
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // Whoever writes a part of a block holds it alone while it looks at the option: that is nobody,
 // on any core, while the whole drive is held alone.
@@ -49,4 +49,4 @@ task::Task<void> CoreExports::close() {
   open_.clear();
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

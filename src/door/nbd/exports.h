@@ -14,7 +14,7 @@
 #include "env/env.h"
 #include "task/task.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // An export as all cores share it.
 struct SharedExport {
@@ -51,4 +51,4 @@ class CoreExports {
 // Null: there is none of that name.
 SharedExport* find_export(const SharedExports& exports, std::string_view name);
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

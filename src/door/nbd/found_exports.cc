@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "env/call.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 task::Task<Result<SharedExport*>> FoundExports::enter(env::Env& from, std::string name) {
   if (finder_ == nullptr) co_return fail(Errc::kNotFound, "no export of that name");
@@ -72,4 +72,4 @@ task::Task<void> Visit::leave() {
   }
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

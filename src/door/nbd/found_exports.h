@@ -16,7 +16,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // Who knows of more than a server was told. Used on the server's core; outlives the server.
 class ExportFinder {
@@ -73,4 +73,4 @@ class Visit {
   std::unique_ptr<Export> export_;
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "crypto/hash.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::vector<std::string> NbdKeys::names() const {
   return names;
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -12,7 +12,7 @@
 #include "crypto/secret.h"
 #include "tls/psk.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // Lines of NAME:HEX. Made once, then read by every core.
 class NbdKeys {
@@ -29,4 +29,4 @@ class NbdKeys {
   std::vector<std::pair<std::string, crypto::KeptSecret>> keys_;
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 namespace {
 
 const std::string kKey = "00112233445566778899aabbccddeeff";
@@ -37,4 +37,4 @@ TEST(NbdKeys, AMistakeIsToldWithItsLine) {
 }
 
 }  // namespace
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -8,7 +8,7 @@
 #include "door/nbd/option_request.h"
 #include "tls/stream.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -37,7 +37,7 @@ task::Task<Result<Agreement>> Negotiation::run(Line& line, task::CancelToken tok
 }
 
 task::Task<Result<void>> Negotiation::greet() {
-  line_->receiver = std::make_unique<fabric::Receiver>(*line_->stream, kReceiverSize);
+  line_->receiver = std::make_unique<stream::Receiver>(*line_->stream, kReceiverSize);
   const Greeting greeting;
   const Result<void> sent = co_await send(bytes_of(greeting));
   if (!sent) co_return sent;
@@ -52,7 +52,7 @@ task::Task<Result<void>> Negotiation::greet() {
 }
 
 task::Task<Result<std::optional<Negotiation::Question>>> Negotiation::next_question() {
-  fabric::Receiver& receiver = *line_->receiver;
+  stream::Receiver& receiver = *line_->receiver;
   Result<void> came = co_await receiver.at_least(sizeof(OptionHeader), token_);
   if (!came) co_return fail(came.error());
   const auto header = load<OptionHeader>(receiver.bytes());
@@ -221,7 +221,7 @@ task::Task<Result<void>> Negotiation::start_tls(const Question& question) {
                                                  lingering_);
   done = co_await secure->shake_hands(options_.negotiation_timeout, token_);
   line_->stream = std::move(secure);
-  line_->receiver = std::make_unique<fabric::Receiver>(*line_->stream, kReceiverSize);
+  line_->receiver = std::make_unique<stream::Receiver>(*line_->stream, kReceiverSize);
   is_secure_ = true;
   agreement_ = {};
   context_name_.reset();
@@ -301,4 +301,4 @@ task::Task<Result<void>> Negotiation::send(Bytes bytes) {
   co_return sent;
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -19,19 +19,19 @@
 #include "door/nbd/wire_format.h"
 #include "env/env.h"
 #include "env/stream.h"
-#include "fabric/receiver.h"
+#include "stream/receiver.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"
 #include "tls/context.h"
 #include "tls/psk.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // A stream and what has arrived on it. TLS takes the stream's place in the middle of negotiation.
 struct Line {
   std::unique_ptr<env::Stream> stream;
-  std::unique_ptr<fabric::Receiver> receiver;
+  std::unique_ptr<stream::Receiver> receiver;
 };
 
 class Negotiation final : private tls::PskKeeper {
@@ -84,4 +84,4 @@ class Negotiation final : private tls::PskKeeper {
   std::optional<std::string> context_name_;  // the export whose base:allocation was chosen
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -6,7 +6,7 @@
 
 #include "door/nbd/wire_format.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -78,4 +78,4 @@ bool asks_for_allocation(std::string_view query, bool listing) {
   return query == kBaseAllocation || (listing && query == "base:");
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

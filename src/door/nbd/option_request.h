@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // The payload of an option that is looked at; a longer one is skipped and answered with TOO_BIG.
 inline constexpr size_t kOptionMax = 16 * 1024;
@@ -38,4 +38,4 @@ Result<ContextRequest> parse_context_request(Bytes payload);
 // Whether a query asks for base:allocation: by its name, or, when listing, by its namespace.
 bool asks_for_allocation(std::string_view query, bool listing);
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -8,10 +8,10 @@
 #include "base/units.h"
 #include "door/nbd/keys.h"
 #include "env/connection_slots.h"
-#include "fabric/reception.h"
+#include "stream/reception.h"
 #include "tls/certificate.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 class ExportFinder;
 
@@ -22,7 +22,7 @@ struct NbdOptions {
   // another one wants to come in, which finds the place when it comes again. Else it may stay.
   Duration idle_timeout = 600_s;
   // On the server's core: who found no place, or was refused what it asked for, and left.
-  fabric::RefusedConnectionHook on_refused;
+  stream::RefusedConnectionHook on_refused;
   ExportFinder* finder = nullptr;       // asked for names that were not added; null: there are none
   Duration negotiation_timeout = 30_s;  // from the first byte to the chosen export, TLS included
   // How long a client may take to send the rest of a request, or to take replies. Between requests
@@ -37,4 +37,4 @@ struct NbdOptions {
 // Requests of one connection that are served at once; further ones wait in the socket.
 inline constexpr size_t kRequestsMax = 128;
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

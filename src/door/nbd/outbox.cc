@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "task/deadline.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -87,4 +87,4 @@ void Outbox::close() {
   changed_.set();
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

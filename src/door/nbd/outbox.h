@@ -19,7 +19,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // First come, first served; what is ready together leaves together. A reply in several parts is not
 // interrupted by others. After an error everything fails with it.
@@ -76,4 +76,4 @@ class Outbox {
   bool closed_ = false;
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 NbdError nbd_error(Errc code) {
   switch (code) {
@@ -35,4 +35,4 @@ bool is_zero(Bytes bytes) {
          std::memcmp(bytes.data(), bytes.data() + kProbe, bytes.size() - kProbe) == 0;
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "door/nbd/wire_format.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // What a client is told about our error.
 NbdError nbd_error(Errc code);
@@ -45,4 +45,4 @@ class ErrorReply {
 // Whether all bytes are zero.
 bool is_zero(Bytes bytes);
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

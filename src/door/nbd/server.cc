@@ -13,9 +13,9 @@
 #include "task/when_all.h"
 #include "tls/context.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
-using Visitor = fabric::Reception::Visitor;
+using Visitor = stream::Reception::Visitor;
 
 namespace {
 
@@ -305,4 +305,4 @@ task::Task<void> NbdServer::close() {
   }
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

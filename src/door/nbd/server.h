@@ -13,12 +13,12 @@
 #include "door/nbd/found_exports.h"
 #include "door/nbd/options.h"
 #include "env/env.h"
-#include "fabric/reception.h"
+#include "stream/reception.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // Made and used on one core. A connection is accepted there and opened on one of the cores, in
 // turn. Exports are added first, then it listens; closed before its sources go.
@@ -55,7 +55,7 @@ class NbdServer {
   class PerCore;
   task::Task<void> accept_loop(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
-  bool admit(fabric::Reception::Visitor& visitor, const env::Address& peer);
+  bool admit(stream::Reception::Visitor& visitor, const env::Address& peer);
   // Ends an idle client, if there is one: whoever comes next finds its place.
   task::Task<void> make_room();
   task::Task<void> stop_accepting();
@@ -72,8 +72,8 @@ class NbdServer {
   task::Gate accepting_;
   task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
-  fabric::Reception reception_;
+  stream::Reception reception_;
   bool is_making_room_ = false;
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -7,7 +7,7 @@
 #include "door/nbd/reply.h"
 #include "task/deadline.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -47,7 +47,7 @@ uint16_t flags_of(Command command, bool structured) {
 
 }  // namespace
 
-Session::Session(env::Env& env, env::Stream& stream, fabric::Receiver& receiver,
+Session::Session(env::Env& env, env::Stream& stream, stream::Receiver& receiver,
                  const Agreement& agreement, const NbdOptions& options)
     : env_(env),
       stream_(stream),
@@ -301,4 +301,4 @@ void Session::release_slot() {
   last_request_ = env_.now();
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -16,14 +16,14 @@
 #include "door/nbd/wire_format.h"
 #include "env/env.h"
 #include "env/stream.h"
-#include "fabric/buffer_queue.h"
-#include "fabric/receiver.h"
+#include "stream/buffer_queue.h"
+#include "stream/receiver.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // What client and server have agreed on.
 struct Agreement {
@@ -48,7 +48,7 @@ struct NbdRequest {
 // client that does not read its replies holds up nobody else.
 class Session {
  public:
-  Session(env::Env& env, env::Stream& stream, fabric::Receiver& receiver,
+  Session(env::Env& env, env::Stream& stream, stream::Receiver& receiver,
           const Agreement& agreement, const NbdOptions& options);
 
   // Until the client has gone, broke the protocol, or stop() or drain() was called; every request
@@ -90,12 +90,12 @@ class Session {
 
   env::Env& env_;
   env::Stream& stream_;
-  fabric::Receiver& receiver_;
+  stream::Receiver& receiver_;
   const Agreement agreement_;
   Export& export_;
   Duration stall_;
   BufferPool pool_;
-  fabric::BufferQueue buffers_;
+  stream::BufferQueue buffers_;
   Outbox outbox_;
   task::Semaphore slots_;
   Time last_request_;
@@ -103,4 +103,4 @@ class Session {
   task::Gate requests_;
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

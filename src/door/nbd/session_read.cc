@@ -6,7 +6,7 @@
 #include "door/nbd/reply.h"
 #include "door/nbd/session.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -152,4 +152,4 @@ task::Task<Result<void>> Session::read_plain(NbdRequest request, MutableBytes ro
   co_return Result<void>{};
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

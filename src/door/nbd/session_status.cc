@@ -8,7 +8,7 @@
 #include "door/nbd/session.h"
 #include "drive/scratch.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 namespace {
 
@@ -121,4 +121,4 @@ task::Task<void> Session::find_extents(NbdRequest request, std::vector<StatusExt
   }
 }
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 
-namespace cairn::door {
+namespace cairn::door::nbd {
 
 // A big-endian number inside a layout; reads and assigns like the number.
 template <std::unsigned_integral T>
@@ -240,4 +240,4 @@ enum class NbdError : uint32_t {
   kShutdown = 108,
 };
 
-}  // namespace cairn::door
+}  // namespace cairn::door::nbd

@@ -22,7 +22,7 @@ void* operator new(size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 class GuestAllocation : public ControllerTest {};
@@ -63,6 +63,6 @@ TEST_P(GuestAllocation, CommandsTakeNothingFromTheHeap) {
 }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -110,4 +110,4 @@ std::vector<std::byte> propose_version() {
   return payload_of({}, capabilities);
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

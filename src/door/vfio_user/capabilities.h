@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "door/vfio_user/wire_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // What a peer can do. What it did not say is what the specification assumes then.
 struct Capabilities {
@@ -32,4 +32,4 @@ std::vector<std::byte> answer_version(Bytes payload);
 // What our own client says.
 std::vector<std::byte> propose_version();
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -9,7 +9,7 @@
 
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 std::vector<std::byte> version(std::string_view json, Version number = {}) {
@@ -97,4 +97,4 @@ TEST(Capabilities, WhatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

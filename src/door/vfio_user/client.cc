@@ -6,7 +6,7 @@
 
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 task::Task<Result<std::unique_ptr<Client>>> Client::connect(env::Env& env, env::Address at,
                                                             task::CancelToken token) {
@@ -211,4 +211,4 @@ task::Task<Result<void>> Client::write_state(Bytes state, task::CancelToken toke
   co_return Result<void>{};
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -24,7 +24,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core. Calls of several tasks are made one after the other. Every call fails with kReset,
 // kClosed or kCancelled once the server is gone, and with the server's refusal (detail() is its
@@ -104,4 +104,4 @@ std::vector<std::byte> payload_of(const Layouts&... layouts) {
   return payload;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -3,9 +3,9 @@
 
 #include "door/vfio_user/limits.h"
 #include "door/vfio_user/wire_format.h"
-#include "nvme/field.h"
+#include "nvme/format/field.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 task::Task<Result<void>> ClientAccess::read(uint64_t offset, MutableBytes into) {
   return client_.read(kBar0, offset, into);
@@ -29,4 +29,4 @@ task::Task<Result<void>> ClientAccess::close() {
   co_return sent_;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -10,7 +10,7 @@
 #include "task/gate.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core. The client outlives it. Closed before it goes.
 class ClientAccess final : public DriverAccess {
@@ -34,4 +34,4 @@ class ClientAccess final : public DriverAccess {
   task::Gate gate_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -5,7 +5,7 @@
 
 #include "env/shared_word.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 CompletionQueue::Pushed CompletionQueue::push(nvme::Cqe cqe) {
   if (!ring_.is_there()) return Pushed::kBroken;
@@ -33,4 +33,4 @@ bool CompletionQueue::set_position(const Position& position) {
   return true;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

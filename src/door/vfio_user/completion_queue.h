@@ -12,10 +12,10 @@
 #include "door/vfio_user/doorbells.h"
 #include "door/vfio_user/guest_ring.h"
 #include "door/vfio_user/pci_command.h"
-#include "nvme/command_format.h"
-#include "nvme/pci_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/pci_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core.
 class CompletionQueue : public ListHook<CompletionQueue> {
@@ -69,4 +69,4 @@ class CompletionQueue : public ListHook<CompletionQueue> {
   List<PciCommand> waiting_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

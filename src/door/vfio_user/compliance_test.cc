@@ -10,12 +10,12 @@
 
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/controller_testing.h"
-#include "nvme/event_format.h"
-#include "nvme/feature_format.h"
-#include "nvme/identify_format.h"
-#include "nvme/log_format.h"
+#include "nvme/format/event_format.h"
+#include "nvme/format/feature_format.h"
+#include "nvme/format/identify_format.h"
+#include "nvme/format/log_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using env::Env;
@@ -454,4 +454,4 @@ Task<void> pairs(Env& env, Registry& registry) {
 TEST_P(PciCompliance, ComparedAndWrittenInAPair) { run(pairs); }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // Guests find an NVMe controller by its class. Ids need to be somebody's: these are QEMU's own NVMe
 // controller's, the one device without a vendor that every guest knows; no vendor's driver or
@@ -80,4 +80,4 @@ inline constexpr uint16_t kExpressLinkStatusAt = kExpressAt + 18;
 // 8 GT/s over four lanes.
 inline constexpr uint32_t kExpressLink = 3 | (4 << 4);
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

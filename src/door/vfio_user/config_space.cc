@@ -5,7 +5,7 @@
 
 #include "door/vfio_user/config_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 template <class T>
 void ConfigSpace::set(uint16_t at, T value, T writable) {
@@ -88,4 +88,4 @@ void ConfigSpace::load(Bytes state) {
   write(0, state);
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

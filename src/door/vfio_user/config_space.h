@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 class ConfigSpace {
  public:
@@ -47,4 +47,4 @@ class ConfigSpace {
   std::array<std::byte, kStateSize> writable_{};
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

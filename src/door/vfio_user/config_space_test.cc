@@ -7,7 +7,7 @@
 
 #include "door/vfio_user/config_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 template <class T>
@@ -110,4 +110,4 @@ TEST(ConfigSpace, ASuccessorTakesOverWhatSoftwareWroteAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -267,4 +267,4 @@ void PciController::forget_queues() {
   held_back_ = 0;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

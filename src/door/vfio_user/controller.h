@@ -21,13 +21,13 @@
 #include "door/vfio_user/pci_command.h"
 #include "door/vfio_user/raiser.h"
 #include "door/vfio_user/submission_queue.h"
-#include "nvme/attachment.h"
-#include "nvme/pci_registers.h"
-#include "nvme/registry.h"
+#include "nvme/controller/attachment.h"
+#include "nvme/controller/pci_registers.h"
+#include "nvme/controller/registry.h"
 #include "task/gate.h"
 #include "task/sync.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 struct PciControllerOptions {
   nvme::Registry& registry;  // outlives the controller
@@ -162,7 +162,7 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   nvme::Attached attached_;
   std::optional<nvme::PciRegisters> registers_;
   Doorbells doorbells_;
-  fabric::BufferQueue buffers_;
+  stream::BufferQueue buffers_;
   DataPath path_;
   Raiser raiser_;
   std::vector<std::unique_ptr<CompletionQueue>> completion_;  // by id; the admin queue's first
@@ -189,4 +189,4 @@ class PciController final : public Device, private nvme::PciQueues, private Queu
   task::Gate gate_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

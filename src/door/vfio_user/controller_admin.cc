@@ -6,10 +6,10 @@
 
 #include "door/vfio_user/controller.h"
 #include "env/call.h"
-#include "nvme/admin_data.h"
-#include "nvme/feature_format.h"
+#include "nvme/format/admin_data.h"
+#include "nvme/format/feature_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -138,4 +138,4 @@ task::Task<void> PciController::tell_error(uint16_t queue, nvme::Sqe sqe, nvme::
   --notes_;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

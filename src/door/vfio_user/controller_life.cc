@@ -6,7 +6,7 @@
 #include "door/vfio_user/controller.h"
 #include "env/call.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 using Step = nvme::PciRegisters::Step;
 
@@ -290,4 +290,4 @@ task::Task<bool> PciController::restore_queues(const ControllerState& state) {
   co_return true;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

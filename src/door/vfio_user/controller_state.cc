@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -90,4 +90,4 @@ Result<ControllerState> ControllerState::decode(Bytes bytes) {
   return state;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -8,9 +8,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "door/vfio_user/controller_state_format.h"
-#include "nvme/pci_format.h"
+#include "nvme/format/pci_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 struct ControllerState {
   nvme::PciRegisters::Values registers;
@@ -26,4 +26,4 @@ struct ControllerState {
   static Result<ControllerState> decode(Bytes bytes);
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nvme/command_format.h"
-#include "nvme/field.h"
-#include "nvme/pci_registers.h"
+#include "nvme/controller/pci_registers.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/field.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 inline constexpr uint64_t kStateMagic = 0x6574'6174'7365'6d76;  // "vmestate"
 inline constexpr uint32_t kStateVersion = 1;
@@ -71,4 +71,4 @@ struct StateFeature {
 };
 static_assert(sizeof(StateFeature) == 584);
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -5,9 +5,9 @@
 
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/controller_testing.h"
-#include "nvme/feature_format.h"
+#include "nvme/format/feature_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using env::Env;
@@ -250,4 +250,4 @@ Task<void> bad_states(Env& env, Registry& registry) {
 TEST_P(MovingController, StatesThatCannotBeFailTheController) { run(bad_states); }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

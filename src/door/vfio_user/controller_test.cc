@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "door/vfio_user/controller_testing.h"
-#include "nvme/event_format.h"
-#include "nvme/feature_format.h"
+#include "nvme/format/event_format.h"
+#include "nvme/format/feature_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using env::Env;
@@ -356,4 +356,4 @@ Task<void> removed(Env& env, Registry& registry) {
 TEST_P(PciControllers, SubsystemThatGoesUnplugsTheController) { run(removed); }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -17,11 +17,11 @@
 #include "door/vfio_user/limits.h"
 #include "drive/seen_source_testing.h"
 #include "env/call.h"
-#include "nvme/io_format.h"
-#include "sim/cluster.h"
+#include "nvme/format/io_format.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 inline const std::string kGuestNqn = "nqn.2026-11.io.cairn:guest";
 
@@ -220,4 +220,4 @@ class ControllerTest : public ::testing::TestWithParam<uint32_t> {
   bool done_ = false;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

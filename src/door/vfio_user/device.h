@@ -11,11 +11,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "env/env.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // What a device stands on. All of it outlives the device.
 struct DeviceParts {
@@ -75,4 +75,4 @@ class Device {
 // away.
 using DeviceMaker = std::function<task::Task<Result<std::unique_ptr<Device>>>(DeviceParts parts)>;
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

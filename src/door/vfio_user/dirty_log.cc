@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 void DirtyLog::start() {
   chunks_.clear();
@@ -83,4 +83,4 @@ std::vector<std::byte> DirtyLog::report(uint64_t address, uint64_t length, uint6
   return bitmap;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

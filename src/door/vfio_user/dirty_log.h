@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core. Grows with the memory that is written to, at most 1/32768 of what a client lists.
 class DirtyLog final : public door::GuestMemory::WriteLog {
@@ -56,4 +56,4 @@ class DirtyLog final : public door::GuestMemory::WriteLog {
   bool is_on_ = false;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "door/vfio_user/controller_testing.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using env::Env;
@@ -186,4 +186,4 @@ Task<void> copies(Env& env, Registry& registry) {
 TEST_P(DirtyLogs, ACopyThatFollowsThemIsWhole) { run(copies); }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -8,7 +8,7 @@
 
 #include "door/vfio_user/limits.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -89,4 +89,4 @@ task::Task<void> DmaTable::unmap_all(Device& device) {
   co_await memory_.clear();
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

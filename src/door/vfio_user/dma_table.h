@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vfio_user/device.h"
 #include "door/vfio_user/wire_format.h"
 #include "env/sharing.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core.
 class DmaTable {
@@ -44,4 +44,4 @@ class DmaTable {
   std::vector<Range> unshared_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -12,9 +12,9 @@
 #include "base/bytes.h"
 #include "door/vfio_user/guest_ring.h"
 #include "env/shared_word.h"
-#include "nvme/pci_format.h"
+#include "nvme/format/pci_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // Which word: tail of a submission queue, or head of a completion queue.
 struct Doorbell {
@@ -95,4 +95,4 @@ class Doorbells {
   bool is_kept_ = false;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

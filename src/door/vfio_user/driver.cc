@@ -5,11 +5,11 @@
 #include <array>
 #include <optional>
 
-#include "nvme/feature_format.h"
-#include "nvme/identify_format.h"
+#include "nvme/format/feature_format.h"
+#include "nvme/format/identify_format.h"
 #include "task/deadline.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -252,4 +252,4 @@ void Driver::point(nvme::Sqe& sqe, uint64_t address, uint64_t bytes, const Drive
   pair.encode(sqe);
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "door/vfio_user/driver_queue.h"
 #include "env/env.h"
-#include "nvme/command_format.h"
-#include "nvme/identify_controller_format.h"
-#include "nvme/property_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/identify_controller_format.h"
+#include "nvme/format/property_format.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // How a driver reaches its device.
 class DriverAccess {
@@ -104,4 +104,4 @@ class Driver {
   uint16_t next_id_ = 0;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -56,4 +56,4 @@ void DriverQueue::write(Doorbell doorbell, uint16_t before, uint16_t now) {
   env::store_shared<uint32_t>(doorbells_.page.data() + doorbell.offset(), now);
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -10,10 +10,10 @@
 #include "base/bytes.h"
 #include "door/vfio_user/doorbells.h"
 #include "env/shared_word.h"
-#include "nvme/command_format.h"
-#include "nvme/pci_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/pci_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // Memory of a guest and the address at which its device knows it. Page-aligned both.
 struct DriverMemory {
@@ -84,4 +84,4 @@ class DriverQueue {
   bool phase_ = true;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

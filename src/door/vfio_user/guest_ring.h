@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "base/bytes.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 class GuestRing {
  public:
@@ -49,4 +49,4 @@ class GuestRing {
   uint64_t generation_ = 0;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -4,9 +4,9 @@
 
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/controller_testing.h"
-#include "nvme/log_format.h"
+#include "nvme/format/log_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using env::Env;
@@ -253,4 +253,4 @@ Task<void> error_log(Env& env, Registry& registry) {
 TEST_P(HostileGuest, FailedCommandsAreInTheErrorLog) { run(error_log); }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 void Inbox::end(const Error& why) {
   end_ = why;
@@ -54,4 +54,4 @@ void Inbox::drop() {
   if (room_ != nullptr) room_->request();
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

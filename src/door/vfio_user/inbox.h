@@ -15,7 +15,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core.
 class Inbox {
@@ -48,4 +48,4 @@ class Inbox {
   task::CancelSource* room_ = nullptr;  // ends the wait for it
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

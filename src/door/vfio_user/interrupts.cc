@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -328,4 +328,4 @@ void Interrupts::load(Bytes state) {
   }
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -28,7 +28,7 @@
 #include "task/gate.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core. `config` outlives it. Closed before it goes.
 class Interrupts {
@@ -103,4 +103,4 @@ class Interrupts {
   static std::array<std::byte, kVectors * kMsixEntrySize> fresh_table();
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // The most bytes of data in one message, and of a whole one.
 inline constexpr uint32_t kTransferMax = 1 << 20;
@@ -37,4 +37,4 @@ inline constexpr uint16_t kVectors = 128;
 
 inline constexpr uint64_t kConfigSize = 4096;
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -104,4 +104,4 @@ Error error_of(uint32_t number) {
   return {code, "the server refused", static_cast<int>(number)};
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -17,7 +17,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 struct Message {
   Header header;
@@ -60,4 +60,4 @@ class MessageWriter {
 uint32_t errno_of(const Error& error);
 Error error_of(uint32_t number);
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -8,7 +8,7 @@
 #include "door/vfio_user/limits.h"
 #include "door/vfio_user/migration_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -135,4 +135,4 @@ void Migration::reset() {
   data_.clear();
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

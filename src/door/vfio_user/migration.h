@@ -20,7 +20,7 @@
 #include "door/vfio_user/wire_format.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core. All it is given outlives it.
 class Migration {
@@ -60,4 +60,4 @@ class Migration {
   size_t read_ = 0;  // of data_
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

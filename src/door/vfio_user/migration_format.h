@@ -9,7 +9,7 @@
 #include "door/vfio_user/limits.h"
 #include "door/vfio_user/wire_format.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 inline constexpr uint64_t kStateMagic = 0x3165'7461'7453'6643;  // "CfState1"
 inline constexpr uint32_t kStateVersion = 1;
@@ -27,4 +27,4 @@ struct StateHeader {
 };
 static_assert(sizeof(StateHeader) == 32);
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

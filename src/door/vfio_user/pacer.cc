@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door/vfio_user/pacer.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 void Glances::add(Pacer& pacer) {
   waiting_.push_back(pacer);
@@ -76,4 +76,4 @@ bool Pacer::glance() {
   return true;
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

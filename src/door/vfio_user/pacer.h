@@ -12,13 +12,13 @@
 
 #include "base/list.h"
 #include "base/units.h"
+#include "door/common/waiting.h"
 #include "door/vfio_user/device.h"
-#include "door/waiting.h"
 #include "env/env.h"
 #include "env/sharing.h"
 #include "task/timer.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 using Pace = door::Waiting;
 
@@ -86,4 +86,4 @@ class Pacer final : private env::Poller, public ListHook<Glances> {
   Time last_work_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cluster.h"
 #include "task/deadline.h"
+#include "world/sim/cluster.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using task::Task;
@@ -162,4 +162,4 @@ Task<void> be_told(env::Env& env) {
 TEST(Pacer, AtAnInterruptsPaceNobodyLooksUntilTold) { run(be_told); }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

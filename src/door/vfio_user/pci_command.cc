@@ -6,7 +6,7 @@
 
 #include "door/vfio_user/submission_queue.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -195,4 +195,4 @@ void PciCommand::cancel() {
   cancel_->request();
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

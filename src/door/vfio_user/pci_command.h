@@ -13,20 +13,20 @@
 
 #include "base/buffer.h"
 #include "base/list.h"
-#include "door/guest_memory.h"
-#include "fabric/buffer_queue.h"
-#include "nvme/command.h"
-#include "nvme/data_list.h"
+#include "door/common/guest_memory.h"
+#include "nvme/controller/command.h"
+#include "nvme/format/data_list.h"
+#include "stream/buffer_queue.h"
 #include "task/cancel.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 class SubmissionQueue;
 
 // What commands find their data with. Lives as long as they do.
 struct DataPath {
   door::GuestMemory& memory;
-  fabric::BufferQueue& buffers;
+  stream::BufferQueue& buffers;
   uint32_t page_size = 4096;  // CC.MPS
   uint64_t bytes_copied = 0;  // through buffers
 };
@@ -91,4 +91,4 @@ class PciCommand final : public nvme::Command, public ListHook<> {
   std::optional<task::CancelSource> cancel_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 Time Raiser::due(const CompletionQueue& queue) const {
   const bool waits = coalescing_.time_100us > 0 && queue.news <= coalescing_.threshold &&
@@ -45,4 +45,4 @@ void Raiser::reset() {
   env_.disarm(timer_);
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

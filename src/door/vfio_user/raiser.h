@@ -13,10 +13,10 @@
 #include "base/list.h"
 #include "door/vfio_user/completion_queue.h"
 #include "env/env.h"
-#include "nvme/feature_format.h"
+#include "nvme/format/feature_format.h"
 #include "task/timer.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // On one core. Queues leave it when they go.
 class Raiser {
@@ -61,4 +61,4 @@ class Raiser {
   uint64_t raised_ = 0;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

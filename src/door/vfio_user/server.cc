@@ -14,7 +14,7 @@
 #include "task/deadline.h"
 #include "task/gate.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -261,4 +261,4 @@ task::Task<void> VfioUserServer::close() {
   }
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -20,7 +20,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // Made and used on one core. A device has one client at a time, and who comes meanwhile is told so
 // (EBUSY). Who comes while the last one leaves waits for its turn, for 10 s at most: a VM that is
@@ -75,4 +75,4 @@ class VfioUserServer {
   task::Event left_;  // a client has gone
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -10,7 +10,7 @@
 #include "task/deadline.h"
 #include "task/gate.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 Session::Session(env::Env& env, env::Sharing& sharing, Glances& glances,
                  const SessionOptions& options)
@@ -290,4 +290,4 @@ task::Task<Result<void>> Session::reset() {
   co_return Result<void>{};
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

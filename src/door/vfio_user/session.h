@@ -18,7 +18,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vfio_user/capabilities.h"
 #include "door/vfio_user/config_space.h"
 #include "door/vfio_user/device.h"
@@ -35,7 +35,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 struct SessionOptions {
   Pace pace = Pace::kAdaptive;
@@ -139,4 +139,4 @@ class Session {
   Reply reply_;
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -5,7 +5,7 @@
 
 #include "door/vfio_user/session.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 Result<void> Session::dirty_pages(Bytes payload) {
   if (payload.size() < sizeof(DirtyPages)) return fail(Errc::kInvalid, "a short DIRTY_PAGES");
@@ -177,4 +177,4 @@ Result<void> Session::write_state(Bytes payload) {
   return migration_->write(data.first(request.size));
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

@@ -6,7 +6,7 @@
 #include "door/vfio_user/session.h"
 #include "env/shared_word.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -207,4 +207,4 @@ void Session::write_bar0(uint64_t offset, Bytes from) {
   if (migration_->is_running()) pacer_->ring();
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

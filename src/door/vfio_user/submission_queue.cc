@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "nvme/core_namespace.h"
+#include "nvme/controller/core_namespace.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 namespace {
 
@@ -275,4 +275,4 @@ task::Task<nvme::Status> SubmissionQueue::reservation(const nvme::Sqe& sqe, nvme
   return parts_.owner.reserve(sqe, data);
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

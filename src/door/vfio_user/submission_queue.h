@@ -17,14 +17,14 @@
 #include "door/vfio_user/doorbells.h"
 #include "door/vfio_user/guest_ring.h"
 #include "door/vfio_user/pci_command.h"
-#include "fabric/target/command_ids.h"
-#include "nvme/io_queue.h"
-#include "nvme/pci_format.h"
-#include "nvme/registry.h"
+#include "nvme/controller/io_queue.h"
+#include "nvme/controller/registry.h"
+#include "nvme/format/pci_format.h"
+#include "stream/command_ids.h"
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 // What a queue asks of its controller.
 class QueueOwner {
@@ -125,7 +125,7 @@ class SubmissionQueue final : public nvme::QueueLink, public nvme::IoControl {
   uint16_t head_ = 0;
   bool ending_ = false;
   bool silent_ = false;
-  fabric::CommandIds ids_;
+  stream::CommandIds ids_;
   std::vector<std::unique_ptr<PciCommand>> slots_;
   List<PciCommand> free_;
   uint64_t taken_ = 0;
@@ -134,4 +134,4 @@ class SubmissionQueue final : public nvme::QueueLink, public nvme::IoControl {
   task::Event changed_;  // one has ended
 };
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

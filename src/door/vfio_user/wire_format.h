@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nvme/field.h"
+#include "nvme/format/field.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 using nvme::bytes_of;
 using nvme::Le16;
@@ -318,4 +318,4 @@ struct MigrationData {
 };
 static_assert(sizeof(MigrationData) == 8);
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

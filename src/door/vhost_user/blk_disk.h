@@ -18,17 +18,17 @@
 #include "door/vhost_user/virtio_format.h"
 #include "drive/drive.h"
 #include "env/env.h"
-#include "fabric/buffer_queue.h"
+#include "stream/buffer_queue.h"
 #include "task/cancel.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // On one core.
 class BlkDisk {
  public:
   // `exported` outlives it.
-  BlkDisk(env::Env& env, Export& exported);
+  BlkDisk(env::Env& env, nbd::Export& exported);
 
   // Those of the device; not of the ring or the protocol.
   uint64_t features() const;
@@ -44,7 +44,7 @@ class BlkDisk {
   // `request` and its memory are lent until it is done.
   task::Task<Outcome> run(const BlkRequest& request, bool durable, task::CancelToken token);
 
-  Export& exported() { return export_; }
+  nbd::Export& exported() { return export_; }
   struct Figures {
     uint64_t requests = 0;
     uint64_t errors = 0;
@@ -70,9 +70,9 @@ class BlkDisk {
   Outcome outcome_of(const BlkRequest& request, const Result<void>& done);
 
   env::Env& env_;
-  Export& export_;
-  fabric::BufferQueue buffers_;
+  nbd::Export& export_;
+  stream::BufferQueue buffers_;
   Figures figures_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -86,4 +86,4 @@ Result<void> read_request(const Chain& chain, GuestMemory& memory, BlkRequest& r
   return {};
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -10,11 +10,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vhost_user/chain.h"
 #include "door/vhost_user/virtio_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // Kept by its owner from request to request, so that its lists are made once.
 struct BlkRequest {
@@ -31,4 +31,4 @@ struct BlkRequest {
 // is one; kUnreachable: the rest is not in guest memory, or too short to be a request.
 Result<void> read_request(const Chain& chain, GuestMemory& memory, BlkRequest& request);
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

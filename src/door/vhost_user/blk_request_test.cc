@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 namespace {
 
 class HeapMemory final : public env::SharedMemory {
@@ -78,4 +78,4 @@ TEST_F(BlkRequestTest, WhatIsNoRequestIsToldSo) {
 }
 
 }  // namespace
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -3,7 +3,7 @@
 
 #include "door/vhost_user/virtio_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -82,4 +82,4 @@ Result<void> add_packed_table(uint64_t address, uint32_t length, GuestMemory& me
   return {};
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // Of one request, wherever its descriptors stand.
 inline constexpr size_t kSegmentsMax = 1024;
@@ -39,4 +39,4 @@ Result<void> read_split_chain(Bytes table, uint16_t head, bool may_be_indirect, 
 // Adds what an indirect table of a packed virtqueue holds. Errors as above.
 Result<void> add_packed_table(uint64_t address, uint32_t length, GuestMemory& memory, Chain& chain);
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -8,7 +8,7 @@
 
 #include "door/vhost_user/inflight_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -347,4 +347,4 @@ void Device::abandon() {
   }
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -20,7 +20,7 @@
 #include "env/sharing.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // On one core. Messages come one at a time; stopped before it is destroyed. An error means that the
 // message was refused, and says why; the device is as it was, unless the message is about memory.
@@ -96,4 +96,4 @@ class Device {
   std::array<Vring, kQueuesMax> vrings_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

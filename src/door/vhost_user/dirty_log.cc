@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 void DirtyLog::mark_pages(uint64_t address, uint64_t length) {
   const MutableBytes bits = memory_->bytes();
@@ -17,4 +17,4 @@ void DirtyLog::mark_pages(uint64_t address, uint64_t length) {
   }
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

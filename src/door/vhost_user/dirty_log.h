@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "env/sharing.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // On one core; the front end reads and clears the same bits.
 class DirtyLog {
@@ -33,4 +33,4 @@ class DirtyLog {
   bool is_enabled_ = false;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -10,7 +10,7 @@
 #include "env/shared_word.h"
 #include "task/deadline.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -424,4 +424,4 @@ task::Task<void> Driver::close() {
   co_await gate_.close();
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

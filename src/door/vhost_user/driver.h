@@ -23,7 +23,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 struct DriverOptions {
   bool is_packed = false;
@@ -134,4 +134,4 @@ class Driver {
   task::Gate gate_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -9,7 +9,7 @@
 #include "door/vhost_user/virtio_format.h"
 #include "env/shared_word.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -271,4 +271,4 @@ std::unique_ptr<DriverRing> DriverRing::make(const DriverRingOptions& options) {
   return std::make_unique<SplitDriver>(options);
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "door/vhost_user/chain.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 struct DriverRingOptions {
   uint16_t size = 0;  // of descriptors; a power of two
@@ -68,4 +68,4 @@ class DriverRing {
   bool is_broken_ = false;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 Result<void> FrontMemory::add(const MemoryRegion& region, const env::Descriptor& descriptor) {
   if (regions_.size() == kSlotsMax) return fail(Errc::kLimit, "regions of memory", kSlotsMax);
@@ -43,4 +43,4 @@ std::optional<uint64_t> FrontMemory::guest_address(uint64_t user_address) const 
   return std::nullopt;
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vhost_user/wire_format.h"
 #include "env/sharing.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // On one core. Nobody uses memory that is taken away: the queues are stopped.
 class FrontMemory {
@@ -39,4 +39,4 @@ class FrontMemory {
   std::vector<MemoryRegion> regions_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 inline constexpr uint16_t kInflightVersion = 1;  // 0: nothing was noted yet
 
@@ -67,4 +67,4 @@ constexpr size_t inflight_region_size(uint16_t queue_size, bool is_packed) {
   return align_up(size, kInflightAlignment);
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -173,4 +173,4 @@ std::vector<std::byte> encode(uint32_t request, uint32_t flags, Bytes payload) {
   return bytes;
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "door/vhost_user/wire_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 struct MemoryTable {
   size_t count = 0;
@@ -54,4 +54,4 @@ std::vector<std::byte> encode_reply(Request request, const Payload& payload) {
                 std::as_bytes(std::span<const Payload, 1>(&payload, 1)));
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 namespace {
 
 std::vector<std::byte> bytes(std::initializer_list<int> values) {
@@ -101,4 +101,4 @@ TEST(VhostMessage, RepliesSaySo) {
 }
 
 }  // namespace
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "base/units.h"
-#include "door/waiting.h"
+#include "door/common/waiting.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 using door::Waiting;
 
@@ -36,4 +36,4 @@ inline constexpr size_t kQueuesMax = 64;
 // Requests of one queue that are served at once; further ones wait in it.
 inline constexpr size_t kRequestsMax = 256;
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "env/shared_word.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -202,4 +202,4 @@ void PackedNotes::published(std::span<const uint16_t> notes, PackedPlace used) {
 
 void PackedNotes::forget() { set_header_number(offsetof(PackedRegionHeader, version), 0); }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -13,7 +13,7 @@
 #include "door/vhost_user/inflight_format.h"
 #include "door/vhost_user/virtio_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // An offset in the descriptor ring and how often it was passed, as one bit.
 struct PackedPlace {
@@ -81,4 +81,4 @@ class PackedNotes {
   std::vector<std::vector<uint16_t>> held_;  // by note: the states of the chain, in order
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

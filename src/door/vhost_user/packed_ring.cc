@@ -8,7 +8,7 @@
 #include "door/vhost_user/virtio_format.h"
 #include "env/shared_word.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -214,4 +214,4 @@ void PackedRing::mark_descriptor(uint16_t offset) {
   log_->mark(options_.descriptors + offset * sizeof(PackedDescriptor), sizeof(PackedDescriptor));
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

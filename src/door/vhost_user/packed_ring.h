@@ -10,7 +10,7 @@
 #include "door/vhost_user/packed_notes.h"
 #include "door/vhost_user/ring.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 class PackedRing final : public Ring {
  public:
@@ -60,4 +60,4 @@ class PackedRing final : public Ring {
   std::vector<PackedDescriptor> descriptors_;  // of the chain that is being taken
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

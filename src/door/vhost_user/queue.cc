@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -242,4 +242,4 @@ void Queue::break_off() {
   }
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vhost_user/blk_disk.h"
 #include "door/vhost_user/dirty_log.h"
 #include "door/vhost_user/options.h"
@@ -21,7 +21,7 @@
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // What the queues of a device share; all of it outlives them.
 struct QueueParts {
@@ -111,4 +111,4 @@ class Queue final : private env::Poller {
   task::Gate gate_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

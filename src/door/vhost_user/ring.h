@@ -15,11 +15,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/guest_memory.h"
+#include "door/common/guest_memory.h"
 #include "door/vhost_user/chain.h"
 #include "door/vhost_user/dirty_log.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // The next to take, and the next to publish. In a packed virtqueue both have the wrap counter as
 // their highest bit; a split one keeps the second in guest memory.
@@ -101,4 +101,4 @@ class Ring {
   uint64_t used_log_address_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -19,7 +19,7 @@
 #include "env/shared_word.h"
 #include "task/test_core.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 namespace {
 
 constexpr size_t kMemory = 256 * 1024;
@@ -438,4 +438,4 @@ INSTANTIATE_TEST_SUITE_P(Layouts, RingTest,
                          });
 
 }  // namespace
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -15,7 +15,7 @@
 #include "task/sync.h"
 #include "task/when_all.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // A drive at its socket. Everything but the constructor is on its core.
 class VhostServer::Place {
@@ -124,10 +124,10 @@ class VhostServer::Place {
   const Waiting waiting_;
   env::Address at_;
   CoreId core_;
-  SharedExport shared_;
+  nbd::SharedExport shared_;
   env::Env* env_ = nullptr;
   env::Sharing* sharing_ = nullptr;
-  std::optional<Export> export_;
+  std::optional<nbd::Export> export_;
   std::optional<BlkDisk> disk_;
   std::unique_ptr<env::Listener> listener_;
   Session* session_ = nullptr;
@@ -217,4 +217,4 @@ task::Task<void> VhostServer::close() {
   places_.clear();
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

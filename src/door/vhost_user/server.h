@@ -16,10 +16,10 @@
 #include "env/env.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 struct VhostDrive {
-  ExportOptions drive;
+  nbd::ExportOptions drive;
   env::Address at;  // a local socket
   CoreId core{};    // which serves it
   Waiting waiting = Waiting::kAdaptive;
@@ -69,4 +69,4 @@ class VhostServer {
   std::vector<std::unique_ptr<Place>> places_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -9,7 +9,7 @@
 
 #include "task/deadline.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 namespace {
 
@@ -295,4 +295,4 @@ task::Task<void> Session::tell_config() {
   is_telling_ = false;
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

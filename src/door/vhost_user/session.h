@@ -20,7 +20,7 @@
 #include "task/gate.h"
 #include "task/task.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // On one core. Everything given outlives it.
 class Session {
@@ -76,4 +76,4 @@ class Session {
   task::Gate gate_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 void SplitNotes::set_inflight(uint16_t head, uint8_t value) {
   env::store_shared<uint8_t>(&state_bytes(head)[offsetof(SplitState, inflight)], value);
@@ -84,4 +84,4 @@ void SplitNotes::forget() {
   env::crash_fence();
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "door/vhost_user/inflight_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // The memory is shared with the front end, which may write anything there; only recover() reads it,
 // once. Every state in between is one from which recover() finds what is true.
@@ -49,4 +49,4 @@ class SplitNotes {
   std::vector<uint16_t> batch_;
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

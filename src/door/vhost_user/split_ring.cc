@@ -8,7 +8,7 @@
 #include "door/vhost_user/virtio_format.h"
 #include "env/shared_word.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 Result<std::unique_ptr<Ring>> SplitRing::make(const RingOptions& options, GuestMemory& memory) {
   if (options.size == 0 || options.size > kQueueSizeMax || !std::has_single_bit(options.size)) {
@@ -132,4 +132,4 @@ void SplitRing::forget_inflight() {
   if (notes_) notes_->forget();
 }
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -10,7 +10,7 @@
 #include "door/vhost_user/ring.h"
 #include "door/vhost_user/split_notes.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 class SplitRing final : public Ring {
  public:
@@ -45,4 +45,4 @@ class SplitRing final : public Ring {
   std::vector<uint16_t> again_;  // heads that another process had taken, last one first
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 // ---- features (section 6, 5.2.3) ----
 
@@ -141,4 +141,4 @@ inline constexpr size_t kBlkIdSize = 20;
 
 enum class BlkStatus : uint8_t { kOk = 0, kError = 1, kUnsupported = 2 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

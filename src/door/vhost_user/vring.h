@@ -9,7 +9,7 @@
 #include "door/vhost_user/ring.h"
 #include "door/vhost_user/wire_format.h"
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 struct Vring {
   uint16_t size = 0;
@@ -24,4 +24,4 @@ struct Vring {
   bool is_ready() const { return size > 0 && has_address && is_enabled && has_kick; }
 };
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

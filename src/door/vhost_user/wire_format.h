@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cairn::door::vhost {
+namespace cairn::door::vhost_user {
 
 enum class Request : uint32_t {
   kGetFeatures = 1,
@@ -129,4 +129,4 @@ inline constexpr size_t kInflightAreaBytes = 20;
 // The largest payload that makes sense: a table of memory, or a configuration.
 inline constexpr size_t kPayloadMax = 512;
 
-}  // namespace cairn::door::vhost
+}  // namespace cairn::door::vhost_user

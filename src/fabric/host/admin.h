@@ -8,9 +8,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "fabric/host/session.h"
-#include "nvme/feature_format.h"
-#include "nvme/identify_format.h"
-#include "nvme/log_format.h"
+#include "nvme/format/feature_format.h"
+#include "nvme/format/identify_format.h"
+#include "nvme/format/log_format.h"
 #include "task/cancel.h"
 #include "task/task.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "fabric/host/admin.h"
-#include "nvme/identify_controller_format.h"
-#include "nvme/log_format.h"
+#include "nvme/format/identify_controller_format.h"
+#include "nvme/format/log_format.h"
 
 namespace cairn::fabric {
 

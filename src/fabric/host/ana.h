@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "fabric/host/session.h"
-#include "nvme/ana_format.h"
+#include "nvme/format/ana_format.h"
 #include "task/cancel.h"
 #include "task/task.h"
 

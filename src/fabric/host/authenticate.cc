@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "fabric/host/status_error.h"
-#include "nvme/auth_initiator.h"
-#include "nvme/fabrics_format.h"
+#include "nvme/auth/auth_initiator.h"
+#include "nvme/format/fabrics_format.h"
 
 namespace cairn::fabric {
 

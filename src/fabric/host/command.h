@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/list.h"
-#include "nvme/command_format.h"
+#include "nvme/format/command_format.h"
 
 namespace cairn::fabric {
 

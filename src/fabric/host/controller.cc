@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/rng.h"
-#include "fabric/host/uuid.h"
+#include "base/uuid.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {

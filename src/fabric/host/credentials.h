@@ -2,7 +2,7 @@
 // What a host proves itself with, and how.
 #pragma once
 
-#include "nvme/auth_policy.h"
+#include "nvme/auth/auth_policy.h"
 
 namespace cairn::fabric {
 

@@ -7,8 +7,8 @@
 
 #include "fabric/host/admin.h"
 #include "fabric/host/controller.h"
-#include "nvme/log_format.h"
-#include "nvme/nqn.h"
+#include "nvme/format/log_format.h"
+#include "nvme/format/nqn.h"
 
 namespace cairn::fabric {
 

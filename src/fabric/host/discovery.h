@@ -13,7 +13,7 @@
 #include "env/env.h"
 #include "fabric/host/options.h"
 #include "fabric/host/session.h"
-#include "nvme/discovery_format.h"
+#include "nvme/format/discovery_format.h"
 #include "task/cancel.h"
 #include "task/task.h"
 

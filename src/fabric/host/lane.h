@@ -6,8 +6,8 @@
 
 #include "base/ids.h"
 #include "env/address.h"
-#include "fabric/doorbell.h"
-#include "fabric/lane_traffic.h"
+#include "fabric/wire/doorbell.h"
+#include "fabric/wire/lane_traffic.h"
 
 namespace cairn::fabric {
 

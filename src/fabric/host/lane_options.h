@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/units.h"
-#include "fabric/doorbell.h"
+#include "fabric/wire/doorbell.h"
 
 namespace cairn::fabric {
 

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "fabric/host/admin.h"
-#include "nvme/identify_format.h"
-#include "nvme/io_format.h"
+#include "nvme/format/identify_format.h"
+#include "nvme/format/io_format.h"
 
 namespace cairn::fabric {
 

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "drive/drive.h"
 #include "fabric/host/session.h"
-#include "nvme/identify_controller_format.h"
-#include "nvme/identify_namespace_format.h"
+#include "nvme/format/identify_controller_format.h"
+#include "nvme/format/identify_namespace_format.h"
 #include "task/cancel.h"
 #include "task/task.h"
 

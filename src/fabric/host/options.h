@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/units.h"
-#include "fabric/doorbell.h"
 #include "fabric/host/credentials.h"
 #include "fabric/host/lane_options.h"
-#include "nvme/tls_key.h"
+#include "fabric/wire/doorbell.h"
+#include "nvme/auth/tls_key.h"
 
 namespace cairn::fabric {
 

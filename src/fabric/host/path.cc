@@ -8,8 +8,8 @@
 
 #include "fabric/host/admin.h"
 #include "fabric/host/ana.h"
-#include "nvme/event_format.h"
-#include "nvme/log_format.h"
+#include "nvme/format/event_format.h"
+#include "nvme/format/log_format.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {

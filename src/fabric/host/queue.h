@@ -13,15 +13,15 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "env/env.h"
-#include "fabric/doorbell.h"
 #include "fabric/host/command.h"
 #include "fabric/host/lane.h"
 #include "fabric/host/options.h"
 #include "fabric/host/piece_cursor.h"
 #include "fabric/host/tls.h"
-#include "fabric/receiver.h"
-#include "nvme/pdu.h"
-#include "nvme/pdu_build.h"
+#include "fabric/wire/doorbell.h"
+#include "nvme/format/pdu.h"
+#include "nvme/format/pdu_build.h"
+#include "stream/receiver.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -189,7 +189,7 @@ class HostQueue {
   const Options options_;
   Owner& owner_;
   std::unique_ptr<env::Stream> stream_;
-  std::optional<Receiver> receiver_;
+  std::optional<stream::Receiver> receiver_;
   nvme::PduRules rules_;
   nvme::PduStyle style_;
   uint32_t in_capsule_max_ = nvme::kAdminInCapsuleMax;

@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "fabric/host/remote_drive.h"
-#include "nvme/dsm_format.h"
-#include "nvme/io_format.h"
+#include "nvme/format/dsm_format.h"
+#include "nvme/format/io_format.h"
 
 namespace cairn::fabric {
 

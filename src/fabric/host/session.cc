@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "fabric/host/authenticate.h"
-#include "nvme/command_format.h"
-#include "nvme/property_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/property_format.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {

@@ -9,10 +9,10 @@
 #include "fabric/host/authenticate.h"
 #include "fabric/host/session.h"
 #include "fabric/host/status_error.h"
-#include "nvme/fabrics_format.h"
-#include "nvme/feature_format.h"
-#include "nvme/identify_format.h"
-#include "nvme/identify_namespace_format.h"
+#include "nvme/format/fabrics_format.h"
+#include "nvme/format/feature_format.h"
+#include "nvme/format/identify_format.h"
+#include "nvme/format/identify_namespace_format.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "nvme/status_format.h"
+#include "nvme/format/status_format.h"
 
 namespace cairn::fabric {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "nvme/tcp_format.h"
+#include "nvme/format/tcp_format.h"
 #include "tls/stream.h"
 
 namespace cairn::fabric {

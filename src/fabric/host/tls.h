@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "env/env.h"
 #include "env/stream.h"
-#include "nvme/tls_key.h"
+#include "nvme/auth/tls_key.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"

@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/percent.h"
 #include "base/units.h"
-#include "fabric/host/uuid.h"
-#include "nvme/command_format.h"
-#include "nvme/nqn.h"
+#include "base/uuid.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/nqn.h"
 
 namespace cairn::fabric {
 

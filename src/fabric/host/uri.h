@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/uuid.h"
 #include "env/address.h"
 #include "fabric/host/options.h"
-#include "fabric/host/uuid.h"
 
 namespace cairn::fabric {
 

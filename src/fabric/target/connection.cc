@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "env/call.h"
-#include "nvme/io_commands.h"
+#include "nvme/controller/io_commands.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {
@@ -174,7 +174,7 @@ size_t TargetConnection::memory_max(uint16_t queue_entries) {
   const size_t slot =
       sizeof(TcpCommand) + sizeof(std::unique_ptr<TcpCommand>) + sizeof(OwedData::Entry);
   return sizeof(TargetConnection) + sizeof(nvme::IoQueue) + kStagingSize + slots * slot +
-         CommandIds::memory(slots) + kPiecesReserved * sizeof(Bytes);
+         stream::CommandIds::memory(slots) + kPiecesReserved * sizeof(Bytes);
 }
 
 TcpCommand* TargetConnection::take_slot() {

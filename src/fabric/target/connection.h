@@ -12,20 +12,20 @@
 
 #include "base/list.h"
 #include "env/env.h"
-#include "fabric/buffer_lines.h"
-#include "fabric/buffer_queue.h"
-#include "fabric/doorbell.h"
-#include "fabric/receiver.h"
-#include "fabric/target/command_ids.h"
 #include "fabric/target/data_share.h"
 #include "fabric/target/lane_book.h"
 #include "fabric/target/options.h"
 #include "fabric/target/owed_data.h"
 #include "fabric/target/tcp_command.h"
-#include "nvme/io_queue.h"
-#include "nvme/pdu.h"
-#include "nvme/pdu_build.h"
-#include "nvme/registry.h"
+#include "fabric/wire/doorbell.h"
+#include "nvme/controller/io_queue.h"
+#include "nvme/controller/registry.h"
+#include "nvme/format/pdu.h"
+#include "nvme/format/pdu_build.h"
+#include "stream/buffer_lines.h"
+#include "stream/buffer_queue.h"
+#include "stream/command_ids.h"
+#include "stream/receiver.h"
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
@@ -39,12 +39,12 @@ struct TargetCore {
   nvme::Registry& registry;  // on the control core: reached by call_on only
   CoreId control;
   const TargetOptions& options;
-  BufferLines& buffers;     // for data that moves by data PDUs
-  BufferLines& unproven;    // the same, of hosts that have proven nothing
-  BufferQueue& in_capsule;  // for data that came in a capsule
-  task::Event& drained;     // set when a connection has nothing in flight any more, while draining
+  stream::BufferLines& buffers;     // for data that moves by data PDUs
+  stream::BufferLines& unproven;    // the same, of hosts that have proven nothing
+  stream::BufferQueue& in_capsule;  // for data that came in a capsule
+  task::Event& drained;  // set when a connection has nothing in flight any more, while draining
   LaneBook& lanes;
-  Reception& reception;  // on the control core
+  stream::Reception& reception;  // on the control core
   size_t staging_reserve = kStagingReserve;
 };
 
@@ -60,8 +60,8 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
  public:
   // How it came.
   struct Origin {
-    uint32_t listener = 0;        // the number of the one that accepted it
-    Reception::Visitor& visitor;  // on the control core; outlives it
+    uint32_t listener = 0;                // the number of the one that accepted it
+    stream::Reception::Visitor& visitor;  // on the control core; outlives it
     std::unique_ptr<const nvme::TlsIdentity>
         tls;  // who the stream's key was for; none: it is plain
   };
@@ -152,7 +152,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   void await_second(TcpCommand& first);
   static void on_second_missing(task::Timer& timer);
   // For data that moves by data PDUs.
-  BufferLines& buffers() { return share_.is_proven() ? core_.buffers : core_.unproven; }
+  stream::BufferLines& buffers() { return share_.is_proven() ? core_.buffers : core_.unproven; }
   TcpCommand* take_slot();
   void free_slot(TcpCommand& command);
   // A command that ran does so no longer, whether it is answered or not. Whoever waits for it to
@@ -188,9 +188,9 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   TargetCore& core_;
   std::unique_ptr<env::Stream> stream_;
   env::Address peer_;
-  Reception::Visitor& visitor_;
+  stream::Reception::Visitor& visitor_;
   std::unique_ptr<const nvme::TlsIdentity> tls_;
-  Receiver receiver_;
+  stream::Receiver receiver_;
   nvme::PduRules rules_;
   nvme::PduStyle style_;
 
@@ -217,7 +217,7 @@ class TargetConnection final : public nvme::QueueLink, public nvme::IoControl {
   std::vector<std::unique_ptr<TcpCommand>> slots_;  // made when they are needed first
   size_t slots_max_;
   List<TcpCommand, FreeTag> free_;
-  CommandIds cids_;                // in use
+  stream::CommandIds cids_;        // in use
   TcpCommand* filling_ = nullptr;  // whose memory H2CData is being read into
   OwedData owed_;
   size_t preempted_ = 0;  // commands that abort_namespace() waits for

@@ -8,7 +8,7 @@
 #include "env/call.h"
 #include "fabric/target/connection.h"
 #include "fabric/target/tls_entrance.h"
-#include "nvme/io_commands.h"
+#include "nvme/controller/io_commands.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {

@@ -10,7 +10,7 @@
 
 #include "base/ids.h"
 #include "env/address.h"
-#include "fabric/lane_traffic.h"
+#include "fabric/wire/lane_traffic.h"
 
 namespace cairn::fabric {
 

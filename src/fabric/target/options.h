@@ -8,10 +8,10 @@
 #include "base/units.h"
 #include "env/address.h"
 #include "env/connection_slots.h"
-#include "fabric/doorbell.h"
-#include "fabric/reception.h"
-#include "nvme/limits.h"
-#include "nvme/pdu.h"
+#include "fabric/wire/doorbell.h"
+#include "nvme/format/limits.h"
+#include "nvme/format/pdu.h"
+#include "stream/reception.h"
 
 namespace cairn::fabric {
 
@@ -68,7 +68,7 @@ struct TargetOptions {
   bool data_digest = true;
   DoorbellOptions doorbell;  // of I/O queues; what an admin queue answers never waits
   std::function<void(const HostFault&)> on_fault;  // on the control core
-  RefusedConnectionHook on_refused;                // likewise
+  stream::RefusedConnectionHook on_refused;        // likewise
 };
 
 }  // namespace cairn::fabric

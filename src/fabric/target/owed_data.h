@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nvme/pdu.h"
+#include "nvme/format/pdu.h"
 
 namespace cairn::fabric {
 

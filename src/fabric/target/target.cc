@@ -34,7 +34,7 @@ void keep_busiest(std::vector<TargetLane>& lanes, size_t most) {
 // What one core has of a target: its connections. Made and destroyed on that core.
 class Target::PerCore {
  public:
-  PerCore(env::Env& env, nvme::Registry& registry, Reception& reception, CoreId control,
+  PerCore(env::Env& env, nvme::Registry& registry, stream::Reception& reception, CoreId control,
           const TargetOptions& options)
       : in_capsule_pool_(
             {.classes = {{4096, kInCapsuleBuffers}, {kInCapsuleMax, kInCapsuleBuffersLarge}}}),
@@ -47,7 +47,8 @@ class Target::PerCore {
               unproven_, in_capsule_, drained_, lanes_,  reception} {}
 
   // The life of one connection.
-  task::Task<void> serve(env::Connection connection, Arrival arrival, Reception::Visitor& visitor) {
+  task::Task<void> serve(env::Connection connection, Arrival arrival,
+                         stream::Reception::Visitor& visitor) {
     if (stopping_.requested()) co_return;
     std::unique_ptr<env::Stream> stream = core_.env.open(std::move(connection));
     const env::Address peer = stream->peer();
@@ -110,7 +111,7 @@ class Target::PerCore {
     TargetConnection* connection = nullptr;
   };
   task::Task<void> serve_guest(Guest& guest, std::unique_ptr<env::Stream> stream, Arrival arrival,
-                               Reception::Visitor& visitor) {
+                               stream::Reception::Visitor& visitor) {
     TargetConnection::Origin origin{
         .listener = arrival.listener, .visitor = visitor, .tls = nullptr};
     if (arrival.channel == Channel::kPlain) {
@@ -154,10 +155,10 @@ class Target::PerCore {
   }
 
   BufferPool in_capsule_pool_;
-  BufferQueue in_capsule_;
+  stream::BufferQueue in_capsule_;
   BufferPool unproven_pool_;
-  BufferLines unproven_;
-  BufferLines buffers_;
+  stream::BufferLines unproven_;
+  stream::BufferLines buffers_;
   task::Event drained_;  // something is no longer in flight, or a member is gone
   LaneBook lanes_;
   TargetCore core_;
@@ -203,7 +204,7 @@ task::Task<void> Target::accept_loop(env::Listener& listener, Arrival arrival) {
 
 task::Task<void> Target::serve(env::Connection connection, Arrival arrival) {
   const uint32_t core = next_core_++ % env_.core_count();
-  Reception::Visitor visitor{CoreId(core)};
+  stream::Reception::Visitor visitor{CoreId(core)};
   co_await env::call_on(env_, CoreId(core), [&](env::Env& there) {
     std::unique_ptr<PerCore>& mine = cores_[core];
     if (mine == nullptr) {

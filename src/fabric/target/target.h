@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "env/env.h"
-#include "fabric/reception.h"
 #include "fabric/target/connection.h"
 #include "fabric/target/options.h"
 #include "fabric/target/report.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
+#include "stream/reception.h"
 #include "task/gate.h"
 #include "task/task.h"
 
@@ -72,7 +72,7 @@ class Target {
   task::Gate accepting_;
   task::Gate gate_;  // of connections
   uint32_t next_core_ = 0;
-  Reception reception_;
+  stream::Reception reception_;
 };
 
 }  // namespace cairn::fabric

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fabric/target/connection.h"
-#include "nvme/limits.h"
+#include "nvme/format/limits.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {
@@ -62,7 +62,7 @@ task::Task<Result<void>> TcpCommand::prepare_pair(nvme::Command& second) {
       co_await connection->share_.take_pair(sizes, share, other.share, deadline.token());
   if (!turn && deadline.expired()) co_return fail(Errc::kLimit, "the share is all in use");
   if (!turn) co_return turn;
-  Result<BufferPair> buffers = co_await connection->buffers().allocate_pair(
+  Result<stream::BufferPair> buffers = co_await connection->buffers().allocate_pair(
       sizes, core.options.buffer_timeout, cancel->token());
   if (!buffers) co_return fail(buffers.error());
   data = std::move((*buffers)[0]);

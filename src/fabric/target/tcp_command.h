@@ -9,9 +9,9 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "fabric/target/data_share.h"
-#include "nvme/command.h"
-#include "nvme/data_pointer.h"
-#include "nvme/pdu.h"
+#include "nvme/controller/command.h"
+#include "nvme/format/data_pointer.h"
+#include "nvme/format/pdu.h"
 #include "task/sync.h"
 
 namespace cairn::fabric {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "env/call.h"
-#include "nvme/tcp_format.h"
+#include "nvme/format/tcp_format.h"
 #include "task/deadline.h"
 #include "tls/stream.h"
 

@@ -10,7 +10,7 @@
 #include "env/env.h"
 #include "env/stream.h"
 #include "fabric/target/connection.h"
-#include "nvme/tls_identity.h"
+#include "nvme/auth/tls_identity.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"

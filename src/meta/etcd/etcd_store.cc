@@ -9,7 +9,7 @@
 #include "meta/etcd/messages.h"
 #include "meta/etcd/post.h"
 
-namespace cairn::meta {
+namespace cairn::meta::etcd {
 
 namespace {
 
@@ -167,4 +167,4 @@ task::Task<Result<std::unique_ptr<Watch>>> EtcdStore::watch(Range range, Revisio
 
 task::Task<void> EtcdStore::close() { return lines_.close(); }
 
-}  // namespace cairn::meta
+}  // namespace cairn::meta::etcd

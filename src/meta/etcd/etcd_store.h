@@ -21,7 +21,7 @@
 #include "task/cancel.h"
 #include "task/task.h"
 
-namespace cairn::meta {
+namespace cairn::meta::etcd {
 
 class EtcdStore final : public Store {
  public:
@@ -53,4 +53,4 @@ class EtcdStore final : public Store {
   size_t watchers_ = 0;
 };
 
-}  // namespace cairn::meta
+}  // namespace cairn::meta::etcd

@@ -11,7 +11,7 @@
 #include "task/deadline.h"
 #include "task/either.h"
 
-namespace cairn::meta {
+namespace cairn::meta::etcd {
 
 namespace {
 
@@ -146,4 +146,4 @@ task::Task<Result<std::vector<Change>>> EtcdWatch::next(task::CancelToken token)
   co_return changes;
 }
 
-}  // namespace cairn::meta
+}  // namespace cairn::meta::etcd

@@ -20,7 +20,7 @@
 #include "task/cancel.h"
 #include "task/task.h"
 
-namespace cairn::meta {
+namespace cairn::meta::etcd {
 
 class EtcdStore;
 
@@ -53,4 +53,4 @@ class EtcdWatch final : public Watch {
   bool closed_ = false;
 };
 
-}  // namespace cairn::meta
+}  // namespace cairn::meta::etcd

@@ -23,7 +23,7 @@
 #include "task/deadline.h"
 #include "task/gate.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 
 inline constexpr uint64_t kEnableAt = 0x14;
 inline constexpr uint64_t kOrderAt = 0x28;
@@ -159,4 +159,4 @@ inline task::Task<Result<std::unique_ptr<Device>>> make_fake(DeviceParts parts) 
   co_return std::make_unique<FakeDevice>(std::move(parts));
 }
 
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

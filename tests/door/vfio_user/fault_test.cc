@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "door/vfio_user/rig.h"
-#include "sim/cluster.h"
+#include "world/sim/cluster.h"
 
 namespace cairn::vfio_user_tests {
 namespace {

@@ -14,15 +14,15 @@
 #include "door/vfio_user/driver.h"
 #include "door/vfio_user/server.h"
 #include "fabric/oracle.h"
-#include "nvme/io_format.h"
-#include "nvme/registry.h"
-#include "sim/cluster.h"
-#include "sim/fault_plan.h"
-#include "sim/scenario.h"
+#include "nvme/controller/registry.h"
+#include "nvme/format/io_format.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "world/sim/cluster.h"
+#include "world/sim/scenario/fault_plan.h"
+#include "world/sim/scenario/scenario.h"
 
-namespace cairn::vfio_user {
+namespace cairn::door::vfio_user {
 namespace {
 
 using fabric_tests::kBlock;
@@ -305,4 +305,4 @@ TEST(VfioUserNvmeFaults, WhatWasFlushedOutlivesAPowerLoss) {
 }
 
 }  // namespace
-}  // namespace cairn::vfio_user
+}  // namespace cairn::door::vfio_user

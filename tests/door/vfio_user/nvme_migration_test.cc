@@ -11,9 +11,9 @@
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/driver.h"
 #include "door/vfio_user/rig.h"
-#include "nvme/event_format.h"
-#include "nvme/io_format.h"
-#include "nvme/registry.h"
+#include "nvme/controller/registry.h"
+#include "nvme/format/event_format.h"
+#include "nvme/format/io_format.h"
 
 namespace cairn::vfio_user_tests {
 namespace {

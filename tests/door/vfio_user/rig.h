@@ -23,7 +23,7 @@ using conformance::Scene;
 using conformance::WorldNames;
 using conformance::Worlds;
 using task::Task;
-using namespace vfio_user;  // NOLINT: its words are those of these tests
+using namespace door::vfio_user;  // NOLINT: its words are those of these tests
 
 template <class T>
 Task<T> sure(Task<Result<T>> step, std::source_location where = std::source_location::current()) {

@@ -11,7 +11,7 @@
 #include "fabric/host/uri.h"
 #include "fabric/live/mutant.h"
 #include "fabric/oracle.h"
-#include "fabric/receiver.h"
+#include "stream/receiver.h"
 #include "target/box.h"
 #include "target/raw_host.h"
 #include "task/deadline.h"
@@ -121,7 +121,7 @@ class FuzzQueue {
 
   env::Env& env_;
   env::Stream& stream_;
-  fabric::Receiver receiver_;
+  stream::Receiver receiver_;
   Mutants mutants_;
   const AttackOptions& options_;
   AttackReport& report_;

@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "epoll/world.h"
 #include "fabric/live/attack.h"
 #include "target/box.h"
 #include "task/sync.h"
-#include "uring/world.h"
+#include "world/epoll/world.h"
+#include "world/uring/world.h"
 
 namespace cairn::live_fuzz {
 namespace {

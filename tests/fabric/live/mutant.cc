@@ -5,9 +5,9 @@
 #include <array>
 #include <cstring>
 
-#include "nvme/fabrics_format.h"
-#include "nvme/io_format.h"
-#include "nvme/property_format.h"
+#include "nvme/format/fabrics_format.h"
+#include "nvme/format/io_format.h"
+#include "nvme/format/property_format.h"
 
 namespace cairn::live_fuzz {
 

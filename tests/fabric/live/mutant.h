@@ -8,9 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "nvme/command_format.h"
-#include "nvme/pdu_build.h"
-#include "nvme/tcp_format.h"
+#include "nvme/format/command_format.h"
+#include "nvme/format/pdu_build.h"
+#include "nvme/format/tcp_format.h"
 
 namespace cairn::live_fuzz {
 

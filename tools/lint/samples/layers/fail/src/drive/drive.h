@@ -2,5 +2,6 @@
 #pragma once
 #include "block.h"
 #include "meta/store.h"
-#include "uring/world.h"
+#include "world/posix/world.h"
+#include "tests/suite.h"
 #include <env/env.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world is allowed in a test; a higher layer is not.
-#include "sim/world.h"
-#include "volume/volume.h"
+// A world and src/stack are allowed in a test; another higher layer is not.
+#include "fabric/host.h"
+#include "stack/stack.h"
+#include "world/sim/world.h"

@@ -3,3 +3,7 @@
 #include "base/result.h"
 #include "drive/block.h"
 #include "env/env.h"
+// namespace cairn::env { int in_a_comment; }
+namespace cairn::drive {
+class Drive {};
+}  // namespace cairn::drive

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test may include a world.
+// A test may include a world, and what the table marks.
 #include "drive/drive.h"
-#include "sim/world.h"
+#include "stack/stack.h"
+#include "world/sim/world.h"

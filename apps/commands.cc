@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/commands.h"
+
+#include <string>
+
+#include "apps/common/command_tree.h"
+#include "apps/drive/qemu_args.h"
+#include "apps/nvme/commands.h"
+#include "apps/rack/commands.h"
+
+namespace cairn::apps {
+
+namespace {
+
+// A command by itself, and over it those that ask a box that runs.
+void add_box(CommandTree& tree) {
+  CLI::App& root = tree.root();
+  CLI::App& box = tree.add(root, "box", "serve drives over NVMe/TCP", make_box);
+  CLI::App& ns = CommandTree::group(box, "ns", "namespaces of a running box");
+  tree.add(ns, "list", "list the namespaces", make_box_ns_list);
+  tree.add(ns, "add", "serve another drive", make_box_ns_add);
+  tree.add(ns, "remove", "stop serving a namespace", make_box_ns_remove);
+  tree.add(ns, "resize", "change the size of a namespace", make_box_ns_resize);
+  tree.add(ns, "retry", "open a namespace that could not be opened", make_box_ns_retry);
+  CLI::App& hosts = CommandTree::group(box, "hosts", "who may connect to a running box");
+  tree.add(hosts, "allow", "let a host connect", make_box_hosts_allow);
+  tree.add(hosts, "deny", "do not let a host connect", make_box_hosts_deny);
+  CLI::App& ana =
+      CommandTree::group(box, "ana", "how well namespaces are reached through a running box");
+  tree.add(ana, "set", "set the state of an ANA group", make_box_ana_set);
+  tree.add(box, "status", "what runs, and which hosts are connected", make_box_status);
+  tree.add(box, "stats", "what was read and written, and what connections do", make_box_stats);
+  tree.add(box, "metrics", "all counters, for Prometheus", make_box_metrics);
+}
+
+}  // namespace
+
+void add_commands(CommandTree& tree) {
+  CLI::App& root = tree.root();
+  tree.add(root, "up", "run Cairn on this machine", make_up);
+  CLI::App& doctor =
+      tree.add(root, "doctor", "say what this machine can do, and what to mend", make_doctor);
+  tree.add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
+  add_box(tree);
+  CLI::App& drive = CommandTree::group(
+      root, "drive", "serve drives and stacks of services, and change them while they are used");
+  tree.add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
+  tree.add(drive, "list", "the drives that are served", make_drive_list);
+  tree.add(drive, "create", "make a drive of space that boxes of a rack spare", make_drive_create);
+  tree.add(drive, "release", "remove such a drive and give its space back", make_drive_release);
+  tree.add(drive, "show", "stacks as trees, with live figures", make_drive_show);
+  tree.add(drive, "edit", "change a stack while it is used", make_drive_edit);
+  tree.add(drive, "move", "run the layers of a drive in a box, and back, while it is used",
+           make_drive_move);
+  tree.add(drive, "retry", "open a drive that could not be opened", make_drive_retry);
+  tree.add(drive, "resize", "change the size of a drive while it is used", make_drive_resize);
+  tree.add(drive, "qemu-args", "print the options with which QEMU uses a drive",
+           make_drive_qemu_args);
+  tree.add(drive, "tell", "give a command to one layer of a stack", make_drive_tell);
+  tree.add(drive, "replay", "run the requests of a trace on a stack", make_drive_replay);
+  tree.add(drive, "check", "what a stack would be, or what is wrong with it", make_drive_check);
+  tree.add(drive, "services", "what stacks can be made of", make_drive_services);
+  CLI::App& door = CommandTree::group(drive, "door", "doors of served drives for virtual machines");
+  tree.add(door, "add", "open another door while the drive is served", make_drive_door_add);
+  tree.add(door, "remove", "ask the guest for its device, and close the door",
+           make_drive_door_remove);
+  CLI::App& key = CommandTree::group(drive, "key", "keys of drives that encrypt");
+  tree.add(key, "new", "make a key", make_drive_key_new);
+  CLI::App& rack = CommandTree::group(root, "rack", "space that boxes offer each other");
+  tree.add(rack, "offers", "list who has how much space to spare", make_rack_offers);
+  tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);
+  tree.add(rack, "stack", "print such a drive's stack as 'cairn drive serve' takes it",
+           make_rack_stack);
+  tree.add(rack, "serve", "serve the metadata of a rack on one machine", make_rack_serve);
+  CLI::App& nvme = CommandTree::group(root, "nvme", "use drives across the network");
+  for (const NvmeVerb& verb : nvme_verbs()) tree.add(nvme, verb.name, verb.what, verb.make);
+}
+
+void add_last_commands(CommandTree& tree) {
+  CLI::App& root = tree.root();
+  CLI::App& config = CommandTree::group(root, "config", "work with configuration files");
+  tree.add(config, "check", "check a configuration file", make_config_check);
+  tree.add(root, "version", "print version, commit and compiler", make_version);
+}
+
+}  // namespace cairn::apps

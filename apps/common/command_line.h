@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as a whole: which command was asked for, and what was wrong.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cairn::apps {
+
+class CommandTree;
+
+// What follows a program's name.
+std::vector<std::string> words_of(int count, char** words);
+
+// Runs `cairn WORDS...` with the tree's commands and returns the exit status: kExitOk, kExitFailed,
+// or kExitUsage when the words are not a command. Help goes to stdout, one sentence about a mistake
+// to stderr. Commands that another program has replace this process by it.
+int run_command_line(CommandTree& tree, std::span<const std::string> words);
+
+}  // namespace cairn::apps

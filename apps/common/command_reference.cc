@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/common/command_reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "apps/common/help.h"
+#include "apps/common/output.h"
+#include "base/table.h"
+
+namespace cairn::apps {
+
+namespace {
+
+constexpr std::string_view kIntroduction = R"(# The commands of `cairn`
+
+Made from what `--help` says; after a change to a command make it again:
+
+    ./cairn help --markdown > docs/commands.md
+
+Every command takes `-h` and `--help`. `[X]` may be left out, and what stands in round brackets is
+the default. Exit status: 0 done, 1 failed, 2 the words were not a command.
+
+)";
+
+// As text of a table, where none of its characters means something else.
+std::string escaped_text(std::string_view text) {
+  std::string out;
+  for (const char letter : text) {
+    if (std::string_view("\\|<*`").contains(letter)) out += '\\';
+    out += letter;
+  }
+  return out;
+}
+
+// As code in a table: there a bar ends the cell even between backticks.
+std::string escaped_code(std::string_view text) {
+  std::string out = "`";
+  for (const char letter : text) {
+    if (letter == '|') out += '\\';
+    out += letter;
+  }
+  return out + "`";
+}
+
+// What GitHub calls a heading that is made of a command's words.
+std::string anchor(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
+// "use drives with any tool" as a sentence.
+std::string sentence(std::string text) {
+  const char first = text.front();
+  if (first >= 'a' && first <= 'z') text.front() = static_cast<char>(first - 'a' + 'A');
+  return text.ends_with('.') ? text : text + ".";
+}
+
+std::string table_of(std::string_view title, const HelpRows& rows) {
+  if (rows.empty()) return "";
+  std::string out = fmt::format("| {} | meaning |\n|---|---|\n", title);
+  for (const auto& [name, what] : rows) {
+    out += fmt::format("| {} | {} |\n", escaped_code(name), escaped_text(what));
+  }
+  return out + "\n";
+}
+
+std::string table_of_commands(const CLI::App& app) {
+  std::string out = "| command | purpose |\n|---|---|\n";
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string name = full_name(*command);
+    out += fmt::format("| [`{}`](#{}) | {} |\n", name, anchor(name),
+                       escaped_text(command->get_description()));
+  }
+  return out + "\n";
+}
+
+// What set_examples() was given, as code.
+std::string examples_of(std::string_view footer) {
+  constexpr std::string_view kTitle = "Examples:\n";
+  if (!footer.starts_with(kTitle)) return "";
+  std::string out = "Examples:\n\n    ";
+  for (const char letter : footer.substr(kTitle.size() + 2)) {
+    out += letter;
+    if (letter == '\n') out += "  ";
+  }
+  return out + "\n\n";
+}
+
+std::string section(const CLI::App& app, size_t level) {
+  CommandHelp help = help_of(app);
+  help.options.pop_back();  // --help, which the introduction has
+  std::string out = fmt::format("{} {}\n\n{}\n\n    {}\n\n", std::string(level, '#'),
+                                full_name(app), sentence(app.get_description()), help.usage);
+  if (!help.commands.empty()) out += table_of_commands(app);
+  out += table_of("argument", help.arguments);
+  out += table_of("option", help.options);
+  out += examples_of(help.footer);
+  for (const CLI::App* command : app.get_subcommands({})) out += section(*command, level + 1);
+  return out;
+}
+
+// The tree in short: a line for each command and each group.
+void list_commands(const CLI::App& app, std::vector<std::vector<std::string>>& rows) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    rows.push_back({full_name(*command), command->get_description()});
+    list_commands(*command, rows);
+  }
+}
+
+class HelpCommand final : public Command {
+ public:
+  explicit HelpCommand(CLI::App& app) : root_(*app.get_parent()) {
+    add_switch(app, "--markdown", is_markdown_, "with usage and options, as docs/commands.md");
+    set_examples(app, {"cairn help", "cairn help --markdown > docs/commands.md"});
+  }
+
+  Attempt<int> run() override {
+    if (is_markdown_) {
+      say(command_reference(root_));
+      return kExitOk;
+    }
+    std::vector<std::vector<std::string>> rows;
+    list_commands(root_, rows);
+    say(table_text(rows));
+    return kExitOk;
+  }
+
+ private:
+  const CLI::App& root_;
+  bool is_markdown_ = false;
+};
+
+}  // namespace
+
+std::string command_reference(const CLI::App& root) {
+  std::string out(kIntroduction);
+  out += table_of_commands(root);
+  for (const CLI::App* command : root.get_subcommands({})) out += section(*command, 2);
+  out.pop_back();  // a section ends with an empty line
+  return out;
+}
+
+std::unique_ptr<Command> make_help(CLI::App& app) { return std::make_unique<HelpCommand>(app); }
+
+}  // namespace cairn::apps

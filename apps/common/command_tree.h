@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// CommandTree: which commands a program has, and what runs at the leaves.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/common/command.h"
+
+namespace cairn::apps {
+
+class CommandTree {
+ public:
+  CommandTree();
+
+  CLI::App& root() { return root_; }
+  // Commands under one name.
+  static CLI::App& group(CLI::App& parent, const std::string& name, const std::string& what);
+  // A command, which may have others below it.
+  CLI::App& add(CLI::App& parent, const std::string& name, const std::string& what,
+                std::unique_ptr<Command> (*make)(CLI::App&));
+  // A first word whose commands another program has, which lies beside this one.
+  void add_elsewhere(const std::string& name, const std::string& what, std::string_view program);
+
+  // The program that runs what begins with this word; none: this one.
+  std::optional<std::string_view> program_of(std::string_view word) const;
+  // The deepest command that was named.
+  CLI::App& named();
+  // Null for the root and for groups.
+  Command* command_of(const CLI::App& app);
+
+ private:
+  CLI::App root_;
+  std::vector<std::pair<const CLI::App*, std::unique_ptr<Command>>> leaves_;
+  std::vector<std::pair<std::string, std::string_view>> elsewhere_;  // first words, programs
+};
+
+}  // namespace cairn::apps

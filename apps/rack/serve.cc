@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn rack serve`: metadata in a folder of this machine, for boxes and commands.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/common/log.h"
+#include "apps/common/output.h"
+#include "apps/rack/commands.h"
+#include "base/words.h"
+#include "meta/client_keys.h"
+#include "meta/server.h"
+#include "rack/client_keys.h"
+#include "server/common/patience.h"
+#include "server/common/stranger_log.h"
+#include "server/open/key_file.h"
+#include "server/open/store.h"
+#include "task/sync.h"
+#include "world/machine/world.h"
+
+namespace cairn::apps {
+
+namespace {
+
+struct Serving {
+  server::StoreUri uri;
+  env::Address at;
+  std::shared_ptr<const meta::ClientKeys> clients;  // none: everybody who reaches it
+};
+
+// Whether only processes of this machine reach it.
+bool is_of_this_machine(const env::Address& at) {
+  const env::Address loopback6 = *env::Address::parse("[::1]:1");
+  const env::AddressKey key = env::key_of(at);
+  return at.ip == loopback6.ip || (key[0] == env::key_of(env::Address::loopback(1))[0] &&
+                                   key[1] == env::Address::loopback(1).ip[0]);
+}
+
+std::string greeting(const Serving& serving, const env::Address& at) {
+  const std::string who =
+      serving.clients == nullptr
+          ? is_of_this_machine(at) ? "" : ", to everybody who reaches it (--insecure)"
+          : fmt::format(", through TLS, to {} client{}", serving.clients->size(),
+                        serving.clients->size() == 1 ? "" : "s");
+  const std::string uri = serving.clients == nullptr
+                              ? fmt::format("meta://{}", at.text())
+                              : fmt::format("'meta://{}?tls_key=FILE&name=NAME'", at.text());
+  return fmt::format(
+      "serving the metadata of {} at {}{}\n  cairn rack offers --rack {}\n"
+      "Ctrl-C or SIGTERM stops it in order, a second one at once.\n",
+      serving.uri.folder, at.text(), who, uri);
+}
+
+void note(server::StrangerLog& strangers, const Serving& serving,
+          const meta::RefusedClient& client) {
+  const std::optional<std::string> name = rack::name_in(client.identity);
+  strangers.note(client, name && serving.clients && serving.clients->has_name(*name));
+}
+
+task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome) {
+  Attempt<std::unique_ptr<meta::Store>> store = co_await server::open_store(env, serving.uri);
+  if (!store) {
+    outcome = std::unexpected(store.error());
+    co_return;
+  }
+  server::StrangerLog strangers(env, log_to_stderr(config::LogLevel::kInfo));
+  meta::Server server(
+      env, **store,
+      {.clients = serving.clients,
+       .on_refused = [&](const meta::RefusedClient& client) { note(strangers, serving, client); }});
+  Result<env::Address> at = fail(Errc::kClosed, "not tried");
+  server::Patience patience(env);
+  for (bool again = true; again;) {
+    at = server.listen(serving.at);
+    again = co_await patience.after(at);
+  }
+  if (at) {
+    say(greeting(serving, *at));
+    finish_output();
+    task::Event never;
+    [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
+  } else {
+    outcome = refuse(fmt::format("cannot listen at {}: {}: choose another with --listen",
+                                 serving.at.text(), at.error().text()));
+  }
+  co_await server.close();
+  co_await (*store)->close();
+}
+
+class ServeCommand final : public Command {
+ public:
+  explicit ServeCommand(CLI::App& app) {
+    add_value(app, "FOLDER", "where the metadata is kept, made if it is not there",
+              [this](const std::string& text) -> Attempt<void> {
+                serving_.uri = {.kind = server::StoreUri::Kind::kFolder, .folder = text};
+                return {};
+              })
+        ->required();
+    serving_.at = env::Address::loopback(server::kMetaPort);
+    add_value(app, "--listen ADDRESS", fmt::format("where it is asked ({})", serving_.at.text()),
+              [this](const std::string& text) -> Attempt<void> {
+                Result<env::Address> at = env::Address::parse(text);
+                if (!at || at->family == env::Address::Family::kLocal) {
+                  return refuse(fmt::format("{} is no address: write 127.0.0.1:{}", in_quotes(text),
+                                            server::kMetaPort));
+                }
+                serving_.at = std::move(*at);
+                return {};
+              });
+    add_value(app, "--tls-keys FILE",
+              "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
+              "reader may get, list and watch, a writer may do everything",
+              [this](const std::string& text) -> Attempt<void> {
+                Attempt<meta::ClientKeys> keys =
+                    server::read_client_keys(text, &rack::parse_client_keys);
+                if (!keys) return std::unexpected(keys.error());
+                serving_.clients = std::make_shared<const meta::ClientKeys>(std::move(*keys));
+                return {};
+              });
+    add_switch(app, "--insecure", is_insecure_,
+               "without keys, at an address that others reach: they can change and remove all of "
+               "it");
+    set_examples(app, {"cairn rack serve /var/lib/cairn/rack",
+                       "cairn rack serve /var/lib/cairn/rack --listen 10.0.0.9:4430 --tls-keys "
+                       "rack.keys"});
+  }
+
+  Attempt<int> run() override {
+    if (is_insecure_ && serving_.clients != nullptr) {
+      return refuse("--tls-keys and --insecure exclude each other: leave one out");
+    }
+    if (serving_.clients == nullptr && !is_insecure_ && !is_of_this_machine(serving_.at)) {
+      return refuse(fmt::format(
+          "whoever reaches {} could change and remove all metadata: say with --tls-keys "
+          "FILE who may, listen at 127.0.0.1, or write --insecure if nobody else is on "
+          "that network",
+          serving_.at.text()));
+    }
+    env::WorldOptions options;
+    options.handle_signals = true;
+    Attempt<std::unique_ptr<env::World>> world =
+        machine::make_world(config::IoChoice::kEpoll, options);
+    if (!world) return std::unexpected(world.error());
+    Attempt<void> outcome;
+    const Result<void> ran =
+        (*world)->run([&](env::Env& env) { return serve_in(env, serving_, outcome); });
+    if (!ran) return refuse(ran.error().text());
+    if (!outcome) return std::unexpected(outcome.error());
+    return kExitOk;
+  }
+
+ private:
+  Serving serving_;
+  bool is_insecure_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_rack_serve(CLI::App& app) {
+  return std::make_unique<ServeCommand>(app);
+}
+
+}  // namespace cairn::apps

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/common/lane_words.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace cairn::server {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void add_word(std::string& words, std::string_view word) {
+  if (!words.empty()) words += ", ";
+  words += word;
+}
+
+}  // namespace
+
+Json json_of(const fabric::LaneTraffic& traffic) {
+  const fabric::LaneCounters& out = traffic.out;
+  Json rings = Json::object();
+  for (size_t i = 0; i < out.rings.size(); ++i) {
+    rings[name(static_cast<fabric::RingCause>(i))] = out.rings[i];
+  }
+  Json sizes = Json::object();
+  for (size_t i = 0; i < out.sizes.size(); ++i) sizes[kCaravanSizes[i]] = out.sizes[i];
+  return {{"sends", out.sends},
+          {"messages", out.messages},
+          {"messages_per_send", ratio(out.messages, out.sends)},
+          {"bytes", out.bytes},
+          {"timers", out.timers},
+          {"caravans", std::move(sizes)},
+          {"rings", std::move(rings)},
+          {"received",
+           {{"reads", traffic.in.reads},
+            {"pdus", traffic.in.pdus},
+            {"pdus_per_read", ratio(traffic.in.pdus, traffic.in.reads)},
+            {"bytes", traffic.in.bytes}}}};
+}
+
+std::string ratio_text(uint64_t part, uint64_t whole) {
+  return whole == 0 ? "-" : fmt::format("{:.2f}", ratio(part, whole));
+}
+
+std::string causes_text(const fabric::LaneCounters& counters) {
+  std::string words;
+  for (size_t i = 0; i < counters.rings.size(); ++i) {
+    if (counters.rings[i] == 0) continue;
+    add_word(words,
+             fmt::format("{} {}", name(static_cast<fabric::RingCause>(i)), counters.rings[i]));
+  }
+  return words.empty() ? "none" : words;
+}
+
+std::string sizes_text(const fabric::LaneCounters& counters) {
+  std::string words;
+  for (size_t i = 0; i < counters.sizes.size(); ++i) {
+    if (counters.sizes[i] == 0) continue;
+    add_word(words, fmt::format("{}: {}", kCaravanSizes[i], counters.sizes[i]));
+  }
+  return words.empty() ? "none" : words;
+}
+
+}  // namespace cairn::server

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/common/reach.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace cairn::server {
+
+Reach reach(const env::Address& at) {
+  env::Address near = at;
+  if (std::ranges::all_of(at.ip, [](uint8_t byte) { return byte == 0; })) {
+    near = env::Address::loopback(at.port);
+    if (at.family == env::Address::Family::kIp6) {
+      near = at;
+      near.ip[15] = 1;
+    }
+  }
+  std::string host = near.text();
+  host.resize(host.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return {.host = std::move(host), .port = fmt::format("{}", at.port)};
+}
+
+}  // namespace cairn::server

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace cairn::server {
+
+// Whether a text names a stack: a service over drives, or a drive across the network. All else is
+// a source, or a mistake.
+bool is_stack(std::string_view text);
+
+}  // namespace cairn::server

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/open/open.h"
+
+#include <utility>
+
+#include "server/common/advice.h"
+#include "server/common/drive_option.h"
+#include "server/common/patience.h"
+#include "server/open/is_stack.h"
+#include "server/open/stack_source.h"
+#include "server/open/stack_toml.h"
+
+namespace cairn::server {
+
+namespace {
+
+constexpr std::string_view kNameLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+struct Named {
+  std::string_view name;
+  std::string_view rest;
+};
+
+// A drive's own text has a ':' or a '(' before its first '='.
+Named split_name(std::string_view text) {
+  const size_t end = text.find('=');
+  const bool is_name =
+      end != std::string_view::npos && end > 0 && text.find_first_not_of(kNameLetters) == end;
+  if (!is_name) return {.name = "", .rest = text};
+  return {.name = text.substr(0, end), .rest = text.substr(end + 1)};
+}
+
+Attempt<DriveWords> words_of_stack(std::string_view name, std::string_view line, LookUp when) {
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(line, when);
+  if (!plan) return std::unexpected(plan.error());
+  DriveWords words{.name = std::string(name)};
+  words.text = (*plan)->whole_text();
+  words.stack = std::move(*plan);
+  return words;
+}
+
+}  // namespace
+
+std::string_view without_name(std::string_view words) { return split_name(words).rest; }
+
+Attempt<DriveWords> parse_drive_words(std::string_view text, LookUp when) {
+  const Named named = split_name(text);
+  if (is_stack(named.rest)) return words_of_stack(named.name, named.rest, when);
+  Attempt<drive::Spec> spec = parse_drive(named.rest);
+  if (!spec) return std::unexpected(spec.error());
+  DriveWords words{.name = std::string(named.name)};
+  words.text = spec->text();
+  words.spec = std::move(*spec);
+  return words;
+}
+
+Attempt<DriveWords> read_stack_file(std::string_view text, LookUp when) {
+  const Named named = split_name(text);
+  const Attempt<drive::Stack> stack = read_stack_toml(std::string(named.rest));
+  if (!stack) return std::unexpected(stack.error());
+  return words_of_stack(named.name, stack->text(), when);
+}
+
+task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveWords& words,
+                                                               CoreId home) {
+  if (words.stack != nullptr) {
+    Attempt<std::unique_ptr<StackSource>> stack =
+        co_await StackSource::open_on(env, home, std::move(words.stack));
+    if (!stack) co_return std::unexpected(stack.error());
+    co_return std::move(*stack);
+  }
+  Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
+  Patience patience(env);
+  for (bool again = true; again;) {
+    source = drive::Source::make(env, words.spec);
+    again = co_await patience.after(source);
+  }
+  if (!source) co_return std::unexpected(cannot_serve(words.spec, source.error()));
+  co_return std::move(*source);
+}
+
+}  // namespace cairn::server
