@@ -303,14 +303,8 @@ std::vector<Subject> on_boxes(std::vector<Subject> subjects) {
   return subjects;
 }
 
-// Behind a box only those of the first turn: in one of a hundred others the stack does not open for
-// its last life, since the drive below tells of lost writes then.
-std::vector<uint64_t> seeds_of(const Subject& subject, uint64_t count, Way way) {
-  return sim::seeds_of_subject(subject.name, count, way == Way::kRelay ? 1 : sim::kSeedTurns);
-}
-
 void restart_boxes(const Subject& subject, uint64_t seeds, Way way = Way::kDirect) {
-  for (const uint64_t seed : seeds_of(subject, seeds, way)) {
+  for (const uint64_t seed : sim::seeds_of_subject(subject.name, seeds)) {
     Scene scene(subject, seed, {.way = way});
     scene.run(8);
     if (testing::Test::HasFailure()) FAIL() << "repeat with: CAIRN_SEED=" << seed;
@@ -318,7 +312,7 @@ void restart_boxes(const Subject& subject, uint64_t seeds, Way way = Way::kDirec
 }
 
 void empty_a_box(const Subject& subject, uint64_t seeds, Way way = Way::kDirect) {
-  for (const uint64_t seed : seeds_of(subject, seeds, way)) {
+  for (const uint64_t seed : sim::seeds_of_subject(subject.name, seeds)) {
     Scene scene(subject, seed, {.medium = Medium::kMemory, .way = way});
     scene.lose_a_medium();
     if (testing::Test::HasFailure()) FAIL() << "repeat with: CAIRN_SEED=" << seed;
