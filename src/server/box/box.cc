@@ -266,6 +266,7 @@ task::Task<void> Box::close() {
 Attempt<std::string> Box::find(std::string_view nqn) const {
   const std::vector<nvme::SubsystemOptions> all = registry_.subsystems();
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const nvme::SubsystemOptions& each : all) names.push_back(each.nqn);
   if (nqn.empty() && names.size() == 1) return names.front();
   if (nqn.empty()) {

@@ -28,7 +28,7 @@ constexpr const char* kSocket = "/control";
 
 drive::Spec spec(std::string_view text) { return *drive::Spec::parse(text); }
 
-BoxOptions serving(std::vector<std::string> drives) {
+BoxOptions serving(const std::vector<std::string>& drives) {
   BoxOptions options;
   options.listeners.push_back({.address = env::Address::ip4(0, 0, 0, 0, 4420)});
   options.subsystems.emplace_back();

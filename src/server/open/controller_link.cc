@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,9 +23,11 @@ namespace {
 constexpr size_t kShownMax = 16;
 
 std::string shown(const std::vector<uint32_t>& nsids) {
-  const size_t count = std::min(nsids.size(), kShownMax);
-  std::string text = fmt::format("{}", fmt::join(nsids.begin(), nsids.begin() + count, ", "));
-  if (count < nsids.size()) text += fmt::format(" and {} more", nsids.size() - count);
+  const std::span<const uint32_t> first(nsids.data(), std::min(nsids.size(), kShownMax));
+  std::string text = fmt::format("{}", fmt::join(first, ", "));
+  if (first.size() < nsids.size()) {
+    text += fmt::format(" and {} more", nsids.size() - first.size());
+  }
   return text;
 }
 
