@@ -443,8 +443,8 @@ Task<void> reserve(RemoteDrive& drive) {
   EXPECT_TRUE(done && done->get_status().ok());
 }
 
-BoxOptions keeping(std::vector<std::string> drives) {
-  BoxOptions options = serving(std::move(drives));
+BoxOptions keeping(const std::vector<std::string>& drives) {
+  BoxOptions options = serving(drives);
   options.reservations = "/state";
   return options;
 }
