@@ -25,14 +25,19 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Precompiled headers (CairnPrecompiled.cmake) are known by the checksum beside them, and no source
+  # changes what they mean. Checkouts share what they compile: paths are relative to the build folder.
+  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # CHECK stays on in release; -O2 with frame pointers so that profiles have stacks.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 add_compile_options(-Wall -Wextra -Wshadow -Werror -Wno-missing-field-initializers)
+add_compile_options(-ffile-compilation-dir=.)  # what is compiled says nothing of where
 add_link_options(-fuse-ld=lld)
 
 # Models compute with doubles, and a seed must give the same run on every machine: no a * b + c in
