@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "http/response.h"
 #include "rest/object_label.h"
-#include "rest/place.h"
+#include "rest/endpoint.h"
 
 namespace cairn::http {
 namespace {
@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto label = rest::ObjectLabel::decode(bytes)) {
     CHECK(rest::check_shape(label->blocks, label->block_size, label->object_size));
   }
-  if (const auto place = rest::Place::parse(as_text(bytes))) {
+  if (const auto place = rest::Endpoint::parse(as_text(bytes))) {
     CHECK(place->path.starts_with('/') && !place->path.ends_with('/'));
   } else {
     CHECK(!place.error().empty());

@@ -149,11 +149,11 @@ class Peer {
     std::vector<std::byte> bytes;
     std::vector<const env::Descriptor*> with;  // they go with the first byte
     bool is_valid = true;
-    const size_t most = is_controller_ ? kMessagesTogether : kMessagesTogetherSlow;
-    for (size_t i = 0; i < most && is_valid; ++i) {
+    const size_t max = is_controller_ ? kMessagesTogether : kMessagesTogetherSlow;
+    for (size_t i = 0; i < max && is_valid; ++i) {
       MessageMaker::Made made = maker.make(next_id_++, is_safe);
       // The last is answered, so that none is left behind for the next time.
-      if (i + 1 == most) made.header.flags = made.header.flags & ~door::vfio_user::kNoReply;
+      if (i + 1 == max) made.header.flags = made.header.flags & ~door::vfio_user::kNoReply;
       if (!made.descriptors.empty() && !bytes.empty()) {
         const Result<void> sent = co_await client_->stream().write(bytes, with, deadline.token());
         bytes.clear();

@@ -174,14 +174,14 @@ int cairn_submit(cairn_drive* drive, const cairn_request* requests, uint32_t cou
   });
 }
 
-int cairn_poll(cairn_drive* drive, cairn_completion* into, uint32_t most) {
-  return cairn_wait(drive, into, most, 0);
+int cairn_poll(cairn_drive* drive, cairn_completion* into, uint32_t max) {
+  return cairn_wait(drive, into, max, 0);
 }
 
-int cairn_wait(cairn_drive* drive, cairn_completion* into, uint32_t most, int timeout_ms) {
+int cairn_wait(cairn_drive* drive, cairn_completion* into, uint32_t max, int timeout_ms) {
   return with(drive, [&](Handle& handle) {
-    if (into == nullptr || most == 0) return refuse(EINVAL, "there is no room for completions");
-    return static_cast<int>(handle.wait(into, std::min<uint32_t>(most, INT32_MAX), timeout_ms));
+    if (into == nullptr || max == 0) return refuse(EINVAL, "there is no room for completions");
+    return static_cast<int>(handle.wait(into, std::min<uint32_t>(max, INT32_MAX), timeout_ms));
   });
 }
 

@@ -334,11 +334,11 @@ task::Task<void> Handle::serve(Slot& slot) {
 }
 
 task::Task<Result<void>> Handle::run_parts(const Slot& slot) {
-  const uint64_t most = drive_->geometry().transfer_blocks;
+  const uint64_t max = drive_->geometry().transfer_blocks;
   for (uint64_t at = 0; at < slot.request.blocks;) {
     std::vector<task::Task<Result<void>>> parts;
     while (at < slot.request.blocks && parts.size() < kPartsAtOnce) {
-      const uint64_t here = std::min(most, slot.request.blocks - at);
+      const uint64_t here = std::min(max, slot.request.blocks - at);
       parts.push_back(run_part(slot, at, here));
       at += here;
     }
@@ -389,7 +389,7 @@ int Handle::event_fd() {
   return event_.get();
 }
 
-uint32_t Handle::wait(cairn_completion* into, uint32_t most, int timeout_ms) {
+uint32_t Handle::wait(cairn_completion* into, uint32_t max, int timeout_ms) {
   std::unique_lock lock(lock_);
   if (done_.empty() && timeout_ms != 0) {
     const auto has_some = [&] { return !done_.empty(); };
@@ -402,7 +402,7 @@ uint32_t Handle::wait(cairn_completion* into, uint32_t most, int timeout_ms) {
     --waiters_;
   }
   uint32_t count = 0;
-  for (; count < most && !done_.empty(); ++count) {
+  for (; count < max && !done_.empty(); ++count) {
     into[count] = done_.front();
     has_resized_ = has_resized_ && done_.front().kind != CAIRN_RESIZED;
     done_.pop_front();

@@ -70,7 +70,7 @@ class Handle {
   Result<void> run(const cairn_request& request);
   Result<void> resize(uint64_t bytes);
   // How many completions were taken, after waiting for the first: 0 ms not at all, -1 for ever.
-  uint32_t wait(cairn_completion* into, uint32_t most, int timeout_ms);
+  uint32_t wait(cairn_completion* into, uint32_t max, int timeout_ms);
   int event_fd();
 
  private:

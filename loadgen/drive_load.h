@@ -29,7 +29,7 @@ inline constexpr uint32_t kLoadDepthMax = 4096;
 struct DriveLoad {
   enum class Order : uint8_t { kRandom, kSequential };
   Order order = Order::kRandom;
-  double read_share = 1;  // of the requests, by chance: 1 all read, 0 all write
+  double read_share = 1;  // of the requests, at random: 1 all read, 0 all write
   uint64_t request_size = 4_KiB;
   uint32_t depth = 128;  // outstanding at most, 1 to kLoadDepthMax
   double rate = 0;       // requests per second, all jobs together; 0: closed loop

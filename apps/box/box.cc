@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/box/access_words.h"
+#include "apps/box/access_args.h"
 #include "apps/box/run.h"
 #include "apps/common/command.h"
 #include "apps/common/output.h"
@@ -15,7 +15,7 @@
 #include "server/box/stacks.h"
 #include "server/common/default_nqn.h"
 #include "server/common/reach.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 
 namespace cairn::apps {
 
@@ -32,12 +32,12 @@ Attempt<void> add_address(const std::string& text, std::vector<env::Address>& to
 }
 
 // What was said on the command line; it wins over the file.
-struct BoxWords {
+struct BoxArgs {
   std::vector<env::Address> listen;
   std::vector<env::Address> advertise;
   std::string nqn;
   std::vector<nvme::NamespaceOptions> drives;
-  AccessWords access;
+  AccessArgs access;
   std::string state;
   std::string control;
   std::optional<Duration> drain_timeout;
@@ -49,7 +49,7 @@ struct BoxWords {
 
 // The subsystem that --drive and --host are about: the one named, or the only one; made if the file
 // has none.
-Attempt<server::BoxSubsystem*> subsystem_for(const BoxWords& words, const std::string& state,
+Attempt<server::BoxSubsystem*> subsystem_for(const BoxArgs& words, const std::string& state,
                                              server::BoxOptions& box) {
   for (server::BoxSubsystem& each : box.subsystems) {
     if (each.options.nqn == words.nqn) return &each;
@@ -69,7 +69,7 @@ Attempt<server::BoxSubsystem*> subsystem_for(const BoxWords& words, const std::s
   return &made;
 }
 
-Attempt<void> merge_listeners(const BoxWords& words, server::BoxOptions& box) {
+Attempt<void> merge_listeners(const BoxArgs& words, server::BoxOptions& box) {
   if (words.advertise.size() > words.listen.size()) {
     return refuse("--advertise goes with a --listen each: give as many of both, in the same order");
   }
@@ -80,11 +80,11 @@ Attempt<void> merge_listeners(const BoxWords& words, server::BoxOptions& box) {
     if (i < words.advertise.size()) listener.advertise = words.advertise[i];
   }
   if (box.listeners.empty()) box.listeners.push_back({.address = env::Address::loopback(4420)});
-  return take_tls_words(words.access, "--listen", box.listeners);
+  return take_tls_args(words.access, "--listen", box.listeners);
 }
 
 // Space is only given away where what was promised is kept.
-Attempt<void> merge_rack(const BoxWords& words, server::BoxConfig& config) {
+Attempt<void> merge_rack(const BoxArgs& words, server::BoxConfig& config) {
   server::RackOptions& rack = config.rack;
   if (words.rack) rack.store = *words.rack;
   if (!words.rack_name.empty()) rack.name = words.rack_name;
@@ -109,7 +109,7 @@ Attempt<void> merge_rack(const BoxWords& words, server::BoxConfig& config) {
   return {};
 }
 
-Attempt<void> merge(const BoxWords& words, server::BoxConfig& config) {
+Attempt<void> merge(const BoxArgs& words, server::BoxConfig& config) {
   if (Attempt<void> merged = merge_listeners(words, config.box); !merged) return merged;
   if (!words.state.empty()) config.state = words.state;
   const bool has_words = !words.drives.empty() || !words.nqn.empty() || words.access.has_hosts();
@@ -118,7 +118,7 @@ Attempt<void> merge(const BoxWords& words, server::BoxConfig& config) {
     if (!subsystem) return std::unexpected(subsystem.error());
     auto& namespaces = (*subsystem)->namespaces;
     namespaces.insert(namespaces.end(), words.drives.begin(), words.drives.end());
-    take_host_words(words.access, **subsystem);
+    take_host_args(words.access, **subsystem);
   }
   if (!words.control.empty()) config.control = words.control;
   config.box.format = words.format;
@@ -241,7 +241,7 @@ class BoxCommand final : public Command {
     }
   }
 
-  BoxWords words_;
+  BoxArgs words_;
   config::SettingsOptions settings_;
 };
 

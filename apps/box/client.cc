@@ -6,7 +6,7 @@
 #include "apps/common/output.h"
 #include "config/json_text.h"
 #include "server/control/control_client.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 
 namespace cairn::apps {
 

@@ -16,7 +16,7 @@
 #include "server/box/serve.h"
 #include "server/box/shelf_files.h"
 #include "server/box/state_folder.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 #include "server/control/health_json.h"
 #include "server/open/key_file.h"
 #include "server/open/store.h"

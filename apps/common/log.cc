@@ -7,9 +7,9 @@
 
 namespace cairn::apps {
 
-std::function<void(config::LogLevel, std::string_view)> log_to_stderr(config::LogLevel least) {
-  return [least](config::LogLevel level, std::string_view line) {
-    if (level >= least) fmt::print(stderr, "cairn: {}: {}\n", name(level), line);
+std::function<void(config::LogLevel, std::string_view)> log_to_stderr(config::LogLevel min) {
+  return [min](config::LogLevel level, std::string_view line) {
+    if (level >= min) fmt::print(stderr, "cairn: {}: {}\n", name(level), line);
   };
 }
 

@@ -10,6 +10,6 @@
 namespace cairn::apps {
 
 // Prints "cairn: warn: LINE" for lines of at least this level.
-std::function<void(config::LogLevel, std::string_view)> log_to_stderr(config::LogLevel least);
+std::function<void(config::LogLevel, std::string_view)> log_to_stderr(config::LogLevel min);
 
 }  // namespace cairn::apps

@@ -20,7 +20,7 @@ class DriveCheckCommand final : public Command {
  public:
   explicit DriveCheckCommand(CLI::App& app) {
     add_value(app, "STACK", "a drive or a stack, as 'cairn drive serve' takes it",
-              [this](const std::string& text) { return take(server::check_drive_words(text)); });
+              [this](const std::string& text) { return take(server::check_drive_args(text)); });
     add_value(app, "--file FILE", "a stack as TOML",
               [this](const std::string& text) { return take(server::check_stack_file(text)); });
     add_switch(app, "--json", json_, "for programs");

@@ -11,7 +11,7 @@
 #include "apps/common/errand.h"
 #include "base/words.h"
 #include "server/control/control_client.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 
 namespace cairn::apps {
 

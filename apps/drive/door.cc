@@ -50,7 +50,7 @@ class DoorCommand : public Command {
     add_value(app, fmt::format("--{} SOCKET", kind), what,
               [this, kind](const std::string& text) -> Attempt<void> {
                 if (!request_.door.empty()) return refuse("one door at a time");
-                const Attempt<server::GuestWords> words = server::parse_guest_words(text);
+                const Attempt<server::GuestArgs> words = server::parse_guest_args(text);
                 if (!words) return std::unexpected(words.error());
                 if (!words->drive.empty()) return refuse("NAME comes first: leave out NAME= here");
                 const size_t mode = text.rfind(",mode=");

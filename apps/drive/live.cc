@@ -125,7 +125,7 @@ class EditCommand final : public Command {
   explicit EditCommand(CLI::App& app) : client_(app) {
     add_value(app, "NAME", "the drive", into(request_.drive))->required();
     add_value(app, "STACK", "what it is to be", [this](const std::string& text) {
-      return take(server::parse_drive_words(text, server::LookUp::kNow));
+      return take(server::parse_drive_args(text, server::LookUp::kNow));
     });
     add_value(app, "--file FILE", "what it is to be, as TOML", [this](const std::string& text) {
       return take(server::read_stack_file(text, server::LookUp::kNow));
@@ -154,7 +154,7 @@ class EditCommand final : public Command {
  private:
   // Here too, so that a mistake is told before anybody is asked, and because who serves may run in
   // another folder and should not wait for names to be looked up.
-  Attempt<void> take(Attempt<server::DriveWords> words) {
+  Attempt<void> take(Attempt<server::DriveArgs> words) {
     if (!words) return std::unexpected(words.error());
     request_.stack = std::move(words->text);
     return {};

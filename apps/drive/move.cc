@@ -12,7 +12,7 @@
 #include "config/json_text.h"
 #include "drive/size_text.h"
 #include "server/control/control_client.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 
 namespace cairn::apps {
 

@@ -72,7 +72,7 @@ class QemuArgsCommand final : public Command {
  private:
   DriveClient client_;
   server::ControlRequest request_;
-  server::QemuWords words_;
+  server::QemuArgs words_;
 };
 
 }  // namespace

@@ -14,13 +14,13 @@
 #include "apps/common/command.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
-#include "apps/drive/nvme_words.h"
+#include "apps/drive/nvme_args.h"
 #include "base/duration.h"
 #include "base/words.h"
 #include "drive/size_text.h"
 #include "server/common/access_keys.h"
 #include "server/common/reach.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 #include "server/control/health_json.h"
 #include "server/drives/serve.h"
 #include "server/open/key_file.h"
@@ -65,7 +65,7 @@ class DriveServeCommand final : public Command {
         "[NAME=] and mem:size=1G, file:PATH,size=8G, nvme-tcp://HOST/NQN, or services over such; "
         "several allowed",
         [this](const std::string& text) {
-          return take(server::parse_drive_words(text, server::LookUp::kWhenOpened));
+          return take(server::parse_drive_args(text, server::LookUp::kWhenOpened));
         })
         ->expected(-1);
     add_values(app, "--file [NAME=]FILE", "a stack that the file holds as TOML; several allowed",
@@ -175,10 +175,10 @@ class DriveServeCommand final : public Command {
       return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
     }
     if (Attempt<void> named = server::name_drives(options_.drives); !named) return named;
-    if (Attempt<void> taken = take_nvme_words(nvme_, options_); !taken) return taken;
+    if (Attempt<void> taken = take_nvme_args(nvme_, options_); !taken) return taken;
     options_.read_key = server::read_key_file;
     options_.read_tls_key = server::read_tls_key_file;
-    for (const server::DriveWords& drive : options_.drives) {
+    for (const server::DriveArgs& drive : options_.drives) {
       if (format_ && drive.stack != nullptr) drive.stack->allow_format();
     }
     if (Attempt<void> assigned = server::assign_sockets(options_.vhost, options_.drives);
@@ -233,7 +233,7 @@ class DriveServeCommand final : public Command {
   }
 
   Attempt<void> take_vfio(const std::string& text) {
-    Attempt<server::VfioWords> words = server::parse_vfio_words(text);
+    Attempt<server::VfioArgs> words = server::parse_vfio_args(text);
     if (!words) return std::unexpected(words.error());
     options_.vfio.push_back(std::move(*words));
     return {};
@@ -262,7 +262,7 @@ class DriveServeCommand final : public Command {
     return {};
   }
 
-  Attempt<void> take(Attempt<server::DriveWords> words) {
+  Attempt<void> take(Attempt<server::DriveArgs> words) {
     if (!words) return std::unexpected(words.error());
     options_.drives.push_back(std::move(*words));
     return {};
@@ -332,7 +332,7 @@ class DriveServeCommand final : public Command {
   }
 
   server::DriveServeOptions options_;
-  NvmeWords nvme_;
+  NvmeArgs nvme_;
   bool format_ = false;
   std::string key_file_;
   std::optional<door::nbd::NbdKeys> keys_;

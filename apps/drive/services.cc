@@ -39,14 +39,14 @@ std::string_view kind_word(ServiceOption::Kind kind) {
 
 Json json_of(const ServiceOption& option) {
   Json json = {{"key", option.key}, {"kind", kind_word(option.kind)}};
-  if (option.standard.empty()) {
+  if (option.default_value.empty()) {
     json["required"] = true;
   } else {
-    json["standard"] = option.standard;
+    json["standard"] = option.default_value;
   }
   if (option.kind == ServiceOption::Kind::kNumber || option.kind == ServiceOption::Kind::kSize) {
-    json["least"] = option.least;
-    if (option.most != UINT64_MAX) json["most"] = option.most;
+    json["least"] = option.min;
+    if (option.max != UINT64_MAX) json["most"] = option.max;
   }
   json["what"] = option.what;
   return json;
@@ -75,10 +75,10 @@ std::string filled(const Service& service) {
 std::string text_of(const Service& service) {
   std::string text = fmt::format("{}: {}\n  {}\n", service.name, service.what, filled(service));
   for (const ServiceOption& option : service.options) {
-    const std::string standard =
-        option.standard.empty() ? "required" : fmt::format("{}", option.standard);
+    const std::string default_value =
+        option.default_value.empty() ? "required" : fmt::format("{}", option.default_value);
     text += fmt::format("    {:<14} {} ({}; {})\n", option.key, option.what, kind_word(option.kind),
-                        standard);
+                        default_value);
   }
   return text;
 }

@@ -24,7 +24,7 @@ namespace {
 constexpr Duration kPauseMin = 20_us;
 constexpr Duration kPauseMax = 5_ms;
 
-bool is_standard(int fd) { return fd == STDIN_FILENO || fd == STDOUT_FILENO; }
+bool is_default(int fd) { return fd == STDIN_FILENO || fd == STDOUT_FILENO; }
 
 Problem failed(const char* what, const std::string& name, int err) {
   const char* next = err == ENOSPC || err == EDQUOT ? ": make room there" : "";
@@ -57,7 +57,7 @@ InputFile::InputFile(int fd, std::string name) : fd_(fd), name_(std::move(name))
 }
 
 InputFile::~InputFile() {
-  if (!is_standard(fd_)) ::close(fd_);
+  if (!is_default(fd_)) ::close(fd_);
 }
 
 Attempt<std::unique_ptr<InputFile>> InputFile::open(const std::string& path) {
@@ -124,7 +124,7 @@ Attempt<std::unique_ptr<OutputFile>> OutputFile::open_beside(const std::string& 
 }
 
 OutputFile::~OutputFile() {
-  if (!is_standard(fd_)) ::close(fd_);
+  if (!is_default(fd_)) ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 

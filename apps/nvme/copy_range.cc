@@ -23,8 +23,8 @@ class Copying {
 
   uint64_t piece_size() const {
     if (!plan_.by_target) return Flight::kPieceSize;
-    const uint64_t most = uint64_t{target_.info().copy_blocks} * target_.geometry().block_size;
-    return std::min(most, Flight::kPieceSize);
+    const uint64_t max = uint64_t{target_.info().copy_blocks} * target_.geometry().block_size;
+    return std::min(max, Flight::kPieceSize);
   }
 
   task::Task<Result<void>> copy(uint64_t done, MutableBytes memory) {

@@ -39,9 +39,9 @@ task::Task<Result<std::vector<std::byte>>> get(server::ControllerLink& link, Log
 
 // The size of an ANA page is known from the controller's limits.
 size_t ana_size(const nvme::IdentifyController& identity) {
-  constexpr uint32_t kMost = 4096;
-  const uint32_t groups = std::clamp<uint32_t>(identity.ana_groups, 1, kMost);
-  const uint32_t namespaces = std::clamp<uint32_t>(identity.namespaces, 1, kMost);
+  constexpr uint32_t kMax = 4096;
+  const uint32_t groups = std::clamp<uint32_t>(identity.ana_groups, 1, kMax);
+  const uint32_t namespaces = std::clamp<uint32_t>(identity.namespaces, 1, kMax);
   return sizeof(nvme::AnaHeader) + groups * sizeof(nvme::AnaGroup) +
          namespaces * sizeof(nvme::Le32);
 }

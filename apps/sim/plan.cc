@@ -130,7 +130,7 @@ class SimPlanCommand final : public Command {
       }
     }
     say(json_ ? plan_json(outcome) : plan_text(outcome));
-    return outcome.plan.least ? kExitOk : kExitFailed;
+    return outcome.plan.min ? kExitOk : kExitFailed;
   }
 
  private:

@@ -81,7 +81,7 @@ class CopiesBench {
 
   Result<void> run(Report& report) {
     for (const Medium& medium : kMedia) {
-      double most = 0;
+      double max = 0;
       for (const std::string door : kDoors) {
         for (const Job& job : kJobs) {
           if (is_stored_otherwise(medium, job)) continue;
@@ -90,10 +90,10 @@ class CopiesBench {
           }
           const Result<double> copies = measure(medium, door, job, report);
           if (!copies) return fail(copies.error());
-          most = std::max(most, *copies);
+          max = std::max(max, *copies);
         }
       }
-      report.add_ratio(medium.ratio, most);
+      report.add_ratio(medium.ratio, max);
     }
     return {};
   }

@@ -18,7 +18,7 @@ namespace cairn::bench {
 
 struct GuestLoad {
   env::Address at;               // of a vfio-user controller
-  double read_share = 1;         // of the requests, by chance
+  double read_share = 1;         // of the requests, at random
   uint32_t depth = 1;            // outstanding, 1 to 1023
   uint64_t request_size = 4096;  // a multiple of that, up to 1 MiB
   // Bytes at the beginning of namespace 1 that are used; all are written first, for memory that was

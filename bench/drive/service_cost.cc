@@ -202,14 +202,14 @@ class ServiceBench {
       put("read4k", subject, subject.reads, bare.reads);
       put("write4k", subject, subject.writes, bare.writes);
     }
-    double least = 1;
+    double min = 1;
     for (const std::string_view load : {"read4k", "write4k"}) {
       const Measurement* alone = report_.find(load, kBare);
       const Measurement* passed = report_.find(load, kPassThrough);
       if (alone == nullptr || passed == nullptr) return;
-      least = std::min(least, paired_ratio(*alone, *passed));
+      min = std::min(min, paired_ratio(*alone, *passed));
     }
-    report_.add_ratio("passthrough_iops_vs_bare", least);
+    report_.add_ratio("passthrough_iops_vs_bare", min);
   }
 
   const DriveBenchOptions& options_;

@@ -21,7 +21,7 @@ inline constexpr uint32_t kVhostDepthMax = 64;
 
 struct VhostLoad {
   env::Address at;
-  double read_share = 1;         // of the requests, by chance
+  double read_share = 1;         // of the requests, at random
   uint64_t request_size = 4096;  // up to 128 KiB, whole blocks
   uint32_t depth = 1;            // outstanding, 1 to kVhostDepthMax
   bool sequential = false;       // else anywhere

@@ -233,12 +233,12 @@ class Play {
   // What is read is not looked at, so all lookups share their memory.
   task::Task<void> look_up(env::Env& env, Drive& drive, Lookup lookup) {
     const uint64_t block = drive.geometry().block_size;
-    const uint64_t most = drive.geometry().transfer_blocks * block;
+    const uint64_t max = drive.geometry().transfer_blocks * block;
     const bool is_counted = is_measured_;
     const Time start = env.now();
     task::Gate parts;
-    for (uint64_t at = 0; at < lookup.bytes; at += most) {
-      const uint64_t size = std::min(most, lookup.bytes - at);
+    for (uint64_t at = 0; at < lookup.bytes; at += max) {
+      const uint64_t size = std::min(max, lookup.bytes - at);
       parts.spawn(read_part(drive, Lba((lookup.offset + at) / block),
                             MutableBytes(lookup_memory_).subspan(at, size)));
     }

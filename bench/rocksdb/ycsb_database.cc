@@ -205,14 +205,14 @@ class YcsbDatabase::Impl {
   }
 
   Result<void> read(uint64_t number) {
-    const uint64_t least = newest_[number].load(std::memory_order_acquire);
+    const uint64_t min = newest_[number].load(std::memory_order_acquire);
     std::string value;
     const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ycsb_key(number), &value);
     if (status.IsNotFound()) return fail(Errc::kCorrupt, "a record that was put is not there");
     if (Result<void> got = result_of(status); !got) return got;
     const Result<uint64_t> version = ycsb_version(number, value);
     if (!version) return fail(version.error());
-    if (*version < least) return fail(Errc::kCorrupt, "a record is older than what was put");
+    if (*version < min) return fail(Errc::kCorrupt, "a record is older than what was put");
     return {};
   }
 

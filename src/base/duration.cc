@@ -17,13 +17,13 @@ namespace {
 using Unit = std::pair<std::string_view, Duration>;
 
 // A whole number of some unit, from 1 to so much in all.
-std::optional<Duration> parse(std::string_view text, std::span<const Unit> units, Duration most) {
+std::optional<Duration> parse(std::string_view text, std::span<const Unit> units, Duration max) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view word = text.substr(static_cast<size_t>(end - text.data()));
   for (const auto& [unit, length] : units) {
     if (error != std::errc{} || word != unit) continue;
-    if (number < 1 || number > most / length) break;
+    if (number < 1 || number > max / length) break;
     return number * length;
   }
   return std::nullopt;

@@ -36,8 +36,8 @@ TEST(PortableMath, LogarithmsAreThoseOfTheLibrary) {
     ASSERT_TRUE(close_to(std::log(x), natural_log(x))) << x;
     ASSERT_TRUE(close_to(std::log2(x), binary_log(x), 4)) << x;
   }
-  const double least = std::numeric_limits<double>::denorm_min();
-  EXPECT_TRUE(close_to(std::log(least), natural_log(least)));
+  const double min = std::numeric_limits<double>::denorm_min();
+  EXPECT_TRUE(close_to(std::log(min), natural_log(min)));
   EXPECT_EQ(natural_log(1), 0);
   for (int i = -1074; i < 1024; ++i) EXPECT_EQ(binary_log(std::ldexp(1, i)), i);
 }

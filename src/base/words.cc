@@ -87,9 +87,9 @@ std::string comma_list(std::span<const std::string> words) {
 }
 
 std::string first_few(std::span<const std::string> names) {
-  constexpr size_t kMost = 10;
-  if (names.size() <= kMost) return comma_list(names);
-  return fmt::format("{} and {} more", comma_list(names.first(kMost)), names.size() - kMost);
+  constexpr size_t kMax = 10;
+  if (names.size() <= kMax) return comma_list(names);
+  return fmt::format("{} and {} more", comma_list(names.first(kMax)), names.size() - kMax);
 }
 
 std::string range_list(std::span<const int> numbers) {

@@ -59,7 +59,7 @@ std::string path_below(const std::string& table, std::string_view key) {
 
 }  // namespace
 
-void ConfigCheck::refuse(Place place, std::string_view text) {
+void ConfigCheck::refuse(Position place, std::string_view text) {
   lines_.push_back(fmt::format("{}:{}:{}: {}", file_, place.line, place.column, text));
 }
 

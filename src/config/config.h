@@ -35,7 +35,7 @@ class ConfigCheck {
  public:
   explicit ConfigCheck(std::string file) : file_(std::move(file)) {}
   // Adds "FILE:LINE:COLUMN: text".
-  void refuse(Place place, std::string_view text);
+  void refuse(Position place, std::string_view text);
   bool ok() const { return lines_.empty(); }
   size_t count() const { return lines_.size(); }
   // All lines; after the first 20 only how many more there are.

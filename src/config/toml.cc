@@ -73,7 +73,7 @@ class DottedKeys {
     at_ = text_.size();
   }
 
-  Place place() const {
+  Position place() const {
     const std::string_view before = text_.substr(0, at_);
     const auto lines = static_cast<uint32_t>(std::count(before.begin(), before.end(), '\n'));
     const size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
@@ -84,7 +84,7 @@ class DottedKeys {
   size_t at_ = 0;
 };
 
-Place place_of(const toml::source_region& region) {
+Position place_of(const toml::source_region& region) {
   return {std::max<uint32_t>(region.begin.line, 1), std::max<uint32_t>(region.begin.column, 1)};
 }
 

@@ -13,10 +13,10 @@
 namespace cairn::config {
 
 // Counted from 1, columns in characters.
-struct Place {
+struct Position {
   uint32_t line = 1;
   uint32_t column = 1;
-  friend auto operator<=>(Place, Place) = default;
+  friend auto operator<=>(Position, Position) = default;
 };
 
 struct TomlEntry;
@@ -27,7 +27,7 @@ struct TomlValue {
   using List = std::vector<TomlValue>;
   using Table = std::vector<TomlEntry>;  // in the order of the file
 
-  Place place;
+  Position place;
   std::variant<Table, List, bool, int64_t, double, std::string, DateOrTime> data;
 
   template <class T>
@@ -38,7 +38,7 @@ struct TomlValue {
 
 struct TomlEntry {
   std::string key;
-  Place place;  // of the key
+  Position place;  // of the key
   TomlValue value;
 };
 
@@ -46,7 +46,7 @@ struct TomlEntry {
 std::string_view kind_of(const TomlValue& value);
 
 struct TomlError {
-  Place place;
+  Position place;
   std::string text;
 };
 

@@ -25,7 +25,7 @@ std::vector<std::byte> counted() {
   return bytes;
 }
 
-std::vector<std::byte> standard_key() {
+std::vector<std::byte> ieee_key() {
   return from_hex(
       "2718281828459045235360287471352662497757247093699959574966967627"
       "3141592653589793238462643383279502884197169399375105820974944592");
@@ -51,7 +51,7 @@ constexpr std::string_view kVector10 =
     "773dad38014bd2092fa755c824bb5e54c4f36ffda9fcea70b9c6e693e148c151";
 
 TEST(Xts, MatchesIeee1619) {
-  Xts xts(standard_key());
+  Xts xts(ieee_key());
   std::vector<std::byte> sector = counted();
   xts.encrypt(0xff, sector, sector);
   EXPECT_EQ(sector, from_hex(kVector10));
@@ -61,7 +61,7 @@ TEST(Xts, MatchesIeee1619) {
 
 // Vectors 11 to 13 differ in the data unit alone; their first 16 bytes.
 TEST(Xts, MatchesIeee1619WithLargeSectorNumbers) {
-  Xts xts(standard_key());
+  Xts xts(ieee_key());
   const std::pair<uint64_t, std::string_view> vectors[] = {
       {0xffff, "77a31251618a15e6b92d1d66dffe7b50"},
       {0xffffff, "e387aaa58ba483afa7e8eb469778317e"},
@@ -77,7 +77,7 @@ TEST(Xts, MatchesIeee1619WithLargeSectorNumbers) {
 }
 
 TEST(Xts, EqualSectorsDifferByTheirPlace) {
-  Xts xts(standard_key());
+  Xts xts(ieee_key());
   std::vector<std::byte> one(4096);
   std::vector<std::byte> other(4096);
   xts.encrypt(1, std::vector<std::byte>(4096), one);

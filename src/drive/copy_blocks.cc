@@ -25,13 +25,13 @@ Request as_holes(Request request) {
 
 }  // namespace
 
-uint64_t holes_at(const Drive& drive, uint64_t lba, uint64_t most) {
+uint64_t holes_at(const Drive& drive, uint64_t lba, uint64_t max) {
   const Geometry& shape = drive.geometry();
   if (lba >= shape.blocks) return 0;
-  most = std::min({most, shape.blocks - lba, kLookBytes / shape.block_size});
-  if (most == 0) return 0;
-  const Extent extent = drive.extent_at(Lba(lba), most);
-  return extent.is_hole ? std::min(extent.blocks, most) : 0;
+  max = std::min({max, shape.blocks - lba, kLookBytes / shape.block_size});
+  if (max == 0) return 0;
+  const Extent extent = drive.extent_at(Lba(lba), max);
+  return extent.is_hole ? std::min(extent.blocks, max) : 0;
 }
 
 CopyRun copy_run_at(const CopyShape& shape, Bytes data, uint64_t first) {

@@ -15,9 +15,9 @@
 
 namespace cairn::drive {
 
-// How many blocks from `lba` on, up to `most`, are holes together; 0: the first is none, or it is
+// How many blocks from `lba` on, up to `max`, are holes together; 0: the first is none, or it is
 // not known. It may ask a file system, and looks at 1 GiB at most: call it again for more.
-uint64_t holes_at(const Drive& drive, uint64_t lba, uint64_t most);
+uint64_t holes_at(const Drive& drive, uint64_t lba, uint64_t max);
 
 // Blocks of a copy that are alike.
 struct CopyRun {

@@ -66,7 +66,7 @@ bool Drive::hand_on(DriveOp& op, Drive& to, Relay& relay, Time now) {
   return true;
 }
 
-Extent Drive::extent_at(Lba, uint64_t most) const { return {.blocks = most}; }
+Extent Drive::extent_at(Lba, uint64_t max) const { return {.blocks = max}; }
 
 task::Task<std::expected<std::string, std::string>> Drive::tell(std::vector<std::string>) {
   co_return std::unexpected("this layer takes no commands");

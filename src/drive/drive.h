@@ -213,9 +213,9 @@ class Drive {
   // until the drive is closed, or made smaller. Empty: submit() it.
   Bytes lend(Lba lba, uint64_t blocks) const;
 
-  // What lies at `lba`, as far as it is alike: 1 to `most` blocks of those there. Of what the drive
+  // What lies at `lba`, as far as it is alike: 1 to `max` blocks of those there. Of what the drive
   // does not know it says that it is no hole.
-  virtual Extent extent_at(Lba lba, uint64_t most) const;
+  virtual Extent extent_at(Lba lba, uint64_t max) const;
 
   // How this layer is doing; drives below it speak for themselves.
   virtual std::vector<Fact> facts() const { return {}; }

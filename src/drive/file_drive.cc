@@ -154,9 +154,9 @@ task::Task<Result<void>> FileDrive::flush(DriveOp& op) {
   co_return losses_.tell(told, done);
 }
 
-Extent FileDrive::extent_at(Lba lba, uint64_t most) const {
+Extent FileDrive::extent_at(Lba lba, uint64_t max) const {
   const uint64_t size = geometry_.block_size;
-  const uint64_t end = (lba.value() + most) * size;
+  const uint64_t end = (lba.value() + max) * size;
   const env::Disk::Extent data = disk_->next_data(lba.value() * size);
   const uint64_t begin = data.length == 0 ? end : std::min(data.offset, end);
   if (const uint64_t hole = begin / size - lba.value(); hole > 0) {

@@ -27,7 +27,7 @@ class FileDrive final : public Drive {
   const Geometry& geometry() const override { return geometry_; }
   Incarnation incarnation() const override { return incarnation_; }
   // As the file system says; it may wait for that.
-  Extent extent_at(Lba lba, uint64_t most) const override;
+  Extent extent_at(Lba lba, uint64_t max) const override;
   // Waits for what is in flight here; what comes meanwhile waits for it.
   task::Task<Result<void>> resize(uint64_t blocks) override;
   task::Task<void> close() override;

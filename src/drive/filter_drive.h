@@ -17,7 +17,7 @@ namespace cairn::drive {
 class FilterDrive : public Drive {
  public:
   const Geometry& geometry() const override { return below_->geometry(); }
-  Extent extent_at(Lba lba, uint64_t most) const override { return below_->extent_at(lba, most); }
+  Extent extent_at(Lba lba, uint64_t max) const override { return below_->extent_at(lba, max); }
   Incarnation incarnation() const override { return below_->incarnation(); }
   task::Task<Result<void>> resize(uint64_t blocks) override { return below_->resize(blocks); }
   task::Task<void> close() override;

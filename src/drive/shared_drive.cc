@@ -42,7 +42,7 @@ class SharedDrive::Near final : public Drive {
   explicit Near(SharedDrive& shared) : shared_(shared), drive_(*shared.drive_) {}
 
   const Geometry& geometry() const override { return drive_.geometry(); }
-  Extent extent_at(Lba lba, uint64_t most) const override { return drive_.extent_at(lba, most); }
+  Extent extent_at(Lba lba, uint64_t max) const override { return drive_.extent_at(lba, max); }
   Incarnation incarnation() const override { return shared_.incarnation_here(); }
   task::Task<Result<void>> resize(uint64_t blocks) override {
     return shared_.resize(shared_.env_, blocks);
@@ -226,9 +226,9 @@ task::Task<Result<void>> SharedDrive::resize_here(uint64_t blocks) {
   co_return resized;
 }
 
-task::Task<Extent> SharedDrive::extent_at(env::Env& env, const Drive&, Lba lba, uint64_t most) {
+task::Task<Extent> SharedDrive::extent_at(env::Env& env, const Drive&, Lba lba, uint64_t max) {
   const Extent extent = co_await env::call_on(
-      env, core_, [this, lba, most](env::Env&) { return drive_->extent_at(lba, most); });
+      env, core_, [this, lba, max](env::Env&) { return drive_->extent_at(lba, max); });
   co_return extent;
 }
 

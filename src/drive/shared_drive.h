@@ -30,7 +30,7 @@ class SharedDrive final : public Source {
   Result<std::unique_ptr<Drive>> open(env::Env& env) override;
   // On any core, when every drive it opened is closed. Afterwards the drive is gone.
   task::Task<void> close(env::Env& env) override;
-  task::Task<Extent> extent_at(env::Env& env, const Drive& opened, Lba lba, uint64_t most) override;
+  task::Task<Extent> extent_at(env::Env& env, const Drive& opened, Lba lba, uint64_t max) override;
 
   // As Drive::resize, on any core; every core knows the size when it is done. The size it has
   // already is no change.

@@ -51,10 +51,10 @@ std::optional<std::string> set_option(Spec& spec, std::string_view key, std::str
   if (is_flash && key == "precondition") {
     const auto [end, error] =
         std::from_chars(value.data(), value.data() + value.size(), spec.precondition);
-    constexpr auto kMost = static_cast<uint32_t>(100 * flash::kOccupancyMax);
+    constexpr auto kMax = static_cast<uint32_t>(100 * flash::kOccupancyMax);
     const bool whole = error == std::errc{} && end == value.data() + value.size();
-    if (whole && spec.precondition <= kMost) return std::nullopt;
-    return fmt::format("precondition '{}' is not a percentage from 0 to {}", value, kMost);
+    if (whole && spec.precondition <= kMax) return std::nullopt;
+    return fmt::format("precondition '{}' is not a percentage from 0 to {}", value, kMax);
   }
   return fmt::format("'{}' is not an option of this kind of drive (size, block{}{})", key,
                      spec.kind == Spec::Kind::kMemory ? "" : ", direct",

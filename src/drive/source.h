@@ -64,8 +64,8 @@ class Source {
   virtual task::Task<void> close(env::Env& /*env*/) { co_return; }
   // As Drive::extent_at of a drive that was opened here for `env`'s core. It may ask another core.
   virtual task::Task<Extent> extent_at(env::Env& /*env*/, const Drive& opened, Lba lba,
-                                       uint64_t most) {
-    co_return opened.extent_at(lba, most);
+                                       uint64_t max) {
+    co_return opened.extent_at(lba, max);
   }
   // Where the medium may hold something else than zeroes; memory is new and holds nothing.
   virtual std::vector<env::Disk::Extent> data() const { return {}; }

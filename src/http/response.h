@@ -66,7 +66,7 @@ class ChunkedBody {
   };
   bool step(uint8_t byte);
   bool step_size(uint8_t byte);
-  bool count(size_t most) { return ++counted_ <= most; }
+  bool count(size_t max) { return ++counted_ <= max; }
 
   State state_ = State::kSize;
   uint64_t left_ = 0;   // of the chunk

@@ -70,12 +70,12 @@ std::string refusal(std::span<const Offer> offers, const Wish& wish, size_t legs
   if (offers.empty()) return "no box offers any space";
   const Amount leg = leg_amount(wish, legs);
   const size_t found = fitting(offers, leg).size();
-  uint64_t most = 0;
-  for (const Offer& offer : offers) most = std::max(most, offer.spare.bytes);
+  uint64_t max = 0;
+  for (const Offer& offer : offers) max = std::max(max, offer.spare.bytes);
   return fmt::format(
       "{} of {} shelves have {}{} to spare, which each of {} legs{} needs; the largest has {}",
       found, offers.size(), text_bytes(leg.bytes), rate_text(leg), legs,
-      wish.raid == Raid::kMirror ? ", on a box of its own," : "", text_bytes(most));
+      wish.raid == Raid::kMirror ? ", on a box of its own," : "", text_bytes(max));
 }
 
 }  // namespace
@@ -94,9 +94,9 @@ std::expected<std::vector<size_t>, std::string> choose(std::span<const Offer> of
   if (wish.amount.bytes == 0 || wish.amount.bytes > kBytesMax - 2 * kUnit) {
     return std::unexpected("a drive has a size, of less than 64 PiB");
   }
-  const size_t least = wish.raid == Raid::kMirror ? 2 : 1;
-  if (wish.legs != 0 && (wish.legs < least || wish.legs > kLegsMax)) {
-    return std::unexpected(fmt::format("a drive of this kind has {} to {} legs", least, kLegsMax));
+  const size_t min = wish.raid == Raid::kMirror ? 2 : 1;
+  if (wish.legs != 0 && (wish.legs < min || wish.legs > kLegsMax)) {
+    return std::unexpected(fmt::format("a drive of this kind has {} to {} legs", min, kLegsMax));
   }
   const size_t first = wish.legs == 0 ? kLegsUsual : wish.legs;
   const bool may_grow = wish.legs == 0 && wish.raid == Raid::kStripe;

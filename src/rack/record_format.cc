@@ -54,10 +54,10 @@ class Decoder : public FieldReader {
     value = static_cast<T>(wire);
   }
   template <class T, class Each>
-  void list(std::vector<T>& values, size_t most, const Each& each) {
+  void list(std::vector<T>& values, size_t max, const Each& each) {
     uint32_t count = 0;
     number(count);
-    if (count > most) return spoil();
+    if (count > max) return spoil();
     for (uint32_t i = 0; i < count && is_good(); ++i) each(*this, values.emplace_back());
   }
 };

@@ -8,7 +8,7 @@
 namespace cairn::rack {
 namespace {
 
-const Place kPlace = {.address = "10.0.0.7:4420", .nqn = "nqn.2026-11.io.cairn:a", .tls = true};
+const Endpoint kPlace = {.address = "10.0.0.7:4420", .nqn = "nqn.2026-11.io.cairn:a", .tls = true};
 
 Offer an_offer() {
   return {.box = "[::1]:4420",

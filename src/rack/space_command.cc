@@ -89,7 +89,7 @@ Result<uint32_t> outcome_of(nvme::Status status, uint32_t dword0) {
   }
 }
 
-task::Task<Result<uint32_t>> NvmePeers::ask(Place place, SpaceRequest request,
+task::Task<Result<uint32_t>> NvmePeers::ask(Endpoint place, SpaceRequest request,
                                             task::CancelToken token) {
   const Result<env::Address> address = env::Address::parse(place.address);
   if (!address) co_return fail(address.error());

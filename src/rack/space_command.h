@@ -23,7 +23,7 @@ namespace cairn::rack {
 inline constexpr auto kSpaceOpcode = nvme::AdminOpcode::kVendorSend;
 
 // What the box answers, and what the host understands: error_of_answer(answer_of(x)) has x's code,
-// where that is one of Landlord::ask.
+// where that is one of Lender::ask.
 nvme::Answer answer_of(const Result<uint32_t>& outcome);
 Result<uint32_t> outcome_of(nvme::Status status, uint32_t dword0);
 
@@ -34,7 +34,7 @@ class NvmePeers final : public Peers {
   // `host`: who asks, with its keys.
   NvmePeers(env::Env& env, fabric::HostOptions host) : env_(env), host_(std::move(host)) {}
 
-  task::Task<Result<uint32_t>> ask(Place place, SpaceRequest request,
+  task::Task<Result<uint32_t>> ask(Endpoint place, SpaceRequest request,
                                    task::CancelToken token) override;
 
  private:

@@ -26,7 +26,7 @@ bool is_lost(const Error& error) {
   return error == Errc::kReset || error == Errc::kTimedOut || error == Errc::kClosed;
 }
 
-task::Task<Result<uint32_t>> ask_again(Peers& peers, Place place, SpaceRequest request,
+task::Task<Result<uint32_t>> ask_again(Peers& peers, Endpoint place, SpaceRequest request,
                                        task::CancelToken token) {
   Result<uint32_t> answer = 0u;
   for (int tries = 0; tries < kAskTries; ++tries) {

@@ -21,9 +21,9 @@ namespace cairn::rack {
 // How a box is asked, face to face.
 class Peers {
  public:
-  // What Landlord::ask answers. kUnsupported: the box gives no space away. Other errors: it cannot
+  // What Lender::ask answers. kUnsupported: the box gives no space away. Other errors: it cannot
   // be reached, or its answer was lost; asking again with the same id does no harm.
-  virtual task::Task<Result<uint32_t>> ask(Place place, SpaceRequest request,
+  virtual task::Task<Result<uint32_t>> ask(Endpoint place, SpaceRequest request,
                                            task::CancelToken token) = 0;
 
  protected:

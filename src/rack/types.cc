@@ -51,7 +51,7 @@ Result<void> check_amount(const Amount& amount) {
   return {};
 }
 
-Result<void> check_place(const Place& place) {
+Result<void> check_place(const Endpoint& place) {
   const Result<env::Address> address = env::Address::parse(place.address);
   if (!address || address->family == env::Address::Family::kLocal || address->port == 0) {
     return fail(Errc::kInvalid, "a box is reached at an IP address and a port");

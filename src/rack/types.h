@@ -37,18 +37,18 @@ struct Amount {
 };
 
 // Where a box is reached and which of its subsystems is meant.
-struct Place {
+struct Endpoint {
   std::string address;  // env::Address::parse takes it; not a local one
   std::string nqn;
   bool tls = false;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
 // What a box could give of one shelf, as it said some time ago: a hint, not a promise.
 struct Offer {
   std::string box;
   std::string shelf;
-  Place place;
+  Endpoint place;
   Amount spare;
   uint64_t expires_ms = 0;  // of the box's wall clock, since 1970
   friend bool operator==(const Offer&, const Offer&) = default;
@@ -93,7 +93,7 @@ struct Leg {
   ContractId id{};
   std::string box;
   std::string shelf;
-  Place place;
+  Endpoint place;
   Amount amount;
   uint32_t nsid = 0;
   friend bool operator==(const Leg&, const Leg&) = default;
@@ -121,6 +121,6 @@ Result<void> check_box_name(std::string_view name);
 Result<void> check_client_name(std::string_view name);
 // At least a unit, in whole units.
 Result<void> check_amount(const Amount& amount);
-Result<void> check_place(const Place& place);
+Result<void> check_place(const Endpoint& place);
 
 }  // namespace cairn::rack

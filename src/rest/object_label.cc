@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "rest/place.h"
+#include "rest/endpoint.h"
 #include "service/common/label.h"
 
 namespace cairn::rest {
@@ -19,8 +19,8 @@ struct Body {
 };
 static_assert(sizeof(Body) == 24);
 
-bool is_power(uint32_t value, uint32_t least, uint32_t most) {
-  return std::has_single_bit(value) && value >= least && value <= most;
+bool is_power(uint32_t value, uint32_t min, uint32_t max) {
+  return std::has_single_bit(value) && value >= min && value <= max;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr uint32_t kTransferBytes = 1 << 20;
 constexpr size_t kPartsAtOnce = 32;
 constexpr size_t kEditsAtOnce = 8;
 
-ClientOptions client_options(const Place& place) {
+ClientOptions client_options(const Endpoint& place) {
   return {.server = place.address,
           .host = place.host,
           .connections = place.connections,
@@ -43,7 +43,7 @@ std::span<const MutableBytes> new_data(const DriveOp& op) {
 }
 
 // Whether what the user asked for is what is there; a sentence if not.
-std::string differs(const Place& place, const ObjectLabel& label) {
+std::string differs(const Endpoint& place, const ObjectLabel& label) {
   const auto tell = [](std::string_view key, const auto& asked, const auto& has) {
     return fmt::format("{}={} was given, and the drive there has {}: leave it out", key, asked,
                        has);
@@ -64,14 +64,14 @@ std::string differs(const Place& place, const ObjectLabel& label) {
 
 }  // namespace
 
-RestDrive::RestDrive(env::Env& env, const Place& place)
+RestDrive::RestDrive(env::Env& env, const Endpoint& place)
     : ServiceDrive({}),
       env_(env),
       client_(env, client_options(place)),
       store_(env, client_, place.path, place.check),
       edits_(kEditsAtOnce) {}
 
-task::Task<RestDrive::Opened> RestDrive::open(env::Env& env, Place place) {
+task::Task<RestDrive::Opened> RestDrive::open(env::Env& env, Endpoint place) {
   const std::string where = fmt::format("http://{}{}", place.host, place.path);
   std::unique_ptr<RestDrive> drive(new RestDrive(env, place));
   std::expected<ObjectLabel, std::string> label = co_await drive->find_label(place);
@@ -91,7 +91,7 @@ task::Task<RestDrive::Opened> RestDrive::open(env::Env& env, Place place) {
 }
 
 // What is there, or what a new drive will be; nothing is written.
-task::Task<std::expected<ObjectLabel, std::string>> RestDrive::find_label(const Place& place) {
+task::Task<std::expected<ObjectLabel, std::string>> RestDrive::find_label(const Endpoint& place) {
   const Result<std::optional<ObjectLabel>> found = co_await store_.read_label(env_.stop_token());
   if (!found) co_return std::unexpected(found.error().text());
   ObjectLabel label;

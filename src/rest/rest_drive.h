@@ -24,7 +24,7 @@
 #include "rest/client.h"
 #include "rest/object_label.h"
 #include "rest/object_store.h"
-#include "rest/place.h"
+#include "rest/endpoint.h"
 #include "service/common/service_drive.h"
 #include "task/sync.h"
 #include "task/task.h"
@@ -36,7 +36,7 @@ class RestDrive final : public drive::ServiceDrive {
   using Opened = std::expected<std::unique_ptr<drive::Drive>, std::string>;
   // The drive at that place, whose address is known; a new one where there is none and a size was
   // given. Why not, as a sentence; then nothing was written.
-  static task::Task<Opened> open(env::Env& env, Place place);
+  static task::Task<Opened> open(env::Env& env, Endpoint place);
 
   std::vector<drive::Fact> facts() const override;
   std::vector<drive::Concern> concerns() const override;
@@ -51,8 +51,8 @@ class RestDrive final : public drive::ServiceDrive {
   };
   using Memory = std::span<const MutableBytes>;
 
-  RestDrive(env::Env& env, const Place& place);
-  task::Task<std::expected<ObjectLabel, std::string>> find_label(const Place& place);
+  RestDrive(env::Env& env, const Endpoint& place);
+  task::Task<std::expected<ObjectLabel, std::string>> find_label(const Endpoint& place);
   void shape(const ObjectLabel& label);
 
   task::Task<Result<void>> run(drive::DriveOp& op) override;

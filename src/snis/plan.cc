@@ -42,7 +42,7 @@ class Search {
         fewest_boxes, drives, [&](uint32_t count) { return keeps({drives, count, most_links}); });
     const uint32_t links =
         least_enough(1, most_links, [&](uint32_t count) { return keeps({drives, boxes, count}); });
-    plan_.least = Hardware{drives, boxes, links};
+    plan_.min = Hardware{drives, boxes, links};
     return std::move(plan_);
   }
 

@@ -33,7 +33,7 @@ struct Trial {
 };
 
 struct Plan {
-  std::optional<Hardware> least;  // nothing when not even all of the limits is enough
+  std::optional<Hardware> min;  // nothing when not even all of the limits is enough
   std::vector<Trial> trials;      // in the order they were simulated
 };
 

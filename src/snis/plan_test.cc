@@ -34,15 +34,15 @@ TEST(Plan, FindsTheLeastByBruteForceToo) {
       if (shared_evenly(fewer).worst_p99_ns() > promise) break;
       best = fewer;
     }
-    ASSERT_TRUE(found.least) << promise;
-    EXPECT_EQ(*found.least, best) << promise;
+    ASSERT_TRUE(found.min) << promise;
+    EXPECT_EQ(*found.min, best) << promise;
     EXPECT_LE(found.trials.size(), 30U);
   }
 }
 
 TEST(Plan, NothingIsEnoughWhenTheLimitsAreNot) {
   const Plan found = plan({.drives_max = 10}, 1, shared_evenly);
-  EXPECT_FALSE(found.least);
+  EXPECT_FALSE(found.min);
   EXPECT_EQ(found.trials.back().hardware.drives, 10U);
 }
 

@@ -95,11 +95,11 @@ std::expected<uint64_t, std::string> read_value(const ServiceOption& option,
     return std::unexpected(fmt::format("{} '{}' is not a {}", option.key, text,
                                        is_size ? "size such as 64K or 1G" : "whole number"));
   }
-  if (number < option.least || number > option.most) {
+  if (number < option.min || number > option.max) {
     return std::unexpected(
-        option.most == UINT64_MAX
-            ? fmt::format("{} is at least {}", option.key, option.least)
-            : fmt::format("{} is {} to {}", option.key, option.least, option.most));
+        option.max == UINT64_MAX
+            ? fmt::format("{} is at least {}", option.key, option.min)
+            : fmt::format("{} is {} to {}", option.key, option.min, option.max));
   }
   return number;
 }
@@ -182,13 +182,13 @@ std::expected<ServiceOptions, StackError> read_options(const Stack& layer) {
   for (const ServiceOption& known : service->options) {
     const auto given = std::ranges::find(layer.options, known.key, &Stack::Option::key);
     const bool is_given = given != layer.options.end();
-    if (!is_given && known.standard.empty()) {
+    if (!is_given && known.default_value.empty()) {
       size_t next = 0;
       const auto own = [&] { return layer.below[std::min(next++, layer.below.size() - 1)].text(); };
       return wrong(layer.place, fmt::format("{} lacks {}: {}; for example {}", layer.name,
                                             known.key, known.what, example_over(*service, own)));
     }
-    std::string text = is_given ? given->value : std::string(known.standard);
+    std::string text = is_given ? given->value : std::string(known.default_value);
     const std::expected<uint64_t, std::string> number = read_value(known, text);
     if (!number) return wrong(is_given ? given->place : layer.place, number.error());
     read.values_.push_back({.text = std::move(text), .number = *number});

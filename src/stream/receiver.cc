@@ -15,16 +15,16 @@ Receiver::~Receiver() {
   if (reserve_ != nullptr) *reserve_ += borrowed_;
 }
 
-void Receiver::let_grow(size_t most, size_t& reserve) {
-  most_ = most;
+void Receiver::let_grow(size_t max, size_t& reserve) {
+  max_ = max;
   reserve_ = &reserve;
 }
 
 void Receiver::grow_if_full() {
-  if (end_ < size_ || size_ >= most_ || *reserve_ < most_ - size_) return;
-  borrowed_ = most_ - size_;
+  if (end_ < size_ || size_ >= max_ || *reserve_ < max_ - size_) return;
+  borrowed_ = max_ - size_;
   *reserve_ -= borrowed_;
-  grow(most_);
+  grow(max_);
 }
 
 void Receiver::grow(size_t size) {

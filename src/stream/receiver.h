@@ -39,9 +39,9 @@ class Receiver {
 
   // Makes the buffer larger.
   void grow(size_t size);
-  // Once a read fills the buffer it grows to `most`, if `reserve` has the bytes; they go back there
+  // Once a read fills the buffer it grows to `max`, if `reserve` has the bytes; they go back there
   // at the end.
-  void let_grow(size_t most, size_t& reserve);
+  void let_grow(size_t max, size_t& reserve);
 
   // What is here. Valid until the next call that waits.
   MutableBytes bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
@@ -70,7 +70,7 @@ class Receiver {
   env::Stream& stream_;
   std::unique_ptr<std::byte[]> memory_;
   size_t size_;
-  size_t most_ = 0;      // see let_grow()
+  size_t max_ = 0;      // see let_grow()
   size_t borrowed_ = 0;  // from the reserve
   size_t* reserve_ = nullptr;
   size_t begin_ = 0;

@@ -31,14 +31,14 @@ std::optional<std::string> check(const Moments& moments) {
   }
   if (moments.correlation == 0) return std::nullopt;
   if (moments.scv <= 1) return "autocorrelation needs an SCV above 1";
-  const double most = correlation_max(moments.scv);
-  const double kept = moments.correlation / most;
+  const double max = correlation_max(moments.scv);
+  const double kept = moments.correlation / max;
   // Leaving a phase for itself must stay a probability.
   const double share = share_of_short(moments.scv);
-  const double least = -std::min(share, 1 - share) / std::max(share, 1 - share);
-  if (!(kept < 1 && kept >= least)) {
+  const double min = -std::min(share, 1 - share) / std::max(share, 1 - share);
+  if (!(kept < 1 && kept >= min)) {
     return fmt::format("with an SCV of {} autocorrelation goes from {:.4g} to below {:.4g}",
-                       moments.scv, least * most, most);
+                       moments.scv, min * max, max);
   }
   return std::nullopt;
 }

@@ -54,9 +54,9 @@ uint32_t Shaper::choose(const Record& record) {
       break;
   }
   std::vector<uint64_t>& sent = sent_[record.write ? 1 : 0];
-  const auto least = std::ranges::min_element(sent);
-  *least += record.bytes;
-  return static_cast<uint32_t>(least - sent.begin());
+  const auto min = std::ranges::min_element(sent);
+  *min += record.bytes;
+  return static_cast<uint32_t>(min - sent.begin());
 }
 
 }  // namespace cairn::trace

@@ -39,9 +39,9 @@ std::optional<std::string> check_stream(const char* name, const Stream& stream) 
   return std::nullopt;
 }
 
-uint32_t whole_sectors(double bytes, uint64_t most) {
+uint32_t whole_sectors(double bytes, uint64_t max) {
   const double sectors = std::max(1.0, std::round(bytes / kSectorBytes));
-  return static_cast<uint32_t>(std::min(sectors * kSectorBytes, static_cast<double>(most)));
+  return static_cast<uint32_t>(std::min(sectors * kSectorBytes, static_cast<double>(max)));
 }
 
 std::vector<Record> draw_stream(const Stream& stream, bool write, const Synthetic& synthetic,
@@ -50,12 +50,12 @@ std::vector<Record> draw_stream(const Stream& stream, bool write, const Syntheti
   Draw gaps(stream.gap_ns, seeds.next());
   Draw sizes(stream.size_bytes, seeds.next());
   Rng addresses(seeds.next());
-  const uint64_t most =
+  const uint64_t max =
       std::min<uint64_t>(synthetic.space, kRequestBytesMax) / kSectorBytes * kSectorBytes;
   double at = 0;
   for (uint64_t i = 0; i < stream.requests; ++i) {
     at = std::min(at + gaps.next(), static_cast<double>(kArrivalMax));
-    const uint32_t bytes = whole_sectors(sizes.next(), most);
+    const uint32_t bytes = whole_sectors(sizes.next(), max);
     const uint64_t places = (synthetic.space - bytes) / synthetic.alignment + 1;
     into.push_back({.arrival = static_cast<Nanos>(at),
                     .offset = addresses.below(places) * synthetic.alignment,

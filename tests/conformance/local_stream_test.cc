@@ -198,7 +198,7 @@ WORLD_TEST(LocalStreams, AreSentAsDescriptors) {
 WORLD_TEST(LocalStreams, CarryAsManyDescriptorsAsTheySay) {
   LocalPair pair = co_await connected_locally(env, scene);
   const Descriptor memory = numbered_memory(env, 7);
-  const std::vector<const Descriptor*> most(LocalStream::kDescriptorsMax, &memory);
+  const std::vector<const Descriptor*> max(LocalStream::kDescriptorsMax, &memory);
   const std::vector<const Descriptor*> more(LocalStream::kDescriptorsMax + 1, &memory);
   const Descriptor nothing;
   const Descriptor* const invalid[] = {&memory, &nothing};
@@ -206,14 +206,14 @@ WORLD_TEST(LocalStreams, CarryAsManyDescriptorsAsTheySay) {
   const Result<void> none = co_await pair.a->write(as_bytes("x"), invalid);
   EXPECT_EQ(outcome(too_many), "invalid");
   EXPECT_EQ(outcome(none), "invalid");
-  const Result<void> no_bytes = co_await pair.a->write({}, most);
+  const Result<void> no_bytes = co_await pair.a->write({}, max);
   EXPECT_EQ(outcome(no_bytes), "ok");
-  const Result<void> written = co_await pair.a->write(as_bytes("y"), most);
+  const Result<void> written = co_await pair.a->write(as_bytes("y"), max);
   EXPECT_EQ(outcome(written), "ok");
   Inbox inbox;
   co_await read_until(env, *pair.b, 1, 10, inbox);
   EXPECT_EQ(inbox.bytes[0], std::byte{'y'}) << "nothing of the others was sent";
-  EXPECT_EQ(inbox.descriptors.size(), most.size());
+  EXPECT_EQ(inbox.descriptors.size(), max.size());
 }
 
 WORLD_TEST(LocalStreams, CloseDescriptorsThatWereNotExpected) {

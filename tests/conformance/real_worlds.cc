@@ -152,8 +152,8 @@ class RealScene final : public Scene, private env::Descriptor::Owner {
   env::Descriptor full_signal(env::Env&) override {
     const int fd = ::eventfd(0, EFD_CLOEXEC);  // lint: allow(a peer's signal)
     CHECK(fd >= 0);
-    constexpr uint64_t kMost = UINT64_MAX - 1;
-    CHECK(::write(fd, &kMost, sizeof(kMost)) == sizeof(kMost));  // lint: allow(a peer's signal)
+    constexpr uint64_t kMax = UINT64_MAX - 1;
+    CHECK(::write(fd, &kMax, sizeof(kMax)) == sizeof(kMax));  // lint: allow(a peer's signal)
     return {this, fd};
   }
   void request_stop() override { world_.request_stop(); }

@@ -204,8 +204,8 @@ Task<void> use(Driver& driver, size_t queue, uint64_t first, uint64_t seed, int 
     const bool by_block = rng.below(2) == 0;
     const uint64_t unit = by_block ? 8 : 1;
     const uint64_t at = rng.below(kOwn / unit) * unit;
-    const uint64_t most = std::min<uint64_t>((kOwn - at) / unit, 16 / unit + 1);
-    const uint64_t count = (1 + rng.below(most)) * unit;
+    const uint64_t max = std::min<uint64_t>((kOwn - at) / unit, 16 / unit + 1);
+    const uint64_t count = (1 + rng.below(max)) * unit;
     const MutableBytes part = MutableBytes(expected).subspan(at * 512, count * 512);
     if (rng.below(2) == 0) {
       const Content data = pattern(part.size(), rng.next());

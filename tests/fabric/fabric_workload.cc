@@ -183,8 +183,8 @@ struct Range {
   uint64_t count;
 };
 Range draw_range(env::Env& env, uint64_t first) {
-  const uint64_t most = env.rng().chance(0.1) ? kOwnBlocks : 4;
-  const uint64_t count = 1 + env.rng().below(most);
+  const uint64_t max = env.rng().chance(0.1) ? kOwnBlocks : 4;
+  const uint64_t count = 1 + env.rng().below(max);
   return {first + env.rng().below(kOwnBlocks - count + 1), count};
 }
 

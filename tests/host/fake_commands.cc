@@ -78,9 +78,9 @@ void FakeConnection::admin(const nvme::Sqe& sqe) {
       uint32_t result = 0;
       if (fields.feature == nvme::Feature::kNumberOfQueues) {
         auto asked = nvme::NumberOfQueues::decode(fields.value);
-        const auto most = static_cast<uint16_t>(target_.options.queues_max - 1);
-        asked.submission = std::min(asked.submission, most);
-        asked.completion = std::min(asked.completion, most);
+        const auto max = static_cast<uint16_t>(target_.options.queues_max - 1);
+        asked.submission = std::min(asked.submission, max);
+        asked.completion = std::min(asked.completion, max);
         result = asked.encode();
       }
       return respond(sqe.cid, {}, result);

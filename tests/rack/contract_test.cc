@@ -122,7 +122,7 @@ TEST_F(RackFacts, ContractsOutliveTheirBox) {
 Task<void> reserve_only(Env& env, RackFacts& facts) {
   Tenant tenant(env, facts.store());
   co_await see_offers(tenant, 1);
-  const rack::Place place{.address = facts.cluster.node("a").address(4420).text(),
+  const rack::Endpoint place{.address = facts.cluster.node("a").address(4420).text(),
                           .nqn = "nqn.2026-11.io.cairn:box"};
   const rack::SpaceRequest request{
       .id = {1}, .drive = "d", .shelf = "d0", .amount = {.bytes = 4 * rack::kUnit}};
@@ -196,7 +196,7 @@ Task<void> meet_bad_offers(Env& env, RackFacts& facts) {
   Tenant tenant(env, facts.store());
   co_await see_offers(tenant, 3);
   meta::Batch batch;
-  const rack::Place dead{.address = "10.0.0.99:4420", .nqn = "nqn.2026-11.io.cairn:box"};
+  const rack::Endpoint dead{.address = "10.0.0.99:4420", .nqn = "nqn.2026-11.io.cairn:box"};
   rack::Offer offer{.box = "dead",
                     .shelf = "d0",
                     .place = dead,

@@ -75,10 +75,10 @@ class RackWorkload final : public sim::Workload {
     }
   }
   uint64_t progress() const override {
-    uint64_t least = ~uint64_t{0};
+    uint64_t min = ~uint64_t{0};
     for (const auto& [name, known] : known_)
-      least = std::min({least, known.made, known.given_back});
-    return least;
+      min = std::min({min, known.made, known.given_back});
+    return min;
   }
   std::string check(sim::Cluster&) override { return rack_.check(); }
   // Everybody rests, and after the longest term the books agree.

@@ -94,8 +94,8 @@ class Game {
   uint64_t aborts = 0;
 
  private:
-  Task<void> pause(Duration most) {
-    const Duration time{static_cast<int64_t>(rng_.below(static_cast<uint64_t>(most.ns)))};
+  Task<void> pause(Duration max) {
+    const Duration time{static_cast<int64_t>(rng_.below(static_cast<uint64_t>(max.ns)))};
     const Result<void> slept = co_await task::sleep_for(env_, time);
     CHECK(slept.has_value());
   }

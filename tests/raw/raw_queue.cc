@@ -133,10 +133,10 @@ std::vector<std::byte> RawQueue::random_command() {
 }
 
 // Mostly a few of a few blocks, so that commands meet.
-History::Range RawQueue::random_range(uint32_t most) {
+History::Range RawQueue::random_range(uint32_t max) {
   const uint64_t draw = rng_.below(100);
   const uint64_t wish = draw < 80 ? 8 : draw < 96 ? 64 : 256;
-  const auto count = static_cast<uint32_t>(rng_.between(1, std::min<uint64_t>(wish, most)));
+  const auto count = static_cast<uint32_t>(rng_.between(1, std::min<uint64_t>(wish, max)));
   const uint64_t end = wish > 8 ? kWrittenBlocks : 24;
   return {.lba = rng_.below(end - std::min<uint64_t>(count, end - 1)), .count = count};
 }

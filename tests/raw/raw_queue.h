@@ -96,7 +96,7 @@ class RawQueue {
   std::vector<std::byte> lone_first();
   std::vector<std::byte> copy();
   std::vector<std::byte> flush();
-  History::Range random_range(uint32_t most);
+  History::Range random_range(uint32_t max);
   // A capsule with its data, or with a pointer to data that is to be asked for.
   std::vector<std::byte> with_data(nvme::Sqe sqe, Pending pending);
 

@@ -38,8 +38,8 @@ class AtomicHost {
   sim::Node& node() { return cluster_.node("host"); }
   sim::Medium& disk(int leg) { return node().disk(fmt::format("d{}", leg)); }
   Rng& rng() { return rng_; }
-  void run_for(uint64_t least_us, uint64_t most_us) {
-    cluster_.run_for(Duration{static_cast<int64_t>(rng_.between(least_us, most_us)) * 1000});
+  void run_for(uint64_t min_us, uint64_t max_us) {
+    cluster_.run_for(Duration{static_cast<int64_t>(rng_.between(min_us, max_us)) * 1000});
   }
   // Until the stack is open and has been checked.
   [[nodiscard]] bool opens() {

@@ -26,8 +26,8 @@ class Window final : public Drive {
  public:
   explicit Window(Drive& below) : below_(below) {}
   const drive::Geometry& geometry() const override { return below_.geometry(); }
-  drive::Extent extent_at(Lba lba, uint64_t most) const override {
-    return below_.extent_at(lba, most);
+  drive::Extent extent_at(Lba lba, uint64_t max) const override {
+    return below_.extent_at(lba, max);
   }
   task::Task<void> close() override { return gate_.close(); }
 

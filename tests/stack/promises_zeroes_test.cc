@@ -27,10 +27,10 @@ using Kind = Request::Kind;
 constexpr std::byte kDirt{0xd5};
 
 // Leaves a core's buffers as if others had used them; of each size at most so many.
-void dirty(env::Env& env, size_t most) {
+void dirty(env::Env& env, size_t max) {
   for (size_t size = BufferPool::kAlignment; size <= env.buffers().size_max(); size *= 4) {
     std::vector<Buffer> taken;
-    while (taken.size() < most) {
+    while (taken.size() < max) {
       Result<Buffer> buffer = env.buffers().allocate(size);
       if (!buffer) break;
       std::ranges::fill(buffer->bytes(), kDirt);
@@ -51,9 +51,9 @@ class Contents {
   uint64_t blocks() const { return words_.size(); }
 
   task::Task<void> write(uint64_t first, uint64_t count) {
-    const uint64_t most = std::min<uint64_t>(drive_.geometry().transfer_blocks, 64);
-    for (uint64_t at = first; at < first + count; at += most) {
-      const uint64_t here = std::min(most, first + count - at);
+    const uint64_t max = std::min<uint64_t>(drive_.geometry().transfer_blocks, 64);
+    for (uint64_t at = first; at < first + count; at += max) {
+      const uint64_t here = std::min(max, first + count - at);
       std::vector<std::byte> data(here * size_);
       for (uint64_t i = 0; i < here; ++i) {
         words_[at + i] = next_++;
@@ -68,9 +68,9 @@ class Contents {
 
   // Empty, or which block is wrong.
   task::Task<std::string> check(uint64_t first, uint64_t count) const {
-    const uint64_t most = std::min<uint64_t>(drive_.geometry().transfer_blocks, 64);
-    for (uint64_t at = first; at < first + count; at += most) {
-      const uint64_t here = std::min(most, first + count - at);
+    const uint64_t max = std::min<uint64_t>(drive_.geometry().transfer_blocks, 64);
+    for (uint64_t at = first; at < first + count; at += max) {
+      const uint64_t here = std::min(max, first + count - at);
       const std::vector<std::byte> data = co_await drive::read_bytes(drive_, at, here);
       for (size_t word = 0; word < data.size(); word += sizeof(uint64_t)) {
         const auto got = load<uint64_t>(Bytes(data).subspan(word));

@@ -175,8 +175,8 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
       continue;
     }
     const bool moves_data = kind != Kind::kDiscard && kind != Kind::kWriteZeroes;
-    const size_t most = moves_data ? std::min<size_t>(drive.geometry().transfer_blocks, 40) : 200;
-    const size_t count = rng.between(1, rng.chance(0.7) ? 4 : std::min(most, claimed_.size()));
+    const size_t max = moves_data ? std::min<size_t>(drive.geometry().transfer_blocks, 40) : 200;
+    const size_t count = rng.between(1, rng.chance(0.7) ? 4 : std::min(max, claimed_.size()));
     const Range range{rng.below(claimed_.size() - count + 1), count};
     if (!claim(range)) {
       const Result<void> slept = co_await task::sleep_for(env, 20_us, env.stop_token());

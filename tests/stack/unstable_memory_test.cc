@@ -150,8 +150,8 @@ class Guest {
                         : draw < 9 ? Kind::kCompare
                                    : Kind::kCompareAndWrite;
       const uint64_t count = rng_.between(1, kBlocksAtOnceMax);
-      const uint64_t most = kind == Kind::kRead ? kBlocks : kRaced;
-      const uint64_t first = rng_.below(most - count + 1);
+      const uint64_t max = kind == Kind::kRead ? kBlocks : kRaced;
+      const uint64_t first = rng_.below(max - count + 1);
       co_await request(drive, {.kind = kind,
                                .durable = kind == Kind::kWrite && rng_.chance(0.2),
                                .unstable_memory = true,

@@ -120,17 +120,17 @@ WORLD_TEST(Data, OfTheLargestWriteIsAskedForOnce) {
   Pair pair(env);
   co_await pair.open(scene);
   RawHost& host = pair.queue;
-  constexpr uint32_t kMost = nvme::kTransferBytesMax;
+  constexpr uint32_t kMax = nvme::kTransferBytesMax;
   Sqe write;
-  const nvme::R2t r2t = co_await pair.begin_write(write, kMost / kBlock);
+  const nvme::R2t r2t = co_await pair.begin_write(write, kMax / kBlock);
   EXPECT_EQ(r2t.offset, 0u);
-  EXPECT_EQ(r2t.length, kMost);
-  const std::vector<std::byte> data = pattern(kMost, 6);
-  const DataPiece piece{.cid = write.cid, .ttag = r2t.ttag, .length = kMost};
+  EXPECT_EQ(r2t.length, kMax);
+  const std::vector<std::byte> data = pattern(kMax, 6);
+  const DataPiece piece{.cid = write.cid, .ttag = r2t.ttag, .length = kMax};
   co_await host.deliver(host.h2c_data(piece, data));
   const nvme::Cqe cqe = co_await host.answer();
   EXPECT_TRUE(cqe.get_status().ok());
-  const std::vector<std::byte> read = co_await host.read(1, 0, kMost / kBlock);
+  const std::vector<std::byte> read = co_await host.read(1, 0, kMax / kBlock);
   EXPECT_EQ(read, data);
   co_await pair.close();
 }

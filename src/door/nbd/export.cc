@@ -47,9 +47,9 @@ BlockSpan Export::span_of(uint64_t offset, uint64_t length) const {
 
 size_t Export::piece_of(uint64_t offset, uint64_t length) const {
   const drive::Geometry& shape = drive_->geometry();
-  const uint64_t most =
+  const uint64_t max =
       std::min<uint64_t>(kPieceMax, uint64_t{shape.transfer_blocks} * shape.block_size);
-  return std::min(length, align_down(offset, shape.block_size) + most - offset);
+  return std::min(length, align_down(offset, shape.block_size) + max - offset);
 }
 
 task::Task<Result<void>> Export::transfer(Request request, MutableBytes data) {
@@ -223,15 +223,15 @@ task::Task<Result<void>> Export::zero_blocks(Lba first, uint64_t blocks, ZeroOpt
 
 task::Task<Result<void>> Export::write_zero_blocks(Lba first, uint64_t blocks, bool durable,
                                                    stream::BufferQueue& buffers) {
-  const uint64_t most = piece_of(0, UINT64_MAX) / block_size();
+  const uint64_t max = piece_of(0, UINT64_MAX) / block_size();
   Result<void> done;
   {
     Result<Buffer> room =
-        co_await buffers.allocate(std::min(blocks, most) * block_size(), kBufferTimeout, {});
+        co_await buffers.allocate(std::min(blocks, max) * block_size(), kBufferTimeout, {});
     if (!room) co_return fail(room.error());
     std::memset(room->data(), 0, room->size());
     for (uint64_t at = 0; at < blocks && done;) {
-      const uint64_t count = std::min(blocks - at, most);
+      const uint64_t count = std::min(blocks - at, max);
       done = co_await transfer({.kind = Request::Kind::kWrite,
                                 .durable = durable,
                                 .lba = Lba(first.value() + at),

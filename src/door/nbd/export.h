@@ -86,8 +86,8 @@ class Export {
   drive::Ranges& ranges() { return ranges_.on(env_.core()); }
   bool has_exclusive() const { return ranges_.on(env_.core()).has_exclusive(); }
   // As Drive::extent_at.
-  task::Task<drive::Extent> extent_at(Lba lba, uint64_t most) {
-    return options_.source->extent_at(env_, *drive_, lba, most);
+  task::Task<drive::Extent> extent_at(Lba lba, uint64_t max) {
+    return options_.source->extent_at(env_, *drive_, lba, max);
   }
 
  private:

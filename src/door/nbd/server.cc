@@ -68,12 +68,12 @@ class NbdServer::PerCore {
   // Ends the client that has been idle for longest, if one has for long enough.
   bool end_idle() {
     Session* longest = nullptr;
-    Duration most = options_.idle_timeout;
+    Duration max = options_.idle_timeout;
     members_.for_each([&](Member& member) {
       const std::optional<Time> since = member.session.idle_since();
-      if (!since || env_.now() - *since < most) return;
+      if (!since || env_.now() - *since < max) return;
       longest = &member.session;
-      most = env_.now() - *since;
+      max = env_.now() - *since;
     });
     if (longest != nullptr) longest->drain();
     return longest != nullptr;

@@ -26,21 +26,21 @@ constexpr uint64_t kCopyMax = 512 << 10;
 // Extents as they are found, those that are alike as one.
 class Told {
  public:
-  Told(std::vector<StatusExtent>& into, size_t most) : into_(into), most_(most) {}
+  Told(std::vector<StatusExtent>& into, size_t max) : into_(into), max_(max) {}
   // False: there is no room for another.
   bool add(uint64_t bytes, uint32_t flags) {
     if (!into_.empty() && into_.back().flags == flags) {
       into_.back().length = into_.back().length + static_cast<uint32_t>(bytes);
       return true;
     }
-    if (into_.size() == most_) return false;
+    if (into_.size() == max_) return false;
     into_.push_back({.length = static_cast<uint32_t>(bytes), .flags = flags});
     return true;
   }
 
  private:
   std::vector<StatusExtent>& into_;
-  size_t most_;
+  size_t max_;
 };
 
 // Blocks as they are now, if that needs no waiting; else none. They lie in `room`.

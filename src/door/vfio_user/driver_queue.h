@@ -57,9 +57,9 @@ class DriverQueue {
 
   // Takes completions, at most so many, and says how far it got. Gives their number.
   template <class F>
-  size_t poll(F&& on_completion, size_t most = SIZE_MAX) {
+  size_t poll(F&& on_completion, size_t max = SIZE_MAX) {
     size_t taken = 0;
-    while (taken < most && has_completion()) {
+    while (taken < max && has_completion()) {
       ++taken;
       on_completion(take());
     }

@@ -181,7 +181,7 @@ task::Task<Result<void>> BlkDisk::transfer_whole(const BlkRequest& request, bool
   const bool writes = type_of(request) == BlkType::kOut;
   const uint64_t first = request.sector * kSector / block;
   const uint64_t blocks = request.data_size / block;
-  const uint64_t most = export_.drive().geometry().transfer_blocks;
+  const uint64_t max = export_.drive().geometry().transfer_blocks;
   drive::Ranges::Hold hold(export_.ranges(), drive::Ranges::Mode::kShared, first, blocks, token);
   if (writes) {
     const Result<void> held = co_await hold;
@@ -192,14 +192,14 @@ task::Task<Result<void>> BlkDisk::transfer_whole(const BlkRequest& request, bool
                       .unstable_memory = true,  // the guest's
                       .lba = Lba(first),
                       .blocks = blocks};
-  if (blocks <= most) {
+  if (blocks <= max) {
     const Result<void> done = co_await submit(part, request.data, token);
     co_return done;
   }
   std::vector<MutableBytes> pieces;
   for (uint64_t at = 0; at < blocks; at += part.blocks) {
     part.lba = Lba(first + at);
-    part.blocks = std::min(blocks - at, most);
+    part.blocks = std::min(blocks - at, max);
     pieces.clear();
     for_parts(request.data, at * block, part.blocks * block,
               [&](MutableBytes piece) { pieces.push_back(piece); });
@@ -284,9 +284,9 @@ task::Task<BlkDisk::Outcome> BlkDisk::run_ranges(const BlkRequest& request, bool
     const BlkRange& range = ranges[i];
     const uint32_t known = discards ? 0 : kRangeUnmap;
     if ((range.flags & ~known) != 0) wrong.status = BlkStatus::kUnsupported;
-    const uint32_t most = discards ? kDiscardSectorsMax : kZeroSectorsMax;
+    const uint32_t max = discards ? kDiscardSectorsMax : kZeroSectorsMax;
     const bool fits =
-        range.sectors <= most && range.sector <= sectors && range.sectors <= sectors - range.sector;
+        range.sectors <= max && range.sector <= sectors && range.sectors <= sectors - range.sector;
     if (fits && (range.flags & ~known) == 0) continue;
     ++figures_.requests;
     ++figures_.errors;

@@ -18,7 +18,7 @@
 namespace cairn::fabric {
 
 // Goes from session to session until it is closed. After a loss it tries again with growing pauses,
-// half of each by chance so that many hosts do not come back at once; a target that refuses for
+// half of each at random so that many hosts do not come back at once; a target that refuses for
 // good is asked again with the longest pause, because what it was told may change. Used on one
 // core. Closed before it is destroyed.
 class HostController final : private HostSession::User {
@@ -89,7 +89,7 @@ class HostController final : private HostSession::User {
   task::Gate gate_;
 };
 
-// Fills in host_nqn and host_id where they are empty: one from the other, both by chance when there
+// Fills in host_nqn and host_id where they are empty: one from the other, both at random when there
 // is none. All controllers one host uses together must have the same.
 void name_host(env::Env& env, HostOptions& options);
 

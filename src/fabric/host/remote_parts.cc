@@ -78,8 +78,8 @@ uint64_t RemoteDrive::next_blocks(const Request& request, uint64_t done) const {
   const uint64_t left = request.blocks - done;
   if (request.kind == Kind::kWriteZeroes) return std::min<uint64_t>(left, info_.zeroes_blocks);
   if (request.kind == Kind::kDiscard) {
-    const uint32_t most = discards_by_zeroes() ? info_.zeroes_blocks : info_.discard_blocks;
-    return std::min<uint64_t>(left, most);
+    const uint32_t max = discards_by_zeroes() ? info_.zeroes_blocks : info_.discard_blocks;
+    return std::min<uint64_t>(left, max);
   }
   if (left <= info_.command_blocks && done == 0) return left;
   const uint64_t atomic = std::min(info_.geometry.atomic_blocks, info_.command_blocks);

@@ -21,9 +21,9 @@ class OwedData {
     nvme::TransferWindow window;  // begin == end: nothing is owed
   };
 
-  // Forgets the oldest when there are `most` of which data is owed.
-  void add(const Entry& entry, size_t most) {
-    if (entries_.size() < most) entries_.resize(most);
+  // Forgets the oldest when there are `max` of which data is owed.
+  void add(const Entry& entry, size_t max) {
+    if (entries_.size() < max) entries_.resize(max);
     for (size_t tried = 0; tried < entries_.size() && is_owed(entries_[next_]); ++tried) advance();
     entries_[next_] = entry;
     advance();

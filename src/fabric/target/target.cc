@@ -21,12 +21,12 @@ constexpr Duration kFarewell = 1_s;
 
 task::Task<void> nothing() { co_return; }
 
-void keep_busiest(std::vector<TargetLane>& lanes, size_t most) {
+void keep_busiest(std::vector<TargetLane>& lanes, size_t max) {
   const auto rank = [](const TargetLane& lane) {
     return std::tuple(UINT64_MAX - lane.work.traffic.out.messages, lane.peer.text());
   };
   std::ranges::sort(lanes, {}, rank);
-  if (lanes.size() > most) lanes.resize(most);
+  if (lanes.size() > max) lanes.resize(max);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ uint32_t Engine::choose_greedy(uint32_t plane) {
   return best;
 }
 
-// Randomised greedy: the best of a few blocks drawn by chance.
+// Randomised greedy: the best of a few blocks drawn at random.
 uint32_t Engine::choose_among_random(uint32_t plane) {
   const uint32_t first = plane * geometry_.blocks();
   std::vector<uint32_t> drawn;

@@ -49,7 +49,7 @@ void Engine::fetch(uint32_t index) {
   ++stream.fetched;
   ++stream.in_drive;
   // The page's record is looked up a few events from now, and is hardly ever in the processor's
-  // cache by chance.
+  // cache at random.
   const Domain& domain = domains_[index];
   const uint64_t page = requests_[request].lba / geometry_.sectors();
   if (page < domain.logical_pages) __builtin_prefetch(&pages_[domain.first_lpa + page]);

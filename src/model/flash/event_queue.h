@@ -62,14 +62,14 @@ class EventHeap {
     for (;;) {
       const size_t first = 4 * i + 1;
       if (first >= size) break;
-      size_t least = first;
+      size_t min = first;
       const size_t end = first + 4 < size ? first + 4 : size;
       for (size_t child = first + 1; child < end; ++child) {
-        if (items_[child].when < items_[least].when) least = child;
+        if (items_[child].when < items_[min].when) min = child;
       }
-      if (!(items_[least].when < item.when)) break;
-      items_[i] = items_[least];
-      i = least;
+      if (!(items_[min].when < item.when)) break;
+      items_[i] = items_[min];
+      i = min;
     }
     items_[i] = item;
   }

@@ -55,20 +55,20 @@ double sum_from_one(const std::vector<double>& tail) {
 MeanField greedy_mean_field(uint32_t pages, double load) {
   check_load(pages, load);
   // Blocks lose their pages one by one, more slowly the fewer they have: there are flow / i blocks
-  // with i valid pages, down to `least`, where some are collected and the others lose one page more
-  // and are collected then. `least` is where the part of blocks comes out between nothing and
+  // with i valid pages, down to `min`, where some are collected and the others lose one page more
+  // and are collected then. `min` is where the part of blocks comes out between nothing and
   // everything that arrives.
   const double valid = load * pages;
-  double harmonic = 0;  // sum of 1 / i above `least`
-  for (uint32_t least = pages - 1; least > 0; --least) {
-    harmonic += 1.0 / (least + 1);
-    const double flow = (valid - least) / (pages - least - least * harmonic);
+  double harmonic = 0;  // sum of 1 / i above `min`
+  for (uint32_t min = pages - 1; min > 0; --min) {
+    harmonic += 1.0 / (min + 1);
+    const double flow = (valid - min) / (pages - min - min * harmonic);
     const double at_least = 1 - flow * harmonic;
-    if (flow <= 0 || at_least < 0 || at_least * least > flow) continue;
+    if (flow <= 0 || at_least < 0 || at_least * min > flow) continue;
     MeanField found{.valid = std::vector<double>(pages + 1, 0.0),
                     .write_amplification = flow / load};
-    for (uint32_t i = least + 1; i <= pages; ++i) found.valid[i] = flow / i;
-    found.valid[least] = at_least;
+    for (uint32_t i = min + 1; i <= pages; ++i) found.valid[i] = flow / i;
+    found.valid[min] = at_least;
     return found;
   }
   // Blocks are so empty that every victim has nothing left.

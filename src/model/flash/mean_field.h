@@ -21,7 +21,7 @@ struct MeanField {
 
 // The victim has the fewest valid pages of all blocks.
 MeanField greedy_mean_field(uint32_t pages, double load);
-// The victim has the fewest of `choices` blocks drawn by chance.
+// The victim has the fewest of `choices` blocks drawn at random.
 MeanField choices_mean_field(uint32_t pages, double load, uint32_t choices);
 
 }  // namespace cairn::flash

@@ -159,15 +159,15 @@ uint32_t wear_difference(const Parameters& p) {
                 ignore);
   uint32_t largest = 0;
   for (uint32_t plane = 0; plane < model.geometry().planes(); ++plane) {
-    uint32_t most = 0;
-    uint32_t least = UINT32_MAX;
+    uint32_t max = 0;
+    uint32_t min = UINT32_MAX;
     for (uint32_t i = 0; i < model.geometry().blocks(); ++i) {
       const uint32_t block = plane * model.geometry().blocks() + i;
       if (model.blocks().is_frontier(block)) continue;  // as worn as it was until it is full
-      most = std::max(most, model.blocks()[block].erases);
-      least = std::min(least, model.blocks()[block].erases);
+      max = std::max(max, model.blocks()[block].erases);
+      min = std::min(min, model.blocks()[block].erases);
     }
-    largest = std::max(largest, most - least);
+    largest = std::max(largest, max - min);
   }
   return largest;
 }

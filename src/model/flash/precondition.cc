@@ -68,17 +68,17 @@ std::vector<double> random_choice(uint32_t pages, double load) {
   return probability;
 }
 
-std::vector<double> random_above(uint32_t pages, double load, uint32_t least) {
+std::vector<double> random_above(uint32_t pages, double load, uint32_t min) {
   double harmonic = 0;
-  for (uint32_t j = least + 1; j <= pages; ++j) harmonic += 1.0 / j;
-  const double a = pages - least - pages * harmonic;
+  for (uint32_t j = min + 1; j <= pages; ++j) harmonic += 1.0 / j;
+  const double a = pages - min - pages * harmonic;
   const double b = load * harmonic + 1 - load;
   const double c = -load / pages;
   const double full = (-b + std::sqrt(b * b - 4 * a * c)) / (2 * a);
   std::vector<double> probability(pages + 2, 0.0);
   for (uint32_t i = pages + 1; i-- > 0;) {
-    if (i <= least) {
-      const double rest = 1 - load - full * (pages * harmonic - pages + least);
+    if (i <= min) {
+      const double rest = 1 - load - full * (pages * harmonic - pages + min);
       probability[i] = (i + 1) * probability[i + 1] / (i + load / rest);
     } else {
       probability[i] = i < pages ? pages * full / i : full;

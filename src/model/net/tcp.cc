@@ -23,9 +23,9 @@ void TcpState::measured(Picos sample) {
   round_trip += (sample - round_trip) / 8;
 }
 
-Picos TcpState::timeout(Picos least) const {
+Picos TcpState::timeout(Picos min) const {
   const Picos wanted = round_trip == 0 ? kUnmeasured : round_trip + 4 * round_trip_var;
-  return std::max(wanted, least) << std::min(timeouts, kDoublingsMax);
+  return std::max(wanted, min) << std::min(timeouts, kDoublingsMax);
 }
 
 uint64_t TcpState::arrived(uint64_t expected, uint64_t from, uint64_t to) {

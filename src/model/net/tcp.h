@@ -33,7 +33,7 @@ struct TcpState {
 
   void measured(Picos sample);
   // RFC 6298, with the datacentre's minimum; doubled for each timeout in a row.
-  Picos timeout(Picos least) const;
+  Picos timeout(Picos min) const;
   // Takes [from, to) in; returns the first byte that is missing.
   uint64_t arrived(uint64_t expected, uint64_t from, uint64_t to);
 };

@@ -41,12 +41,12 @@ Phases phases(const FlashModel& model, const FioPoint& point, const FitLoad& loa
   const double planes = static_cast<double>(p.planes());
   const double bytes_per_write = point.block_bytes * (1 - std::min(point.read_fraction, 0.99));
   double bytes = 2 * planes * p.write_back_pages * p.page_bytes;
-  double most = kWarmUpMax;
+  double max = kWarmUpMax;
   if (load.occupancy > 0) {
     bytes += planes * model.gc_start_blocks() * p.pages_per_block * p.page_bytes;
-    most = kUsedWarmUpMax;
+    max = kUsedWarmUpMax;
   }
-  const auto until_slow = static_cast<uint64_t>(std::min(bytes / bytes_per_write, most));
+  const auto until_slow = static_cast<uint64_t>(std::min(bytes / bytes_per_write, max));
   return {.warm_up = std::max(warm_up, until_slow), .measured = measured};
 }
 
@@ -78,8 +78,8 @@ Synthetic workload(const FlashModel& model, const FioPoint& point, const FitLoad
                           : static_cast<double>(point.size_bytes) /
                                 (static_cast<double>(sectors) * flash::kSectorBytes);
   // A working set holds at least a few requests.
-  const double least = std::min(1.0, 4.0 * s.sectors / static_cast<double>(sectors));
-  s.working_set = std::clamp(part, least, 1.0);
+  const double min = std::min(1.0, 4.0 * s.sectors / static_cast<double>(sectors));
+  s.working_set = std::clamp(part, min, 1.0);
   s.queue_depth = point.depth;
   s.seed = load.seed;
   return s;

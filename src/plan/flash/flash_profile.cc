@@ -219,7 +219,7 @@ std::map<std::string, Take> keys_of(Parameters& p, std::string& name) {
   };
 }
 
-std::string at(config::Place place) {
+std::string at(config::Position place) {
   return fmt::format("line {}, column {}", place.line, place.column);
 }
 
@@ -240,7 +240,7 @@ Attempt<flash::Parameters> parse_flash_profile(std::string_view text) {
   Parameters p;
   std::string name;
   const std::map<std::string, Take> keys = keys_of(p, name);
-  std::map<std::string, config::Place> places;
+  std::map<std::string, config::Position> places;
   for (const config::TomlEntry& entry : *table) {
     const std::string member = member_of(entry.key, keys);
     if (member.empty()) {

@@ -20,11 +20,11 @@ constexpr size_t kFileMax = 16 << 20;
 constexpr std::array<Unit, 4> kRates = {{{"b/s", 1}, {"Gb/s", 1e9}, {"Mb/s", 1e6}, {"Tb/s", 1e12}}};
 constexpr std::array<Unit, 4> kDelays = {{{"ps", 1}, {"us", 1e6}, {"ns", 1e3}, {"ms", 1e9}}};
 
-std::string at(config::Place place) {
+std::string at(config::Position place) {
   return fmt::format("line {}, column {}", place.line, place.column);
 }
 
-std::unexpected<Problem> refuse_at(config::Place place, const std::string& text) {
+std::unexpected<Problem> refuse_at(config::Position place, const std::string& text) {
   return refuse(fmt::format("{}: {}", at(place), text));
 }
 

@@ -111,14 +111,14 @@ Attempt<TraceFile> open_trace(const SnisLoadOptions& options) {
 Attempt<SnisLoad> read_trace(const SnisLoadOptions& options) {
   Attempt<TraceFile> file = open_trace(options);
   if (!file) return std::unexpected(file.error());
-  const auto most =
+  const auto max =
       static_cast<size_t>(options.requests > 0 ? options.requests : options.trace_requests);
   SnisLoad load{.requests = {}, .name = fmt::format("the trace {}", options.trace)};
   for (;;) {
     const Attempt<std::optional<trace::Record>> record = file->next();
     if (!record) return std::unexpected(record.error());
     if (!*record) return load;
-    if (load.requests.size() == most) {
+    if (load.requests.size() == max) {
       load.cut = true;
       return load;
     }

@@ -17,17 +17,17 @@ namespace {
 net::LinkSpeed speed(double gbps) { return {.bits_per_s = static_cast<uint64_t>(gbps * 1e9)}; }
 
 std::string verdict(const PlanOutcome& outcome) {
-  if (!outcome.plan.least) {
+  if (!outcome.plan.min) {
     return "No hardware within the limits keeps the promise. Allow more with --drives-max or "
            "--links-per-box, or look at the hosts: --initiators and --host-link.";
   }
-  const snis::Hardware& least = *outcome.plan.least;
+  const snis::Hardware& min = *outcome.plan.min;
   const auto counted = [](uint64_t count, const char* one, const char* many) {
     return fmt::format("{} {}", count, count == 1 ? one : many);
   };
-  return fmt::format("{} in {} with {} each.", counted(least.drives, "drive", "drives"),
-                     counted(least.boxes, "box", "boxes"),
-                     counted(least.links_per_box, "link", "links"));
+  return fmt::format("{} in {} with {} each.", counted(min.drives, "drive", "drives"),
+                     counted(min.boxes, "box", "boxes"),
+                     counted(min.links_per_box, "link", "links"));
 }
 
 // Which requests the answer is about.
@@ -48,7 +48,7 @@ std::vector<std::string> heading() {
 std::vector<std::vector<std::string>> rows(const PlanOutcome& outcome) {
   std::vector<std::vector<std::string>> table;
   for (const snis::Trial& trial : outcome.plan.trials) {
-    const bool chosen = outcome.plan.least && trial.hardware == *outcome.plan.least;
+    const bool chosen = outcome.plan.min && trial.hardware == *outcome.plan.min;
     const bool keeps = trial.worst_p99_ns() <= outcome.p99_ns_max;
     table.push_back({fmt::format("{}", trial.hardware.drives),
                      fmt::format("{}", trial.hardware.boxes),
@@ -126,13 +126,13 @@ std::string plan_json(const PlanOutcome& outcome) {
                                  {"cut", outcome.cut},
                                  {"iops", outcome.iops},
                                  {"p99_ns_max", outcome.p99_ns_max},
-                                 {"enough", outcome.plan.least.has_value()}};
+                                 {"enough", outcome.plan.min.has_value()}};
   if (outcome.requests_in_trace) json["requests_in_trace"] = *outcome.requests_in_trace;
-  if (outcome.plan.least) {
-    json["drives"] = outcome.plan.least->drives;
-    json["boxes"] = outcome.plan.least->boxes;
-    json["links_per_box"] = outcome.plan.least->links_per_box;
-    json["links"] = outcome.plan.least->boxes * outcome.plan.least->links_per_box;
+  if (outcome.plan.min) {
+    json["drives"] = outcome.plan.min->drives;
+    json["boxes"] = outcome.plan.min->boxes;
+    json["links_per_box"] = outcome.plan.min->links_per_box;
+    json["links"] = outcome.plan.min->boxes * outcome.plan.min->links_per_box;
   }
   json["trials"] = std::move(trials);
   return config::json_text(json);
@@ -154,9 +154,9 @@ std::string plan_page(const PlanOutcome& outcome) {
     const double us = trial.worst_p99_ns() * 1e-3;
     const bool all_links = h.links_per_box == first.links_per_box;
     if (h.boxes == h.drives && all_links) by_drives.push_back({static_cast<double>(h.drives), us});
-    if (!outcome.plan.least || h.drives != outcome.plan.least->drives) continue;
+    if (!outcome.plan.min || h.drives != outcome.plan.min->drives) continue;
     if (all_links) by_boxes.push_back({static_cast<double>(h.boxes), us});
-    if (h.boxes == outcome.plan.least->boxes) {
+    if (h.boxes == outcome.plan.min->boxes) {
       by_links.push_back({static_cast<double>(h.links_per_box), us});
     }
   }

@@ -87,7 +87,7 @@ class Box final : private drive::HealthWatch::Owner {
   std::vector<rack::Contract> contracts() const;
   std::vector<rack::Contract> ended_contracts() const;
   // Where hosts reach the subsystem, as others can be told; none: only this machine would know.
-  std::optional<rack::Place> place_of(const std::string& nqn) const;
+  std::optional<rack::Endpoint> place_of(const std::string& nqn) const;
 
   // A namespace that is not served because its drive could not be opened.
   struct NotServed {

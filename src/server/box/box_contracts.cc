@@ -95,14 +95,14 @@ std::vector<rack::Contract> Box::contracts() const {
   return all;
 }
 
-std::optional<rack::Place> Box::place_of(const std::string& nqn) const {
+std::optional<rack::Endpoint> Box::place_of(const std::string& nqn) const {
   for (size_t i = 0; i < listening_.size(); ++i) {
     const BoxListener& listener = options_.listeners[i];
     const std::vector<std::string>& only = listener.subsystems;
     if (!only.empty() && std::ranges::find(only, nqn) == only.end()) continue;
     const env::Address& at = listener.advertise.port != 0 ? listener.advertise : listening_[i];
     if (std::ranges::all_of(at.ip, [](uint8_t byte) { return byte == 0; })) continue;
-    return rack::Place{.address = at.text(), .nqn = nqn, .tls = listener.tls};
+    return rack::Endpoint{.address = at.text(), .nqn = nqn, .tls = listener.tls};
   }
   return std::nullopt;
 }

@@ -30,7 +30,7 @@ task::Task<Attempt<void>> BoxRack::open() {
   Attempt<std::unique_ptr<meta::Store>> store = co_await hooks_.open_store(env_, options_.store);
   if (!store) co_return std::unexpected(store.error());
   store_ = std::move(*store);
-  rack::LandlordOptions options{
+  rack::LenderOptions options{
       .box = options_.name.empty() ? shelves->front().place.address : options_.name,
       .shelves = std::move(*shelves),
       .term = options_.term,
@@ -42,17 +42,17 @@ task::Task<Attempt<void>> BoxRack::open() {
     each.is_confirmed = true;  // nobody asks the store about them
     contracts.push_back(std::move(each));
   }
-  landlord_ = std::make_unique<rack::Landlord>(env_, *store_, static_cast<rack::House&>(*this),
+  lender_ = std::make_unique<rack::Lender>(env_, *store_, static_cast<rack::LentSpace&>(*this),
                                                std::move(options), std::move(contracts));
   box_.registry().on_vendor_command(
       [this](nvme::VendorCommand command) { return answer(std::move(command)); });
-  landlord_->start();
+  lender_->start();
   co_return Attempt<void>{};
 }
 
 task::Task<void> BoxRack::close() {
   box_.registry().on_vendor_command({});
-  if (landlord_ != nullptr) co_await landlord_->close();
+  if (lender_ != nullptr) co_await lender_->close();
   if (store_ != nullptr) co_await store_->close();
 }
 
@@ -60,7 +60,7 @@ task::Task<nvme::Answer> BoxRack::answer(nvme::VendorCommand command) {
   Result<rack::SpaceRequest> request = rack::decode_request(command.data);
   if (!request) co_return rack::answer_of(fail(request.error()));
   const Result<uint32_t> outcome =
-      co_await landlord_->ask({.host = command.host_nqn, .nqn = command.nqn}, std::move(*request));
+      co_await lender_->ask({.host = command.host_nqn, .nqn = command.nqn}, std::move(*request));
   if (!outcome) {
     log(config::LogLevel::kInfo, fmt::format("{} asked for space and was refused: {}",
                                              command.host_nqn, outcome.error().text()));
@@ -73,7 +73,7 @@ Attempt<std::vector<rack::Shelf>> BoxRack::shelves() const {
   for (const RackShelf& each : options_.shelves) {
     const Attempt<std::string> nqn = box_.find(each.subsystem);
     if (!nqn) return refuse(fmt::format("shelf {}: {}", each.name, nqn.error().text));
-    const std::optional<rack::Place> place = box_.place_of(*nqn);
+    const std::optional<rack::Endpoint> place = box_.place_of(*nqn);
     if (!place) {
       return refuse(
           fmt::format("shelf {} cannot be offered: no listener of {} has an address that others "

@@ -13,7 +13,7 @@
 #include "base/problem.h"
 #include "env/env.h"
 #include "meta/store.h"
-#include "rack/landlord.h"
+#include "rack/lender.h"
 #include "server/box/box.h"
 #include "server/box/rack_options.h"
 #include "server/box/shelf_files.h"
@@ -35,7 +35,7 @@ struct RackHooks {
 };
 
 // On the control core. Opened after the box and closed before it.
-class BoxRack final : private rack::House {
+class BoxRack final : private rack::LentSpace {
  public:
   BoxRack(env::Env& env, Box& box, RackOptions options, RackHooks hooks);
 
@@ -44,7 +44,7 @@ class BoxRack final : private rack::House {
   task::Task<void> close();
 
   // Null before open() and after close().
-  const rack::Landlord* landlord() const { return landlord_.get(); }
+  const rack::Lender* lender() const { return lender_.get(); }
 
  private:
   task::Task<Result<uint32_t>> add(rack::Contract contract) override;
@@ -71,7 +71,7 @@ class BoxRack final : private rack::House {
   RackOptions options_;
   RackHooks hooks_;
   std::unique_ptr<meta::Store> store_;
-  std::unique_ptr<rack::Landlord> landlord_;
+  std::unique_ptr<rack::Lender> lender_;
 };
 
 }  // namespace cairn::server

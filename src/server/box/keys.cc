@@ -14,7 +14,7 @@
 #include "server/box/stacks.h"
 #include "server/common/access_keys.h"
 #include "server/control/control_format.h"
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 #include "server/open/is_stack.h"
 
 namespace cairn::server {

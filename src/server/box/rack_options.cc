@@ -71,13 +71,13 @@ std::function<Attempt<void>(const std::string&)> into(uint64_t& target) {
   };
 }
 
-std::function<Attempt<void>(const std::string&)> into(Duration& target, Duration least) {
-  return [&target, least](const std::string& text) -> Attempt<void> {
+std::function<Attempt<void>(const std::string&)> into(Duration& target, Duration min) {
+  return [&target, min](const std::string& text) -> Attempt<void> {
     const Attempt<Duration> time = parse_duration(text);
     if (!time) return std::unexpected(time.error());
-    if (*time < least) {
+    if (*time < min) {
       return refuse(
-          fmt::format("{} is too short: at least {}", in_quotes(text), cairn::text(least)));
+          fmt::format("{} is too short: at least {}", in_quotes(text), cairn::text(min)));
     }
     target = *time;
     return {};

@@ -278,7 +278,7 @@ task::Task<Attempt<Json>> change_doors(DriveServer& server, ControlRequest reque
   const std::string name = (*drive)->name;
   const Attempt<DriveServer::DoorKind> kind = door_kind(request.door);
   if (!kind) co_return std::unexpected(kind.error());
-  Attempt<GuestWords> words = parse_guest_words(request.socket);
+  Attempt<GuestArgs> words = parse_guest_args(request.socket);
   if (!words) co_return std::unexpected(words.error());
   words->drive = name;
   const std::string socket = words->socket;

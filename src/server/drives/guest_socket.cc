@@ -74,8 +74,8 @@ Attempt<void> spread(std::vector<GuestSocket>& sockets, const std::vector<std::s
 
 }  // namespace
 
-Attempt<GuestWords> parse_guest_words(std::string_view text) {
-  GuestWords words;
+Attempt<GuestArgs> parse_guest_args(std::string_view text) {
+  GuestArgs words;
   std::string_view rest = text;
   if (const size_t at = rest.rfind(kMode); at != rest.npos) {
     const Attempt<Waiting> waiting = parse_waiting(rest.substr(at + kMode.size()));
@@ -100,7 +100,7 @@ Attempt<GuestWords> parse_guest_words(std::string_view text) {
 }
 
 Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
-  Attempt<GuestWords> words = parse_guest_words(text);
+  Attempt<GuestArgs> words = parse_guest_args(text);
   if (!words) return std::unexpected(words.error());
   Attempt<env::Address> address = address_of(words->socket);
   if (!address) return std::unexpected(address.error());
@@ -109,9 +109,9 @@ Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
 }
 
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
-                             const std::vector<DriveWords>& drives) {
+                             const std::vector<DriveArgs>& drives) {
   std::vector<std::string> names;
-  for (const DriveWords& each : drives) names.push_back(each.name);
+  for (const DriveArgs& each : drives) names.push_back(each.name);
   if (const Attempt<void> done = spread(sockets, names); !done) return done;
   std::set<std::string> taken;
   std::set<std::string> paths;
@@ -145,7 +145,7 @@ std::string vfio_qemu_device(const std::string& socket, bool boot) {
       boot ? ",\"bootindex\":0" : "");
 }
 
-std::string qemu_args(const QemuWords& words) {
+std::string qemu_args(const QemuArgs& words) {
   const std::string memory = fmt::format(
       "-object memory-backend-memfd,id=cairn-memory,size={0},share=on -m {0} "
       "-machine memory-backend=cairn-memory ",

@@ -14,12 +14,12 @@
 namespace cairn::server {
 
 // [NAME=]SOCKET[,mode=interrupt|adaptive|polling], as all doors for virtual machines have it.
-struct GuestWords {
+struct GuestArgs {
   std::string drive;   // empty: none was named
   std::string socket;  // its whole path
   door::Waiting waiting = door::Waiting::kAdaptive;
 };
-Attempt<GuestWords> parse_guest_words(std::string_view text);
+Attempt<GuestArgs> parse_guest_args(std::string_view text);
 
 struct GuestSocket {
   std::string drive;  // empty: the only one
@@ -33,10 +33,10 @@ Attempt<GuestSocket> parse_guest_socket(std::string_view text);
 // for each drive, whose name takes the place of %. The Problem: there is no such drive, or several
 // and none was named, or a drive or a socket comes twice, or a path is too long.
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
-                             const std::vector<DriveWords>& drives);
+                             const std::vector<DriveArgs>& drives);
 
 // What QEMU is given to use a drive that is served.
-struct QemuWords {
+struct QemuArgs {
   std::string drive;
   std::string socket;
   bool vfio = false;  // it is that of an NVMe controller, else of a virtio disk
@@ -46,7 +46,7 @@ struct QemuWords {
   bool boot = false;
 };
 // As words that a shell may split: no path with spaces.
-std::string qemu_args(const QemuWords& words);
+std::string qemu_args(const QemuArgs& words);
 // The JSON behind -device for a QEMU that speaks vfio-user (10.1 and later).
 std::string vfio_qemu_device(const std::string& socket, bool boot = false);
 

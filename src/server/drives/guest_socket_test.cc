@@ -8,8 +8,8 @@ namespace {
 
 using door::Waiting;
 
-std::vector<DriveWords> drives(std::initializer_list<const char*> names) {
-  std::vector<DriveWords> out;
+std::vector<DriveArgs> drives(std::initializer_list<const char*> names) {
+  std::vector<DriveArgs> out;
   for (const char* name : names) out.emplace_back().name = name;
   return out;
 }

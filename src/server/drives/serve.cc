@@ -114,7 +114,7 @@ std::string in_uri(std::string_view text) {
 
 }  // namespace
 
-Attempt<void> name_drives(std::vector<DriveWords>& drives) {
+Attempt<void> name_drives(std::vector<DriveArgs>& drives) {
   std::set<std::string> taken;
   for (size_t i = 0; i < drives.size(); ++i) {
     if (drives[i].name.empty()) drives[i].name = fmt::format("d{}", i);

@@ -40,10 +40,10 @@ namespace cairn::server {
 class DriveServer;
 
 struct DriveServeOptions {
-  std::vector<DriveWords> drives;  // with names, each another; their plans are taken
+  std::vector<DriveArgs> drives;  // with names, each another; their plans are taken
   std::vector<env::Address> nbd;
   std::vector<BoxListener> nvme;
-  std::vector<VfioWords> vfio;
+  std::vector<VfioArgs> vfio;
   std::vector<GuestSocket> vhost;  // of drives, by name
   // Whose namespaces the drives are, in order: its NQN, and which hosts may connect to it.
   BoxSubsystem subsystem;
@@ -69,7 +69,7 @@ struct DriveServeOptions {
 };
 
 // Gives every drive a name: d0, d1 and so on where none was given. The Problem: a name comes twice.
-Attempt<void> name_drives(std::vector<DriveWords>& drives);
+Attempt<void> name_drives(std::vector<DriveArgs>& drives);
 
 // A drive that is open, with its doors.
 struct ServedDrive {
@@ -121,15 +121,15 @@ class DriveServer final : private drive::HealthWatch::Owner {
   // A door for virtual machines, of a drive that is served, comes or goes. The Problem says why it
   // does not, and what to do; nothing has changed then.
   enum class DoorKind : uint8_t { kVfioUser, kVhostUser };
-  task::Task<Attempt<void>> add_door(DoorKind kind, GuestWords words);
+  task::Task<Attempt<void>> add_door(DoorKind kind, GuestArgs words);
   // The guest of a vfio-user door is asked to give the device back, one of a vhost-user door cannot
   // be asked; what is in flight is done, and at `until` at the latest the door is gone.
-  task::Task<Attempt<void>> remove_door(DoorKind kind, GuestWords words, Time until);
+  task::Task<Attempt<void>> remove_door(DoorKind kind, GuestArgs words, Time until);
 
  private:
   // Drives (serve_drives.cc).
   task::Task<Attempt<void>> open_drives();
-  task::Task<Attempt<std::unique_ptr<drive::Source>>> open_source(DriveWords& words, CoreId home);
+  task::Task<Attempt<std::unique_ptr<drive::Source>>> open_source(DriveArgs& words, CoreId home);
   Attempt<void> add_export(const ServedDrive& drive);
   void note_size(const ServedDrive& drive, const drive::Spec& spec);
   task::Task<void> reopen_all();
@@ -142,8 +142,8 @@ class DriveServer final : private drive::HealthWatch::Owner {
   task::Task<Attempt<void>> open_nbd();
   task::Task<Attempt<void>> open_vhost();
   task::Task<Attempt<void>> serve_vhost(const ServedDrive& drive, GuestSocket socket);
-  task::Task<Attempt<void>> add_vfio(std::string drive, GuestWords words);
-  task::Task<Attempt<void>> add_vhost(ServedDrive& drive, GuestWords words);
+  task::Task<Attempt<void>> add_vfio(std::string drive, GuestArgs words);
+  task::Task<Attempt<void>> add_vhost(ServedDrive& drive, GuestArgs words);
   task::Task<Attempt<void>> remove_vfio(std::string socket, Time until);
   task::Task<Attempt<void>> remove_vhost(ServedDrive& drive, std::string socket, Time until);
   // Those who write to the drive learn that others will.

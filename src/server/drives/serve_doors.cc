@@ -24,7 +24,7 @@ Attempt<env::Address> address_of(const std::string& socket) {
 
 }  // namespace
 
-task::Task<Attempt<void>> DriveServer::add_door(DoorKind kind, GuestWords words) {
+task::Task<Attempt<void>> DriveServer::add_door(DoorKind kind, GuestArgs words) {
   const Result<void> mine = co_await changing_.acquire(1, env_.stop_token());
   if (!mine) co_return refuse("drives are not served any more");
   const task::Units held(changing_, 1);
@@ -58,7 +58,7 @@ task::Task<void> DriveServer::expect_other_writers(const ServedDrive& drive) {
   CHECK(at_vhost.has_value(), "a drive with a socket is served there");
 }
 
-task::Task<Attempt<void>> DriveServer::add_vfio(std::string drive, GuestWords words) {
+task::Task<Attempt<void>> DriveServer::add_vfio(std::string drive, GuestArgs words) {
   const Attempt<env::Address> at = address_of(words.socket);
   if (!at) co_return std::unexpected(at.error());
   const VfioController controller{.socket = std::move(words.socket),
@@ -85,7 +85,7 @@ task::Task<Attempt<void>> DriveServer::add_vfio(std::string drive, GuestWords wo
   co_return done;
 }
 
-task::Task<Attempt<void>> DriveServer::add_vhost(ServedDrive& drive, GuestWords words) {
+task::Task<Attempt<void>> DriveServer::add_vhost(ServedDrive& drive, GuestArgs words) {
   if (drive.vhost) {
     co_return refuse(
         fmt::format("{} is at {} already, and a drive has one vhost-user door: remove that first, "
@@ -101,7 +101,7 @@ task::Task<Attempt<void>> DriveServer::add_vhost(ServedDrive& drive, GuestWords 
   co_return served;
 }
 
-task::Task<Attempt<void>> DriveServer::remove_door(DoorKind kind, GuestWords words, Time until) {
+task::Task<Attempt<void>> DriveServer::remove_door(DoorKind kind, GuestArgs words, Time until) {
   const Result<void> mine = co_await changing_.acquire(1, env_.stop_token());
   if (!mine) co_return refuse("drives are not served any more");
   const task::Units held(changing_, 1);

@@ -24,7 +24,7 @@ constexpr Duration kReopenMax = 60_s;
 
 }  // namespace
 
-task::Task<Attempt<std::unique_ptr<drive::Source>>> DriveServer::open_source(DriveWords& words,
+task::Task<Attempt<std::unique_ptr<drive::Source>>> DriveServer::open_source(DriveArgs& words,
                                                                              CoreId home) {
   const bool is_stack = words.stack != nullptr;
   if (is_stack) words.stack->share(shared_);
@@ -51,7 +51,7 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
   uint32_t stacks = 0;
   size_t failed = 0;
   std::optional<Problem> first;
-  for (DriveWords& words : options_.drives) {
+  for (DriveArgs& words : options_.drives) {
     const bool is_stack = words.stack != nullptr;
     ServedDrive drive{.name = words.name, .text = words.text};
     drive.home = CoreId(is_stack ? stacks++ % env_.core_count() : 0);
@@ -100,7 +100,7 @@ task::Task<Attempt<void>> DriveServer::reopen(std::string name) {
   if (!found) co_return std::unexpected(found.error());
   ServedDrive& drive = **found;
   if (drive.problem.empty()) co_return Attempt<void>();
-  Attempt<DriveWords> words = parse_drive_words(drive.text, LookUp::kWhenOpened);
+  Attempt<DriveArgs> words = parse_drive_args(drive.text, LookUp::kWhenOpened);
   if (!words) co_return std::unexpected(words.error());
   words->name = drive.name;
   const bool is_stack = words->stack != nullptr;

@@ -23,7 +23,7 @@ DriveServeOptions options_for(const std::vector<std::string>& drives) {
   DriveServeOptions options;
   options.subsystem.options.nqn = "nqn.2026-11.io.cairn:drives";
   for (const std::string& text : drives)
-    options.drives.push_back(*parse_drive_words(text, LookUp::kWhenOpened));
+    options.drives.push_back(*parse_drive_args(text, LookUp::kWhenOpened));
   EXPECT_TRUE(name_drives(options.drives));
   return options;
 }

@@ -24,18 +24,18 @@ constexpr std::string_view kSocketInFolder = "cntrl";
 
 }  // namespace
 
-Attempt<VfioWords> parse_vfio_words(std::string_view text) {
-  Attempt<GuestWords> words = parse_guest_words(text);
+Attempt<VfioArgs> parse_vfio_args(std::string_view text) {
+  Attempt<GuestArgs> words = parse_guest_args(text);
   if (!words) return std::unexpected(words.error());
   std::error_code ignored;
   const std::filesystem::path path(words->socket);
   const bool is_folder = std::filesystem::is_directory(path, ignored);
-  return VfioWords{.drive = std::move(words->drive),
+  return VfioArgs{.drive = std::move(words->drive),
                    .socket = is_folder ? (path / kSocketInFolder).string() : words->socket,
                    .pace = words->waiting};
 }
 
-Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioWords>& doors,
+Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioArgs>& doors,
                                                       const std::vector<std::string>& drives,
                                                       const std::string& nqn) {
   std::vector<VfioController> controllers;
@@ -48,7 +48,7 @@ Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioWord
     controllers.push_back(std::move(controller));
     return {};
   };
-  for (const VfioWords& door : doors) {
+  for (const VfioArgs& door : doors) {
     if (!door.drive.empty() && std::ranges::find(drives, door.drive) == drives.end()) {
       return refuse(fmt::format("no drive {} is served{} (there are {})", in_quotes(door.drive),
                                 did_you_mean(door.drive, drives), first_few(drives)));

@@ -20,12 +20,12 @@
 namespace cairn::server {
 
 // [NAME=]SOCKET[,mode=MODE].
-struct VfioWords {
+struct VfioArgs {
   std::string drive;   // empty: all of them, as namespaces of one controller
   std::string socket;  // a path; a % in it stands for the drive's name, a controller for each
   door::vfio_user::Pace pace = door::vfio_user::Pace::kAdaptive;
 };
-Attempt<VfioWords> parse_vfio_words(std::string_view text);
+Attempt<VfioArgs> parse_vfio_args(std::string_view text);
 
 // One controller: its socket, and the subsystem that has its drives.
 struct VfioController {
@@ -42,7 +42,7 @@ struct VfioController {
 // The controllers of all doors. A controller with all drives has the subsystem `nqn`; one with a
 // drive of its own has one made of that and the drive's name. The Problem: there is no such drive,
 // or a socket comes twice.
-Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioWords>& doors,
+Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioArgs>& doors,
                                                       const std::vector<std::string>& drives,
                                                       const std::string& nqn);
 

@@ -10,13 +10,13 @@ namespace {
 
 using door::vfio_user::Pace;
 
-VfioWords words(std::string_view text) {
-  Attempt<VfioWords> parsed = parse_vfio_words(text);
+VfioArgs words(std::string_view text) {
+  Attempt<VfioArgs> parsed = parse_vfio_args(text);
   EXPECT_TRUE(parsed.has_value()) << text;
-  return parsed.value_or(VfioWords{});
+  return parsed.value_or(VfioArgs{});
 }
 
-TEST(VfioWords, NameASocketAndPerhapsADriveAndAMode) {
+TEST(VfioArgs, NameASocketAndPerhapsADriveAndAMode) {
   EXPECT_EQ(words("/run/vm.sock").socket, "/run/vm.sock");
   EXPECT_EQ(words("/run/vm.sock").drive, "");
   EXPECT_EQ(words("/run/vm.sock").pace, Pace::kAdaptive);
@@ -28,14 +28,14 @@ TEST(VfioWords, NameASocketAndPerhapsADriveAndAMode) {
   EXPECT_EQ(words("vm.sock").socket, (std::filesystem::current_path() / "vm.sock").string());
 }
 
-TEST(VfioWords, AFolderHasTheSocketWhereSpdkLooks) { EXPECT_EQ(words("/").socket, "/cntrl"); }
+TEST(VfioArgs, AFolderHasTheSocketWhereSpdkLooks) { EXPECT_EQ(words("/").socket, "/cntrl"); }
 
-TEST(VfioWords, MistakesSayWhatToWrite) {
-  const Attempt<VfioWords> mode = parse_vfio_words("/run/vm.sock,mode=fast");
+TEST(VfioArgs, MistakesSayWhatToWrite) {
+  const Attempt<VfioArgs> mode = parse_vfio_args("/run/vm.sock,mode=fast");
   ASSERT_FALSE(mode.has_value());
   EXPECT_NE(mode.error().text.find("polling, adaptive or interrupt"), std::string::npos);
-  EXPECT_FALSE(parse_vfio_words("").has_value());
-  EXPECT_FALSE(parse_vfio_words("d0=").has_value());
+  EXPECT_FALSE(parse_vfio_args("").has_value());
+  EXPECT_FALSE(parse_vfio_args("d0=").has_value());
 }
 
 TEST(VfioControllers, HaveAllDrivesOrOneEach) {

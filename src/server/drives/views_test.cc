@@ -36,9 +36,9 @@ task::Task<std::string> look(env::Env& env, DriveViews& views, std::string name)
   co_return mode;
 }
 
-task::Task<void> use_views(env::Env& env, std::vector<DriveWords>& words) {
+task::Task<void> use_views(env::Env& env, std::vector<DriveArgs>& words) {
   std::vector<ServedDrive> drives;
-  for (DriveWords& one : words) {
+  for (DriveArgs& one : words) {
     const bool is_stack = one.stack != nullptr;
     Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env, one, CoreId(0));
     EXPECT_TRUE(source.has_value());
@@ -62,9 +62,9 @@ task::Task<void> use_views(env::Env& env, std::vector<DriveWords>& words) {
 }
 
 TEST(DriveViews, AreFoundByNameAndGivenBack) {
-  std::vector<DriveWords> words;
+  std::vector<DriveArgs> words;
   for (const char* text : {"s=snapshot(mem:size=4M)", "plain=mem:size=1M"}) {
-    Attempt<DriveWords> one = parse_drive_words(text, LookUp::kWhenOpened);
+    Attempt<DriveArgs> one = parse_drive_args(text, LookUp::kWhenOpened);
     ASSERT_TRUE(one.has_value());
     words.push_back(std::move(*one));
   }

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "rest/place.h"
+#include "rest/endpoint.h"
 #include "server/common/drive_option.h"
-#include "server/open/http_place.h"
+#include "server/open/http_endpoint.h"
 #include "server/open/is_stack.h"
 #include "server/open/open.h"
 #include "server/open/place.h"
@@ -51,7 +51,7 @@ Attempt<drive::Stack> check_line(std::string_view text) {
 
 }  // namespace
 
-Attempt<drive::Stack> check_drive_words(std::string_view text) {
+Attempt<drive::Stack> check_drive_args(std::string_view text) {
   const std::string_view line = without_name(text);
   if (is_stack(line)) return check_line(line);
   const Attempt<drive::Spec> spec = parse_drive(line);

@@ -12,7 +12,7 @@ namespace cairn::server {
 // [NAME=]DRIVE or [NAME=]STACK. No drive is opened, no host name looked up, no key read, nothing
 // written: what can be told from the words alone is right. The Problem shows the place with a
 // caret.
-Attempt<drive::Stack> check_drive_words(std::string_view text);
+Attempt<drive::Stack> check_drive_args(std::string_view text);
 // The same of [NAME=]FILE, which holds TOML.
 Attempt<drive::Stack> check_stack_file(std::string_view text);
 

@@ -31,10 +31,10 @@ Named split_name(std::string_view text) {
   return {.name = text.substr(0, end), .rest = text.substr(end + 1)};
 }
 
-Attempt<DriveWords> words_of_stack(std::string_view name, std::string_view line, LookUp when) {
+Attempt<DriveArgs> words_of_stack(std::string_view name, std::string_view line, LookUp when) {
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(line, when);
   if (!plan) return std::unexpected(plan.error());
-  DriveWords words{.name = std::string(name)};
+  DriveArgs words{.name = std::string(name)};
   words.text = (*plan)->whole_text();
   words.stack = std::move(*plan);
   return words;
@@ -44,25 +44,25 @@ Attempt<DriveWords> words_of_stack(std::string_view name, std::string_view line,
 
 std::string_view without_name(std::string_view words) { return split_name(words).rest; }
 
-Attempt<DriveWords> parse_drive_words(std::string_view text, LookUp when) {
+Attempt<DriveArgs> parse_drive_args(std::string_view text, LookUp when) {
   const Named named = split_name(text);
   if (is_stack(named.rest)) return words_of_stack(named.name, named.rest, when);
   Attempt<drive::Spec> spec = parse_drive(named.rest);
   if (!spec) return std::unexpected(spec.error());
-  DriveWords words{.name = std::string(named.name)};
+  DriveArgs words{.name = std::string(named.name)};
   words.text = spec->text();
   words.spec = std::move(*spec);
   return words;
 }
 
-Attempt<DriveWords> read_stack_file(std::string_view text, LookUp when) {
+Attempt<DriveArgs> read_stack_file(std::string_view text, LookUp when) {
   const Named named = split_name(text);
   const Attempt<drive::Stack> stack = read_stack_toml(std::string(named.rest));
   if (!stack) return std::unexpected(stack.error());
   return words_of_stack(named.name, stack->text(), when);
 }
 
-task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveWords& words,
+task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveArgs& words,
                                                                CoreId home) {
   if (words.stack != nullptr) {
     Attempt<std::unique_ptr<StackSource>> stack =

@@ -16,22 +16,22 @@
 namespace cairn::server {
 
 // [NAME=]DRIVE or [NAME=]STACK, understood and not yet opened.
-struct DriveWords {
+struct DriveArgs {
   std::string name;                  // empty: none was given
   std::string text;                  // of the drive, as it is from any folder
   drive::Spec spec;                  // of a single source, which every core opens for itself
   std::unique_ptr<StackPlan> stack;  // or of a stack, which one core opens for all
 };
 // As StackPlan::prepare.
-Attempt<DriveWords> parse_drive_words(std::string_view text, LookUp when);
+Attempt<DriveArgs> parse_drive_args(std::string_view text, LookUp when);
 // The DRIVE or STACK of such words.
 std::string_view without_name(std::string_view words);
 // A stack that a file holds as TOML: [NAME=]FILE.
-Attempt<DriveWords> read_stack_file(std::string_view text, LookUp when);
+Attempt<DriveArgs> read_stack_file(std::string_view text, LookUp when);
 
 // A stack's home is the core `home`. What a process that was killed a moment ago still holds is
 // waited for. Takes the words' plan. The Problem names the drive and what to do.
-task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveWords& words,
+task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveArgs& words,
                                                                CoreId home);
 
 }  // namespace cairn::server

@@ -12,7 +12,7 @@
 #include "server/common/drive_option.h"
 #include "server/common/patience.h"
 #include "server/open/controller_link.h"
-#include "server/open/http_place.h"
+#include "server/open/http_endpoint.h"
 #include "server/open/key_file.h"
 #include "server/open/off_core.h"
 #include "server/open/place.h"
@@ -101,7 +101,7 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg, 
 
 Attempt<StackPlan::Remote> StackPlan::find_remote(const std::string& leaf, bool is_leg) {
   if (rest::is_place(leaf)) {
-    Attempt<rest::Place> place = find_http(leaf);
+    Attempt<rest::Endpoint> place = find_http(leaf);
     if (!place) return std::unexpected(place.error());
     return std::move(*place);
   }
@@ -116,7 +116,7 @@ Attempt<StackPlan::Remote> StackPlan::find_remote(const std::string& leaf, bool 
 }
 
 void StackPlan::keep(const std::string& leaf, Remote remote) {
-  if (auto* const http = std::get_if<rest::Place>(&remote)) {
+  if (auto* const http = std::get_if<rest::Endpoint>(&remote)) {
     http_.emplace(rest::text_with_address(leaf, *http), *http);
     http_.emplace(leaf, std::move(*http));
     return;

@@ -17,7 +17,7 @@
 #include "drive/source.h"
 #include "env/env.h"
 #include "fabric/host/uri.h"
-#include "rest/place.h"
+#include "rest/endpoint.h"
 #include "stack/live_stack.h"
 #include "stack/stack.h"
 #include "task/task.h"
@@ -92,7 +92,7 @@ class StackPlan final : private drive::Leaves {
     std::string text;  // with addresses
   };
   // A drive elsewhere, with its keys.
-  using Remote = std::variant<Place, rest::Place>;
+  using Remote = std::variant<Place, rest::Endpoint>;
   // A drive elsewhere that is looked up when it is opened.
   struct Sought {
     bool is_leg = false;
@@ -130,7 +130,7 @@ class StackPlan final : private drive::Leaves {
   // By the leaf's text, typed and whole.
   std::map<std::string, drive::Spec> specs_;
   std::map<std::string, Place> places_;
-  std::map<std::string, rest::Place> http_;
+  std::map<std::string, rest::Endpoint> http_;
   std::map<std::string, Sought> sought_;             // by the leaf's text, as typed
   std::map<std::string, std::string> found_late_;    // leaves as typed, by whole text
   std::map<std::string, drive::FileContent> files_;  // by whole path

@@ -10,7 +10,7 @@
 namespace cairn::server {
 namespace {
 
-TEST(DriveWords, AStackIsAServiceOrAPlace) {
+TEST(DriveArgs, AStackIsAServiceOrAPlace) {
   for (const char* text : {"limit(mem:size=1M, iops=1)", " mirror(a, b", "nvme-tcp://h/nqn",
                            "\"file:/a b\"", "frob()"}) {
     EXPECT_TRUE(is_stack(text)) << text;
@@ -21,24 +21,24 @@ TEST(DriveWords, AStackIsAServiceOrAPlace) {
   }
 }
 
-TEST(DriveWords, ANameStandsBeforeTheDrive) {
-  const Attempt<DriveWords> plain = parse_drive_words("mem:size=1M", LookUp::kNow);
+TEST(DriveArgs, ANameStandsBeforeTheDrive) {
+  const Attempt<DriveArgs> plain = parse_drive_args("mem:size=1M", LookUp::kNow);
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->name, "");
   EXPECT_EQ(plain->stack, nullptr);
   EXPECT_EQ(plain->spec.size, 1u << 20);
-  const Attempt<DriveWords> stack =
-      parse_drive_words("a.b=limit( mem:size=1M , iops=5)", LookUp::kNow);
+  const Attempt<DriveArgs> stack =
+      parse_drive_args("a.b=limit( mem:size=1M , iops=5)", LookUp::kNow);
   ASSERT_TRUE(stack);
   EXPECT_EQ(stack->name, "a.b");
   EXPECT_NE(stack->stack, nullptr);
   EXPECT_EQ(stack->text, "limit(mem:size=1048576,block=4096, iops=5)");
-  const Attempt<DriveWords> unnamed = parse_drive_words("limit(mem:size=1M, iops=5)", LookUp::kNow);
+  const Attempt<DriveArgs> unnamed = parse_drive_args("limit(mem:size=1M, iops=5)", LookUp::kNow);
   ASSERT_TRUE(unnamed);
   EXPECT_EQ(unnamed->name, "");
 }
 
-TEST(DriveWords, AStacksTextIsWholeAndReadsBack) {
+TEST(DriveArgs, AStacksTextIsWholeAndReadsBack) {
   const auto plan = StackPlan::prepare(
       "mirror(file:d0,size=1M, nvme-tcp://127.0.0.1/nqn.2026-11.io.cairn:a, degraded=yes)");
   ASSERT_TRUE(plan) << plan.error().text;
@@ -53,7 +53,7 @@ TEST(DriveWords, AStacksTextIsWholeAndReadsBack) {
   EXPECT_TRUE(StackPlan::prepare(grown));
 }
 
-TEST(DriveWords, ALegIsGivenUpSoonerThanADriveThatNobodyReplaces) {
+TEST(DriveArgs, ALegIsGivenUpSoonerThanADriveThatNobodyReplaces) {
   const std::string leaf = "nvme-tcp://127.0.0.1/nqn.2026-11.io.cairn:a";
   const auto timeout = [](const std::string& stack, const std::string& remote) {
     const auto plan = StackPlan::prepare(stack);

@@ -32,8 +32,8 @@ task::Task<void> PendingSource::close(env::Env& env) {
 }
 
 task::Task<drive::Extent> PendingSource::extent_at(env::Env& env, const drive::Drive& opened,
-                                                   Lba lba, uint64_t most) {
-  return there_[env.core().value()]->extent_at(env, opened, lba, most);
+                                                   Lba lba, uint64_t max) {
+  return there_[env.core().value()]->extent_at(env, opened, lba, max);
 }
 
 std::vector<env::Disk::Extent> PendingSource::data() const {

@@ -24,7 +24,7 @@ class PendingSource final : public drive::Source {
   Result<std::unique_ptr<drive::Drive>> open(env::Env& env) override;
   task::Task<void> close(env::Env& env) override;
   task::Task<drive::Extent> extent_at(env::Env& env, const drive::Drive& opened, Lba lba,
-                                      uint64_t most) override;
+                                      uint64_t max) override;
   std::vector<env::Disk::Extent> data() const override;
   const drive::ModelledMedium* modelled() const override;
 

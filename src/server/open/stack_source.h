@@ -27,8 +27,8 @@ class StackSource final : public drive::Source {
   Result<std::unique_ptr<drive::Drive>> open(env::Env& env) override { return drive_->open(env); }
   task::Task<void> close(env::Env& env) override;
   task::Task<drive::Extent> extent_at(env::Env& env, const drive::Drive& opened, Lba lba,
-                                      uint64_t most) override {
-    return drive_->extent_at(env, opened, lba, most);
+                                      uint64_t max) override {
+    return drive_->extent_at(env, opened, lba, max);
   }
 
   // As those of drive::LiveStack, from any core. The Problem of an edit shows the layer at fault.

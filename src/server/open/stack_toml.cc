@@ -44,11 +44,11 @@ class Reader {
   }
 
  private:
-  std::unexpected<Problem> wrong(config::Place place, std::string_view text) const {
+  std::unexpected<Problem> wrong(config::Position place, std::string_view text) const {
     return refuse(fmt::format("{}:{}:{}: {}", file_, place.line, place.column, text));
   }
 
-  Attempt<Stack> from_text(const std::string& text, config::Place place) const {
+  Attempt<Stack> from_text(const std::string& text, config::Position place) const {
     auto stack = Stack::parse(text);
     if (!stack) return wrong(place, "\n" + stack.error().show(text));
     return std::move(*stack);

@@ -71,7 +71,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   task::Task<Result<void>> begin(bool is_new);
   task::Task<void> close() override;
 
-  Extent extent_at(Lba lba, uint64_t most) const override;
+  Extent extent_at(Lba lba, uint64_t max) const override;
   // Another one too when its blocks are as they were some time before.
   Incarnation incarnation() const override { return guard_.losses().mixed(labelled_incarnation()); }
   std::vector<Fact> facts() const override;

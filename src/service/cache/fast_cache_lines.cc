@@ -228,8 +228,8 @@ task::Task<void> FastCache::clean_to_target() {
   uint64_t cleaned_before = UINT64_MAX;  // when the round began; this one began somewhere
   while (!is_closing_ && dirty_lines_.size() > target) {
     const uint64_t over = dirty_lines_.size() - target;
-    const size_t most = kLinesAtOnceMax - kLinesAtOnceMin;
-    const size_t lines = kLinesAtOnceMin + most * over / (slots_.size() - target + 1);
+    const size_t max = kLinesAtOnceMax - kLinesAtOnceMin;
+    const size_t lines = kLinesAtOnceMin + max * over / (slots_.size() - target + 1);
     if (cleaning_.from == UINT64_MAX) {
       const bool is_stuck = !cleaning_.failed && cleaned_ == cleaned_before;
       cleaning_ = {};
@@ -323,12 +323,12 @@ task::Task<void> FastCache::copy_down(Cleaned& one, Join& join) {
   join.finish(one.result);
 }
 
-Extent FastCache::extent_at(Lba lba, uint64_t most) const {
+Extent FastCache::extent_at(Lba lba, uint64_t max) const {
   const uint64_t first = lba.value();
-  most = std::min({most, geometry_.blocks - first, 1024 * line_blocks()});
-  if (guard_.is_lost()) return {.blocks = most};
-  uint64_t before = most;  // blocks of which the fast drive has none
-  for_each_part({first, most}, [&](const Part& part) {
+  max = std::min({max, geometry_.blocks - first, 1024 * line_blocks()});
+  if (guard_.is_lost()) return {.blocks = max};
+  uint64_t before = max;  // blocks of which the fast drive has none
+  for_each_part({first, max}, [&](const Part& part) {
     const uint32_t slot = find(part.line);
     if (slot == Lru::kNone) return;
     const uint64_t there = slots_[slot].valid & part.mask();

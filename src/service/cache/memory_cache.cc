@@ -51,7 +51,7 @@ class MemoryCache final : public ServiceDrive {
     geometry_ = below().geometry();
   }
 
-  Extent extent_at(Lba lba, uint64_t most) const override { return below().extent_at(lba, most); }
+  Extent extent_at(Lba lba, uint64_t max) const override { return below().extent_at(lba, max); }
   task::Task<Result<void>> resize(uint64_t blocks) override;
   std::vector<Fact> facts() const override {
     return {{"hits", hits_},

@@ -63,8 +63,8 @@ const Geometry& Joint::geometry() const {
   return shape_;
 }
 
-Extent Joint::extent_at(Lba lba, uint64_t most) const {
-  return layer_ == nullptr ? Extent{.blocks = most} : layer_->drive->extent_at(lba, most);
+Extent Joint::extent_at(Lba lba, uint64_t max) const {
+  return layer_ == nullptr ? Extent{.blocks = max} : layer_->drive->extent_at(lba, max);
 }
 
 std::vector<Fact> Joint::facts() const {

@@ -47,7 +47,7 @@ class Joint : public Drive, private Relay {
   // Where the reference points stays, whatever becomes of the layer. Transfers never grow, so that
   // what waits fits whatever layer comes next that is no worse than the first.
   const Geometry& geometry() const override;
-  Extent extent_at(Lba lba, uint64_t most) const override;
+  Extent extent_at(Lba lba, uint64_t max) const override;
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;

@@ -159,8 +159,8 @@ task::Task<Result<void>> Journal::reload() {
 }
 
 bool Journal::has_work() const {
-  const size_t most = std::max(waiting_.size(), is_ready() ? checkpoint_.waiting() : 0);
-  return !has_lost_ && (!commits_.empty() || most > kWaitingMax);
+  const size_t max = std::max(waiting_.size(), is_ready() ? checkpoint_.waiting() : 0);
+  return !has_lost_ && (!commits_.empty() || max > kWaitingMax);
 }
 
 void Journal::wake_writer() {

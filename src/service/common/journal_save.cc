@@ -42,10 +42,10 @@ void Journal::save_early() {
   const uint64_t left = half_blocks() - std::min(log_.next, half_blocks());
   if (has_lost_ || must_checkpoint_ || left > half_blocks() / kPartLeft + 1) return;
   if (checkpoint_.has_begun() || !saver_rests_.is_set()) return;
-  const uint64_t most =
+  const uint64_t max =
       std::min<uint64_t>(kPartBytesMax / block_size(), drive_.geometry().transfer_blocks);
   const uint64_t blocks =
-      std::clamp<uint64_t>(half_blocks() / kPartsMin, 1, std::max<uint64_t>(most, 1));
+      std::clamp<uint64_t>(half_blocks() / kPartsMin, 1, std::max<uint64_t>(max, 1));
   Result<Buffer> memory = env_.buffers().allocate(blocks * block_size());
   // Without one it has time until the half is full, when the memory for changes is not needed.
   if (memory) begin_saving(std::move(*memory));

@@ -295,8 +295,8 @@ TEST(Journal, KeepsItsPromisesThroughPowerLosses) {
     node.start([&blocks](env::Env& env) { return blocks.live(env); });
     for (int life = 0; life < 250 && blocks.failure.empty(); ++life) {
       // Now and then long enough for several checkpoints.
-      const uint64_t most = rng.chance(0.3) ? 20'000'000 : 1'000'000;
-      cluster.run_for(Duration{static_cast<int64_t>(rng.below(most))});
+      const uint64_t max = rng.chance(0.3) ? 20'000'000 : 1'000'000;
+      cluster.run_for(Duration{static_cast<int64_t>(rng.below(max))});
       node.crash();
       node.restart();
     }

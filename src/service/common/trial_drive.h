@@ -26,8 +26,8 @@ class TrialDrive final : public Drive {
   const Geometry& geometry() const override { return below_.geometry(); }
   Incarnation incarnation() const override { return below_.incarnation(); }
   const Drive& below() const { return below_; }
-  Extent extent_at(Lba lba, uint64_t most) const override {
-    return written_.empty() ? below_.extent_at(lba, most) : Drive::extent_at(lba, most);
+  Extent extent_at(Lba lba, uint64_t max) const override {
+    return written_.empty() ? below_.extent_at(lba, max) : Drive::extent_at(lba, max);
   }
   task::Task<void> close() override { return gate_.close(); }
 

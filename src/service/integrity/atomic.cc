@@ -37,12 +37,12 @@ class Atomic final : public ServiceDrive {
 
   task::Task<Result<void>> recover() { return log_.recover(); }
 
-  Extent extent_at(Lba lba, uint64_t most) const override {
+  Extent extent_at(Lba lba, uint64_t max) const override {
     const uint64_t left = geometry_.blocks - lba.value();
     // A write whose request is gone may be on its way to a hole.
     const bool is_lost = log_.is_broken() || log_.has_lost();
-    if (ranges_.has_exclusive() || is_lost) return {.blocks = std::min(most, left)};
-    return below().extent_at(Lba(lba.value() + data_first_), std::min(most, left));
+    if (ranges_.has_exclusive() || is_lost) return {.blocks = std::min(max, left)};
+    return below().extent_at(Lba(lba.value() + data_first_), std::min(max, left));
   }
   std::vector<Fact> facts() const override {
     const RedoLog::Counts& counts = log_.counts();
@@ -259,16 +259,16 @@ task::Task<Result<std::unique_ptr<Drive>>> open_atomic(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "unit",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "64K",
+     .default_value = "64K",
      .what = "writes up to this size are atomic",
-     .least = 512,
-     .most = 1048576},
+     .min = 512,
+     .max = 1048576},
     {.key = "log",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "1M",
+     .default_value = "1M",
      .what = "space for writes on their way, when the drive is new",
-     .least = 65536,
-     .most = uint64_t{1} << 30},
+     .min = 65536,
+     .max = uint64_t{1} << 30},
 };
 
 }  // namespace

@@ -55,14 +55,14 @@ task::Task<Result<std::unique_ptr<Drive>>> open_checksum(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "cache",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "4M",
+     .default_value = "4M",
      .what = "memory for checksums",
-     .most = uint64_t{1} << 40},
+     .max = uint64_t{1} << 40},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "bytes per second of scrubbing; 0: any",
-     .most = uint64_t{1} << 50},
+     .max = uint64_t{1} << 50},
 };
 
 }  // namespace

@@ -44,9 +44,9 @@ ChecksumDrive::ChecksumDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
   geometry_.blocks = shape_.data_blocks;
   geometry_.atomic_blocks =
       static_cast<uint32_t>(std::gcd(shape_.data_offset, uint64_t{geometry_.atomic_blocks}));
-  const uint64_t most = env.buffers().size_max() / shape_.block_size;
+  const uint64_t max = env.buffers().size_max() / shape_.block_size;
   geometry_.transfer_blocks =
-      static_cast<uint32_t>(std::min<uint64_t>(geometry_.transfer_blocks, most));
+      static_cast<uint32_t>(std::min<uint64_t>(geometry_.transfer_blocks, max));
   geometry_.atomic_blocks = std::min(geometry_.atomic_blocks, geometry_.transfer_blocks);
   geometry_.copies = 1;
 }

@@ -95,17 +95,17 @@ task::Task<Result<std::unique_ptr<Drive>>> open_encrypt(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "key",
      .kind = ServiceOption::Kind::kFile,
-     .standard = "",
+     .default_value = "",
      .what = "a file with the key, which 'cairn drive key new FILE' makes"},
     {.key = "old_key",
      .kind = ServiceOption::Kind::kFile,
-     .standard = kNoFile,
+     .default_value = kNoFile,
      .what = "the key before, while it is being changed"},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "bytes per second of changing keys; 0: any",
-     .most = uint64_t{1} << 50},
+     .max = uint64_t{1} << 50},
 };
 
 }  // namespace

@@ -53,15 +53,15 @@ EncryptDrive::EncryptDrive(env::Env& env, Files& files, std::vector<std::unique_
   geometry_.blocks = state_.data_blocks;
   geometry_.atomic_blocks =
       static_cast<uint32_t>(std::gcd(state_.data_offset, uint64_t{geometry_.atomic_blocks}));
-  const uint64_t most =
+  const uint64_t max =
       std::min<uint64_t>(kTransferBytes, env.buffers().size_max()) / geometry_.block_size;
   geometry_.transfer_blocks =
-      static_cast<uint32_t>(std::min<uint64_t>(geometry_.transfer_blocks, most));
+      static_cast<uint32_t>(std::min<uint64_t>(geometry_.transfer_blocks, max));
   geometry_.atomic_blocks = std::min(geometry_.atomic_blocks, geometry_.transfer_blocks);
 }
 
-Extent EncryptDrive::extent_at(Lba lba, uint64_t most) const {
-  return below().extent_at(Lba(state_.data_offset + lba.value()), most);
+Extent EncryptDrive::extent_at(Lba lba, uint64_t max) const {
+  return below().extent_at(Lba(state_.data_offset + lba.value()), max);
 }
 
 crypto::Xts& EncryptDrive::cipher_of(uint64_t block) {

@@ -45,7 +45,7 @@ class EncryptDrive final : public ServiceDrive {
   // rotation. Once, before any request.
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
-  Extent extent_at(Lba lba, uint64_t most) const override;
+  Extent extent_at(Lba lba, uint64_t max) const override;
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;

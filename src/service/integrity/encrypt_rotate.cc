@@ -269,9 +269,9 @@ task::Task<Result<void>> EncryptDrive::write_window(MutableBytes memory) {
 // Blocks of the drive below, as many as fit at a time. What is written is durable.
 task::Task<Result<void>> EncryptDrive::move(Request::Kind kind, uint64_t block,
                                             MutableBytes memory) {
-  const uint64_t most = geometry_.transfer_blocks;
+  const uint64_t max = geometry_.transfer_blocks;
   while (!memory.empty()) {
-    const uint64_t count = std::min(most, memory.size() / geometry_.block_size);
+    const uint64_t count = std::min(max, memory.size() / geometry_.block_size);
     const MutableBytes piece = memory.first(count * geometry_.block_size);
     const Request request{.kind = kind,
                           .durable = kind == Request::Kind::kWrite,

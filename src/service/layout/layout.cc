@@ -8,9 +8,9 @@
 
 namespace cairn::drive {
 
-Extent LayoutDrive::extent_at(Lba lba, uint64_t most) const {
+Extent LayoutDrive::extent_at(Lba lba, uint64_t max) const {
   const Place place = locate(lba.value());
-  return below(place.leg).extent_at(Lba(place.block), std::min(place.run, most));
+  return below(place.leg).extent_at(Lba(place.block), std::min(place.run, max));
 }
 
 task::Task<Result<void>> LayoutDrive::run(DriveOp& op) {

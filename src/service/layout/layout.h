@@ -19,7 +19,7 @@ namespace cairn::drive {
 // changed blocks of the others.
 class LayoutDrive : public ServiceDrive {
  public:
-  Extent extent_at(Lba lba, uint64_t most) const final;
+  Extent extent_at(Lba lba, uint64_t max) const final;
 
  protected:
   struct Place {

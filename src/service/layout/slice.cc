@@ -47,11 +47,11 @@ task::Task<Result<std::unique_ptr<Drive>>> open_slice(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "offset",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "its first byte"},
     {.key = "length",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "its bytes; 0: to the end"},
 };
 

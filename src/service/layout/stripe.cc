@@ -61,10 +61,10 @@ task::Task<Result<std::unique_ptr<Drive>>> open_stripe(ServiceParts parts) {
 
 constexpr ServiceOption kOptions[] = {{.key = "chunk",
                                        .kind = ServiceOption::Kind::kSize,
-                                       .standard = "64K",
+                                       .default_value = "64K",
                                        .what = "bytes on one drive before the next has its turn",
-                                       .least = 512,
-                                       .most = 1_GiB}};
+                                       .min = 512,
+                                       .max = 1_GiB}};
 
 }  // namespace
 

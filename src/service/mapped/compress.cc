@@ -53,16 +53,16 @@ class CompressDrive final : public PlacedDrive {
         compressor_(options.codec, options.level),
         map_(layout().blocks / kChunkBlocks) {}
 
-  Extent extent_at(Lba lba, uint64_t most) const override {
-    if (guard().is_lost()) return {.blocks = std::min(most, geometry_.blocks - lba.value())};
+  Extent extent_at(Lba lba, uint64_t max) const override {
+    if (guard().is_lost()) return {.blocks = std::min(max, geometry_.blocks - lba.value())};
     const auto is_hole = [this](uint64_t block) {
       return map_.get(block / kChunkBlocks).count == 0;
     };
     Extent extent{.blocks = 0, .is_hole = is_hole(lba.value())};
-    while (extent.blocks < most && is_hole(lba.value() + extent.blocks) == extent.is_hole) {
+    while (extent.blocks < max && is_hole(lba.value() + extent.blocks) == extent.is_hole) {
       extent.blocks += kChunkBlocks - (lba.value() + extent.blocks) % kChunkBlocks;
     }
-    extent.blocks = std::min(extent.blocks, most);
+    extent.blocks = std::min(extent.blocks, max);
     return extent;
   }
 
@@ -235,8 +235,8 @@ class CompressDrive final : public PlacedDrive {
     Result<Scratch> packed = Scratch::make(env(), chunk_bytes());
     if (!packed) co_return fail(packed.error());
     // One block must be saved, or it is not worth it.
-    const size_t most = chunk_bytes() - geometry_.block_size;
-    const std::optional<size_t> size = compressor_.compress(bytes, packed->first(most));
+    const size_t max = chunk_bytes() - geometry_.block_size;
+    const std::optional<size_t> size = compressor_.compress(bytes, packed->first(max));
     Chunk chunk{.bytes = static_cast<uint32_t>(size.value_or(chunk_bytes())),
                 .count = kChunkBlocks,
                 .codec = static_cast<uint8_t>(size ? compressor_.codec() : Codec::kNone)};
@@ -319,17 +319,17 @@ task::Task<Result<std::unique_ptr<Drive>>> open_compress(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "codec",
      .kind = ServiceOption::Kind::kText,
-     .standard = "lz4",
+     .default_value = "lz4",
      .what = "lz4 or zstd, for what is written from now on"},
     {.key = "level",
-     .standard = "0",
+     .default_value = "0",
      .what = "more is smaller and slower; 0: the codec's own",
-     .most = 100},
+     .max = 100},
     {.key = "virtual",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "what the drive seems to have; 0: what fits uncompressed",
-     .most = uint64_t{1} << 60},
+     .max = uint64_t{1} << 60},
 };
 
 }  // namespace

@@ -42,10 +42,10 @@ class DedupDrive final : public PlacedDrive {
         map_(layout().blocks),
         index_(layout().units, draw_key(env)) {}
 
-  Extent extent_at(Lba lba, uint64_t most) const override {
-    if (guard().is_lost()) return {.blocks = std::min(most, geometry_.blocks - lba.value())};
+  Extent extent_at(Lba lba, uint64_t max) const override {
+    if (guard().is_lost()) return {.blocks = std::min(max, geometry_.blocks - lba.value())};
     Extent extent{.blocks = 0, .is_hole = map_.get(lba.value()) == 0};
-    while (extent.blocks < most && (map_.get(lba.value() + extent.blocks) == 0) == extent.is_hole) {
+    while (extent.blocks < max && (map_.get(lba.value() + extent.blocks) == 0) == extent.is_hole) {
       ++extent.blocks;
     }
     return extent;
@@ -277,9 +277,9 @@ task::Task<Result<std::unique_ptr<Drive>>> open_dedup(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "virtual",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "what the drive seems to have; 0: what fits when all blocks differ",
-     .most = uint64_t{1} << 60},
+     .max = uint64_t{1} << 60},
 };
 
 }  // namespace

@@ -61,13 +61,13 @@ TEST(ContentIndex, FindsWhatIsReferredToAndNothingElse) {
 TEST(ContentIndex, HashesThatEndAlikeDoNotLieTogether) {
   constexpr uint32_t kUnits = 10'000;
   ContentIndex index(kUnits, {0x1234, 0x5678});
-  size_t most = 0;
+  size_t max = 0;
   for (uint32_t unit = 0; unit < kUnits; ++unit) {
     const uint64_t hash = uint64_t{unit} << 32 | 7;
-    most = std::max(most, index.probes(hash));
+    max = std::max(max, index.probes(hash));
     index.add(unit, hash);
   }
-  EXPECT_LT(most, 200U);
+  EXPECT_LT(max, 200U);
   for (uint32_t unit = 0; unit < kUnits; ++unit) {
     EXPECT_EQ(index.find(uint64_t{unit} << 32 | 7), unit);
   }

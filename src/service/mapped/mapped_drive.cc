@@ -48,32 +48,32 @@ Geometry MappedDrive::geometry_on(const Geometry& below, uint64_t blocks, uint64
   return geometry;
 }
 
-Extent MappedDrive::extent_at(Lba lba, uint64_t most) const {
-  if (guard_->is_lost()) return {.blocks = std::min(most, geometry_.blocks - lba.value())};
+Extent MappedDrive::extent_at(Lba lba, uint64_t max) const {
+  if (guard_->is_lost()) return {.blocks = std::min(max, geometry_.blocks - lba.value())};
   const bool is_hole = !find(lba.value() / chunk_blocks_);
   Extent extent{.blocks = 0, .is_hole = is_hole};
-  while (extent.blocks < most) {
-    const Run run = run_at(lba.value() + extent.blocks, most - extent.blocks);
+  while (extent.blocks < max) {
+    const Run run = run_at(lba.value() + extent.blocks, max - extent.blocks);
     if (!run.place != is_hole) break;
     extent.blocks += run.count;
   }
   return extent;
 }
 
-MappedDrive::Run MappedDrive::run_at(uint64_t first, uint64_t most) const {
+MappedDrive::Run MappedDrive::run_at(uint64_t first, uint64_t max) const {
   uint64_t chunk = first / chunk_blocks_;
   Run run{.first = first, .count = chunk_blocks_ - first % chunk_blocks_, .place = find(chunk)};
-  for (uint64_t next = 1; run.count < most; ++next, run.count += chunk_blocks_) {
+  for (uint64_t next = 1; run.count < max; ++next, run.count += chunk_blocks_) {
     const std::optional<Place> place = find(++chunk);
     if (place.has_value() != run.place.has_value()) break;
     if (place && (place->leg != run.place->leg || place->unit != run.place->unit + next)) break;
   }
-  run.count = std::min(run.count, most);
+  run.count = std::min(run.count, max);
   return run;
 }
 
-MappedDrive::Run MappedDrive::change_at(uint64_t first, uint64_t most) const {
-  Run run = run_at(first, most);
+MappedDrive::Run MappedDrive::change_at(uint64_t first, uint64_t max) const {
+  Run run = run_at(first, max);
   uint64_t chunk = first / chunk_blocks_;
   const bool is_first_own = run.place && is_own(chunk);
   uint64_t count = std::min(chunk_blocks_ - first % chunk_blocks_, run.count);
@@ -321,8 +321,8 @@ task::Task<Result<void>> MappedDrive::fill(std::optional<Place> from, Place to, 
   if (source.drive == nullptr) {
     co_return fail(Errc::kUnreachable, "the drive of these blocks is lost");
   }
-  const uint64_t most = std::min<uint64_t>(part.count, geometry_.transfer_blocks);
-  const uint64_t step = std::clamp<uint64_t>(kCopyMemory / geometry_.block_size, 1, most);
+  const uint64_t max = std::min<uint64_t>(part.count, geometry_.transfer_blocks);
+  const uint64_t step = std::clamp<uint64_t>(kCopyMemory / geometry_.block_size, 1, max);
   const Result<Scratch> memory = Scratch::make(env_, step * geometry_.block_size);
   if (!memory) co_return fail(memory.error());
   Request read{.priority = part.priority};

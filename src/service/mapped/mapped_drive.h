@@ -26,7 +26,7 @@ namespace cairn::drive {
 
 class MappedDrive : public ServiceDrive {
  public:
-  Extent extent_at(Lba lba, uint64_t most) const override;
+  Extent extent_at(Lba lba, uint64_t max) const override;
   // Another one too when its blocks are as they were some time before.
   Incarnation incarnation() const override {
     return guard_->losses().mixed(labelled_incarnation());
@@ -125,9 +125,9 @@ class MappedDrive : public ServiceDrive {
   bool must_be_durable(const Request& request) const {
     return request.durable || !geometry_.volatile_cache;
   }
-  Run run_at(uint64_t first, uint64_t most) const;
+  Run run_at(uint64_t first, uint64_t max) const;
   // A run of a change: in one chunk, unless all of its chunks are their own.
-  Run change_at(uint64_t first, uint64_t most) const;
+  Run change_at(uint64_t first, uint64_t max) const;
 
   env::Env& env_;
   const uint64_t chunk_blocks_;

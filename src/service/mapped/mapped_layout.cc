@@ -48,22 +48,22 @@ Result<MappedLayout> plan_layout(const Geometry& below, const MappedPlan& plan) 
     return layout.data_first <= below.blocks &&
            units <= (below.blocks - layout.data_first) / chunk_blocks;
   };
-  uint64_t least = 0;
-  uint64_t most = std::min(below.blocks / chunk_blocks, kMappedChunksMax - 1);
-  while (least < most) {
-    const uint64_t middle = (least + most + 1) / 2;
+  uint64_t min = 0;
+  uint64_t max = std::min(below.blocks / chunk_blocks, kMappedChunksMax - 1);
+  while (min < max) {
+    const uint64_t middle = (min + max + 1) / 2;
     if (fits(middle)) {
-      least = middle;
+      min = middle;
     } else {
-      most = middle - 1;
+      max = middle - 1;
     }
   }
-  if (least < kUnitsMin) {
+  if (min < kUnitsMin) {
     return fail(Errc::kInvalid,
                 "the drive below is too small for four chunks and their map: use a larger drive or "
                 "a smaller chunk");
   }
-  return with_units(least, chunk_blocks, below.block_size, plan);
+  return with_units(min, chunk_blocks, below.block_size, plan);
 }
 
 std::vector<std::byte> encode_layout(const MappedLayout& layout) {

@@ -34,10 +34,10 @@ Result<MappedLayout> plan_new(const Geometry& below, const PlacedPlan& plan) {
                 "blocks stored together",
                 static_cast<int32_t>(plan.grain));
   }
-  const uint64_t most = wanted != 0 ? wanted : below.blocks;
+  const uint64_t max = wanted != 0 ? wanted : below.blocks;
   Result<MappedLayout> layout = plan_layout(below, {.chunk_bytes = below.block_size,
                                                     .records_per_unit = 0,
-                                                    .records_more = most / plan.grain,
+                                                    .records_more = max / plan.grain,
                                                     .record_size = plan.record_size});
   if (!layout) return layout;
   layout->blocks = wanted != 0 ? wanted : promise_of(layout->units, plan.grain);
@@ -82,10 +82,10 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
   guard_.add(below());
   geometry_ = below().geometry();
   geometry_.blocks = found_.layout.blocks;
-  const uint64_t most =
+  const uint64_t max =
       std::min<uint64_t>(kTransferBytes, env.buffers().size_max()) / geometry_.block_size;
   geometry_.transfer_blocks =
-      static_cast<uint32_t>(std::min<uint64_t>(geometry_.transfer_blocks, most));
+      static_cast<uint32_t>(std::min<uint64_t>(geometry_.transfer_blocks, max));
   geometry_.optimal_blocks = static_cast<uint32_t>(grain);
   geometry_.discard_blocks = static_cast<uint32_t>(grain);
   geometry_.atomic_blocks =

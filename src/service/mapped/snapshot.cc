@@ -55,13 +55,13 @@ task::Task<Result<std::unique_ptr<Drive>>> open_snapshot(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "chunk",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "the unit of places; 0: chosen by the size of the drive",
-     .most = uint64_t{1} << 30},
+     .max = uint64_t{1} << 30},
     {.key = "reserve",
-     .standard = "20",
+     .default_value = "20",
      .what = "percent of the space that is kept back for versions",
-     .most = 95},
+     .max = 95},
 };
 
 }  // namespace

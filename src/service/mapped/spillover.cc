@@ -150,19 +150,19 @@ task::Task<Result<std::unique_ptr<Drive>>> open_spillover(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "chunk",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "the unit of places; 0: chosen by the size of the drives",
-     .most = uint64_t{1} << 30},
+     .max = uint64_t{1} << 30},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "bytes per second that drain back; 0: any",
-     .most = uint64_t{1} << 50},
+     .max = uint64_t{1} << 50},
     {.key = "drain_ms",
-     .standard = "1000",
+     .default_value = "1000",
      .what = "milliseconds from room that appears to its use",
-     .least = 1,
-     .most = 3'600'000},
+     .min = 1,
+     .max = 3'600'000},
 };
 
 }  // namespace

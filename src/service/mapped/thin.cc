@@ -254,19 +254,19 @@ task::Task<Result<std::unique_ptr<Drive>>> open_thin(ServiceParts parts) {
 constexpr ServiceOption kOptions[] = {
     {.key = "virtual",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "what the drive seems to have; 0: what fits",
-     .most = uint64_t{1} << 60},
+     .max = uint64_t{1} << 60},
     {.key = "chunk",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "the unit of space; 0: chosen by the size of the drive",
-     .most = uint64_t{1} << 30},
+     .max = uint64_t{1} << 30},
     {.key = "warn",
-     .standard = "80",
+     .default_value = "80",
      .what = "percent in use from which on is_low is told",
-     .least = 1,
-     .most = 100},
+     .min = 1,
+     .max = 100},
 };
 
 }  // namespace

@@ -159,8 +159,8 @@ task::Task<Result<std::unique_ptr<Drive>>> open_channels(ServiceParts parts) {
 constexpr uint64_t kChannelsMax = 64;
 
 constexpr ServiceOption kOptions[] = {
-    {.key = "first", .standard = "0", .what = "its first channel", .most = kChannelsMax - 1},
-    {.key = "count", .what = "how many channels", .least = 1, .most = kChannelsMax},
+    {.key = "first", .default_value = "0", .what = "its first channel", .max = kChannelsMax - 1},
+    {.key = "count", .what = "how many channels", .min = 1, .max = kChannelsMax},
 };
 
 }  // namespace

@@ -86,16 +86,16 @@ task::Task<Result<std::unique_ptr<Drive>>> open_limit(ServiceParts parts) {
 
 constexpr uint64_t kRateMax = uint64_t{1} << 50;
 constexpr ServiceOption kOptions[] = {
-    {.key = "iops", .standard = "0", .what = "requests per second; 0: any", .most = kRateMax},
+    {.key = "iops", .default_value = "0", .what = "requests per second; 0: any", .max = kRateMax},
     {.key = "bytes",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "bytes per second; 0: any",
-     .most = kRateMax},
+     .max = kRateMax},
     {.key = "burst_ms",
-     .standard = "100",
+     .default_value = "100",
      .what = "after a pause, so many milliseconds' worth passes at once",
-     .most = 60'000},
+     .max = 60'000},
 };
 
 }  // namespace

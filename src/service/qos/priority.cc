@@ -128,19 +128,19 @@ task::Task<Result<std::unique_ptr<Drive>>> open_priority(ServiceParts parts) {
 
 constexpr ServiceOption kOptions[] = {
     {.key = "depth",
-     .standard = "1024",
+     .default_value = "1024",
      .what = "requests below at once",
-     .least = 1,
-     .most = 65536},
+     .min = 1,
+     .max = 65536},
     {.key = "batch_depth",
-     .standard = "2",
+     .default_value = "2",
      .what = "of which batch, while others come; 0: its floor, no more",
-     .most = 65536},
-    {.key = "floor", .standard = "10", .what = "percent that batch always gets", .most = 90},
+     .max = 65536},
+    {.key = "floor", .default_value = "10", .what = "percent that batch always gets", .max = 90},
     {.key = "quiet_ms",
-     .standard = "10",
+     .default_value = "10",
      .what = "milliseconds without others until batch may fill the drive",
-     .most = 60'000},
+     .max = 60'000},
 };
 
 }  // namespace

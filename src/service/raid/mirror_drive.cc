@@ -67,11 +67,11 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
 
 // Of regions where legs may differ nothing is known: what is read there depends on who is lost
 // next.
-Extent MirrorDrive::extent_at(Lba lba, uint64_t most) const {
+Extent MirrorDrive::extent_at(Lba lba, uint64_t max) const {
   const uint64_t region = lba.value() / label_.region_blocks;
   const uint64_t differs = unequal_.next(region);
   const uint64_t here = differs == region ? region + 1 : differs;
-  const uint64_t same = std::min(most, here * label_.region_blocks - lba.value());
+  const uint64_t same = std::min(max, here * label_.region_blocks - lba.value());
   const size_t leg = pick({lba.value(), 1}, {});
   if (differs == region || leg == SIZE_MAX) return {.blocks = same};
   return legs_[leg].drive->extent_at(Lba(label_.data_offset + lba.value()), same);

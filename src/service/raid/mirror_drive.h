@@ -57,7 +57,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   task::Task<Result<void>> begin(MirrorLabel newest);
   task::Task<void> close() override;
   MirrorStatus status() const;
-  Extent extent_at(Lba lba, uint64_t most) const override;
+  Extent extent_at(Lba lba, uint64_t max) const override;
   std::vector<Fact> facts() const override;
   // Of the mirror as such: legs come and go. Another opening when all lost something.
   Incarnation incarnation() const override {

@@ -142,25 +142,25 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
 }
 
 constexpr ServiceOption kOptions[] = {
-    {.key = "spares", .standard = "0", .what = "how many of the last drives wait", .most = 6},
+    {.key = "spares", .default_value = "0", .what = "how many of the last drives wait", .max = 6},
     {.key = "degraded",
      .kind = ServiceOption::Kind::kYesNo,
-     .standard = "no",
+     .default_value = "no",
      .what = "go on without a leg that may have newer data"},
     {.key = "moved",
      .kind = ServiceOption::Kind::kYesNo,
-     .standard = "no",
+     .default_value = "no",
      .what = "what legs held was copied to other drives"},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "bytes per second of copying; 0: any",
-     .most = uint64_t{1} << 50},
+     .max = uint64_t{1} << 50},
     {.key = "retry_ms",
-     .standard = "5000",
+     .default_value = "5000",
      .what = "how often a lost leg is tried again",
-     .least = 1,
-     .most = 3'600'000},
+     .min = 1,
+     .max = 3'600'000},
 };
 
 }  // namespace

@@ -52,15 +52,15 @@ struct ParityLayout {
     size_t first_symbol = 0;
     size_t symbols = 0;
   };
-  // Calls visit(Segment) for rectangles that together are these blocks, each of at most `most`
+  // Calls visit(Segment) for rectangles that together are these blocks, each of at most `max`
   // rows, no two with a row in common.
   template <class F>
-  void for_each_segment(uint64_t block, uint64_t count, uint64_t most, F visit) const {
+  void for_each_segment(uint64_t block, uint64_t count, uint64_t max, F visit) const {
     const uint64_t end = block + count;
     for (uint64_t at = block; at < end;) {
       const uint64_t stripe = at / stripe_blocks();
       const uint64_t stop = std::min(end, (stripe + 1) * stripe_blocks());
-      cut_stripe(stripe, at % stripe_blocks(), stop - stripe * stripe_blocks(), most, visit);
+      cut_stripe(stripe, at % stripe_blocks(), stop - stripe * stripe_blocks(), max, visit);
       at = stop;
     }
   }
@@ -69,14 +69,14 @@ struct ParityLayout {
   // From row x of symbol a to before row y of symbol b: rows below x, between and above differ in
   // which symbols they have.
   template <class F>
-  void cut_stripe(uint64_t stripe, uint64_t from, uint64_t to, uint64_t most, F& visit) const {
+  void cut_stripe(uint64_t stripe, uint64_t from, uint64_t to, uint64_t max, F& visit) const {
     const size_t a = from / chunk;
     const uint64_t x = from % chunk;
     const size_t b = (to - 1) / chunk;
     const uint64_t y = (to - 1) % chunk + 1;
     const auto cut = [&](uint64_t begin, uint64_t end, size_t first, size_t last) {
-      for (uint64_t row = begin; first <= last && row < end; row += most) {
-        visit(Segment{.rows = {stripe * chunk + row, std::min(most, end - row)},
+      for (uint64_t row = begin; first <= last && row < end; row += max) {
+        visit(Segment{.rows = {stripe * chunk + row, std::min(max, end - row)},
                       .first_symbol = first,
                       .symbols = last - first + 1});
       }

@@ -58,9 +58,9 @@ Result<ParityFound> make_new(env::Env& env, ParityCandidates& candidates,
   }
   ParityFound found{.label = make_label(env, candidates, options), .is_new = true};
   if (found.label.rows == 0) {
-    const uint64_t least = (found.label.data_offset() + found.label.chunk_blocks) * block_size;
+    const uint64_t min = (found.label.data_offset() + found.label.chunk_blocks) * block_size;
     return fail(Errc::kInvalid, "a drive is too small for a leg of parity; the least, in KiB, is",
-                static_cast<int32_t>(std::min<uint64_t>(least / 1_KiB, INT32_MAX)));
+                static_cast<int32_t>(std::min<uint64_t>(min / 1_KiB, INT32_MAX)));
   }
   found.legs = new_legs(env, candidates, found.label.legs);
   found.state = {.epoch = 1, .missed = RegionSet(found.label.regions())};
@@ -190,35 +190,35 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
 
 constexpr ServiceOption kOptions[] = {
     {.key = "parity",
-     .standard = "1",
+     .default_value = "1",
      .what = "how many drives may be lost",
-     .least = 1,
-     .most = 4},
+     .min = 1,
+     .max = 4},
     {.key = "chunk",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "64K",
+     .default_value = "64K",
      .what = "bytes on one drive before the next has its turn",
-     .least = 512,
-     .most = 64_MiB},
-    {.key = "spares", .standard = "0", .what = "how many of the last drives wait", .most = 22},
+     .min = 512,
+     .max = 64_MiB},
+    {.key = "spares", .default_value = "0", .what = "how many of the last drives wait", .max = 22},
     {.key = "degraded",
      .kind = ServiceOption::Kind::kYesNo,
-     .standard = "no",
+     .default_value = "no",
      .what = "go on without a leg that may have newer data"},
     {.key = "moved",
      .kind = ServiceOption::Kind::kYesNo,
-     .standard = "no",
+     .default_value = "no",
      .what = "what legs held was copied to other drives"},
     {.key = "rate",
      .kind = ServiceOption::Kind::kSize,
-     .standard = "0",
+     .default_value = "0",
      .what = "bytes per second of copying and scrubbing; 0: any",
-     .most = uint64_t{1} << 50},
+     .max = uint64_t{1} << 50},
     {.key = "retry_ms",
-     .standard = "5000",
+     .default_value = "5000",
      .what = "how often a lost leg is tried again",
-     .least = 1,
-     .most = 3'600'000},
+     .min = 1,
+     .max = 3'600'000},
 };
 
 }  // namespace

@@ -424,13 +424,13 @@ TEST_F(ParitySession, WhoWantsTheRowsOfASlowWriteWaitsForIt) {
   EXPECT_EQ(read(0), 9);
 }
 
-task::Task<void> time_copy(env::Env& env, Duration& took, size_t& most) {
+task::Task<void> time_copy(env::Env& env, Duration& took, size_t& max) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "parity(file:a, file:b, file:c, rate=1M, retry_ms=1)", leaves);
   const Time start = env.now();
   while (parity_status(*drive)->good < 3) {
-    most = std::max(most, parity_status(*drive)->regions_to_copy);
+    max = std::max(max, parity_status(*drive)->regions_to_copy);
     const Result<void> slept = co_await task::sleep_for(env, 1_ms);
     EXPECT_TRUE(slept);
   }
@@ -442,9 +442,9 @@ TEST_F(Parity, CopyingKeepsToItsRateAndShowsItsProgress) {
   EXPECT_EQ(use_stack("parity(file:a,size=2432K, file:b,size=2432K, file:c,size=2432K)"), "");
   EXPECT_EQ(fill_stack("parity(file:a, file:b, file:gone, degraded=yes)", true), "");
   Duration took;
-  size_t most = 0;
-  run_in_sim(cluster_, [&](env::Env& env) { return time_copy(env, took, most); });
-  EXPECT_EQ(most, 32U) << "regions of 64 KiB, of which one is being copied";
+  size_t max = 0;
+  run_in_sim(cluster_, [&](env::Env& env) { return time_copy(env, took, max); });
+  EXPECT_EQ(max, 32U) << "regions of 64 KiB, of which one is being copied";
   EXPECT_GT(took, 1800_ms);
   EXPECT_LT(took, 2100_ms);
 }

@@ -24,7 +24,7 @@ class Trace final : public ServiceDrive {
       : ServiceDrive(std::move(drives)), env_(env), file_(env, std::move(path)) {}
 
   const Geometry& geometry() const override { return below().geometry(); }
-  Extent extent_at(Lba lba, uint64_t most) const override { return below().extent_at(lba, most); }
+  Extent extent_at(Lba lba, uint64_t max) const override { return below().extent_at(lba, max); }
   task::Task<Result<void>> resize(uint64_t blocks) override { return below().resize(blocks); }
   std::vector<Fact> facts() const override {
     const TraceFile::Counts& counts = file_.counts();
@@ -87,10 +87,10 @@ task::Task<Result<std::unique_ptr<Drive>>> open_trace(ServiceParts parts) {
 }
 
 constexpr ServiceOption kOptions[] = {
-    {.key = "to", .kind = ServiceOption::Kind::kText, .standard = "", .what = "the file"},
+    {.key = "to", .kind = ServiceOption::Kind::kText, .default_value = "", .what = "the file"},
     {.key = "recording",
      .kind = ServiceOption::Kind::kYesNo,
-     .standard = "yes",
+     .default_value = "yes",
      .what = "from the start; else when told"},
 };
 

@@ -120,8 +120,8 @@ TEST_F(Descriptors, OfEventsThatBlockAreRaisedAndTakenWithoutWaiting) {
   raise_event(event_.get());
   EXPECT_TRUE(take_event(event_.get()));
   EXPECT_FALSE(take_event(event_.get()));
-  constexpr uint64_t kMost = UINT64_MAX - 1;
-  ASSERT_EQ(::write(event_.get(), &kMost, sizeof(kMost)), sizeof(kMost));
+  constexpr uint64_t kMax = UINT64_MAX - 1;
+  ASSERT_EQ(::write(event_.get(), &kMax, sizeof(kMax)), sizeof(kMax));
   raise_event(event_.get());
   EXPECT_TRUE(take_event(event_.get()));
 }

@@ -32,9 +32,9 @@ std::string sealed(std::string_view key, std::string value) {
   return value;
 }
 
-// What is before the checksum, if that is right and there are `least` bytes.
-Result<std::string_view> unsealed(std::string_view key, std::string_view value, size_t least) {
-  if (value.size() >= least + kChecksumSize) {
+// What is before the checksum, if that is right and there are `min` bytes.
+Result<std::string_view> unsealed(std::string_view key, std::string_view value, size_t min) {
+  if (value.size() >= min + kChecksumSize) {
     const std::string_view inside = value.substr(0, value.size() - kChecksumSize);
     const auto checksum = load<uint32_t>(as_bytes(value.substr(inside.size())));
     if (crc32c(as_bytes(inside), crc32c(as_bytes(key))) == checksum) return inside;

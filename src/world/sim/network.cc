@@ -238,7 +238,7 @@ SimListener* Network::find_listener(Machine& machine, const env::Address& at) {
   SimListener* found = nullptr;
   uint64_t count = 0;
   host(machine).listeners.for_each([&](SimListener& listener) {
-    // Those who share a port take turns by chance: each of the n so far is kept with 1/n.
+    // Those who share a port take turns at random: each of the n so far is kept with 1/n.
     if (listener.serves(at) && (++count == 1 || rng_.below(count) == 0)) found = &listener;
   });
   return found;

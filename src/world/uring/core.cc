@@ -96,8 +96,8 @@ void UringCore::SignalRead::on_complete(int32_t, uint32_t) {
 
 bool UringCore::add_spinning(Socket& socket) {
   // Each costs a system call per turn.
-  constexpr uint32_t kMost = 4;
-  if (!spins() || spinning_count_ == kMost) return false;
+  constexpr uint32_t kMax = 4;
+  if (!spins() || spinning_count_ == kMax) return false;
   ++spinning_count_;
   spinning_.push_back(socket);
   return true;
@@ -169,8 +169,8 @@ void UringCore::cancel_connect(env::ConnectOp& op) {
 void UringCore::add_raised(EventWrite& event) { raised_.push_back(event); }
 
 uint32_t UringCore::chunks_per_stream() const {
-  constexpr uint32_t kMost = 16;
-  return std::clamp(BufferRing::kCount / (2 * std::max(receivers_, 1U)), 1U, kMost);
+  constexpr uint32_t kMax = 16;
+  return std::clamp(BufferRing::kCount / (2 * std::max(receivers_, 1U)), 1U, kMax);
 }
 
 void UringCore::add_starved(Socket& socket) {

@@ -67,9 +67,9 @@ TEST(PacketNetwork, ManySendersToOneShareItsLink) {
     sum += one;
   }
   // 10 Gb/s into the server and out of it; a message has 64 KiB and its packets' headers.
-  constexpr double kRoundsAtMost = 20e-3 * 10e9 / 8 / 65536;
-  EXPECT_LT(static_cast<double>(sum), kRoundsAtMost);
-  EXPECT_GT(static_cast<double>(sum), kRoundsAtMost * 0.5);
+  constexpr double kRoundsMax = 20e-3 * 10e9 / 8 / 65536;
+  EXPECT_LT(static_cast<double>(sum), kRoundsMax);
+  EXPECT_GT(static_cast<double>(sum), kRoundsMax * 0.5);
 }
 
 Task<void> receive_bytes(Env& env, size_t bytes, Time& arrived) {

@@ -48,7 +48,7 @@ struct Scenario {
   FaultMix faults;
   // What is the same in all runs; the seed is set by the runner.
   ClusterOptions options;
-  // Changes options by chance; null: draw_options.
+  // Changes options at random; null: draw_options.
   std::function<void(ClusterOptions&, Rng&)> draw;
 
   Duration fault_phase = 10_s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rest/place.h"
+#include "rest/endpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace cairn::rest {
 namespace {
 
 TEST(RestPlace, IsReadAsItIsWritten) {
-  const auto place = Place::parse("http://10.0.0.7:8080/a/b%20c/?size=1G&object=128K&block=512");
+  const auto place = Endpoint::parse("http://10.0.0.7:8080/a/b%20c/?size=1G&object=128K&block=512");
   ASSERT_TRUE(place) << place.error();
   EXPECT_EQ(place->host, "10.0.0.7:8080");
   EXPECT_EQ(place->address, env::Address::ip4(10, 0, 0, 7, 8080));
@@ -22,11 +22,11 @@ TEST(RestPlace, IsReadAsItIsWritten) {
 }
 
 TEST(RestPlace, HasPort80AndStandardsUnlessGiven) {
-  const auto place = Place::parse("http://localhost/v");
+  const auto place = Endpoint::parse("http://localhost/v");
   ASSERT_TRUE(place) << place.error();
   EXPECT_EQ(place->address, env::Address::loopback(80));
   EXPECT_FALSE(place->size);
-  const auto other = Place::parse("http://[::1]/v?timeout_ms=5&retries=0&check_ms=0&connections=1");
+  const auto other = Endpoint::parse("http://[::1]/v?timeout_ms=5&retries=0&check_ms=0&connections=1");
   ASSERT_TRUE(other) << other.error();
   EXPECT_EQ(other->address.text(), "[::1]:80");
   EXPECT_EQ(other->timeout, 5_ms);
@@ -35,7 +35,7 @@ TEST(RestPlace, HasPort80AndStandardsUnlessGiven) {
 }
 
 TEST(RestPlace, LeavesNamesToAResolver) {
-  const auto place = Place::parse("http://store.example:81/v");
+  const auto place = Endpoint::parse("http://store.example:81/v");
   ASSERT_TRUE(place) << place.error();
   EXPECT_EQ(place->name, "store.example");
   EXPECT_EQ(place->port, 81);
@@ -44,11 +44,11 @@ TEST(RestPlace, LeavesNamesToAResolver) {
 TEST(RestPlace, IsTheSameWithTheAddressThatWasFound) {
   for (const char* text : {"http://store.example:81/v", "http://store.example/v?size=1G",
                            "http://store.example/v?host=other.example"}) {
-    auto place = Place::parse(text);
+    auto place = Endpoint::parse(text);
     ASSERT_TRUE(place) << place.error();
     place->address = env::Address::ip4(10, 0, 0, 9, place->port);
     const std::string whole = text_with_address(text, *place);
-    const auto again = Place::parse(whole);
+    const auto again = Endpoint::parse(whole);
     ASSERT_TRUE(again) << whole << ": " << again.error();
     EXPECT_EQ(again->name, "") << whole;
     EXPECT_EQ(again->address, place->address) << whole;
@@ -56,7 +56,7 @@ TEST(RestPlace, IsTheSameWithTheAddressThatWasFound) {
     EXPECT_EQ(again->path, place->path) << whole;
     EXPECT_EQ(again->size, place->size) << whole;
   }
-  EXPECT_EQ(text_with_address("http://10.0.0.1/v", *Place::parse("http://10.0.0.1/v")),
+  EXPECT_EQ(text_with_address("http://10.0.0.1/v", *Endpoint::parse("http://10.0.0.1/v")),
             "http://10.0.0.1/v");
 }
 
@@ -84,7 +84,7 @@ TEST(RestPlace, SaysWhatIsWrong) {
       {"http://a/b?host=x\r\ny", "host is a name"},
   };
   for (const auto& [text, message] : cases) {
-    const auto place = Place::parse(text);
+    const auto place = Endpoint::parse(text);
     ASSERT_FALSE(place) << text;
     EXPECT_NE(place.error().find(message), std::string::npos) << text << ": " << place.error();
   }

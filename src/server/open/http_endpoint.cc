@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/open/http_place.h"
+#include "server/open/http_endpoint.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@ namespace cairn::server {
 
 namespace {
 
-Attempt<rest::Place> parse(std::string_view text) {
-  std::expected<rest::Place, std::string> place = rest::Place::parse(text);
+Attempt<rest::Endpoint> parse(std::string_view text) {
+  std::expected<rest::Endpoint, std::string> place = rest::Endpoint::parse(text);
   if (place) return std::move(*place);
   return refuse(fmt::format("{} is no place: {}; write http://HOST:PORT/PATH?size=1G",
                             in_quotes(text), place.error()));
@@ -23,13 +23,13 @@ Attempt<rest::Place> parse(std::string_view text) {
 }  // namespace
 
 Attempt<void> check_http(std::string_view text) {
-  const Attempt<rest::Place> place = parse(text);
+  const Attempt<rest::Endpoint> place = parse(text);
   if (!place) return std::unexpected(place.error());
   return {};
 }
 
-Attempt<rest::Place> find_http(std::string_view text) {
-  Attempt<rest::Place> place = parse(text);
+Attempt<rest::Endpoint> find_http(std::string_view text) {
+  Attempt<rest::Endpoint> place = parse(text);
   if (!place || place->name.empty()) return place;
   const auto address = system_resolver()(place->name);
   const auto parsed = address

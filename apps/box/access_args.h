@@ -13,7 +13,7 @@
 
 namespace cairn::apps {
 
-struct AccessWords {
+struct AccessArgs {
   std::vector<std::string> hosts;          // only these may connect
   std::vector<bool> tls;                   // of each listener, whether it demands TLS
   std::vector<server::BoxHost> tls_hosts;  // and these, who have keys for TLS
@@ -24,14 +24,14 @@ inline constexpr const char* kTlsKeyHelp =
     "the TLS key of a host, which may connect then; several allowed";
 
 // --host NQN, and --tls WORD for each of the option `listener`. `words` outlives the command.
-void add_host_option(CLI::App& app, AccessWords& words);
-void add_tls_option(CLI::App& app, std::string_view listener, AccessWords& words);
+void add_host_option(CLI::App& app, AccessArgs& words);
+void add_tls_option(CLI::App& app, std::string_view listener, AccessArgs& words);
 // HOSTNQN=FILE, for --tls-key.
-Attempt<void> add_tls_host(const std::string& text, AccessWords& words);
+Attempt<void> add_tls_host(const std::string& text, AccessArgs& words);
 
 // What was said becomes that of a subsystem, and of listeners that `listener` names.
-void take_host_words(const AccessWords& words, server::BoxSubsystem& subsystem);
-Attempt<void> take_tls_words(const AccessWords& words, std::string_view listener,
+void take_host_args(const AccessArgs& words, server::BoxSubsystem& subsystem);
+Attempt<void> take_tls_args(const AccessArgs& words, std::string_view listener,
                              std::vector<server::BoxListener>& listeners);
 
 }  // namespace cairn::apps

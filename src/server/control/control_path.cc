@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/control/control_place.h"
+#include "server/control/control_path.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/drive/nvme_words.h"
+#include "apps/drive/nvme_args.h"
 
 #include <fmt/format.h>
 
@@ -24,9 +24,9 @@ config::Section subsystem_keys(server::BoxSubsystem& subsystem) {
   return keys;
 }
 
-Attempt<std::string> default_nqn_of(const std::vector<server::DriveWords>& drives) {
+Attempt<std::string> default_nqn_of(const std::vector<server::DriveArgs>& drives) {
   std::vector<nvme::NamespaceOptions> served;
-  for (const server::DriveWords& drive : drives) {
+  for (const server::DriveArgs& drive : drives) {
     nvme::NamespaceOptions& one = served.emplace_back();
     if (drive.stack == nullptr) {
       one.drive = drive.spec;
@@ -39,7 +39,7 @@ Attempt<std::string> default_nqn_of(const std::vector<server::DriveWords>& drive
 
 }  // namespace
 
-Attempt<void> add_nvme_door(const std::string& text, NvmeWords& words) {
+Attempt<void> add_nvme_door(const std::string& text, NvmeArgs& words) {
   Result<env::Address> address = env::Address::parse(text);
   const bool is_local = address && address->family == env::Address::Family::kLocal;
   if (!address || is_local) {
@@ -57,18 +57,18 @@ void add_nvme_keys(config::Section& root, server::DriveServeOptions& options) {
   root.tables("subsystem", 1, [&options] { return subsystem_keys(options.subsystem); });
 }
 
-Attempt<void> take_nvme_words(const NvmeWords& words, server::DriveServeOptions& options) {
+Attempt<void> take_nvme_args(const NvmeArgs& words, server::DriveServeOptions& options) {
   if (!words.at.empty()) options.nvme.clear();
   for (const env::Address& at : words.at) options.nvme.push_back({.address = at});
   server::BoxSubsystem& subsystem = options.subsystem;
-  take_host_words(words.access, subsystem);
+  take_host_args(words.access, subsystem);
   const bool has_hosts = !subsystem.options.allow_any_host || !words.access.tls.empty();
   if (has_hosts && options.nvme.empty()) {
     return refuse(
         "--host, --tls and keys of hosts are about NVMe hosts, and there is no place where they "
         "connect: add --nvme-tcp ADDR:PORT");
   }
-  if (Attempt<void> taken = take_tls_words(words.access, "--nvme-tcp", options.nvme); !taken) {
+  if (Attempt<void> taken = take_tls_args(words.access, "--nvme-tcp", options.nvme); !taken) {
     return taken;
   }
   if (!words.nqn.empty()) subsystem.options.nqn = words.nqn;

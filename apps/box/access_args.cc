@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/box/access_words.h"
+#include "apps/box/access_args.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ void add_host(const server::BoxHost& host, server::BoxSubsystem& subsystem) {
 
 }  // namespace
 
-void add_host_option(CLI::App& app, AccessWords& words) {
+void add_host_option(CLI::App& app, AccessArgs& words) {
   add_values(app, "--host NQN", "only these NVMe hosts may connect; several allowed",
              [&words](const std::string& text) -> Attempt<void> {
                if (Attempt<void> named = server::check_host_nqn(text); !named) return named;
@@ -37,7 +37,7 @@ void add_host_option(CLI::App& app, AccessWords& words) {
              });
 }
 
-void add_tls_option(CLI::App& app, std::string_view listener, AccessWords& words) {
+void add_tls_option(CLI::App& app, std::string_view listener, AccessArgs& words) {
   add_values(app, "--tls WORD",
              fmt::format("required or refused (the default), one per {}", listener),
              [&words](const std::string& text) -> Attempt<void> {
@@ -47,7 +47,7 @@ void add_tls_option(CLI::App& app, std::string_view listener, AccessWords& words
              });
 }
 
-Attempt<void> add_tls_host(const std::string& text, AccessWords& words) {
+Attempt<void> add_tls_host(const std::string& text, AccessArgs& words) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return refuse(fmt::format("{} is not HOSTNQN=FILE", in_quotes(text)));
@@ -58,7 +58,7 @@ Attempt<void> add_tls_host(const std::string& text, AccessWords& words) {
   return {};
 }
 
-void take_host_words(const AccessWords& words, server::BoxSubsystem& subsystem) {
+void take_host_args(const AccessArgs& words, server::BoxSubsystem& subsystem) {
   if (!words.hosts.empty()) {
     subsystem.options.hosts = words.hosts;
     subsystem.options.allow_any_host = false;
@@ -66,7 +66,7 @@ void take_host_words(const AccessWords& words, server::BoxSubsystem& subsystem) 
   for (const server::BoxHost& host : words.tls_hosts) add_host(host, subsystem);
 }
 
-Attempt<void> take_tls_words(const AccessWords& words, std::string_view listener,
+Attempt<void> take_tls_args(const AccessArgs& words, std::string_view listener,
                              std::vector<server::BoxListener>& listeners) {
   if (words.tls.size() > listeners.size()) {
     return refuse(fmt::format("--tls goes with a {} each: give as many of both, in the same order",

@@ -30,7 +30,7 @@ inline constexpr uint64_t kObjectsMax = uint64_t{1} << 32;  // eight hexadecimal
 //   host=NAME     what to tell the server as its name, where HOST is only its address
 //   check_ms=N    how often, at most, to see whether another took the drive; 1000 by default, 0:
 //                 before each change
-struct Place {
+struct Endpoint {
   std::string host;  // as written, with the port, or as the option says: for the Host field
   std::string name;  // to be looked up; empty: `address` is known
   uint16_t port = kHttpPort;
@@ -46,12 +46,12 @@ struct Place {
   Duration check = 1_s;
 
   // What is wrong, as a sentence with the part in question, for the user.
-  static std::expected<Place, std::string> parse(std::string_view text);
+  static std::expected<Endpoint, std::string> parse(std::string_view text);
 };
 
 // The text of a place, with the address that was found in place of the name: the same place, and
 // nothing to look up.
-std::string text_with_address(std::string_view text, const Place& place);
+std::string text_with_address(std::string_view text, const Endpoint& place);
 
 // Whether a leaf of a stack is such a place.
 inline bool is_place(std::string_view text) { return text.starts_with("http://"); }

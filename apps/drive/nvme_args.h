@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/box/access_words.h"
+#include "apps/box/access_args.h"
 #include "base/problem.h"
 #include "config/config.h"
 #include "env/address.h"
@@ -15,19 +15,19 @@
 
 namespace cairn::apps {
 
-struct NvmeWords {
+struct NvmeArgs {
   std::vector<env::Address> at;
   std::string nqn;
-  AccessWords access;
+  AccessArgs access;
 };
 // ADDR:PORT.
-Attempt<void> add_nvme_door(const std::string& text, NvmeWords& words);
+Attempt<void> add_nvme_door(const std::string& text, NvmeArgs& words);
 
 // [[listener]] and [[subsystem]]; `options` outlives the section.
 void add_nvme_keys(config::Section& root, server::DriveServeOptions& options);
 
 // The words win over the file. A subsystem that nobody named has a name of its own (default_nqn.h).
 // The Problem: something is said about hosts, and there is no place where they connect.
-Attempt<void> take_nvme_words(const NvmeWords& words, server::DriveServeOptions& options);
+Attempt<void> take_nvme_args(const NvmeArgs& words, server::DriveServeOptions& options);
 
 }  // namespace cairn::apps

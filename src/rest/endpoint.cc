@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rest/place.h"
+#include "rest/endpoint.h"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ bool is_host(std::string_view text) {
 }
 
 // "10.0.0.7:8080", "[::1]", "store.example:8080".
-std::expected<void, std::string> read_host(std::string_view text, Place& place) {
+std::expected<void, std::string> read_host(std::string_view text, Endpoint& place) {
   place.host = text;
   size_t name_end = text.find(':');
   if (text.starts_with('[')) {
@@ -69,8 +69,8 @@ std::expected<void, std::string> read_host(std::string_view text, Place& place) 
 
 struct Number {
   std::string_view key;
-  uint64_t least = 0;
-  uint64_t most = 0;
+  uint64_t min = 0;
+  uint64_t max = 0;
   bool is_power = false;
 };
 constexpr Number kNumbers[] = {
@@ -83,7 +83,7 @@ constexpr Number kNumbers[] = {
     {"check_ms", 0, 3'600'000},
 };
 
-void set(Place& place, std::string_view key, uint64_t value) {
+void set(Endpoint& place, std::string_view key, uint64_t value) {
   const auto small = static_cast<uint32_t>(value);
   if (key == "size") place.size = value;
   if (key == "object") place.object_size = small;
@@ -94,7 +94,7 @@ void set(Place& place, std::string_view key, uint64_t value) {
   if (key == "check_ms") place.check = 1_ms * small;
 }
 
-std::expected<void, std::string> read_option(std::string_view text, Place& place) {
+std::expected<void, std::string> read_option(std::string_view text, Endpoint& place) {
   const size_t equal = text.find('=');
   const std::string_view key = text.substr(0, equal);
   if (key == "host" && equal != std::string_view::npos) {
@@ -112,11 +112,11 @@ std::expected<void, std::string> read_option(std::string_view text, Place& place
   uint64_t value = 0;
   const bool is_number =
       equal != std::string_view::npos && drive::parse_size(text.substr(equal + 1), value);
-  if (!is_number || value < number->least || value > number->most ||
+  if (!is_number || value < number->min || value > number->max ||
       (number->is_power && !std::has_single_bit(value))) {
     return Wrong(fmt::format("'{}' is wrong: {} is {} {} to {}", text, key,
-                             number->is_power ? "a power of two," : "a number,", number->least,
-                             number->most));
+                             number->is_power ? "a power of two," : "a number,", number->min,
+                             number->max));
   }
   set(place, key, value);
   return {};
@@ -124,10 +124,10 @@ std::expected<void, std::string> read_option(std::string_view text, Place& place
 
 }  // namespace
 
-std::expected<Place, std::string> Place::parse(std::string_view text) {
+std::expected<Endpoint, std::string> Endpoint::parse(std::string_view text) {
   if (!is_place(text)) return Wrong("it does not begin with http://");
   text.remove_prefix(kScheme.size());
-  Place place;
+  Endpoint place;
   const size_t query = std::min(text.find('?'), text.size());
   std::string_view options = text.substr(query);
   text = text.substr(0, query);
@@ -151,7 +151,7 @@ std::expected<Place, std::string> Place::parse(std::string_view text) {
   return place;
 }
 
-std::string text_with_address(std::string_view text, const Place& place) {
+std::string text_with_address(std::string_view text, const Endpoint& place) {
   if (place.name.empty()) return std::string(text);
   const size_t host_end = std::min(text.find_first_of("/?", kScheme.size()), text.size());
   const std::string_view rest = text.substr(host_end);

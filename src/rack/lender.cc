@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rack/landlord.h"
+#include "rack/lender.h"
 
 #include <fmt/format.h>
 
@@ -23,11 +23,11 @@ std::string text_of(const Contract& contract) {
 
 }  // namespace
 
-Landlord::Landlord(env::Env& env, meta::Store& store, House& house, LandlordOptions options,
+Lender::Lender(env::Env& env, meta::Store& store, LentSpace& space, LenderOptions options,
                    std::vector<Contract> contracts)
     : env_(env),
       store_(store),
-      house_(house),
+      space_(space),
       options_(std::move(options)),
       ledger_(options_.shelves, std::move(contracts)),
       publisher_(env, store,
@@ -45,12 +45,12 @@ Landlord::Landlord(env::Env& env, meta::Store& store, House& house, LandlordOpti
   }
 }
 
-void Landlord::start() {
+void Lender::start() {
   publisher_.start();
   gate_.spawn(watch_terms());
 }
 
-std::vector<Offer> Landlord::offers() const {
+std::vector<Offer> Lender::offers() const {
   std::vector<Offer> all;
   for (const Shelf& shelf : ledger_.shelves()) {
     Offer& offer = all.emplace_back(Offer{.box = options_.box,
@@ -62,14 +62,14 @@ std::vector<Offer> Landlord::offers() const {
   return all;
 }
 
-task::Task<Result<uint32_t>> Landlord::ask(Asker asker, SpaceRequest request) {
+task::Task<Result<uint32_t>> Lender::ask(Asker asker, SpaceRequest request) {
   if (!gate_.enter()) co_return fail(Errc::kClosed, "the box is about to end");
   Result<uint32_t> answer = co_await answer_in_turn(std::move(asker), std::move(request));
   gate_.leave();
   co_return answer;
 }
 
-task::Task<Result<uint32_t>> Landlord::answer_in_turn(Asker asker, SpaceRequest request) {
+task::Task<Result<uint32_t>> Lender::answer_in_turn(Asker asker, SpaceRequest request) {
   const Result<void> acquired = co_await turn_.acquire();
   if (!acquired) co_return fail(acquired.error());
   const task::Units held(turn_, 1);
@@ -79,11 +79,11 @@ task::Task<Result<uint32_t>> Landlord::answer_in_turn(Asker asker, SpaceRequest 
   co_return co_await reserve(std::move(asker), std::move(request));
 }
 
-task::Task<Result<uint32_t>> Landlord::reserve(Asker asker, SpaceRequest request) {
+task::Task<Result<uint32_t>> Lender::reserve(Asker asker, SpaceRequest request) {
   Result<Contract> contract = ledger_.drafted(asker, request);
   if (!contract) co_return fail(contract.error());
   if (contract->nsid != 0) co_return contract->nsid;  // made before
-  const Result<uint32_t> nsid = co_await house_.add(*contract);
+  const Result<uint32_t> nsid = co_await space_.add(*contract);
   if (!nsid) co_return fail(nsid.error());
   contract->nsid = *nsid;
   terms_[contract->id] = env_.now() + options_.term;
@@ -94,13 +94,13 @@ task::Task<Result<uint32_t>> Landlord::reserve(Asker asker, SpaceRequest request
   co_return *nsid;
 }
 
-task::Task<Result<uint32_t>> Landlord::release(Asker asker, SpaceRequest request) {
+task::Task<Result<uint32_t>> Lender::release(Asker asker, SpaceRequest request) {
   const Contract* contract = ledger_.find(request.id);
   if (contract == nullptr) co_return 0u;
   if (const Result<void> may = ledger_.may_release(asker, *contract); !may) {
     co_return fail(may.error());
   }
-  if (request.verb != SpaceRequest::Verb::kForceRelease && house_.is_used(*contract)) {
+  if (request.verb != SpaceRequest::Verb::kForceRelease && space_.is_used(*contract)) {
     co_return fail(Errc::kMismatch, "its owner is connected, and may be using it");
   }
   if (request.verb == SpaceRequest::Verb::kMayRelease) co_return 0u;
@@ -110,11 +110,11 @@ task::Task<Result<uint32_t>> Landlord::release(Asker asker, SpaceRequest request
 }
 
 // In its turn.
-task::Task<Result<void>> Landlord::give_back(ContractId id) {
+task::Task<Result<void>> Lender::give_back(ContractId id) {
   const Contract* found = ledger_.find(id);
   if (found == nullptr) co_return Result<void>{};
   const Contract contract = *found;
-  const Result<void> removed = co_await house_.remove(contract);
+  const Result<void> removed = co_await space_.remove(contract);
   if (!removed) {
     log(fmt::format("cannot take back {}: {}", text_of(contract), error_text(removed.error())));
     co_return removed;
@@ -126,7 +126,7 @@ task::Task<Result<void>> Landlord::give_back(ContractId id) {
   co_return Result<void>{};
 }
 
-task::Task<void> Landlord::watch_terms() {
+task::Task<void> Lender::watch_terms() {
   while (!stop_.requested()) {
     terms_moved_.reset();
     const auto first =
@@ -149,7 +149,7 @@ task::Task<void> Landlord::watch_terms() {
   }
 }
 
-task::Task<bool> Landlord::settle_one(Contract contract) {
+task::Task<bool> Lender::settle_one(Contract contract) {
   task::Deadline deadline(env_, env_.now() + std::max(options_.term, 1_s), stop_.token());
   const Result<Verdict> verdict = co_await settle(store_, contract, deadline.token());
   if (!verdict) {
@@ -170,13 +170,13 @@ task::Task<bool> Landlord::settle_one(Contract contract) {
     co_return given.has_value();
   }
   contract.is_confirmed = true;
-  const Result<void> kept = co_await house_.confirm(contract);
+  const Result<void> kept = co_await space_.confirm(contract);
   if (!kept) co_return false;
   ledger_.confirm(contract.id);
   co_return true;
 }
 
-task::Task<void> Landlord::close() {
+task::Task<void> Lender::close() {
   stop_.request();
   co_await gate_.close();
   co_await publisher_.close();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Landlord: gives a box's spare space to those who ask for it, and takes it back.
+// Lender: gives a box's spare space to those who ask for it, and takes it back.
 //
 // A reservation is made at once, or refused; it is durable when it is answered, and asking again
 // with the same id gives the same answer. At the end of its term, which begins anew when the box
@@ -30,7 +30,7 @@ namespace cairn::rack {
 
 // Where the space is. One call at a time; each is durable when it is done, and has changed nothing
 // when it fails.
-class House {
+class LentSpace {
  public:
   // Makes the contract's space and serves it: the nsid.
   virtual task::Task<Result<uint32_t>> add(Contract contract) = 0;
@@ -43,10 +43,10 @@ class House {
   virtual task::Task<Result<void>> remove(Contract contract) = 0;
 
  protected:
-  ~House() = default;
+  ~LentSpace() = default;
 };
 
-struct LandlordOptions {
+struct LenderOptions {
   std::string box;
   std::vector<Shelf> shelves;
   Duration term = 60_s;
@@ -56,10 +56,10 @@ struct LandlordOptions {
 };
 
 // On one core, which is the store's; store and house outlive it. Closed before it is destroyed.
-class Landlord {
+class Lender {
  public:
   // `contracts`: what the house has kept.
-  Landlord(env::Env& env, meta::Store& store, House& house, LandlordOptions options,
+  Lender(env::Env& env, meta::Store& store, LentSpace& space, LenderOptions options,
            std::vector<Contract> contracts);
 
   // Publishes offers and settles terms from now on.
@@ -87,8 +87,8 @@ class Landlord {
 
   env::Env& env_;
   meta::Store& store_;
-  House& house_;
-  LandlordOptions options_;
+  LentSpace& space_;
+  LenderOptions options_;
   Ledger ledger_;
   std::map<ContractId, Time> terms_;  // ends of those not confirmed
   Publisher publisher_;
