@@ -29,16 +29,16 @@ inline constexpr uint16_t kServerPort = 8080;
 // The server is the first node of a cluster.
 inline constexpr const char* kFolder = "http://10.0.0.1:8080/v";
 
-// Opens leaves that are places; services get a key.
+// Opens leaves that are endpoints; services get a key.
 class RestLeaves final : public drive::Leaves {
  public:
   std::expected<drive::FileContent, std::string> read_file(const std::string&) override {
     return drive::FileContent(as_bytes(drive::testing_key(1)));
   }
   task::Task<Leaf> open(env::Env& env, std::string text) override {
-    std::expected<Place, std::string> place = Place::parse(text);
-    if (!place) co_return std::unexpected(place.error());
-    Leaf leaf = co_await RestDrive::open(env, std::move(*place));
+    std::expected<Endpoint, std::string> endpoint = Endpoint::parse(text);
+    if (!endpoint) co_return std::unexpected(endpoint.error());
+    Leaf leaf = co_await RestDrive::open(env, std::move(*endpoint));
     co_return leaf;
   }
 };
