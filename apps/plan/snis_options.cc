@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/sim/snis_options.h"
+#include "apps/plan/snis_options.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include "apps/common/command.h"
 #include "apps/common/output.h"
-#include "apps/sim/progress_line.h"
+#include "apps/plan/progress_line.h"
 #include "base/words.h"
 #include "config/files.h"
 #include "config/json_text.h"

@@ -10,8 +10,8 @@
 
 #include "apps/common/command.h"
 #include "apps/common/output.h"
-#include "apps/sim/progress_line.h"
-#include "apps/sim/snis_options.h"
+#include "apps/plan/progress_line.h"
+#include "apps/plan/snis_options.h"
 #include "base/words.h"
 #include "config/files.h"
 #include "config/json_text.h"

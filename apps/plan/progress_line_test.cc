@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/sim/progress_line.h"
+#include "apps/plan/progress_line.h"
 
 #include <gtest/gtest.h>
 
