@@ -5,6 +5,7 @@
 
 #include "apps/common/command_tree.h"
 #include "apps/drive/qemu_args.h"
+#include "apps/key/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
 
@@ -31,6 +32,29 @@ void add_box(CommandTree& tree) {
   tree.add(box, "status", "what runs, and which hosts are connected", make_box_status);
   tree.add(box, "stats", "what was read and written, and what connections do", make_box_stats);
   tree.add(box, "metrics", "all counters, for Prometheus", make_box_metrics);
+}
+
+void add_key(CommandTree& tree) {
+  CLI::App& key = CommandTree::group(tree.root(), "key", "keys of hosts, boxes and drives");
+  CLI::App& made = CommandTree::group(key, "new", "make a key");
+  tree.add(made, "auth", "a key with which hosts and boxes authenticate", make_key_new_auth);
+  tree.add(made, "tls", "a pre-shared key for TLS", make_key_new_tls);
+  tree.add(made, "drive", "a key for a drive that encrypts", make_key_new_drive);
+  tree.add(key, "inspect", "say what a key for TLS is, and is called", make_key_inspect);
+}
+
+// What users of earlier versions type.
+void add_renamed(CommandTree& tree) {
+  tree.add_renamed("sim ssd", "plan ssd");
+  tree.add_renamed("sim net", "plan net");
+  tree.add_renamed("sim snis", "plan snis");
+  tree.add_renamed("sim plan", "plan capacity");
+  tree.add_renamed("sim fit", "plan fit");
+  tree.add_renamed("sim check", "plan validate");
+  tree.add_renamed("nvme gen-key", "key new auth");
+  tree.add_renamed("nvme gen-tls-key", "key new tls");
+  tree.add_renamed("nvme check-tls-key", "key inspect");
+  tree.add_renamed("drive key", "key new drive");
 }
 
 }  // namespace
@@ -64,8 +88,6 @@ void add_commands(CommandTree& tree) {
   tree.add(door, "add", "open another door while the drive is served", make_drive_door_add);
   tree.add(door, "remove", "ask the guest for its device, and close the door",
            make_drive_door_remove);
-  CLI::App& key = CommandTree::group(drive, "key", "keys of drives that encrypt");
-  tree.add(key, "new", "make a key", make_drive_key_new);
   CLI::App& rack = CommandTree::group(root, "rack", "space that boxes offer each other");
   tree.add(rack, "offers", "list who has how much space to spare", make_rack_offers);
   tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);
@@ -74,6 +96,8 @@ void add_commands(CommandTree& tree) {
   tree.add(rack, "serve", "serve the metadata of a rack on one machine", make_rack_serve);
   CLI::App& nvme = CommandTree::group(root, "nvme", "use drives across the network");
   for (const NvmeVerb& verb : nvme_verbs()) tree.add(nvme, verb.name, verb.what, verb.make);
+  add_key(tree);
+  add_renamed(tree);
 }
 
 void add_last_commands(CommandTree& tree) {

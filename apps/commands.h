@@ -28,7 +28,6 @@ std::unique_ptr<Command> make_doctor_tls(CLI::App& app);
 std::unique_ptr<Command> make_config_check(CLI::App& app);
 std::unique_ptr<Command> make_drive_check(CLI::App& app);
 std::unique_ptr<Command> make_drive_edit(CLI::App& app);
-std::unique_ptr<Command> make_drive_key_new(CLI::App& app);
 std::unique_ptr<Command> make_drive_list(CLI::App& app);
 std::unique_ptr<Command> make_drive_move(CLI::App& app);
 std::unique_ptr<Command> make_drive_replay(CLI::App& app);

@@ -10,6 +10,7 @@ int main(int count, char** words) {
   cairn::apps::CommandTree tree;
   cairn::apps::add_commands(tree);
   tree.add_elsewhere("bench", "measure this machine and Cairn on it", kLab);
+  tree.add_elsewhere("plan", "models of drives and networks, for planning", kLab);
   tree.add_elsewhere("sim", "run Cairn in the simulated world", kLab);
   cairn::apps::add_last_commands(tree);
   tree.add_elsewhere("help", "list every command, or write their reference", kLab);

@@ -10,7 +10,7 @@ pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(ROCKSDB REQUIRED IMPORTED_TARGET rocksdb)
-# Spreads `cairn sim snis` over machines; everything else works without it.
+# Spreads `cairn plan snis` over machines; everything else works without it.
 pkg_check_modules(MPI QUIET IMPORTED_TARGET ompi-c)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
 find_package(CLI11 REQUIRED)

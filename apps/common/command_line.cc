@@ -76,6 +76,12 @@ int explain_error(const CLI::App& app, const CLI::ParseError& error) {
   return explain(app, what);
 }
 
+int explain_renamed(const CommandTree::Renamed& renamed) {
+  fmt::print(stderr, "cairn: 'cairn {}' is 'cairn {}' now. 'cairn {} --help' says more.\n",
+             renamed.old_words, renamed.new_words, renamed.new_words);
+  return kExitUsage;
+}
+
 int run_command(Command& command) {
   const Attempt<int> status = command.run();
   if (!finish_output()) return kExitFailed;
@@ -112,6 +118,7 @@ std::vector<std::string> words_of(int count, char** words) {
 }
 
 int run_command_line(CommandTree& tree, std::span<const std::string> words) {
+  if (const auto renamed = tree.renamed(words)) return explain_renamed(*renamed);
   if (!words.empty()) {
     if (const auto program = tree.program_of(words.front())) return run_elsewhere(*program, words);
   }

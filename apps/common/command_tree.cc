@@ -17,11 +17,12 @@ void prepare(CLI::App& app) {
 
 }  // namespace
 
-CommandTree::CommandTree() : root_("Cairn: one storage stack for disaggregated flash.", "cairn") {
+CommandTree::CommandTree()
+    : root_("Cairn: one storage stack for disaggregated flash. 'cairn COMMAND --help' says more.",
+            "cairn") {
   root_.formatter(std::make_shared<HelpFormatter>());
   prepare(root_);
   root_.set_version_flag("--version", "", "same as 'cairn version'");
-  set_examples(root_, {"cairn up --io epoll --cores 0,1", "cairn COMMAND --help"});
 }
 
 CLI::App& CommandTree::group(CLI::App& parent, const std::string& name, const std::string& what) {
@@ -49,6 +50,20 @@ std::optional<std::string_view> CommandTree::program_of(std::string_view word) c
       elsewhere_, word, [](const auto& each) { return std::string_view(each.first); });
   if (found == elsewhere_.end()) return std::nullopt;
   return found->second;
+}
+
+void CommandTree::add_renamed(std::string_view old_words, std::string_view new_words) {
+  renamed_.push_back({.old_words = old_words, .new_words = new_words});
+}
+
+std::optional<CommandTree::Renamed> CommandTree::renamed(std::span<const std::string> words) const {
+  std::string said;
+  for (const std::string& word : words) {
+    said += (said.empty() ? "" : " ") + word;
+    const auto found = std::ranges::find(renamed_, said, &Renamed::old_words);
+    if (found != renamed_.end()) return *found;
+  }
+  return std::nullopt;
 }
 
 CLI::App& CommandTree::named() {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,9 +27,16 @@ class CommandTree {
                 std::unique_ptr<Command> (*make)(CLI::App&));
   // A first word whose commands another program has, which lies beside this one.
   void add_elsewhere(const std::string& name, const std::string& what, std::string_view program);
+  // A command that has another name now. Both are the words after `cairn`: "sim ssd", "plan ssd".
+  void add_renamed(std::string_view old_words, std::string_view new_words);
 
   // The program that runs what begins with this word; none: this one.
   std::optional<std::string_view> program_of(std::string_view word) const;
+  // The old and the new name of the command that these words begin with; none: it is not renamed.
+  struct Renamed {
+    std::string_view old_words, new_words;
+  };
+  std::optional<Renamed> renamed(std::span<const std::string> words) const;
   // The deepest command that was named.
   CLI::App& named();
   // Null for the root and for groups.
@@ -38,6 +46,7 @@ class CommandTree {
   CLI::App root_;
   std::vector<std::pair<const CLI::App*, std::unique_ptr<Command>>> leaves_;
   std::vector<std::pair<std::string, std::string_view>> elsewhere_;  // first words, programs
+  std::vector<Renamed> renamed_;
 };
 
 }  // namespace cairn::apps

@@ -70,7 +70,7 @@ class DoctorTlsCommand final : public Command {
     server::name_host_stably(server::gather_host(), uri->options);
     if (Attempt<void> loaded = server::load_credentials(uri->options); !loaded) {
       steps.push_back({"key file", TlsStep::Outcome::kFail, loaded.error().text,
-                       "'cairn nvme check-tls-key FILE' says more"});
+                       "'cairn key inspect FILE' says more"});
     } else if (uri->options.tls) {
       steps.push_back(
           {"key file", TlsStep::Outcome::kPass, escaped(uri->options.tls_key_file), ""});

@@ -137,7 +137,7 @@ void judge_handshake(const TlsFacts& facts, Way& way) {
   const char* cipher = is_sha384 ? "TLS_AES_256_GCM_SHA384" : "TLS_AES_128_GCM_SHA256";
   if (what == About::kCipher) {
     way.fail("cipher", fmt::format("it does not take {}", cipher),
-             fmt::format("use a key of the other hash: 'cairn nvme gen-tls-key --hmac {}'",
+             fmt::format("use a key of the other hash: 'cairn key new tls --hmac {}'",
                          is_sha384 ? 1 : 2));
   } else {
     way.pass("cipher", cipher);

@@ -25,14 +25,15 @@ void add_lab_commands(CommandTree& tree) {
            make_bench_paper_snis);
   tree.add(paper, "leapio", "figures of LeapIO as one page, next to the paper's",
            make_bench_paper_leapio);
+  CLI::App& plan = CommandTree::group(root, "plan", "models of drives and networks, for planning");
+  tree.add(plan, "ssd", "one modelled SSD under a trace or a load", make_plan_ssd);
+  tree.add(plan, "net", "a load on a modelled network", make_plan_net);
+  tree.add(plan, "snis", "drives and a network, simulated until they agree", make_plan_snis);
+  tree.add(plan, "capacity", "how many drives, boxes and links a load needs", make_plan_capacity);
+  tree.add(plan, "fit", "a profile for a drive that fio measured", make_plan_fit);
+  tree.add(plan, "validate", "the models against a reference", make_plan_validate);
   CLI::App& sim = CommandTree::group(root, "sim", "run Cairn in the simulated world");
   tree.add(sim, "echo", "an echo cluster, from a seed", make_sim_echo);
-  tree.add(sim, "ssd", "one modelled SSD under a trace or a load", make_sim_ssd);
-  tree.add(sim, "snis", "drives and a network, simulated until they agree", make_sim_snis);
-  tree.add(sim, "plan", "how many drives, boxes and links a load needs", make_sim_plan);
-  tree.add(sim, "net", "a load on a modelled network", make_sim_net);
-  tree.add(sim, "fit", "a profile for a drive that fio measured", make_sim_fit);
-  tree.add(sim, "check", "the models against a reference", make_sim_check);
 }
 
 }  // namespace cairn::apps

@@ -18,14 +18,14 @@ std::unique_ptr<Command> make_bench_paper_leapio(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_snis(CLI::App& app);
 std::unique_ptr<Command> make_bench_rocksdb(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
-std::unique_ptr<Command> make_sim_check(CLI::App& app);
-std::unique_ptr<Command> make_sim_echo(CLI::App& app);
-std::unique_ptr<Command> make_sim_fit(CLI::App& app);
-std::unique_ptr<Command> make_sim_plan(CLI::App& app);
-std::unique_ptr<Command> make_sim_snis(CLI::App& app);
-std::unique_ptr<Command> make_sim_net(CLI::App& app);
-std::unique_ptr<Command> make_sim_ssd(CLI::App& app);
 std::unique_ptr<Command> make_bench_ycsb(CLI::App& app);
+std::unique_ptr<Command> make_plan_capacity(CLI::App& app);
+std::unique_ptr<Command> make_plan_fit(CLI::App& app);
+std::unique_ptr<Command> make_plan_net(CLI::App& app);
+std::unique_ptr<Command> make_plan_snis(CLI::App& app);
+std::unique_ptr<Command> make_plan_ssd(CLI::App& app);
+std::unique_ptr<Command> make_plan_validate(CLI::App& app);
+std::unique_ptr<Command> make_sim_echo(CLI::App& app);
 
 // Puts them into the tree.
 void add_lab_commands(CommandTree& tree);

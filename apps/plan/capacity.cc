@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim plan`: how many drives, boxes and links a load needs.
+// `cairn plan capacity`: how many drives, boxes and links a load needs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -42,9 +42,9 @@ Attempt<double> parse_rate(std::string_view text) {
   return value * scale;
 }
 
-class SimPlanCommand final : public Command {
+class PlanCapacityCommand final : public Command {
  public:
-  explicit SimPlanCommand(CLI::App& app) {
+  explicit PlanCapacityCommand(CLI::App& app) {
     add_value(app, "--p99 TIME", "99 of 100 reads, and of 100 writes, take at most this: 500us",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_short_duration(text);
@@ -87,8 +87,9 @@ class SimPlanCommand final : public Command {
                 return {};
               });
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(app, {"cairn sim plan --p99 500us --iops 2M --trace vdi.csv.gz --html plan.html",
-                       "cairn sim plan --p99 1ms --iops 350k --synthetic F_t_h --profile qlc"});
+    set_examples(app,
+                 {"cairn plan capacity --p99 500us --iops 2M --trace vdi.csv.gz --html plan.html",
+                  "cairn plan capacity --p99 1ms --iops 350k --synthetic F_t_h --profile qlc"});
   }
 
   Attempt<int> run() override {
@@ -226,8 +227,8 @@ class SimPlanCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sim_plan(CLI::App& app) {
-  return std::make_unique<SimPlanCommand>(app);
+std::unique_ptr<Command> make_plan_capacity(CLI::App& app) {
+  return std::make_unique<PlanCapacityCommand>(app);
 }
 
 }  // namespace cairn::apps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim fit`: a profile for a drive that was measured with fio.
+// `cairn plan fit`: a profile for a drive that was measured with fio.
 #include <fmt/format.h>
 
 #include "apps/common/command.h"
@@ -19,9 +19,9 @@ namespace {
 
 constexpr size_t kFioMax = 64 << 20;
 
-class SimFitCommand final : public Command {
+class PlanFitCommand final : public Command {
  public:
-  explicit SimFitCommand(CLI::App& app) {
+  explicit PlanFitCommand(CLI::App& app) {
     add_values(app, "--from FILE", "what fio measured (--output-format=json); may be repeated",
                [this](const std::string& path) -> Attempt<void> {
                  paths_.push_back(path);
@@ -44,9 +44,9 @@ class SimFitCommand final : public Command {
     add_integer(app, "--requests N", requests_, {.min = 500, .max = 10'000'000},
                 "requests of a point in each trial (4000)");
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(app, {"cairn sim fit --from drive.json --profile pm1725a --out drive.toml",
-                       "cairn sim fit --from reads.json --from writes.json --json",
-                       "cairn sim ssd --profile ./drive.toml --synthetic read --qd 64"});
+    set_examples(app, {"cairn plan fit --from drive.json --profile pm1725a --out drive.toml",
+                       "cairn plan fit --from reads.json --from writes.json --json",
+                       "cairn plan ssd --profile ./drive.toml --synthetic read --qd 64"});
   }
 
   Attempt<int> run() override {
@@ -122,8 +122,8 @@ class SimFitCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sim_fit(CLI::App& app) {
-  return std::make_unique<SimFitCommand>(app);
+std::unique_ptr<Command> make_plan_fit(CLI::App& app) {
+  return std::make_unique<PlanFitCommand>(app);
 }
 
 }  // namespace cairn::apps

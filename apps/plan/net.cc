@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim net`: a load on a modelled network.
+// `cairn plan net`: a load on a modelled network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,9 +33,9 @@ struct Outcome final : net::FlowSink {
   net::Picos last = 0;
 };
 
-class SimNetCommand final : public Command {
+class PlanNetCommand final : public Command {
  public:
-  explicit SimNetCommand(CLI::App& app) {
+  explicit PlanNetCommand(CLI::App& app) {
     add_value(app, "--topology NAME",
               "star:HOSTS, leaf-spine:LEAVESxHOSTSxSPINES, clos256 or a TOML file (star:11)",
               [this](const std::string& text) -> Attempt<void> {
@@ -67,8 +67,8 @@ class SimNetCommand final : public Command {
                 "what the permutation and the marks are drawn from (1)");
     add_switch(app, "--fluid", fluid_, "flows as rates instead of packets");
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(app, {"cairn sim net --topology star:11 --load incast",
-                       "cairn sim net --topology clos256 --load permutation --fluid --json"});
+    set_examples(app, {"cairn plan net --topology star:11 --load incast",
+                       "cairn plan net --topology clos256 --load permutation --fluid --json"});
   }
 
   Attempt<int> run() override {
@@ -160,8 +160,8 @@ class SimNetCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sim_net(CLI::App& app) {
-  return std::make_unique<SimNetCommand>(app);
+std::unique_ptr<Command> make_plan_net(CLI::App& app) {
+  return std::make_unique<PlanNetCommand>(app);
 }
 
 }  // namespace cairn::apps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim snis`: storage and network simulated until they agree, and coupled.
+// `cairn plan snis`: storage and network simulated until they agree, and coupled.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -30,9 +30,9 @@ namespace {
 constexpr int kIterationsUnchanged = 100'000;  // without --iterations
 constexpr int kBins = 250;                     // of what is drawn over time
 
-class SimSnisCommand final : public Command {
+class PlanSnisCommand final : public Command {
  public:
-  explicit SimSnisCommand(CLI::App& app) {
+  explicit PlanSnisCommand(CLI::App& app) {
     const auto text = [](std::string& into) {
       return [&into](const std::string& value) -> Attempt<void> {
         into = value;
@@ -64,10 +64,10 @@ class SimSnisCommand final : public Command {
     add_value(app, "--times FILE", "write the times of each request, as CSV", text(times_));
     add_value(app, "--html FILE", "write a report with plots, as one page", text(html_));
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(app, {"cairn sim snis --synthetic F_t_h --html report.html",
-                       "cairn sim snis --synthetic F_t_h --until unchanged --coupled --json",
-                       "cairn sim snis --trace vdi.csv.gz --profile pm1725a --targets 4",
-                       "mpirun -n 4 cairn sim snis --mpi --synthetic F_s_h --targets 8 "
+    set_examples(app, {"cairn plan snis --synthetic F_t_h --html report.html",
+                       "cairn plan snis --synthetic F_t_h --until unchanged --coupled --json",
+                       "cairn plan snis --trace vdi.csv.gz --profile pm1725a --targets 4",
+                       "mpirun -n 4 cairn plan snis --mpi --synthetic F_s_h --targets 8 "
                        "--place stripe"});
   }
 
@@ -265,8 +265,8 @@ class SimSnisCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sim_snis(CLI::App& app) {
-  return std::make_unique<SimSnisCommand>(app);
+std::unique_ptr<Command> make_plan_snis(CLI::App& app) {
+  return std::make_unique<PlanSnisCommand>(app);
 }
 
 }  // namespace cairn::apps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim ssd`: one modelled drive under a trace or a synthetic load.
+// `cairn plan ssd`: one modelled drive under a trace or a synthetic load.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,9 +40,9 @@ nlohmann::ordered_json json_of(const plan::LatencySummary& s) {
           {"p99_ns", s.p99},  {"p999_ns", s.p999}, {"max_ns", s.max}};
 }
 
-class SimSsdCommand final : public Command {
+class PlanSsdCommand final : public Command {
  public:
-  explicit SimSsdCommand(CLI::App& app) {
+  explicit PlanSsdCommand(CLI::App& app) {
     const auto text = [](std::string& into) {
       return [&into](const std::string& value) -> Attempt<void> {
         into = value;
@@ -77,10 +77,10 @@ class SimSsdCommand final : public Command {
     add_value(app, "--csv FILE", "write each request's times to a file", text(csv_));
     add_value(app, "--html FILE", "write a report with plots, as one page", text(html_));
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(app, {"cairn sim ssd --profile pm1725a --synthetic read --qd 64",
-                       "cairn sim ssd --synthetic mix --precondition 80 --html report.html",
-                       "cairn sim ssd --synthetic write --block 16384 --precondition 80 --json",
-                       "cairn sim ssd --config drive.json --trace t.trace.gz --csv times.csv"});
+    set_examples(app, {"cairn plan ssd --profile pm1725a --synthetic read --qd 64",
+                       "cairn plan ssd --synthetic mix --precondition 80 --html report.html",
+                       "cairn plan ssd --synthetic write --block 16384 --precondition 80 --json",
+                       "cairn plan ssd --config drive.json --trace t.trace.gz --csv times.csv"});
   }
 
   Attempt<int> run() override {
@@ -340,8 +340,8 @@ class SimSsdCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sim_ssd(CLI::App& app) {
-  return std::make_unique<SimSsdCommand>(app);
+std::unique_ptr<Command> make_plan_ssd(CLI::App& app) {
+  return std::make_unique<PlanSsdCommand>(app);
 }
 
 }  // namespace cairn::apps

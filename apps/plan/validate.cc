@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn sim check FILE...`: the models against a reference, number by number.
+// `cairn plan validate FILE...`: the models against a reference, number by number.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,9 +31,9 @@ std::string number_text(double value) {
                                                                    : fmt::format("{:.4g}", value);
 }
 
-class SimCheckCommand final : public Command {
+class PlanValidateCommand final : public Command {
  public:
-  explicit SimCheckCommand(CLI::App& app) {
+  explicit PlanValidateCommand(CLI::App& app) {
     options_.reference_folder = CAIRN_REFERENCE_FOLDER;
     app.add_option("FILE", paths_,
                    "reference tables: of flash micro cases (.json), open and closed loop, garbage "
@@ -55,9 +55,10 @@ class SimCheckCommand final : public Command {
                 "what workloads are drawn from that the reference does not list");
     add_switch(app, "--all", all_, "print every number, not only those outside their tolerance");
     add_switch(app, "--json", json_, "print one JSON object");
-    set_examples(app, {"cairn sim check tests/data/mqsim/d_micro_golden.json",
-                       "cairn sim check tests/data/mqsim --all", "cairn sim check tests/data/net",
-                       "cairn sim check tests/data/snis"});
+    set_examples(
+        app, {"cairn plan validate tests/data/mqsim/d_micro_golden.json",
+              "cairn plan validate tests/data/mqsim --all", "cairn plan validate tests/data/net",
+              "cairn plan validate tests/data/snis"});
   }
 
   Attempt<int> run() override {
@@ -173,8 +174,8 @@ class SimCheckCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_sim_check(CLI::App& app) {
-  return std::make_unique<SimCheckCommand>(app);
+std::unique_ptr<Command> make_plan_validate(CLI::App& app) {
+  return std::make_unique<PlanValidateCommand>(app);
 }
 
 }  // namespace cairn::apps

@@ -17,7 +17,7 @@ LAYERS = "checksum(encrypt(mirror(file:l,size=24M, file:r,size=24M), key=drive.k
 class AcrossMachines(arm_support.OnArm, BoxTest):
     def setUp(self):
         super().setUp()
-        self.run_ok("drive", "key", "new", "drive.key")
+        self.run_ok("key", "new", "drive", "--output", "drive.key")
 
     def uri(self, box):
         return f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=1"

@@ -25,7 +25,7 @@ class MovesToArm(arm_support.OnArm, DriveTest):
 
     def setUp(self):
         super().setUp()
-        self.run_ok("drive", "key", "new", "drive.key")
+        self.run_ok("key", "new", "drive", "--output", "drive.key")
         self.control = str(self.folder / "ctl")
         self.box_control = str(self.folder / "box.sock")
         self.running = self.serve(self.LAYERS, "--control", self.control)

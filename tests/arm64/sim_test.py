@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn sim` prints the same on both machines."""
+"""`cairn sim` and `cairn plan` print the same on both machines."""
 
 import re
 
@@ -23,17 +23,17 @@ class SameOutput(arm_support.OnArm, support.CliTest):
     def test_modelled_drives(self):
         for words in (("mix", "--precondition", "80"), ("write", "--profile", "pm1725a")):
             with self.subTest(words):
-                self.same("sim", "ssd", "--requests", "3000", "--json", "--synthetic", *words)
+                self.same("plan", "ssd", "--requests", "3000", "--json", "--synthetic", *words)
 
     def test_modelled_networks(self):
         for control in ("dcqcn", "dctcp", "cubic"):
             with self.subTest(control):
-                self.same("sim", "net", "--control", control, "--json")
-        self.same("sim", "net", "--topology", "clos256", "--load", "permutation", "--fluid",
+                self.same("plan", "net", "--control", control, "--json")
+        self.same("plan", "net", "--topology", "clos256", "--load", "permutation", "--fluid",
                   "--json")
 
     def test_drives_and_networks_together(self):
-        self.same("sim", "snis", "--synthetic", "F_t_h", "--coupled", "--requests", "1000",
+        self.same("plan", "snis", "--synthetic", "F_t_h", "--coupled", "--requests", "1000",
                   "--json")
 
 

@@ -31,27 +31,27 @@ drive = "mem:size=1M"
 
 class Keys(BoxTest):
     def make_key(self, name, *words):
-        self.run_ok("nvme", "gen-key", "--output", str(self.folder / name), *words)
+        self.run_ok("key", "new", "auth", "--output", str(self.folder / name), *words)
         return self.folder / name
 
     def test_a_key_is_printed_in_its_usual_form(self):
         for words, start, size in (((), "00", 48), (("--hmac", "sha256"), "01", 48),
                                    (("--hmac", "sha384"), "02", 72),
                                    (("--hmac", "sha512", "--nqn", HOST), "03", 92)):
-            said = self.run_ok("nvme", "gen-key", *words)
+            said = self.run_ok("key", "new", "auth", *words)
             self.assertRegex(said, rf"^DHHC-1:{start}:[A-Za-z0-9+/=]{{{size}}}:\n$")
-        self.assertNotEqual(self.run_ok("nvme", "gen-key"), self.run_ok("nvme", "gen-key"))
+        self.assertNotEqual(self.run_ok("key", "new", "auth"), self.run_ok("key", "new", "auth"))
 
     def test_a_file_is_its_owners_alone_and_not_overwritten(self):
         key = self.make_key("a.key")
         self.assertEqual(stat.S_IMODE(key.stat().st_mode), 0o600)
         before = key.read_text()
-        self.expect_sentence(self.run_cairn("nvme", "gen-key", "--output", str(key)), 1,
+        self.expect_sentence(self.run_cairn("key", "new", "auth", "--output", str(key)), 1,
                              "exists", "not overwritten")
         self.assertEqual(key.read_text(), before)
 
     def test_mistakes(self):
-        self.expect_usage(["nvme", "gen-key", "--hmac", "md5"], "sha256, sha384, sha512")
+        self.expect_usage(["key", "new", "auth", "--hmac", "md5"], "sha256, sha384, sha512")
         uri = f"nvme-tcp://127.0.0.1:1/{NQN}?dhchap_key="
         key = self.make_key("open.key")
         os.chmod(key, 0o640)
@@ -72,7 +72,7 @@ class Authenticates(BoxTest):
         super().setUp()
         for name, words in (("host.key", ("--hmac", "sha256")), ("box.key", ("--hmac", "sha384")),
                             ("other.key", ())):
-            self.run_ok("nvme", "gen-key", "--output", str(self.folder / name), *words)
+            self.run_ok("key", "new", "auth", "--output", str(self.folder / name), *words)
 
     def serve(self, more=""):
         self.write("box.toml", CONFIG.format(nqn=NQN, host=HOST, more=more))

@@ -39,8 +39,8 @@ tls_key = "tls.key"
 
 
 class DoorTest(BoxTest):
-    def make_key(self, name, kind="gen-key"):
-        self.run_ok("nvme", kind, "--output", str(self.folder / name))
+    def make_key(self, name, kind="auth"):
+        self.run_ok("key", "new", kind, "--output", str(self.folder / name))
 
     def serve(self, *words):
         """Starts it; its NVMe door is at self.port, as self.nqn."""
@@ -135,7 +135,7 @@ class Encryption(DoorTest):
     def setUp(self):
         super().setUp()
         for name in ("tls.key", "other.key"):
-            self.make_key(name, "gen-tls-key")
+            self.make_key(name, "tls")
 
     def check_door(self, running):
         self.assertEqual(self.connect[3], " --tls")
@@ -154,7 +154,7 @@ class Encryption(DoorTest):
 
     def test_mistakes(self):
         door = ["--nvme-tcp", "127.0.0.1:0"]
-        self.refused_words([*door, "--tls", "required"], "no host has a key", "gen-tls-key")
+        self.refused_words([*door, "--tls", "required"], "no host has a key", "cairn key new tls")
         self.refused_words([*door, "--tls", "required", "--tls", "refused"],
                            "--tls goes with a --nvme-tcp each")
         self.refused_words([*door, "--tls-key", "tls.key"], "a certificate needs its key")

@@ -47,12 +47,12 @@ class Serving(DriveTest):
 class Keys(DriveTest):
     def test_a_new_key_is_its_owners_alone_and_another_each_time(self):
         path = self.folder / "a.key"
-        self.run_ok("drive", "key", "new", str(path))
+        self.run_ok("key", "new", "drive", "--output", str(path))
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
         self.assertEqual(len(base64.b64decode(path.read_text(), validate=False)), 64)
-        self.assertNotEqual(self.run_ok("drive", "key", "new"), self.run_ok("drive", "key", "new"))
+        self.assertNotEqual(self.run_ok("key", "new", "drive"), self.run_ok("key", "new", "drive"))
         before = path.read_text()
-        self.expect_sentence(self.run_cairn("drive", "key", "new", str(path)), 1,
+        self.expect_sentence(self.run_cairn("key", "new", "drive", "--output", str(path)), 1,
                              "a key is not overwritten")
         self.assertEqual(path.read_text(), before)
 

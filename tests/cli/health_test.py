@@ -160,7 +160,7 @@ class Siblings(HealthTest):
             self.assertRegex(box.log, rf"(?m)^cairn: error: {TIME} drive {NQN}/{nsid} is failing: "
                                       rf"not open: .*{reason}.*'cairn box ns retry .*--nsid {nsid}")
             self.assertRegex(self.run_ok("box", "status"), reason)
-        self.run_ok("drive", "key", "new", "e.key")
+        self.run_ok("key", "new", "drive", "--output", "e.key")
         self.ask("ns", "retry", "--nsid", "2")
         self.assertEqual(self.namespaces()[2]["health"], "ok")
         self.assertEqual(box.stop(), 0)
@@ -180,7 +180,7 @@ class Siblings(HealthTest):
         self.assertEqual(self.shown("b")["health"], "ok")
         result = self.run_cairn("drive", "retry", "a", "--control", self.control)
         self.assertIn("cannot be looked up", result.stderr)
-        self.run_ok("drive", "key", "new", "e.key")
+        self.run_ok("key", "new", "drive", "--output", "e.key")
         self.ask_drive("retry", "c")
         self.assertEqual(self.shown("c")["health"], "ok")
         self.assertEqual(running.stop(), 0)
@@ -190,7 +190,7 @@ class Siblings(HealthTest):
         # A way to write 127.0.0.1 that is looked up as names are.
         leg = f"nvme-tcp://0x7f.1:{box.port}/{NQN}?dhchap_key={self.folder}/host.key"
         mirror = f'mirror(file:local,size=8M, "{leg}", retry_ms=100, degraded=yes)'
-        self.run_ok("nvme", "gen-key", "--output", "host.key")
+        self.run_ok("key", "new", "auth", "--output", "host.key")
         running = self.serve(f"m={mirror}")
         self.wait_for_health("m", "ok")
         self.assertEqual(running.stop(), 0)

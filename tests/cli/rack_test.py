@@ -138,7 +138,7 @@ class Space(RackTest):
         meta = self.serve_metadata()
         host = "nqn.2026-11.io.cairn:friend"
         key = self.folder / "host.key"
-        self.run_ok("nvme", "gen-key", "--output", str(key))
+        self.run_ok("key", "new", "auth", "--output", str(key))
         self.start_boxes(meta, "a", more=f"""
 [[subsystem.host]]
 nqn = "{host}"

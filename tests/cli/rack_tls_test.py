@@ -27,7 +27,7 @@ class Keys(RackTest):
     def make_key(self, name):
         """As docs/rack.md does; returns the line."""
         path = self.folder / f"{name}.key"
-        self.run_ok("nvme", "gen-tls-key", "--output", str(path))
+        self.run_ok("key", "new", "tls", "--output", str(path))
         return path.read_text()
 
     def serve_with_keys(self):

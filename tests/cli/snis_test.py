@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn sim snis` and `cairn sim plan`: stops, truth, resumption, threads, MPI, reports."""
+"""`cairn plan snis` and `cairn plan capacity`: stops, truth, resumption, threads, MPI, reports."""
 
 import json
 import os
@@ -14,9 +14,9 @@ FOUR = ("--synthetic", "F_t_h", "--requests", "300", "--network", "star:14", "--
         "--place", "stripe", "--until", "count", "--iterations", "3")
 
 
-class SimSnis(support.CliTest):
+class PlanSnis(support.CliTest):
     def snis(self, *words):
-        return json.loads(self.run_ok("sim", "snis", "--json", *words))
+        return json.loads(self.run_ok("plan", "snis", "--json", *words))
 
     def test_every_iteration_is_told(self):
         found = self.snis(*SMALL, "--until", "count", "--iterations", "4", "--csv", "i.csv",
@@ -32,7 +32,7 @@ class SimSnis(support.CliTest):
             self.assertNotIn(stranger, page)
 
     def test_targets_without_work_are_told(self):
-        words = ("sim", "snis", *SMALL[:-2], "--network", "star:14", "--targets", "4",
+        words = ("plan", "snis", *SMALL[:-2], "--network", "star:14", "--targets", "4",
                  "--iterations", "1")
         self.assertIn("no request is for 3 of the 4 targets", self.run_cairn(*words).stderr)
         self.assertEqual(self.run_cairn(*words, "--place", "stripe").stderr, "")
@@ -58,11 +58,11 @@ class SimSnis(support.CliTest):
 
     def test_state_of_another_run_or_damaged_is_refused(self):
         self.snis(*SMALL, "--until", "count", "--iterations", "2", "--resume", "state")
-        other = self.run_cairn("sim", "snis", *SMALL, "--seed", "2", "--resume", "state")
+        other = self.run_cairn("plan", "snis", *SMALL, "--seed", "2", "--resume", "state")
         self.expect_sentence(other, 1, "iteration-0000.snis", "name an empty folder")
         path = self.folder / "state" / "iteration-0001.snis"
         path.write_bytes(path.read_bytes()[:-1])
-        damaged = self.run_cairn("sim", "snis", *SMALL, "--until", "count", "--resume", "state")
+        damaged = self.run_cairn("plan", "snis", *SMALL, "--until", "count", "--resume", "state")
         self.expect_sentence(damaged, 1, "iteration-0001.snis", "Remove it")
 
     def test_threads_change_nothing(self):
@@ -72,14 +72,14 @@ class SimSnis(support.CliTest):
         mpirun = shutil.which("mpirun")
         if mpirun is None or self.is_emulated:
             self.skipTest("needs mpirun")
-        alone = self.run_cairn("sim", "snis", "--mpi", *FOUR, "--json")
+        alone = self.run_cairn("plan", "snis", "--mpi", *FOUR, "--json")
         if "built without MPI" in alone.stderr:
             self.skipTest("built without MPI")
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         result = subprocess.run(
             [mpirun, "--oversubscribe", "--mca", "btl", "self,vader,tcp", "-n", "2",
-             *self.command(("sim", "snis", "--mpi", *FOUR, "--json"))],
+             *self.command(("plan", "snis", "--mpi", *FOUR, "--json"))],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
             timeout=100, check=False, cwd=self.folder, env=environment)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -87,26 +87,26 @@ class SimSnis(support.CliTest):
 
     def test_a_trace_says_file_line_and_field(self):
         self.write("t.csv", "1,0,8,0,7\n2,0,x,0,7\n")
-        result = self.run_cairn("sim", "snis", "--trace", "t.csv")
+        result = self.run_cairn("plan", "snis", "--trace", "t.csv")
         self.expect_sentence(result, 1, "'t.csv', line 2, field Size: 'x' is not a whole number")
         self.write("u.csv", "1,0,8,0,7\n2,0,8,1,7\n3,8,8,1,7\n")
         found = self.snis("--trace", "u.csv", "--network", "star:11")
         self.assertEqual(found["requests"], 3)
 
     def test_mistakes(self):
-        self.expect_sentence(self.run_cairn("sim", "snis"), 1, "--trace FILE or --synthetic NAME")
-        self.expect_usage(["sim", "snis", "--synthetic", "F_t_x"], "did you mean")
-        self.expect_usage(["sim", "snis", "--weights", "1,1,1"], "whose sum is 1")
-        self.expect_usage(["sim", "snis", "--until", "never"], "count, stable, unchanged")
-        self.expect_usage(["sim", "snis", "--read-gap", "5,0.5,0.2"], "SCV above 1")
-        result = self.run_cairn("sim", "snis", *SMALL, "--network", "ring")
+        self.expect_sentence(self.run_cairn("plan", "snis"), 1, "--trace FILE or --synthetic NAME")
+        self.expect_usage(["plan", "snis", "--synthetic", "F_t_x"], "did you mean")
+        self.expect_usage(["plan", "snis", "--weights", "1,1,1"], "whose sum is 1")
+        self.expect_usage(["plan", "snis", "--until", "never"], "count, stable, unchanged")
+        self.expect_usage(["plan", "snis", "--read-gap", "5,0.5,0.2"], "SCV above 1")
+        result = self.run_cairn("plan", "snis", *SMALL, "--network", "ring")
         self.expect_sentence(result, 1, "--network")
-        result = self.run_cairn("sim", "snis", *SMALL, "--iterations", "0")
+        result = self.run_cairn("plan", "snis", *SMALL, "--iterations", "0")
         self.expect_sentence(result, 1, "add --coupled")
 
 
-class SimPlan(support.CliTest):
-    WORDS = ("sim", "plan", "--synthetic", "F_t_h", "--requests", "400", "--iops", "400k",
+class PlanCapacity(support.CliTest):
+    WORDS = ("plan", "capacity", "--synthetic", "F_t_h", "--requests", "400", "--iops", "400k",
              "--drives-max", "16", "--json")
 
     def test_the_least_that_is_enough(self):
@@ -124,7 +124,7 @@ class SimPlan(support.CliTest):
         """MQSim's format: time in ns, device, sector, sectors, 1 for a read."""
         lines = [f"{30000 * i} 0 {8 * (i % 512)} 8 1\n" for i in range(count)]
         (self.folder / "t.trace").write_text("".join(lines) + tail)
-        return self.run_ok("sim", "plan", "--trace", "t.trace", "--p99", "20ms",
+        return self.run_ok("plan", "capacity", "--trace", "t.trace", "--p99", "20ms",
                            "--drives-max", "2", *words)
 
     def test_says_how_much_of_a_trace_was_taken(self):
@@ -144,7 +144,7 @@ class SimPlan(support.CliTest):
         found = json.loads(self.plan_trace(20010, "--json"))
         self.assertEqual((found["requests"], found["requests_in_trace"], found["cut"]),
                          (20000, 20010, True))
-        self.assertIn("20000 of a trace", self.run_ok("sim", "plan", "--help"))
+        self.assertIn("20000 of a trace", self.run_ok("plan", "capacity", "--help"))
 
     def test_a_trace_with_a_bad_rest_is_planned_for_what_was_taken(self):
         # The reader looks 65536 requests ahead, for those that are out of order.
@@ -161,8 +161,9 @@ class SimPlan(support.CliTest):
         self.assertFalse(json.loads(result.stdout)["enough"])
 
     def test_mistakes(self):
-        self.expect_usage(["sim", "plan", "--synthetic", "F_t_h"], "needs --p99")
-        self.expect_usage(["sim", "plan", "--p99", "1ms", "--iops", "many"], "requests per second")
+        self.expect_usage(["plan", "capacity", "--synthetic", "F_t_h"], "needs --p99")
+        self.expect_usage(["plan", "capacity", "--p99", "1ms", "--iops", "many"],
+                          "requests per second")
         result = self.run_cairn(*self.WORDS, "--p99", "2ms", "--profile", "snis")
         self.expect_sentence(result, 1, "loses requests")
 

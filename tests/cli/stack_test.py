@@ -166,7 +166,7 @@ class Doors(StackTest):
 class Secrets(StackTest):
     def test_only_the_key_opens_what_was_encrypted(self):
         for name in ("a.key", "b.key"):
-            self.run_ok("drive", "key", "new", str(self.folder / name))
+            self.run_ok("key", "new", "drive", "--output", str(self.folder / name))
         running = self.serve("encrypt(file:d,size=8M, key=a.key)")
         written = self.write("in", b"nobody reads it." * (MIB // 16))
         self.run_tool("nbdcopy", written, self.uri())
@@ -226,7 +226,8 @@ class Restarts(StackTest):
     def test_every_service_keeps_what_fio_wrote(self):
         table = json.loads(self.run_ok("drive", "services", "--json"))
         self.assertEqual(table["schema_version"], 1)
-        self.run_ok("drive", "key", "new", str(self.folder / "drive.key"))  # of an example
+        # Of an example.
+        self.run_ok("key", "new", "drive", "--output", str(self.folder / "drive.key"))
         for service in table["services"]:
             with self.subTest(service["name"]):
                 self.check_service(service)

@@ -71,37 +71,37 @@ def ic_pdu(kind):
 
 class Keys(BoxTest):
     def make_key(self, name, *words):
-        self.run_ok("nvme", "gen-tls-key", "--output", str(self.folder / name), *words)
+        self.run_ok("key", "new", "tls", "--output", str(self.folder / name), *words)
         return self.folder / name
 
     def test_a_key_is_printed_in_its_usual_form(self):
         for words, start, size in (((), "01", 48), (("--hmac", "1"), "01", 48),
                                    (("--hmac", "2"), "02", 72), (("--hmac", "sha384"), "02", 72)):
-            said = self.run_ok("nvme", "gen-tls-key", *words)
+            said = self.run_ok("key", "new", "tls", *words)
             self.assertRegex(said, rf"^NVMeTLSkey-1:{start}:[A-Za-z0-9+/=]{{{size}}}:\n$")
-        self.expect_usage(["nvme", "gen-tls-key", "--hmac", "3"], "1 (sha256) or 2 (sha384)")
+        self.expect_usage(["key", "new", "tls", "--hmac", "3"], "1 (sha256) or 2 (sha384)")
 
     def test_a_file_is_its_owners_alone(self):
         key = self.make_key("a.key")
         self.assertEqual(stat.S_IMODE(key.stat().st_mode), 0o600)
-        self.expect_sentence(self.run_cairn("nvme", "gen-tls-key", "--out", str(key)), 1, "exists")
+        self.expect_sentence(self.run_cairn("key", "new", "tls", "--output", str(key)), 1, "exists")
         os.chmod(key, 0o640)
-        self.expect_sentence(self.run_cairn("nvme", "check-tls-key", str(key)), 1, "mode 0640",
+        self.expect_sentence(self.run_cairn("key", "inspect", str(key)), 1, "mode 0640",
                              "chmod 600")
 
     def test_check_says_what_it_is_and_shows_nothing_secret(self):
         key = self.make_key("a.key", "--hmac", "2")
-        said = self.run_ok("nvme", "check-tls-key", str(key), "--nqn", NQN, "--hostnqn", HOST)
+        said = self.run_ok("key", "inspect", str(key), "--nqn", NQN, "--hostnqn", HOST)
         self.assertIn("48 bytes for sha384", said)
         self.assertIn(f"identity 0: NVMe0R02 {HOST} {NQN}\n", said)
         self.assertRegex(said, rf"identity 1: NVMe1R02 {HOST} {NQN} [A-Za-z0-9+/]{{64}}\n")
         self.assertNotIn(key.read_text().split(":")[2][:20], said)
-        found = json.loads(self.run_ok("nvme", "check-tls-key", str(key), "--json"))
+        found = json.loads(self.run_ok("key", "inspect", str(key), "--json"))
         self.assertEqual((found["hash"], found["bytes"]), ("sha384", 48))
-        self.run_ok("nvme", "gen-key", "--output", str(self.folder / "other.key"))
+        self.run_ok("key", "new", "auth", "--output", str(self.folder / "other.key"))
         self.expect_sentence(
-            self.run_cairn("nvme", "check-tls-key", str(self.folder / "other.key")), 1,
-            "holds no key", "NVMeTLSkey-1:01", "gen-tls-key")
+            self.run_cairn("key", "inspect", str(self.folder / "other.key")), 1,
+            "holds no key", "NVMeTLSkey-1:01", "cairn key new tls")
 
     @unittest.skipUnless(NVME, "there is no nvme-cli")
     def test_keys_are_those_of_nvme_cli(self):
@@ -111,7 +111,7 @@ class Keys(BoxTest):
             path = self.folder / f"theirs{hmac_id}.key"
             path.write_text(theirs)
             os.chmod(path, 0o600)
-            self.run_ok("nvme", "check-tls-key", str(path))
+            self.run_ok("key", "inspect", str(path))
             ours = self.make_key(f"ours{hmac_id}.key", "--hmac", hmac_id).read_text().strip()
             said = subprocess.run([NVME, "check-tls-key", "--key", ours], check=True,
                                   capture_output=True, text=True).stdout
@@ -122,8 +122,8 @@ class Encrypted(BoxTest):
     def setUp(self):
         super().setUp()
         for name in ("host.key", "other.key"):
-            self.run_ok("nvme", "gen-tls-key", "--output", str(self.folder / name))
-        self.run_ok("nvme", "gen-key", "--output", str(self.folder / "auth.key"))
+            self.run_ok("key", "new", "tls", "--output", str(self.folder / name))
+        self.run_ok("key", "new", "auth", "--output", str(self.folder / "auth.key"))
 
     def serve(self, more=""):
         self.write("box.toml", CONFIG.format(nqn=NQN, host=HOST, other=OTHER, more=more))
@@ -199,7 +199,7 @@ class Encrypted(BoxTest):
     def test_mistakes(self):
         self.expect_sentence(
             self.run_cairn("box", "--drive", "mem:size=1M", "--tls", "required"), 1,
-            "demands TLS, and no host has a key", "gen-tls-key")
+            "demands TLS, and no host has a key", "cairn key new tls")
         self.expect_usage(["box", "--drive", "mem:size=1M", "--tls", "maybe"],
                           "required or refused")
         self.expect_usage(["box", "--drive", "mem:size=1M", "--tls-key", "x"], "HOSTNQN=FILE")
@@ -243,7 +243,7 @@ class WithOpenssl(BoxTest):
 
     def setUp(self):
         super().setUp()
-        self.run_ok("nvme", "gen-tls-key", "--output", str(self.folder / "host.key"))
+        self.run_ok("key", "new", "tls", "--output", str(self.folder / "host.key"))
         text = (self.folder / "host.key").read_text()
         self.identity, self.psk = identity_and_psk(text, HOST, NQN)
 

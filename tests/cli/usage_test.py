@@ -112,6 +112,18 @@ class Mistakes(support.CliTest):
         self.expect_usage(["up", "--cors=0"], "no option '--cors'", "did you mean '--cores'?")
         self.expect_usage(["doctor", "-j"], "no option '-j'")
 
+    def test_a_renamed_command_names_the_new_one(self):
+        for old, new in {"sim ssd": "plan ssd", "sim net": "plan net", "sim snis": "plan snis",
+                         "sim plan": "plan capacity", "sim fit": "plan fit",
+                         "sim check": "plan validate", "nvme gen-key": "key new auth",
+                         "nvme gen-tls-key": "key new tls", "nvme check-tls-key": "key inspect",
+                         "drive key new": "key new drive"}.items():
+            for rest in ([], ["--help"], ["x", "--json"]):
+                with self.subTest(old=old, rest=rest):
+                    self.expect_usage([*old.split(), *rest], f"is 'cairn {new}' now",
+                                      f"'cairn {new} --help'")
+            self.run_ok(*new.split(), "--help")
+
     def test_missing_command(self):
         self.expect_usage(["bench"], "'cairn bench' needs a command: runtime")
 

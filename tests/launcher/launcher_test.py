@@ -329,7 +329,7 @@ class LabTest(LauncherTest):
         self.assertFalse((self.machine.build / "apps/cairn-lab").exists())
 
     def test_its_packages_are_installed_and_both_programs_are_built(self):
-        for word in ("bench", "sim", "help"):
+        for word in ("bench", "plan", "sim", "help"):
             with self.subTest(word):
                 self.assert_ran(self.machine.run(word, "x"), f" [{word}] [x]")
                 self.assertIn(f"-C {self.machine.build} cairn cairn-lab",

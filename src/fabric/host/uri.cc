@@ -341,7 +341,7 @@ std::expected<Uri, std::string> Uri::parse(std::string_view text) {
   }
   if (uri.options.tls != !uri.options.tls_key_file.empty()) {
     return Problem(uri.options.tls
-                       ? "tls=required needs tls_key=FILE too: 'cairn nvme gen-tls-key' makes one"
+                       ? "tls=required needs tls_key=FILE too: 'cairn key new tls' makes one"
                        : "tls_key is used with tls=required alone: add it, or leave the key out");
   }
   return uri;

@@ -175,7 +175,7 @@ nlohmann::ordered_json fit_json(const FlashFit& fit, std::span<const FioPoint> p
 std::string fit_profile(const FlashFit& fit, std::span<const FioPoint> points,
                         std::string_view name) {
   std::string out;
-  const std::string comments = "Made by cairn sim fit.\n" + headline(fit, points.size()) + "\n" +
+  const std::string comments = "Made by cairn plan fit.\n" + headline(fit, points.size()) + "\n" +
                                error_table(rows_of(fit, points));
   for (size_t from = 0; from < comments.size();) {
     const size_t end = comments.find('\n', from);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of `cairn sim ssd`: one HTML page with plots.
+// The report of `cairn plan ssd`: one HTML page with plots.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cairn sim snis` found, as JSON, CSV, text and one HTML page.
+// What `cairn plan snis` found, as JSON, CSV, text and one HTML page.
 #pragma once
 
 #include <nlohmann/json.hpp>

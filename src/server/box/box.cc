@@ -207,7 +207,7 @@ Attempt<void> Box::check_listener(const BoxListener& listener) const {
   }
   return refuse(
       fmt::format("the listener at {} demands TLS, and no host has a key for it: make one with "
-                  "'cairn nvme gen-tls-key --output FILE' and give it to a host with tls_key in "
+                  "'cairn key new tls --output FILE' and give it to a host with tls_key in "
                   "[[subsystem.host]], or with --tls-key HOSTNQN=FILE",
                   listener.address.text()));
 }

@@ -34,10 +34,10 @@ Problem cannot(const char* what, const std::string& path, int err) {
 }
 
 // What a kind of key is made with.
-constexpr const char* kGenKey = "cairn nvme gen-key --output FILE";
-constexpr const char* kGenTlsKey = "cairn nvme gen-tls-key --output FILE";
-constexpr const char* kClientKey = "echo \"writer NAME $(cairn nvme gen-tls-key)\" >> FILE";
-constexpr const char* kDriveKey = "cairn drive key new FILE";
+constexpr const char* kNewAuthKey = "cairn key new auth --output FILE";
+constexpr const char* kNewTlsKey = "cairn key new tls --output FILE";
+constexpr const char* kClientKey = "echo \"writer NAME $(cairn key new tls)\" >> FILE";
+constexpr const char* kNewDriveKey = "cairn key new drive --output FILE";
 constexpr const char* kPskTool = "psktool -u NAME -p FILE";
 constexpr const char* kOpenSslRequest = "openssl req -newkey rsa:2048 -nodes -keyout KEY -out CSR";
 constexpr const char* kOpenSsl = "openssl req -x509 -newkey rsa:2048 -nodes -keyout KEY -out CERT";
@@ -108,11 +108,11 @@ Attempt<Key> read_key(const std::string& path, const char* maker,
 }  // namespace
 
 Attempt<nvme::AuthSecret> read_key_file(const std::string& path) {
-  return read_key(path, kGenKey, &nvme::AuthSecret::parse);
+  return read_key(path, kNewAuthKey, &nvme::AuthSecret::parse);
 }
 
 Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path) {
-  return read_key(path, kGenTlsKey, &nvme::TlsKey::parse);
+  return read_key(path, kNewTlsKey, &nvme::TlsKey::parse);
 }
 
 Attempt<door::nbd::NbdKeys> read_psk_file(const std::string& path) {
@@ -125,7 +125,7 @@ Attempt<meta::ClientKeys> read_client_keys(const std::string& path,
 }
 
 Attempt<drive::FileContent> read_service_file(const std::string& path) {
-  return read_key(path, kDriveKey, &whole_content);
+  return read_key(path, kNewDriveKey, &whole_content);
 }
 
 Attempt<tls::Certificate> read_certificate(const CertificateFiles& files) {

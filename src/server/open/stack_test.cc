@@ -124,7 +124,7 @@ TEST(StackPlan, SaysWhatIsWrongWithAKeyFile) {
   const KeyFile other("abc");
   const std::pair<std::string, const char*> cases[] = {
       {open_to_all.path(), "mode 0644"},
-      {empty.path(), "it is empty; 'cairn drive key new FILE' makes one"},
+      {empty.path(), "it is empty; 'cairn key new drive --output FILE' makes one"},
       {other.path(), "64 bytes in base64"},
       {"/nowhere/key", "No such file"},
   };

@@ -17,9 +17,10 @@ struct Keys {
 };
 
 Result<Keys> read_keys(const ServiceParts& parts) {
-  const auto none = fail(Errc::kInvalid,
-                         "a key file holds no key: it is 64 bytes in base64; 'cairn drive key new "
-                         "FILE' makes one");
+  const auto none =
+      fail(Errc::kInvalid,
+           "a key file holds no key: it is 64 bytes in base64; 'cairn key new drive --output "
+           "FILE' makes one");
   const auto key = parts.contents.find("key");
   if (key == parts.contents.end()) return fail(Errc::kInvalid, "it needs a key: give it key=FILE");
   const std::optional<DriveKey> parsed = parse_drive_key(as_text(key->second.bytes()));
@@ -96,7 +97,7 @@ constexpr ServiceOption kOptions[] = {
     {.key = "key",
      .kind = ServiceOption::Kind::kFile,
      .default_value = "",
-     .what = "a file with the key, which 'cairn drive key new FILE' makes"},
+     .what = "a file with the key, which 'cairn key new drive --output FILE' makes"},
     {.key = "old_key",
      .kind = ServiceOption::Kind::kFile,
      .default_value = kNoFile,

@@ -3,11 +3,12 @@
 //
 //   encrypt(DRIVE, key=FILE, old_key=none, rate=0)
 //
-// FILE holds 64 bytes as base64 in one line; `cairn drive key new FILE` makes one. The cipher's key
-// and a value that tells a wrong key are derived from them and the label's id by HKDF, so that one
-// file may serve many drives: equal blocks of two drives differ. A sector is a block of the drive;
-// its tweak is the block's number. XTS hides contents and does not prove them: whoever can write to
-// the medium can put old ciphertext back; checksum() below or above finds accidents, not malice.
+// FILE holds 64 bytes as base64 in one line; `cairn key new drive --output FILE` makes one. The
+// cipher's key and a value that tells a wrong key are derived from them and the label's id by HKDF,
+// so that one file may serve many drives: equal blocks of two drives differ. A sector is a block of
+// the drive; its tweak is the block's number. XTS hides contents and does not prove them: whoever
+// can write to the medium can put old ciphertext back; checksum() below or above finds accidents,
+// not malice.
 //
 // Blocks that were never written, or discarded, or zeroed by request, are zeroes on the medium and
 // read as zeroes: whoever sees the medium sees which they are. Ciphertext of written data is all

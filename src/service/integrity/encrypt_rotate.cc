@@ -97,8 +97,10 @@ task::Task<Answer> EncryptDrive::begin_rotation(std::string path) {
   if (!content) co_return std::unexpected(content.error());
   const std::optional<DriveKey> parsed = parse_drive_key(as_text(content->bytes()));
   if (!parsed) {
-    co_return std::unexpected(fmt::format(
-        "'{}' holds no key: it is 64 bytes in base64; 'cairn drive key new FILE' makes one", path));
+    co_return std::unexpected(
+        fmt::format("'{}' holds no key: it is 64 bytes in base64; 'cairn key new drive --output "
+                    "FILE' makes one",
+                    path));
   }
   EncryptKey key(*parsed, label_);
   if (key.check == state_.key) {

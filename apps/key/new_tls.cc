@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn nvme gen-tls-key`: a new pre-shared key for TLS.
+// `cairn key new tls`: a new pre-shared key for TLS.
 #include <fmt/format.h>
 
 #include <optional>
 #include <string>
 
-#include "apps/nvme/key_maker.h"
+#include "apps/key/commands.h"
+#include "apps/key/key_maker.h"
 #include "base/words.h"
 #include "crypto/secret.h"
 #include "nvme/auth/tls_key.h"
@@ -20,9 +21,9 @@ Attempt<crypto::Hash> parse_hash(const std::string& text) {
   return refuse(fmt::format("takes 1 (sha256) or 2 (sha384), not {}", in_quotes(text)));
 }
 
-class GenTlsKeyCommand final : public KeyMaker {
+class NewTlsKeyCommand final : public KeyMaker {
  public:
-  explicit GenTlsKeyCommand(CLI::App& app) {
+  explicit NewTlsKeyCommand(CLI::App& app) {
     add_value(app, "--hmac HASH", "1 or sha256 (the default), 2 or sha384; whose length it gets",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<crypto::Hash> hash = parse_hash(text);
@@ -30,9 +31,9 @@ class GenTlsKeyCommand final : public KeyMaker {
                 hash_ = *hash;
                 return {};
               });
-    add_options(app, "--output,--out FILE");
-    set_examples(app, {"cairn nvme gen-tls-key --output host.key",
-                       "cairn nvme gen-tls-key --hmac 2 --output host.key"});
+    add_output(app);
+    set_examples(app, {"cairn key new tls --output host.key",
+                       "cairn key new tls --hmac 2 --output host.key"});
   }
 
  private:
@@ -47,8 +48,8 @@ class GenTlsKeyCommand final : public KeyMaker {
 
 }  // namespace
 
-std::unique_ptr<Command> make_nvme_gen_tls_key(CLI::App& app) {
-  return std::make_unique<GenTlsKeyCommand>(app);
+std::unique_ptr<Command> make_key_new_tls(CLI::App& app) {
+  return std::make_unique<NewTlsKeyCommand>(app);
 }
 
 }  // namespace cairn::apps

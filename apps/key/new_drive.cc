@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn drive key new`: a key for drives that encrypt.
+// `cairn key new drive`: a key for drives that encrypt.
 #include <memory>
 #include <string>
 
-#include "apps/nvme/key_maker.h"
+#include "apps/key/commands.h"
+#include "apps/key/key_maker.h"
 #include "crypto/base64.h"
 #include "service/integrity/encrypt.h"
 
@@ -11,11 +12,11 @@ namespace cairn::apps {
 
 namespace {
 
-class DriveKeyCommand final : public KeyMaker {
+class NewDriveKeyCommand final : public KeyMaker {
  public:
-  explicit DriveKeyCommand(CLI::App& app) {
-    add_options(app, "FILE");
-    set_examples(app, {"cairn drive key new drive.key"});
+  explicit NewDriveKeyCommand(CLI::App& app) {
+    add_output(app);
+    set_examples(app, {"cairn key new drive --output drive.key"});
   }
 
  private:
@@ -28,8 +29,8 @@ class DriveKeyCommand final : public KeyMaker {
 
 }  // namespace
 
-std::unique_ptr<Command> make_drive_key_new(CLI::App& app) {
-  return std::make_unique<DriveKeyCommand>(app);
+std::unique_ptr<Command> make_key_new_drive(CLI::App& app) {
+  return std::make_unique<NewDriveKeyCommand>(app);
 }
 
 }  // namespace cairn::apps

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn nvme gen-key`: a new DH-HMAC-CHAP secret.
+// `cairn key new auth`: a new DH-HMAC-CHAP secret.
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-#include "apps/nvme/key_maker.h"
+#include "apps/key/commands.h"
+#include "apps/key/key_maker.h"
 #include "base/words.h"
 #include "crypto/secret.h"
 #include "nvme/auth/auth_message.h"
@@ -16,9 +17,9 @@ namespace cairn::apps {
 
 namespace {
 
-class GenKeyCommand final : public KeyMaker {
+class NewAuthKeyCommand final : public KeyMaker {
  public:
-  explicit GenKeyCommand(CLI::App& app) {
+  explicit NewAuthKeyCommand(CLI::App& app) {
     add_value(
         app, "--hmac HASH",
         "bind the key to its owner's NQN with sha256, sha384 or sha512, whose length it gets",
@@ -35,9 +36,9 @@ class GenKeyCommand final : public KeyMaker {
                 nqn_ = text;
                 return {};
               });
-    add_options(app, "--output FILE");
-    set_examples(app, {"cairn nvme gen-key --output host.key",
-                       "cairn nvme gen-key --hmac sha512 --output controller.key"});
+    add_output(app);
+    set_examples(app, {"cairn key new auth --output host.key",
+                       "cairn key new auth --hmac sha512 --output controller.key"});
   }
 
  private:
@@ -55,8 +56,8 @@ class GenKeyCommand final : public KeyMaker {
 
 }  // namespace
 
-std::unique_ptr<Command> make_nvme_gen_key(CLI::App& app) {
-  return std::make_unique<GenKeyCommand>(app);
+std::unique_ptr<Command> make_key_new_auth(CLI::App& app) {
+  return std::make_unique<NewAuthKeyCommand>(app);
 }
 
 }  // namespace cairn::apps

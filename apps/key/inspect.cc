@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn nvme check-tls-key`: whether a file holds a TLS key, of which kind, and under which
-// identity a host offers it. Shows nothing secret.
+// `cairn key inspect`: whether a file holds a TLS key, of which kind, and under which identity a
+// host offers it. Shows nothing secret.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "apps/common/output.h"
-#include "apps/nvme/commands.h"
+#include "apps/key/commands.h"
 #include "base/words.h"
 #include "config/json_text.h"
 #include "fabric/host/options.h"
@@ -21,9 +21,9 @@ namespace cairn::apps {
 
 namespace {
 
-class CheckTlsKeyCommand final : public Command {
+class InspectKeyCommand final : public Command {
  public:
-  explicit CheckTlsKeyCommand(CLI::App& app) {
+  explicit InspectKeyCommand(CLI::App& app) {
     app.add_option("FILE", file_, "a file with a TLS key, of mode 0600")->required();
     add_value(app, "--nqn NQN", "also say the identity for this subsystem",
               [this](const std::string& text) -> Attempt<void> {
@@ -36,8 +36,8 @@ class CheckTlsKeyCommand final : public Command {
                 return {};
               });
     add_switch(app, "--json", json_, "print one JSON object instead of text");
-    set_examples(app, {"cairn nvme check-tls-key host.key",
-                       "cairn nvme check-tls-key host.key --nqn nqn.2026-11.io.cairn:box"});
+    set_examples(app, {"cairn key inspect host.key",
+                       "cairn key inspect host.key --nqn nqn.2026-11.io.cairn:box"});
   }
 
   Attempt<int> run() override {
@@ -90,8 +90,8 @@ class CheckTlsKeyCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_nvme_check_tls_key(CLI::App& app) {
-  return std::make_unique<CheckTlsKeyCommand>(app);
+std::unique_ptr<Command> make_key_inspect(CLI::App& app) {
+  return std::make_unique<InspectKeyCommand>(app);
 }
 
 }  // namespace cairn::apps
