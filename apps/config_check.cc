@@ -2,8 +2,6 @@
 // `cairn config check FILE`: whether a configuration file would be accepted, and what it says.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "apps/common/command.h"
 #include "apps/common/output.h"
 #include "server/box/keys.h"
@@ -30,7 +28,7 @@ Attempt<void> look_up(const server::BoxConfig& config) {
 class ConfigCheckCommand final : public Command {
  public:
   explicit ConfigCheckCommand(CLI::App& app) {
-    app.add_option("FILE", path_, "the file, in TOML")->required();
+    required(add_text(app, "FILE", path_, "the file, in TOML"));
     set_examples(app, {"cairn config check cairn.toml"});
   }
 

@@ -35,11 +35,7 @@ PaperOutput::PaperOutput(CLI::App& app, std::string page) : page_(std::move(page
               page_file_ = path;
               return {};
             });
-  add_value(app, "--svg DIR", "also write each plot into this folder",
-            [this](const std::string& path) -> Attempt<void> {
-              plot_folder_ = path;
-              return {};
-            });
+  add_text(app, "--svg DIR", plot_folder_, "also write each plot into this folder");
   add_switch(app, "--json", json_, "print one JSON object instead of a table");
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 #include <string>
@@ -38,17 +37,14 @@ class BenchYcsbCommand final : public Command {
  public:
   explicit BenchYcsbCommand(CLI::App& app) {
     bench::YcsbPlace& place = options_.place;
-    add_value(app, "--folder DIR", "where the database is made, as DIR/ycsb, and stays",
-              [&place](const std::string& text) -> Attempt<void> {
-                place.folder = text;
-                return {};
-              })
-        ->required();
+    required(add_text(app, "--folder DIR", place.folder,
+                      "where the database is made, as DIR/ycsb, and stays"));
     CLI::Option* keys = add_integer(app, "--keys N", keys_,
                                     {.min = kRecordsMin, .max = int{bench::kYcsbRecordsMax}},
                                     "records of 1000 bytes to load (100000)");
-    add_switch(app, "--keep", options_.keep, "load nothing: use the database of an earlier run")
-        ->excludes(keys);
+    not_both(add_switch(app, "--keep", options_.keep,
+                        "load nothing: use the database of an earlier run"),
+             keys);
     add_choices(app, "--workload NAME", options_.workloads, bench::ycsb_workloads(),
                 "only this, a: half updates, b: one in 20, c: none");
     add_value(
@@ -59,8 +55,9 @@ class BenchYcsbCommand final : public Command {
     CLI::Option* operations =
         add_integer(app, "--operations N", operations_, {.min = 1, .max = 1'000'000'000},
                     "of one run, all threads together (20000)");
-    add_number(app, "--seconds S", options_.seconds, 0.001, 86400, "length of one run instead")
-        ->excludes(operations);
+    not_both(
+        add_number(app, "--seconds S", options_.seconds, 0.001, 86400, "length of one run instead"),
+        operations);
     add_integer(app, "--rounds N", options_.rounds, {.min = 1, .max = 1000},
                 "how often each is measured (1); medians count");
     add_size(app, "--cache SIZE", place.cache_bytes, "RocksDB's cache of blocks (8M); 0: none");

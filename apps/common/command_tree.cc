@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/common/command_tree.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "apps/common/help.h"
@@ -18,12 +19,15 @@ void prepare(CLI::App& app) {
 }  // namespace
 
 CommandTree::CommandTree()
-    : root_("Cairn: one storage stack for disaggregated flash. 'cairn COMMAND --help' says more.",
-            "cairn") {
-  root_.formatter(std::make_shared<HelpFormatter>());
-  prepare(root_);
-  root_.set_version_flag("--version", "", "same as 'cairn version'");
+    : root_(std::make_unique<CLI::App>(
+          "Cairn: one storage stack for disaggregated flash. 'cairn COMMAND --help' says more.",
+          "cairn")) {
+  root_->formatter(make_help_formatter());
+  prepare(*root_);
+  root_->set_version_flag("--version", "", "same as 'cairn version'");
 }
+
+CommandTree::~CommandTree() = default;
 
 CLI::App& CommandTree::group(CLI::App& parent, const std::string& name, const std::string& what) {
   CLI::App& app = *parent.add_subcommand(name, what);
@@ -41,7 +45,7 @@ CLI::App& CommandTree::add(CLI::App& parent, const std::string& name, const std:
 
 void CommandTree::add_elsewhere(const std::string& name, const std::string& what,
                                 std::string_view program) {
-  group(root_, name, what);
+  group(*root_, name, what);
   elsewhere_.emplace_back(name, program);
 }
 
@@ -67,7 +71,7 @@ std::optional<CommandTree::Renamed> CommandTree::renamed(std::span<const std::st
 }
 
 CLI::App& CommandTree::named() {
-  CLI::App* app = &root_;
+  CLI::App* app = root_.get();
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   return *app;
 }

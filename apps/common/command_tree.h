@@ -2,7 +2,6 @@
 // CommandTree: which commands a program has, and what runs at the leaves.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,8 +17,11 @@ namespace cairn::apps {
 class CommandTree {
  public:
   CommandTree();
+  ~CommandTree();
+  CommandTree(const CommandTree&) = delete;
+  CommandTree& operator=(const CommandTree&) = delete;
 
-  CLI::App& root() { return root_; }
+  CLI::App& root() { return *root_; }
   // Commands under one name.
   static CLI::App& group(CLI::App& parent, const std::string& name, const std::string& what);
   // A command, which may have others below it.
@@ -43,7 +45,7 @@ class CommandTree {
   Command* command_of(const CLI::App& app);
 
  private:
-  CLI::App root_;
+  std::unique_ptr<CLI::App> root_;
   std::vector<std::pair<const CLI::App*, std::unique_ptr<Command>>> leaves_;
   std::vector<std::pair<std::string, std::string_view>> elsewhere_;  // first words, programs
   std::vector<Renamed> renamed_;

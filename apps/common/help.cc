@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 
@@ -92,18 +93,29 @@ CommandHelp help_of(const CLI::App& app) {
   return help;
 }
 
-std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
-  const CommandHelp help = help_of(*app);
-  const bool is_root = app->get_parent() == nullptr;
-  const std::string title = is_root
-                                ? app->get_description()
-                                : fmt::format("{}: {}", full_name(*app), app->get_description());
-  std::string out = fmt::format("{}\n\nUsage: {}\n", title, help.usage);
-  out += block("Commands", help.commands);
-  out += block("Arguments", help.arguments);
-  out += block("Options", help.options);
-  if (!help.footer.empty()) out += fmt::format("\n{}\n", help.footer);
-  return out;
+namespace {
+
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+    const CommandHelp help = help_of(*app);
+    const bool is_root = app->get_parent() == nullptr;
+    const std::string title = is_root
+                                  ? app->get_description()
+                                  : fmt::format("{}: {}", full_name(*app), app->get_description());
+    std::string out = fmt::format("{}\n\nUsage: {}\n", title, help.usage);
+    out += block("Commands", help.commands);
+    out += block("Arguments", help.arguments);
+    out += block("Options", help.options);
+    if (!help.footer.empty()) out += fmt::format("\n{}\n", help.footer);
+    return out;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> make_help_formatter() {
+  return std::make_shared<HelpFormatter>();
 }
 
 }  // namespace cairn::apps

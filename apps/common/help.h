@@ -3,10 +3,15 @@
 // options and commands in two columns, examples.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace CLI {
+class App;
+class FormatterBase;
+}  // namespace CLI
 
 namespace cairn::apps {
 
@@ -26,11 +31,7 @@ struct CommandHelp {
 };
 CommandHelp help_of(const CLI::App& app);
 
-// No line is longer than 100 columns, but for words and examples that are.
-class HelpFormatter final : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override;
-};
+// Formats --help. No line is longer than 100 columns, but for words and examples that are.
+std::shared_ptr<CLI::FormatterBase> make_help_formatter();
 
 }  // namespace cairn::apps

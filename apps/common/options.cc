@@ -72,6 +72,24 @@ CLI::Option* add_values(CLI::App& app, std::string_view spec, std::string help,
       ->option_text(std::string(space == spec.npos ? "" : spec.substr(space + 1)));
 }
 
+CLI::Option* add_text(CLI::App& app, std::string_view spec, std::string& into, std::string help) {
+  return add_value(app, spec, std::move(help), [&into](const std::string& text) -> Attempt<void> {
+    into = text;
+    return {};
+  });
+}
+
+CLI::Option* add_argument(CLI::App& app, const std::string& name, std::string help,
+                          std::function<Attempt<void>(const std::string&)> take) {
+  auto callback = [take = std::move(take)](const std::string& text) {
+    if (const Attempt<void> taken = take(text); !taken) {
+      throw CLI::ValidationError(taken.error().text);
+    }
+  };
+  return app.add_option_function<std::string>(name, std::move(callback), std::move(help))
+      ->required();
+}
+
 CLI::Option* add_switch(CLI::App& app, std::string name, bool& into, std::string help) {
   return app.add_flag(std::move(name), into, std::move(help))->disable_flag_override();
 }
@@ -137,6 +155,15 @@ void add_settings(CLI::App& app, config::SettingsOptions& options) {
   add_value(app, "--log-level LEVEL", "debug, info (the default), warn or error",
             into(options.log_level, &config::parse_log_level));
 }
+
+CLI::Option* required(CLI::Option* option) { return option->required(); }
+CLI::Option* optional(CLI::Option* option) { return option->required(false); }
+CLI::Option* any_number(CLI::Option* option) { return option->expected(-1); }
+CLI::Option* value_optional(CLI::Option* option) { return option->expected(0, 1); }
+void not_both(CLI::Option* one, CLI::Option* other) { one->excludes(other); }
+bool was_given(const CLI::Option& option) { return option.count() > 0; }
+
+std::string name_of(const CLI::App& app) { return app.get_name(); }
 
 void set_examples(CLI::App& app, const std::vector<std::string>& lines) {
   app.footer(fmt::format("Examples:\n  {}", fmt::join(lines, "\n  ")));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cairn doctor tls`: which step towards a target through TLS fails.
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -26,9 +25,8 @@ using doctor::TlsStep;
 class DoctorTlsCommand final : public Command {
  public:
   explicit DoctorTlsCommand(CLI::App& app) {
-    app.add_option("PLACE", place_,
-                   "nvme-tcp://HOST:PORT/NQN?tls=required&tls_key=FILE, or HOST:PORT")
-        ->required();
+    required(add_text(app, "PLACE", place_,
+                      "nvme-tcp://HOST:PORT/NQN?tls=required&tls_key=FILE, or HOST:PORT"));
     add_nvme_options(app, options_);
     set_examples(app, {"cairn doctor tls 'nvme-tcp://box1/NQN?tls=required&tls_key=host.key'",
                        "cairn doctor tls 192.0.2.7:4420"});

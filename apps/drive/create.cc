@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <optional>
 #include <span>
@@ -94,10 +93,10 @@ class CreateCommand final : public Command {
                 wish_.name = text;
                 return {};
               });
-    add_value(app, "--raid LEVEL", "0: spread over boxes, 1: a copy on each of several boxes",
-              [this](const std::string& text) { return take_raid(text, wish_.wish.raid); })
-        ->required();
-    add_size(app, "--size SIZE", wish_.wish.amount.bytes, "of the whole drive")->required();
+    required(
+        add_value(app, "--raid LEVEL", "0: spread over boxes, 1: a copy on each of several boxes",
+                  [this](const std::string& text) { return take_raid(text, wish_.wish.raid); }));
+    required(add_size(app, "--size SIZE", wish_.wish.amount.bytes, "of the whole drive"));
     add_integer(app, "--legs N", legs_, {.min = 1, .max = rack::kLegsMax},
                 "boxes it is made of (2, or as many stripes as it takes)");
     add_integer(app, "--iops N", iops_, {.min = 0, .max = 1 << 30},
@@ -191,15 +190,14 @@ task::Task<Attempt<bool>> release(env::Env& env, meta::Store& store, std::string
 class ReleaseCommand final : public Command {
  public:
   explicit ReleaseCommand(CLI::App& app) : client_(app), confirmation_(app) {
-    add_value(app, "NAME", "a drive, as 'cairn rack drives' names it; its data is lost",
-              [this](const std::string& text) -> Attempt<void> {
-                if (const Result<void> named = rack::check_drive_name(text); !named) {
-                  return refuse(named.error().what());
-                }
-                name_ = text;
-                return {};
-              })
-        ->required();
+    required(add_value(app, "NAME", "a drive, as 'cairn rack drives' names it; its data is lost",
+                       [this](const std::string& text) -> Attempt<void> {
+                         if (const Result<void> named = rack::check_drive_name(text); !named) {
+                           return refuse(named.error().what());
+                         }
+                         name_ = text;
+                         return {};
+                       }));
     add_switch(app, "--force", force_,
                "also while it is in use, or some of its boxes do not answer");
     set_examples(app, {"cairn drive release vm1 --rack", "cairn drive release vm1 --rack --yes"});

@@ -2,7 +2,6 @@
 // `cairn drive door add|remove`: doors for virtual machines, of drives that are served.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 
@@ -23,10 +22,7 @@ class DoorCommand : public Command {
  public:
   DoorCommand(CLI::App& app, Verb verb) : client_(app) {
     request_.command = verb;
-    add_value(app, "NAME", "the drive", [this](const std::string& text) -> Attempt<void> {
-      request_.drive = text;
-      return {};
-    })->required();
+    required(add_text(app, "NAME", request_.drive, "the drive"));
     add_door(app, "vfio-user", "an NVMe controller at this socket");
     add_door(app, "vhost-user", "a virtio disk at this socket");
     add_switch(app, "--json", json_, "print the answer as one JSON object");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "apps/common/command.h"
@@ -123,7 +122,7 @@ class ShowCommand final : public Command {
 class EditCommand final : public Command {
  public:
   explicit EditCommand(CLI::App& app) : client_(app) {
-    add_value(app, "NAME", "the drive", into(request_.drive))->required();
+    required(add_value(app, "NAME", "the drive", into(request_.drive)));
     add_value(app, "STACK", "what it is to be", [this](const std::string& text) {
       return take(server::parse_drive_args(text, server::LookUp::kNow));
     });
@@ -168,14 +167,14 @@ class EditCommand final : public Command {
 class ResizeCommand final : public Command {
  public:
   explicit ResizeCommand(CLI::App& app) : client_(app), confirmation_(app) {
-    add_value(app, "NAME", "the drive", into(request_.drive))->required();
-    add_value(app, "SIZE", "its new size, such as 512M or 8G",
-              [this](const std::string& text) -> Attempt<void> {
-                if (drive::parse_size(text, request_.size) && request_.size > 0) return {};
-                return refuse(fmt::format("takes a number of bytes such as 512M or 8G, not {}",
-                                          in_quotes(text)));
-              })
-        ->required();
+    required(add_value(app, "NAME", "the drive", into(request_.drive)));
+    required(add_value(app, "SIZE", "its new size, such as 512M or 8G",
+                       [this](const std::string& text) -> Attempt<void> {
+                         if (drive::parse_size(text, request_.size) && request_.size > 0) return {};
+                         return refuse(
+                             fmt::format("takes a number of bytes such as 512M or 8G, not {}",
+                                         in_quotes(text)));
+                       }));
     add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveResize;
     set_examples(app, {"cairn drive resize safe 16G", "cairn drive resize safe 4G --yes"});
@@ -212,16 +211,14 @@ class ResizeCommand final : public Command {
 class TellCommand final : public Command {
  public:
   explicit TellCommand(CLI::App& app) : client_(app) {
-    add_value(app, "NAME", "the drive", into(request_.drive))->required();
-    add_value(app, "LAYER", "its path such as 0.1, or its service's name", into(request_.layer))
-        ->required();
-    add_values(app, "WORDS", "what it is to do",
-               [this](const std::string& text) -> Attempt<void> {
-                 request_.words.push_back(text);
-                 return {};
-               })
-        ->expected(-1)
-        ->required();
+    required(add_value(app, "NAME", "the drive", into(request_.drive)));
+    required(add_value(app, "LAYER", "its path such as 0.1, or its service's name",
+                       into(request_.layer)));
+    required(any_number(add_values(app, "WORDS", "what it is to do",
+                                   [this](const std::string& text) -> Attempt<void> {
+                                     request_.words.push_back(text);
+                                     return {};
+                                   })));
     request_.command = Verb::kDriveTell;
     set_examples(app, {"cairn drive tell safe 0.1 WORDS..."});
   }
@@ -240,7 +237,7 @@ class TellCommand final : public Command {
 class RetryCommand final : public Command {
  public:
   explicit RetryCommand(CLI::App& app) : client_(app) {
-    add_value(app, "NAME", "the drive", into(request_.drive))->required();
+    required(add_value(app, "NAME", "the drive", into(request_.drive)));
     add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveRetry;
     set_examples(app, {"cairn drive retry safe"});

@@ -2,7 +2,6 @@
 // `cairn drive move`: a drive that is served, its layers in another process.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "apps/common/command.h"
@@ -23,10 +22,7 @@ constexpr Duration kPatience = 10_s;
 class MoveCommand final : public Command {
  public:
   explicit MoveCommand(CLI::App& app) : client_(app) {
-    add_value(app, "NAME", "the drive", [this](const std::string& text) -> Attempt<void> {
-      request_.drive = text;
-      return {};
-    })->required();
+    required(add_text(app, "NAME", request_.drive, "the drive"));
     add_value(app, "--to PATH", "the control socket of the box; without it the only box here",
               [this](const std::string& text) -> Attempt<void> {
                 Attempt<std::string> path = server::check_control_path(text);
@@ -34,11 +30,7 @@ class MoveCommand final : public Command {
                 request_.box = std::move(*path);
                 return {};
               });
-    add_value(app, "--via URI", "how the box is reached, when not as it says itself",
-              [this](const std::string& text) -> Attempt<void> {
-                request_.via = text;
-                return {};
-              });
+    add_text(app, "--via URI", request_.via, "how the box is reached, when not as it says itself");
     add_switch(app, "--back", back_, "from the box to who serves the drive");
     add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = server::ControlRequest::Command::kDriveMove;

@@ -20,11 +20,7 @@ namespace {
 class QemuArgsCommand final : public Command {
  public:
   explicit QemuArgsCommand(CLI::App& app) : client_(app) {
-    add_value(app, "NAME", "the drive, when several are served",
-              [this](const std::string& text) -> Attempt<void> {
-                request_.drive = text;
-                return {};
-              });
+    add_text(app, "NAME", request_.drive, "the drive, when several are served");
     add_value(app, "--memory SIZE", "of the guest, which is shared with us (2G)",
               [this](const std::string& text) -> Attempt<void> {
                 uint64_t size = 0;

@@ -2,7 +2,6 @@
 // `cairn drive replay`: the requests of a trace on any stack, and how long they took.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -96,23 +95,19 @@ std::string row(const char* name, const Histogram& ns) {
 class DriveReplayCommand final : public Command {
  public:
   explicit DriveReplayCommand(CLI::App& app) {
-    add_value(app, "TRACE", "a file of any format that cairn reads, or search: drawn lookups",
-              [this](const std::string& text) -> Attempt<void> {
-                trace_ = text;
-                return {};
-              })
-        ->required();
-    add_value(app, "STACK", "what it runs against: mem:size=1G, cache(file:d0, memory=64M), ...",
-              [this](const std::string& text) -> Attempt<void> {
-                stack_ = text;
-                return {};
-              })
-        ->required();
-    add_value(app, "--format NAME", "of the trace, when its first lines do not tell",
-              [this](const std::string& text) -> Attempt<void> {
-                format_ = text;
-                return {};
-              });
+    required(add_value(app, "TRACE",
+                       "a file of any format that cairn reads, or search: drawn lookups",
+                       [this](const std::string& text) -> Attempt<void> {
+                         trace_ = text;
+                         return {};
+                       }));
+    required(add_value(app, "STACK",
+                       "what it runs against: mem:size=1G, cache(file:d0, memory=64M), ...",
+                       [this](const std::string& text) -> Attempt<void> {
+                         stack_ = text;
+                         return {};
+                       }));
+    add_text(app, "--format NAME", format_, "of the trace, when its first lines do not tell");
     add_value(app, "--speed N|max", "times as fast as recorded (1)",
               [this](const std::string& text) { return take_speed(text); });
     add_integer(app, "--depth N", depth_, {1, 65536}, "requests in flight at most (256)");

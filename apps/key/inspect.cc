@@ -3,7 +3,6 @@
 // host offers it. Shows nothing secret.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -24,17 +23,9 @@ namespace {
 class InspectKeyCommand final : public Command {
  public:
   explicit InspectKeyCommand(CLI::App& app) {
-    app.add_option("FILE", file_, "a file with a TLS key, of mode 0600")->required();
-    add_value(app, "--nqn NQN", "also say the identity for this subsystem",
-              [this](const std::string& text) -> Attempt<void> {
-                nqn_ = text;
-                return {};
-              });
-    add_value(app, "--hostnqn NQN", "as this host (this machine's own name)",
-              [this](const std::string& text) -> Attempt<void> {
-                host_nqn_ = text;
-                return {};
-              });
+    required(add_text(app, "FILE", file_, "a file with a TLS key, of mode 0600"));
+    add_text(app, "--nqn NQN", nqn_, "also say the identity for this subsystem");
+    add_text(app, "--hostnqn NQN", host_nqn_, "as this host (this machine's own name)");
     add_switch(app, "--json", json_, "print one JSON object instead of text");
     set_examples(app, {"cairn key inspect host.key",
                        "cairn key inspect host.key --nqn nqn.2026-11.io.cairn:box"});

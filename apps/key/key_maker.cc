@@ -13,11 +13,8 @@
 namespace cairn::apps {
 
 void KeyMaker::add_output(CLI::App& app) {
-  add_value(app, "--output FILE", "write it to a new file of mode 0600 instead of printing it",
-            [this](const std::string& text) -> Attempt<void> {
-              output_ = text;
-              return {};
-            });
+  add_text(app, "--output FILE", output_,
+           "write it to a new file of mode 0600 instead of printing it");
 }
 
 Attempt<int> KeyMaker::run() {

@@ -2,7 +2,6 @@
 // `cairn nvme flush`, `write-zeroes` and `discard`: requests without data.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "apps/common/output.h"
@@ -20,7 +19,7 @@ using Kind = drive::Request::Kind;
 
 class ChangeCommand final : public Command {
  public:
-  ChangeCommand(CLI::App& app, Kind kind) : name_(app.get_name()) {
+  ChangeCommand(CLI::App& app, Kind kind) : name_(name_of(app)) {
     request_.kind = kind;
     add_place(app, "URI", uri_, server::Needs::kNamespace, "the namespace");
     if (kind != Kind::kFlush) add_range(app, range_);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <utility>
 
@@ -22,13 +21,12 @@ void add_nvme_options(CLI::App& app, NvmeOptions& options) {
 
 CLI::Option* add_place(CLI::App& app, const std::string& name, std::string& into,
                        server::Needs needs, std::string help) {
-  auto take = [&into, needs](const std::string& text) {
-    if (const Attempt<void> checked = server::check_place(text, needs); !checked) {
-      throw CLI::ValidationError(checked.error().text);
-    }
-    into = text;
-  };
-  return app.add_option_function<std::string>(name, std::move(take), std::move(help))->required();
+  return add_argument(app, name, std::move(help),
+                      [&into, needs](const std::string& text) -> Attempt<void> {
+                        Attempt<void> checked = server::check_place(text, needs);
+                        if (checked) into = text;
+                        return checked;
+                      });
 }
 
 Attempt<void> run_in_world(const NvmeOptions& options, const NvmeBody& body) {

@@ -2,7 +2,6 @@
 // `cairn nvme copy`: a range of a namespace to another place, there or in another namespace.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -23,8 +22,8 @@ class CopyCommand final : public Command {
  public:
   explicit CopyCommand(CLI::App& app) {
     add_place(app, "FROM", from_, server::Needs::kNamespace, "the namespace to copy from");
-    add_place(app, "TO", to_, server::Needs::kNamespace, "the namespace to copy to (the same)")
-        ->required(false);
+    optional(add_place(app, "TO", to_, server::Needs::kNamespace,
+                       "the namespace to copy to (the same)"));
     add_range(app, range_);
     add_value(app, "--to-offset SIZE", "first byte at the target (as --offset)",
               [this](const std::string& text) { return take_offset(text); });

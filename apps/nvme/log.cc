@@ -2,7 +2,6 @@
 // `cairn nvme log`: a log page of a controller.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -90,10 +89,8 @@ class LogCommand final : public Command {
  public:
   explicit LogCommand(CLI::App& app) {
     add_place(app, "URI", uri_, server::Needs::kSubsystem, "the subsystem");
-    app.add_option_function<std::string>(
-           "LOG", [this](const std::string& name) { take(name); },
-           fmt::format("one of {}", comma_list(log_names())))
-        ->required();
+    add_argument(app, "LOG", fmt::format("one of {}", comma_list(log_names())),
+                 [this](const std::string& name) { return take(name); });
     add_nvme_options(app, options_);
     set_examples(app, {"cairn nvme log nvme-tcp://box1/NQN ana",
                        "cairn nvme log nvme-tcp://box1/NQN error --json",
@@ -111,15 +108,15 @@ class LogCommand final : public Command {
   }
 
  private:
-  void take(const std::string& name) {
+  Attempt<void> take(const std::string& name) {
     const auto kind =
         std::ranges::find_if(kLogs, [&](const LogKind& each) { return name == each.name; });
     if (kind == std::end(kLogs)) {
-      throw CLI::ValidationError(fmt::format("{} is no log: it is one of {}{}", in_quotes(name),
-                                             comma_list(log_names()),
-                                             did_you_mean(name, log_names())));
+      return refuse(fmt::format("{} is no log: it is one of {}{}", in_quotes(name),
+                                comma_list(log_names()), did_you_mean(name, log_names())));
     }
     kind_ = kind;
+    return {};
   }
 
   task::Task<Attempt<void>> fetch(server::ControllerLink& link) {

@@ -2,7 +2,6 @@
 // `cairn nvme id-ctrl`, `id-ns` and `smart-log`: one page of a controller each.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <utility>
 
@@ -60,7 +59,7 @@ class ShowCommand final : public Command {
     add_place(app, "URI", uri_, needs,
               needs == server::Needs::kNamespace ? "the namespace" : "the subsystem");
     add_nvme_options(app, options_);
-    const std::string name = app.get_name();
+    const std::string name = name_of(app);
     set_examples(app, {fmt::format("cairn nvme {} nvme-tcp://127.0.0.1:4420/NQN", name),
                        fmt::format("cairn nvme {} nvme-tcp://box1/NQN?nsid=2 --json", name)});
   }

@@ -47,11 +47,8 @@ class VerifyCommand final : public Command {
     add_integer(app, "--depth N", depth_, {.min = 1, .max = loadgen::kLoadDepthMax},
                 "requests outstanding (32)");
     add_switch(app, "--fua", verify_.durable, "writes are durable by themselves; else by flushes");
-    add_value(app, "--state FILE", "keep there what was acknowledged, for a later --check-only",
-              [this](const std::string& text) -> Attempt<void> {
-                state_ = text;
-                return {};
-              });
+    add_text(app, "--state FILE", state_,
+             "keep there what was acknowledged, for a later --check-only");
     add_switch(app, "--check-only", report_.check_only,
                "write nothing: check what an earlier run with this --state or --seed has left");
     add_nvme_options(app, options_);

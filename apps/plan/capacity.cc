@@ -2,7 +2,6 @@
 // `cairn plan capacity`: how many drives, boxes and links a load needs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -45,14 +44,14 @@ Attempt<double> parse_rate(std::string_view text) {
 class PlanCapacityCommand final : public Command {
  public:
   explicit PlanCapacityCommand(CLI::App& app) {
-    add_value(app, "--p99 TIME", "99 of 100 reads, and of 100 writes, take at most this: 500us",
-              [this](const std::string& text) -> Attempt<void> {
-                const Attempt<Duration> time = parse_short_duration(text);
-                if (!time) return std::unexpected(time.error());
-                p99_ = *time;
-                return {};
-              })
-        ->required();
+    required(add_value(app, "--p99 TIME",
+                       "99 of 100 reads, and of 100 writes, take at most this: 500us",
+                       [this](const std::string& text) -> Attempt<void> {
+                         const Attempt<Duration> time = parse_short_duration(text);
+                         if (!time) return std::unexpected(time.error());
+                         p99_ = *time;
+                         return {};
+                       }));
     add_value(app, "--iops RATE", "requests per second, 350k or 2M (as the trace has them)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<double> rate = parse_rate(text);
@@ -63,11 +62,8 @@ class PlanCapacityCommand final : public Command {
     load_options_.synthetic_requests = kRequests;
     load_options_.trace_requests = kRequests;
     add_load_options(app, load_options_);
-    add_value(app, "--profile NAME", "the drives: a profile of Cairn's or a TOML file (pm1725a)",
-              [this](const std::string& name) -> Attempt<void> {
-                system_options_.profile = name;
-                return {};
-              });
+    add_text(app, "--profile NAME", system_options_.profile,
+             "the drives: a profile of Cairn's or a TOML file (pm1725a)");
     add_number(app, "--precondition P", system_options_.precondition_percent, 0, 100,
                "percent of each drive written before the run (0: new)");
     add_switch(app, "--fluid", system_options_.fluid, "flows as rates instead of packets");
@@ -81,11 +77,7 @@ class PlanCapacityCommand final : public Command {
                 "that a box may have (8)");
     add_integer(app, "--drives-max N", drives_max_, {.min = 1, .max = 100'000},
                 "that may be bought (512)");
-    add_value(app, "--html FILE", "write table and plots as one page",
-              [this](const std::string& file) -> Attempt<void> {
-                html_ = file;
-                return {};
-              });
+    add_text(app, "--html FILE", html_, "write table and plots as one page");
     add_switch(app, "--json", json_, "print one JSON object");
     set_examples(app,
                  {"cairn plan capacity --p99 500us --iops 2M --trace vdi.csv.gz --html plan.html",

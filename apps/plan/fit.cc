@@ -27,16 +27,9 @@ class PlanFitCommand final : public Command {
                  paths_.push_back(path);
                  return {};
                });
-    add_value(app, "--profile NAME", "where to start: a profile of Cairn's or a file (laptop-tlc)",
-              [this](const std::string& name) -> Attempt<void> {
-                profile_ = name;
-                return {};
-              });
-    add_value(app, "--out FILE", "write the fitted profile to a file",
-              [this](const std::string& path) -> Attempt<void> {
-                out_ = path;
-                return {};
-              });
+    add_text(app, "--profile NAME", profile_,
+             "where to start: a profile of Cairn's or a file (laptop-tlc)");
+    add_text(app, "--out FILE", out_, "write the fitted profile to a file");
     add_number(app, "--precondition P", occupancy_, 0, 100,
                "percent of the drive that random writes had filled before (0: new)");
     add_integer(app, "--trials N", trials_, {.min = 10, .max = 100'000},

@@ -2,7 +2,6 @@
 // `cairn plan snis`: storage and network simulated until they agree, and coupled.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -75,7 +74,7 @@ class PlanSnisCommand final : public Command {
     if (options_.iterations == 0 && !coupled_) {
       return refuse("--iterations 0 leaves nothing to do: add --coupled");
     }
-    if (options_.until == snis::Until::kUnchanged && iterations_given_->count() == 0) {
+    if (options_.until == snis::Until::kUnchanged && !was_given(*iterations_given_)) {
       options_.iterations = kIterationsUnchanged;
     }
     std::unique_ptr<plan::Mpi> mpi;

@@ -2,7 +2,6 @@
 // `cairn plan validate FILE...`: the models against a reference, number by number.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -35,22 +34,20 @@ class PlanValidateCommand final : public Command {
  public:
   explicit PlanValidateCommand(CLI::App& app) {
     options_.reference_folder = CAIRN_REFERENCE_FOLDER;
-    app.add_option("FILE", paths_,
+    required(any_number(
+        add_values(app, "FILE",
                    "reference tables: of flash micro cases (.json), open and closed loop, garbage "
                    "collection, per request (.csv, .csv.gz), or their folder; of networks runs.csv "
                    "or its folder; of "
-                   "both together convergence.csv or its folder")
-        ->required();
-    add_value(app, "--reference FOLDER", "where configs.json and traces/ are, if not beside FILE",
-              [this](const std::string& text) -> Attempt<void> {
-                options_.reference_folder = text;
-                return {};
-              });
-    add_value(app, "--config NAME", "the configuration, if the file's name does not tell it",
-              [this](const std::string& text) -> Attempt<void> {
-                options_.config = text;
-                return {};
-              });
+                   "both together convergence.csv or its folder",
+                   [this](const std::string& path) -> Attempt<void> {
+                     paths_.push_back(path);
+                     return {};
+                   })));
+    add_text(app, "--reference FOLDER", options_.reference_folder,
+             "where configs.json and traces/ are, if not beside FILE");
+    add_text(app, "--config NAME", options_.config,
+             "the configuration, if the file's name does not tell it");
     add_integer(app, "--seed N", seed_, {.min = 0, .max = 1'000'000'000},
                 "what workloads are drawn from that the reference does not list");
     add_switch(app, "--all", all_, "print every number, not only those outside their tolerance");

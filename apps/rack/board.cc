@@ -2,7 +2,6 @@
 // `cairn rack offers|drives|stack`: what a rack has to spare, and what was made of it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "apps/common/output.h"
@@ -85,12 +84,7 @@ class DrivesCommand final : public Command {
 class StackCommand final : public Command {
  public:
   explicit StackCommand(CLI::App& app) : client_(app) {
-    add_value(app, "NAME", "a drive, as 'cairn rack drives' names it",
-              [this](const std::string& text) -> Attempt<void> {
-                name_ = text;
-                return {};
-              })
-        ->required();
+    required(add_text(app, "NAME", name_, "a drive, as 'cairn rack drives' names it"));
     set_examples(app, {"cairn drive serve \"$(cairn rack stack vm1)\" --nbd unix:/tmp/vm1.sock"});
   }
   Attempt<int> run() override {

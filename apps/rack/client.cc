@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "apps/common/command.h"
 
 namespace cairn::apps {
 
 RackClient::RackClient(CLI::App& app) {
-  CLI::Option* rack = add_value(
+  value_optional(add_value(
       app, "--rack [META]",
       fmt::format(
           "where its metadata is: meta://ADDR:PORT, with ?tls_key=FILE&name=NAME through "
@@ -22,8 +20,7 @@ RackClient::RackClient(CLI::App& app) {
         if (!uri) return std::unexpected(uri.error());
         store_ = text;
         return {};
-      });
-  rack->expected(0, 1);
+      }));
   add_number(app, "--timeout SECONDS", timeout_s_, 0.1, 86400, "how long to try (30)");
   add_switch(app, "--json", json_, "for programs");
 }

@@ -2,7 +2,6 @@
 // `cairn rack serve`: metadata in a folder of this machine, for boxes and commands.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -94,12 +93,11 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
 class ServeCommand final : public Command {
  public:
   explicit ServeCommand(CLI::App& app) {
-    add_value(app, "FOLDER", "where the metadata is kept, made if it is not there",
-              [this](const std::string& text) -> Attempt<void> {
-                serving_.uri = {.kind = server::StoreUri::Kind::kFolder, .folder = text};
-                return {};
-              })
-        ->required();
+    required(add_value(app, "FOLDER", "where the metadata is kept, made if it is not there",
+                       [this](const std::string& text) -> Attempt<void> {
+                         serving_.uri = {.kind = server::StoreUri::Kind::kFolder, .folder = text};
+                         return {};
+                       }));
     serving_.at = env::Address::loopback(server::kMetaPort);
     add_value(app, "--listen ADDRESS", fmt::format("where it is asked ({})", serving_.at.text()),
               [this](const std::string& text) -> Attempt<void> {
