@@ -2,7 +2,6 @@
 #include "service/mapped/compress.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -12,33 +11,14 @@
 #include "service/common/space_concerns.h"
 #include "service/mapped/chunk_table.h"
 #include "service/mapped/codec.h"
+#include "service/mapped/compress_format.h"
 #include "service/mapped/placed_drive.h"
 
 namespace cairn::drive {
 
 namespace {
 
-constexpr LabelKind kKind{.service = "compress", .version = 1};
-constexpr uint64_t kChunkBlocks = 8;
-
-// Where a chunk lies: the first `count` of units; none: it is a hole.
-struct Chunk {
-  uint32_t bytes = 0;  // of what is stored
-  uint8_t count = 0;
-  uint8_t codec = 0;
-  uint16_t unused = 0;
-  std::array<uint32_t, kChunkBlocks> units{};
-
-  std::span<const uint32_t> used() const { return std::span(units).first(count); }
-};
-static_assert(sizeof(Chunk) == 40);
-
-// As it is in the journal.
-struct CompressRecord {
-  uint32_t number = 0;
-  Chunk chunk;
-};
-static_assert(sizeof(CompressRecord) == 44);
+constexpr uint64_t kChunkBlocks = kCompressChunkBlocks;
 
 struct CompressOptions {
   Codec codec = Codec::kLz4;
@@ -49,7 +29,7 @@ class CompressDrive final : public PlacedDrive {
  public:
   CompressDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, PlacedFound found,
                 const CompressOptions& options)
-      : PlacedDrive(env, std::move(below), std::move(found), kKind, kChunkBlocks),
+      : PlacedDrive(env, std::move(below), std::move(found), kCompressLabel, kChunkBlocks),
         compressor_(options.codec, options.level),
         map_(layout().blocks / kChunkBlocks) {}
 
@@ -96,56 +76,46 @@ class CompressDrive final : public PlacedDrive {
   static bool is_whole(Span part) { return part.count == kChunkBlocks; }
 
   // The map and the counts.
-  void set(uint64_t number, const Chunk& chunk) {
-    const Chunk old = map_.get(number);
+  void set(uint64_t number, const CompressedChunk& chunk) {
+    const CompressedChunk old = map_.get(number);
     chunks_ += (chunk.count > 0 ? 1 : 0) - (old.count > 0 ? 1 : 0);
     stored_ += uint64_t{chunk.count} - old.count;
     uncompressed_ += (chunk.count == kChunkBlocks ? 1 : 0) - (old.count == kChunkBlocks ? 1 : 0);
     map_.set(number, chunk);
   }
-  void remap(uint64_t number, const Chunk& chunk) {
-    const Chunk old = map_.get(number);
+  void remap(uint64_t number, const CompressedChunk& chunk) {
+    const CompressedChunk old = map_.get(number);
     const CompressRecord record{.number = static_cast<uint32_t>(number), .chunk = chunk};
-    const Bytes bytes(reinterpret_cast<const std::byte*>(&record), sizeof record);
     set(number, chunk);
     const uint64_t added =
-        journal().add(bytes, chunk.count > 0 ? Journal::Needs::kData : Journal::Needs::kNothing);
+        journal().add(record, chunk.count > 0 ? Journal::Needs::kData : Journal::Needs::kNothing);
     for (const uint32_t unit : old.used()) release(unit, added);
   }
 
   void forget_map() override {
-    map_ = ChunkTable<Chunk>(layout().blocks / kChunkBlocks);
+    map_ = ChunkTable<CompressedChunk>(layout().blocks / kChunkBlocks);
     chunks_ = 0;
     stored_ = 0;
     uncompressed_ = 0;
   }
 
   Result<void> replay(Bytes bytes) override {
-    if (bytes.size() != sizeof(CompressRecord)) return damaged();
-    const auto record = load<CompressRecord>(bytes);
-    const Chunk& chunk = record.chunk;
-    const bool is_stored = chunk.codec == static_cast<uint8_t>(Codec::kNone);
-    if (record.number >= map_.size() || chunk.count > kChunkBlocks ||
-        chunk.codec > static_cast<uint8_t>(Codec::kZstd) ||
-        chunk.bytes > uint64_t{chunk.count} * geometry_.block_size ||
-        (chunk.count > 0 && is_stored != (chunk.count == kChunkBlocks))) {
-      return damaged();
-    }
-    for (const uint32_t unit : map_.get(record.number).used()) {
+    const Result<CompressRecord> record =
+        decode_compress_record(bytes, layout(), geometry_.block_size);
+    if (!record) return fail(record.error());
+    for (const uint32_t unit : map_.get(record->number).used()) {
       if (Result<void> given = space().give(unit); !given) return given;
     }
-    for (const uint32_t unit : chunk.used()) {
+    for (const uint32_t unit : record->chunk.used()) {
       if (Result<void> claimed = space().claim(unit); !claimed) return claimed;
     }
-    set(record.number, chunk);
+    set(record->number, record->chunk);
     return {};
   }
-  static Result<void> damaged() { return fail(Errc::kCorrupt, "the map is damaged"); }
   std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
-    return map_.for_part(from, [&](uint64_t number, const Chunk& chunk) {
+    return map_.for_part(from, [&](uint64_t number, const CompressedChunk& chunk) {
       if (chunk.count == 0) return;
-      const CompressRecord record{.number = static_cast<uint32_t>(number), .chunk = chunk};
-      records.add(Bytes(reinterpret_cast<const std::byte*>(&record), sizeof record));
+      records.add(CompressRecord{.number = static_cast<uint32_t>(number), .chunk = chunk});
     });
   }
 
@@ -163,7 +133,7 @@ class CompressDrive final : public PlacedDrive {
 
   task::Task<Result<void>> read_part(Span part, Memory memory, size_t offset,
                                      task::CancelToken token) {
-    const Chunk chunk = map_.get(chunk_of(part.first));
+    const CompressedChunk chunk = map_.get(chunk_of(part.first));
     const size_t bytes = part.count * geometry_.block_size;
     if (chunk.count == 0) {
       Pieces pieces;
@@ -185,7 +155,7 @@ class CompressDrive final : public PlacedDrive {
   }
 
   // All of a chunk that is no hole.
-  task::Task<Result<void>> read_chunk(const Chunk chunk, MutableBytes into,
+  task::Task<Result<void>> read_chunk(const CompressedChunk chunk, MutableBytes into,
                                       task::CancelToken token) {
     const auto codec = static_cast<Codec>(chunk.codec);
     if (codec == Codec::kNone) {
@@ -220,7 +190,7 @@ class CompressDrive final : public PlacedDrive {
   // The chunk as it is, unless the part is all of it.
   task::Task<Result<void>> fill(Span part, MutableBytes into, task::CancelToken token) {
     if (is_whole(part)) co_return Result<void>();
-    const Chunk chunk = map_.get(chunk_of(part.first));
+    const CompressedChunk chunk = map_.get(chunk_of(part.first));
     if (chunk.count > 0) co_return co_await read_chunk(chunk, into, token);
     std::ranges::fill(into, std::byte{0});
     co_return Result<void>();
@@ -237,9 +207,9 @@ class CompressDrive final : public PlacedDrive {
     // One block must be saved, or it is not worth it.
     const size_t max = chunk_bytes() - geometry_.block_size;
     const std::optional<size_t> size = compressor_.compress(bytes, packed->first(max));
-    Chunk chunk{.bytes = static_cast<uint32_t>(size.value_or(chunk_bytes())),
-                .count = kChunkBlocks,
-                .codec = static_cast<uint8_t>(size ? compressor_.codec() : Codec::kNone)};
+    CompressedChunk chunk{.bytes = static_cast<uint32_t>(size.value_or(chunk_bytes())),
+                          .count = kChunkBlocks,
+                          .codec = static_cast<uint8_t>(size ? compressor_.codec() : Codec::kNone)};
     MutableBytes piece = bytes;
     if (size) {
       chunk.count = static_cast<uint8_t>((*size + geometry_.block_size - 1) / geometry_.block_size);
@@ -283,7 +253,7 @@ class CompressDrive final : public PlacedDrive {
   }
 
   Compressor compressor_;
-  ChunkTable<Chunk> map_;
+  ChunkTable<CompressedChunk> map_;
   uint64_t chunks_ = 0;  // that are no holes
   uint64_t stored_ = 0;  // blocks they take
   uint64_t uncompressed_ = 0;
@@ -302,7 +272,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_compress(ServiceParts parts) {
   }
   Result<PlacedFound> found =
       co_await look_for_placed(parts.env, *parts.below[0],
-                               {.kind = kKind,
+                               {.kind = kCompressLabel,
                                 .virtual_bytes = parts.options.number("virtual"),
                                 .grain = kChunkBlocks,
                                 .record_size = sizeof(CompressRecord),

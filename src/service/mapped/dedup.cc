@@ -12,22 +12,14 @@
 #include "service/common/space_concerns.h"
 #include "service/mapped/chunk_table.h"
 #include "service/mapped/content_index.h"
+#include "service/mapped/dedup_format.h"
 #include "service/mapped/placed_drive.h"
 
 namespace cairn::drive {
 
 namespace {
 
-constexpr LabelKind kKind{.service = "dedup", .version = 1};
 constexpr uint64_t kBatch = 16;  // blocks that are placed together
-
-// A block of the drive above and its unit, counted from 1; 0: it is a hole.
-struct DedupRecord {
-  uint32_t block = 0;
-  uint32_t unit = 0;
-  uint64_t hash = 0;  // of the unit's contents
-};
-static_assert(sizeof(DedupRecord) == 16);
 
 SipKey draw_key(env::Env& env) {
   SipKey key{};
@@ -38,7 +30,7 @@ SipKey draw_key(env::Env& env) {
 class DedupDrive final : public PlacedDrive {
  public:
   DedupDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, PlacedFound found)
-      : PlacedDrive(env, std::move(below), std::move(found), kKind, 1),
+      : PlacedDrive(env, std::move(below), std::move(found), kDedupLabel, 1),
         map_(layout().blocks),
         index_(layout().units, draw_key(env)) {}
 
@@ -77,22 +69,21 @@ class DedupDrive final : public PlacedDrive {
 
   static Result<void> damaged() { return fail(Errc::kCorrupt, "the map is damaged"); }
   Result<void> replay(Bytes bytes) override {
-    if (bytes.size() != sizeof(DedupRecord)) return damaged();
-    const auto record = load<DedupRecord>(bytes);
-    if (record.block >= map_.size() || record.unit > layout().units) return damaged();
-    if (const uint32_t old = map_.get(record.block); old != 0 && drop(old - 1)) {
+    const Result<DedupRecord> record = decode_dedup_record(bytes, layout());
+    if (!record) return fail(record.error());
+    if (const uint32_t old = map_.get(record->block); old != 0 && drop(old - 1)) {
       if (Result<void> given = space().give(old - 1); !given) return given;
     }
-    if (record.unit != 0) {
-      const uint32_t unit = record.unit - 1;
+    if (record->unit != 0) {
+      const uint32_t unit = record->unit - 1;
       if (!space().is_used(unit)) {
         if (Result<void> claimed = space().claim(unit); !claimed) return claimed;
-        add(unit, record.hash);
-      } else if (index_.hash(unit) != record.hash || !index_.refer(unit)) {
+        add(unit, record->hash);
+      } else if (index_.hash(unit) != record->hash || !index_.refer(unit)) {
         return damaged();
       }
     }
-    set(record.block, record.unit);
+    set(record->block, record->unit);
     return {};
   }
   std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
@@ -262,7 +253,7 @@ class DedupDrive final : public PlacedDrive {
 task::Task<Result<std::unique_ptr<Drive>>> open_dedup(ServiceParts parts) {
   Result<PlacedFound> found =
       co_await look_for_placed(parts.env, *parts.below[0],
-                               {.kind = kKind,
+                               {.kind = kDedupLabel,
                                 .virtual_bytes = parts.options.number("virtual"),
                                 .record_size = sizeof(DedupRecord),
                                 .may_format = parts.may_format});

@@ -21,7 +21,7 @@
 #include "service/common/label.h"
 #include "service/common/map_guard.h"
 #include "service/common/service_drive.h"
-#include "service/mapped/mapped_layout.h"
+#include "service/mapped/mapped_format.h"
 #include "service/mapped/units.h"
 #include "task/sync.h"
 

@@ -20,13 +20,6 @@ VersionMap::Limits limits_of(const MappedLayout& layout) {
           .clone_holes = layout.units};
 }
 
-std::vector<std::byte> encode(const SnapshotRecord& record, std::string_view name) {
-  std::vector<std::byte> bytes(sizeof record + name.size());
-  store(MutableBytes(bytes), record);
-  std::ranges::copy(as_bytes(name), bytes.begin() + sizeof record);
-  return bytes;
-}
-
 }  // namespace
 
 SnapshotDrive::SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below, Label label,
@@ -112,49 +105,42 @@ Result<void> SnapshotDrive::replay_change(const SnapshotRecord& record, std::str
     case SnapshotRecord::kDropClone:
       return map_.drop_clone(record.number, freed);
     default:
-      return map_.restore({.kind = static_cast<VersionMap::Saved::Kind>(record.kind),
-                           .chunk = record.chunk,
-                           .unit = record.unit,
-                           .number = record.number},
-                          name);
+      return map_.restore(record, name);
   }
 }
 
 Result<void> SnapshotDrive::replay(Bytes bytes) {
-  const Error damaged(Errc::kCorrupt, "the map of versions is damaged");
-  if (bytes.size() < sizeof(SnapshotRecord)) return fail(damaged);
-  const auto record = load<SnapshotRecord>(bytes);
+  const Result<NamedSnapshotRecord> decoded = decode_snapshot_record(bytes);
+  if (!decoded) return fail(decoded.error());
+  const SnapshotRecord& record = decoded->record;
   const bool is_set =
       record.kind == SnapshotRecord::kSet || record.kind == SnapshotRecord::kSetInClone;
   // What becomes of a chunk depends on what it was: its part of the checkpoint, still to come, has
   // the change in it.
   if (is_set && record.chunk >= saved_to_) return {};
   VersionMap::Freed freed;
-  const Result<void> done = replay_change(record, as_text(bytes.subspan(sizeof record)), freed);
+  const Result<void> done = replay_change(record, decoded->name, freed);
   if (!done) return fail(Errc::kCorrupt, done.error().what());
   for (const uint32_t unit : freed) {
-    if (!units_.space().give(unit - 1)) return fail(damaged);
+    if (!units_.space().give(unit - 1)) {
+      return fail(Errc::kCorrupt, "the map of versions is damaged");
+    }
   }
   // Of a clone or an entry; elsewhere the field is 0 or no unit.
-  using Kind = VersionMap::Saved::Kind;
-  const bool has_unit = is_set || record.kind == static_cast<uint32_t>(Kind::kKept) ||
-                        record.kind == static_cast<uint32_t>(Kind::kNewest) ||
-                        record.kind == static_cast<uint32_t>(Kind::kInClone);
+  const bool has_unit = is_set || record.kind == SnapshotRecord::kKept ||
+                        record.kind == SnapshotRecord::kNewest ||
+                        record.kind == SnapshotRecord::kInClone;
   const bool is_hole = record.unit == VersionMap::kHole || record.unit == VersionMap::kCloneHole;
   return has_unit && !is_hole ? units_.space().claim(record.unit - 1) : Result<void>();
 }
 
 // Positions are chunks, counted from 1, behind the versions and clones.
 std::optional<uint64_t> SnapshotDrive::save(uint64_t from, JournalRecords& records) const {
-  const auto add = [&](const VersionMap::Saved& saved, std::string_view name) {
-    const SnapshotRecord record{.kind = static_cast<uint32_t>(saved.kind),
-                                .chunk = saved.chunk,
-                                .unit = saved.unit,
-                                .number = saved.number};
+  const auto add = [&](const SnapshotRecord& record, std::string_view name) {
     if (name.empty()) {
       records.add(record);
     } else {
-      records.add(Bytes(encode(record, name)));
+      records.add(Bytes(encode_snapshot_record(record, name)));
     }
   };
   uint64_t next = 0;
@@ -204,12 +190,9 @@ void SnapshotDrive::forsake(Place place) {
 
 void SnapshotDrive::record(const SnapshotRecord& record, std::string_view name,
                            Journal::Needs needs, const VersionMap::Freed& freed) {
-  uint64_t number = 0;
-  if (name.empty()) {
-    number = journal_->add(record, needs);
-  } else {
-    number = journal_->add(Bytes(encode(record, name)), needs);
-  }
+  const uint64_t number = name.empty()
+                              ? journal_->add(record, needs)
+                              : journal_->add(Bytes(encode_snapshot_record(record, name)), needs);
   for (const uint32_t unit : freed) {
     const Result<void> given = units_.space().give_after(unit - 1, number);
     CHECK(given.has_value());

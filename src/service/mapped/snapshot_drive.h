@@ -10,44 +10,13 @@
 #include <vector>
 
 #include "service/common/content_changer.h"
-#include "service/common/label.h"
 #include "service/mapped/mapped_drive.h"
-#include "service/mapped/mapped_layout.h"
+#include "service/mapped/mapped_format.h"
+#include "service/mapped/snapshot_format.h"
 #include "service/mapped/units.h"
 #include "service/mapped/version_map.h"
 
 namespace cairn::drive {
-
-inline constexpr LabelKind kSnapshotLabel{.service = "snapshot", .version = 1};
-
-// A record of the journal; those with a name have it after this.
-struct SnapshotRecord {
-  // Up to 15: VersionMap::Saved::Kind.
-  enum Kind : uint32_t {
-    kSet = 16,
-    kSetInClone,
-    kTake,
-    kRemove,
-    kRollback,
-    kMakeClone,
-    kDropClone,
-    kSavedTo,  // of a checkpoint: it has told of the chunks before `chunk`; kAll: of all
-  };
-  static constexpr uint32_t kAll = UINT32_MAX;
-  uint32_t kind = 0;
-  uint32_t chunk = 0;
-  uint32_t unit = 0;
-  uint32_t number = 0;
-};
-static_assert(sizeof(SnapshotRecord) == 16);
-
-// What is kept of each unit at most, for the size of the journal: an entry and a hole that hides
-// it, a hole of a clone, and a part of the versions' names.
-inline constexpr uint64_t kSnapshotRecordsPerUnit = 4;
-inline constexpr uint64_t kSnapshotRecordsMore = 80;
-inline uint64_t snapshot_versions_max(uint64_t units) {
-  return std::min<uint64_t>(1024, 8 + units / 8);
-}
 
 class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOwner, MapOwner {
  public:

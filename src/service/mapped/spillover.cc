@@ -13,18 +13,6 @@ namespace {
 
 using Found = SpilloverDrive::Found;
 
-// Places have a bit that says where they are.
-constexpr uint64_t kUnitsMax = (uint64_t{1} << 31) - 2;
-
-uint64_t last_block_elsewhere(const SpilloverBody& body) {
-  return body.elsewhere_first + body.elsewhere_units * body.layout.chunk_blocks;
-}
-
-// One unit is not shown: a chunk that drains has two for a while.
-uint64_t blocks_of(const SpilloverBody& body) {
-  return (body.layout.units + body.elsewhere_units - 1) * body.layout.chunk_blocks;
-}
-
 Result<SpilloverBody> plan(const Geometry& local, const Geometry& elsewhere, uint64_t chunk) {
   // The smaller drive decides on chunks, so that it has some.
   MappedPlan wish{.chunk_bytes = chunk, .record_size = sizeof(SpilloverRecord)};
@@ -38,43 +26,34 @@ Result<SpilloverBody> plan(const Geometry& local, const Geometry& elsewhere, uin
   wish.records_more = body.elsewhere_units;
   const Result<MappedLayout> layout = plan_layout(local, wish);
   if (!layout) return fail(layout.error());
-  if (body.elsewhere_units > kUnitsMax || layout->units > kUnitsMax) {
+  if (body.elsewhere_units > kSpilloverUnitsMax || layout->units > kSpilloverUnitsMax) {
     return fail(Errc::kInvalid, "the drives have more than 2^31 chunks: choose a larger chunk");
   }
   body.layout = *layout;
-  body.layout.blocks = blocks_of(body);
+  body.layout.blocks = body.blocks();
   return body;
 }
 
 Result<SpilloverBody> decode(const Label& label, const Geometry& local) {
-  if (label.body.size() != sizeof(SpilloverBody)) {
-    return fail(Errc::kCorrupt, "the label has another size than this version writes");
-  }
-  const auto body = load<SpilloverBody>(label.body);
-  if (body.role > 1) return fail(Errc::kCorrupt, "the label makes no sense");
-  if (body.role == 1) {
+  const Result<SpilloverBody> body = decode_spillover_body(label.body);
+  if (!body) return body;
+  if (body->role != SpilloverBody::kLocal) {
     return fail(Errc::kInvalid, "this was the drive elsewhere: name the drives in their order");
   }
-  const Result<MappedLayout> layout =
-      decode_layout(Bytes(label.body).first(sizeof(MappedLayout)), local);
-  if (!layout) return fail(layout.error());
-  if (body.elsewhere_units == 0 || body.elsewhere_units > kUnitsMax || layout->units > kUnitsMax ||
-      body.elsewhere_first != align_up(kLabelBlocks, layout->chunk_blocks) ||
-      layout->blocks != blocks_of(body)) {
-    return fail(Errc::kCorrupt, "the label does not fit the drives below");
-  }
+  const Result<void> fits = check_spillover_body(*body, local);
+  if (!fits) return fail(fits.error());
   return body;
 }
 
 // Whether the drive elsewhere is the one that the local drive knows; true: it is blank.
 Result<bool> check_elsewhere(const std::optional<Label>& label, const Geometry& elsewhere,
                              const Found& found) {
-  if (last_block_elsewhere(found.body) > elsewhere.blocks) {
+  if (found.body.end_elsewhere() > elsewhere.blocks) {
     return fail(Errc::kInvalid, "the drive elsewhere is smaller than the one of this pair");
   }
   if (!label) return true;
-  if (label->body.size() != sizeof(SpilloverBody) || label->id != found.label.id ||
-      load<SpilloverBody>(label->body).role != 1) {
+  const Result<SpilloverBody> body = decode_spillover_body(label->body);
+  if (!body || label->id != found.label.id || body->role != SpilloverBody::kElsewhere) {
     return fail(Errc::kInvalid, "the drive elsewhere belongs to another pair");
   }
   return false;

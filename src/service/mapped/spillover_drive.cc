@@ -13,16 +13,6 @@
 
 namespace cairn::drive {
 
-namespace {
-
-Units::Options elsewhere_of(const SpilloverBody& body) {
-  return {.first = body.elsewhere_first,
-          .blocks = body.layout.chunk_blocks,
-          .count = body.elsewhere_units};
-}
-
-}  // namespace
-
 SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> below,
                                Found found, const SpilloverOptions& options)
     : MappedDrive(env, std::move(below), found.body.layout.chunk_blocks),
@@ -30,7 +20,7 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
       claim_(env, this->below(kLocal), found_.label),
       chunk_bytes_(found_.body.layout.chunk_blocks * found_.label.block_size),
       units_{Units(this->below(kLocal), found_.body.layout.place()),
-             Units(this->below(below_count() - 1), elsewhere_of(found_.body))},
+             Units(this->below(below_count() - 1), found_.body.place_elsewhere())},
       map_(found_.body.layout.chunks()),
       guard_(*this, gate()),
       closing_(env.stop_token()),
@@ -65,17 +55,15 @@ task::Task<Result<void>> SpilloverDrive::begin() {
 // The local label first: what a crash leaves is a pair of which the other drive is blank.
 task::Task<Result<void>> SpilloverDrive::label_drives() {
   if (found_.is_new) {
-    found_.label.body.resize(sizeof(SpilloverBody));
-    store(MutableBytes(found_.label.body), found_.body);
+    found_.label.body = encode_spillover_body(found_.body);
     Result<void> done = co_await finish_label(env(), below(kLocal), kSpilloverLabel, found_.label);
     if (!done) co_return done;
   }
   Label label = new_label(env(), below(kElsewhere));
   label.id = found_.label.id;
   SpilloverBody body = found_.body;
-  body.role = 1;
-  label.body.resize(sizeof body);
-  store(MutableBytes(label.body), body);
+  body.role = SpilloverBody::kElsewhere;
+  label.body = encode_spillover_body(body);
   const Result<void> begun = co_await begin_label(env(), below(kElsewhere), kSpilloverLabel, label);
   if (!begun) co_return begun;
   co_return co_await finish_label(env(), below(kElsewhere), kSpilloverLabel, label);
@@ -121,20 +109,14 @@ std::vector<Job> SpilloverDrive::jobs() const {
 }
 
 Result<void> SpilloverDrive::replay(Bytes bytes) {
-  if (bytes.size() != sizeof(SpilloverRecord)) return fail(Errc::kCorrupt, "the map is damaged");
-  const auto record = load<SpilloverRecord>(bytes);
-  if (record.chunk >= map_.size()) {
-    return fail(Errc::kCorrupt, "the map names a chunk beyond the end of the drive");
-  }
-  if (const std::optional<Place> old = find(record.chunk)) {
+  const Result<SpilloverRecord> record = decode_spillover_record(bytes, found_.body);
+  if (!record) return fail(record.error());
+  if (const std::optional<Place> old = find(record->chunk)) {
     if (Result<void> given = units_[old->leg].space().give(old->unit); !given) return given;
   }
-  map_.set(record.chunk, record.place);
-  if (record.place == 0) return {};
-  if ((record.place & ~SpilloverRecord::kElsewhere) == 0) {
-    return fail(Errc::kCorrupt, "the map names a unit that is none");
-  }
-  const Place place = *find(record.chunk);
+  map_.set(record->chunk, record->place);
+  if (record->place == 0) return {};
+  const Place place = *find(record->chunk);
   return units_[place.leg].space().claim(place.unit);
 }
 

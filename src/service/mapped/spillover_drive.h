@@ -7,33 +7,13 @@
 #include <memory>
 #include <vector>
 
-#include "service/common/label.h"
 #include "service/common/pace.h"
 #include "service/mapped/chunk_table.h"
 #include "service/mapped/mapped_drive.h"
-#include "service/mapped/mapped_layout.h"
+#include "service/mapped/spillover_format.h"
 #include "service/mapped/units.h"
 
 namespace cairn::drive {
-
-inline constexpr LabelKind kSpilloverLabel{.service = "spillover", .version = 1};
-
-// The body of both labels, little-endian.
-struct SpilloverBody {
-  MappedLayout layout;  // of the local drive, and the size of the whole
-  uint64_t elsewhere_first = 0;
-  uint64_t elsewhere_units = 0;
-  uint64_t role = 0;  // 0: local, 1: elsewhere
-};
-static_assert(sizeof(SpilloverBody) == 72);
-
-// A chunk and its place; 0: it is a hole again.
-struct SpilloverRecord {
-  uint32_t chunk = 0;
-  uint32_t place = 0;  // the unit, counted from 1; elsewhere with kElsewhere added
-  static constexpr uint32_t kElsewhere = uint32_t{1} << 31;
-};
-static_assert(sizeof(SpilloverRecord) == 8);
 
 struct SpilloverOptions {
   uint64_t rate = 0;     // bytes per second of draining; 0: any

@@ -9,24 +9,14 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "drive/size_text.h"
-#include "service/common/label.h"
 #include "service/common/space_concerns.h"
 #include "service/mapped/chunk_table.h"
 #include "service/mapped/mapped_drive.h"
-#include "service/mapped/mapped_layout.h"
+#include "service/mapped/thin_format.h"
 
 namespace cairn::drive {
 
 namespace {
-
-constexpr LabelKind kKind{.service = "thin", .version = 1};
-
-// A chunk and its unit, counted from 1; 0: it is a hole again.
-struct ThinRecord {
-  uint32_t chunk = 0;
-  uint32_t unit = 0;
-};
-static_assert(sizeof(ThinRecord) == 8);
 
 class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
  public:
@@ -49,14 +39,14 @@ class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
   task::Task<Result<void>> begin(bool is_new) {
     guard_.begin();
     const Result<void> started = co_await Journal::start(
-        {env(), below(), layout_.journal(), kKind, label_, *this, claim_}, is_new, journal_);
+        {env(), below(), layout_.journal(), kThinLabel, label_, *this, claim_}, is_new, journal_);
     if (!started || !is_new) co_return started;
     label_.body = encode_layout(layout_);
-    co_return co_await finish_label(env(), below(), kKind, label_);
+    co_return co_await finish_label(env(), below(), kThinLabel, label_);
   }
   task::Task<Result<void>> save_label() {
     label_.body = encode_layout(layout_);
-    co_return co_await write_label(env(), below(), kKind, label_);
+    co_return co_await write_label(env(), below(), kThinLabel, label_);
   }
 
   task::Task<Result<void>> resize(uint64_t blocks) override {
@@ -128,16 +118,13 @@ class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
 
  private:
   Result<void> replay(Bytes bytes) override {
-    if (bytes.size() != sizeof(ThinRecord)) return fail(Errc::kCorrupt, "the map is damaged");
-    const auto record = load<ThinRecord>(bytes);
-    if (record.chunk >= map_.size()) {
-      return fail(Errc::kCorrupt, "the map names a chunk beyond the end of the drive");
-    }
-    if (const uint32_t old = map_.get(record.chunk); old != 0) {
+    const Result<ThinRecord> record = decode_thin_record(bytes, layout_);
+    if (!record) return fail(record.error());
+    if (const uint32_t old = map_.get(record->chunk); old != 0) {
       if (Result<void> given = units_.space().give(old - 1); !given) return given;
     }
-    map_.set(record.chunk, record.unit);
-    return record.unit == 0 ? Result<void>() : units_.space().claim(record.unit - 1);
+    map_.set(record->chunk, record->unit);
+    return record->unit == 0 ? Result<void>() : units_.space().claim(record->unit - 1);
   }
   std::optional<uint64_t> save(uint64_t from, JournalRecords& records) const override {
     return map_.for_part(from, [&](uint64_t chunk, uint32_t unit) {
@@ -232,7 +219,7 @@ Result<MappedLayout> layout_of(const Geometry& below, const std::optional<Label>
 task::Task<Result<std::unique_ptr<Drive>>> open_thin(ServiceParts parts) {
   Drive& below = *parts.below[0];
   Result<std::optional<Label>> label =
-      co_await find_label(parts.env, below, kKind, {.may_format = parts.may_format});
+      co_await find_label(parts.env, below, kThinLabel, {.may_format = parts.may_format});
   if (!label) co_return fail(label.error());
   const Result<MappedLayout> layout = layout_of(below.geometry(), *label, parts.options);
   if (!layout) co_return fail(layout.error());

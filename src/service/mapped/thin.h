@@ -13,7 +13,7 @@
 // that is durable. When all chunks are in use, writes to holes fail with kNoSpace; nothing is lost,
 // and everything else goes on. facts() say how full it is, and is_low from `warn` percent on.
 //
-// The map lies in a journal before the data (mapped_layout.h); 4 bytes of memory per chunk written.
+// The map lies in a journal before the data (mapped_format.h); 4 bytes of memory per chunk written.
 //
 // Does not open (nothing is written): a drive that holds something else, has become smaller, or is
 // damaged; another chunk, or a smaller size, than it has.

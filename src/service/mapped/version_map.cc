@@ -189,22 +189,23 @@ Result<void> VersionMap::drop_clone(uint32_t clone, Freed& freed) {
   return {};
 }
 
-Result<void> VersionMap::restore(const Saved& saved, std::string_view name) {
+Result<void> VersionMap::restore(const SnapshotRecord& saved, std::string_view name) {
   const auto wrong = [] { return fail(Errc::kCorrupt, "the map of versions makes no sense"); };
-  const bool is_entry = saved.kind == Saved::Kind::kKept || saved.kind == Saved::Kind::kNewest;
+  const bool is_entry =
+      saved.kind == SnapshotRecord::kKept || saved.kind == SnapshotRecord::kNewest;
   if (is_entry && (saved.chunk >= limits_.chunks || saved.number > epoch_)) return wrong();
   switch (saved.kind) {
-    case Saved::Kind::kEpochs:
+    case SnapshotRecord::kEpochs:
       if (saved.number == 0 || saved.unit == 0) return wrong();
       epoch_ = saved.number;
       next_clone_ = saved.unit;
       return {};
-    case Saved::Kind::kVersion:
+    case SnapshotRecord::kVersion:
       if (saved.number >= epoch_ || !check_name(name)) return wrong();
       versions_[saved.number] = name;
       find_last();
       return {};
-    case Saved::Kind::kClone:
+    case SnapshotRecord::kClone:
       if (saved.number >= next_clone_ || !versions_.contains(saved.chunk) || !check_name(name)) {
         return wrong();
       }
@@ -212,14 +213,14 @@ Result<void> VersionMap::restore(const Saved& saved, std::string_view name) {
                                .name = std::string(name),
                                .units = ChunkTable<uint32_t>(limits_.chunks)};
       return {};
-    case Saved::Kind::kKept:
+    case SnapshotRecord::kKept:
       if (!history_.emplace(Key{saved.chunk, saved.number}, saved.unit).second) return wrong();
       return {};
-    case Saved::Kind::kNewest:
+    case SnapshotRecord::kNewest:
       if (newest_.get(saved.chunk).unit != kHole) return wrong();
       newest_.set(saved.chunk, {.unit = saved.unit, .born = saved.number});
       return {};
-    case Saved::Kind::kInClone: {
+    case SnapshotRecord::kInClone: {
       const auto clone = clones_.find(saved.number);
       if (clone == clones_.end() || saved.chunk >= limits_.chunks ||
           clone->second.units.get(saved.chunk) != kUnset) {
@@ -229,8 +230,9 @@ Result<void> VersionMap::restore(const Saved& saved, std::string_view name) {
       clone->second.units.set(saved.chunk, saved.unit);
       return {};
     }
+    default:
+      return wrong();
   }
-  return wrong();
 }
 
 }  // namespace cairn::drive

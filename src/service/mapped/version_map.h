@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "service/mapped/chunk_table.h"
+#include "service/mapped/snapshot_format.h"
 
 namespace cairn::drive {
 
@@ -27,7 +28,7 @@ class VersionMap {
  public:
   // Units count from 1.
   static constexpr uint32_t kHole = 0;
-  static constexpr size_t kNameMax = 32;
+  static constexpr size_t kNameMax = kSnapshotNameMax;
   static constexpr size_t kClonesMax = 16;
   using Freed = std::vector<uint32_t>;
 
@@ -85,22 +86,14 @@ class VersionMap {
   Result<uint32_t> make_clone(uint32_t version, std::string_view name);
   Result<void> drop_clone(uint32_t clone, Freed& freed);
 
-  // Everything there is, and back. Parts follow each other: first what there is of versions and
-  // clones, then chunk by chunk all entries of each, oldest first. (Older ones had all kept entries
-  // first, and the clones last.)
-  struct Saved {
-    enum class Kind : uint32_t { kEpochs = 1, kVersion, kClone, kKept, kNewest, kInClone };
-    Kind kind{};
-    uint32_t chunk = 0;
-    uint32_t unit = 0;
-    uint32_t number = 0;  // the epoch of an entry, the version, the clone
-  };
+  // Everything there is, and back: the records of a checkpoint, in their order. kCorrupt: they
+  // make no sense.
   template <class F>
-  void save_versions(F f) const;  // f(saved, name)
+  void save_versions(F f) const;  // f(SnapshotRecord, name)
   // The chunks from `chunk` on, a bounded number. Returns where the next part begins.
   template <class F>
   uint64_t save_chunks(uint64_t chunk, F f) const;
-  Result<void> restore(const Saved& saved, std::string_view name);
+  Result<void> restore(const SnapshotRecord& saved, std::string_view name);
 
  private:
   struct Key {
@@ -135,17 +128,17 @@ class VersionMap {
 
 template <class F>
 void VersionMap::save_versions(F f) const {
-  using Kind = Saved::Kind;
-  f(Saved{Kind::kEpochs, 0, next_clone_, epoch_}, std::string_view());
-  for (const auto& [version, name] : versions_) f(Saved{Kind::kVersion, 0, 0, version}, name);
+  f(SnapshotRecord{SnapshotRecord::kEpochs, 0, next_clone_, epoch_}, std::string_view());
+  for (const auto& [version, name] : versions_) {
+    f(SnapshotRecord{SnapshotRecord::kVersion, 0, 0, version}, name);
+  }
   for (const auto& [number, clone] : clones_) {
-    f(Saved{Kind::kClone, clone.base, 0, number}, clone.name);
+    f(SnapshotRecord{SnapshotRecord::kClone, clone.base, 0, number}, clone.name);
   }
 }
 
 template <class F>
 uint64_t VersionMap::save_chunks(uint64_t chunk, F f) const {
-  using Kind = Saved::Kind;
   uint64_t first = newest_.skip(chunk);
   for (const auto& [number, clone] : clones_) first = std::min(first, clone.units.skip(chunk));
   const uint64_t end = std::min(newest_.end_of_part(first), limits_.chunks);
@@ -154,15 +147,17 @@ uint64_t VersionMap::save_chunks(uint64_t chunk, F f) const {
     const auto at = static_cast<uint32_t>(first);
     const bool has_kept = kept != history_.end() && kept->first.chunk == first;
     for (; kept != history_.end() && kept->first.chunk == first; ++kept) {
-      f(Saved{Kind::kKept, at, kept->second, kept->first.born}, std::string_view());
+      f(SnapshotRecord{SnapshotRecord::kKept, at, kept->second, kept->first.born},
+        std::string_view());
     }
     const Entry newest = newest_.get(first);
     if (newest.unit != kHole || has_kept) {
-      f(Saved{Kind::kNewest, at, newest.unit, newest.born}, std::string_view());
+      f(SnapshotRecord{SnapshotRecord::kNewest, at, newest.unit, newest.born}, std::string_view());
     }
     for (const auto& [number, clone] : clones_) {
       const uint32_t unit = clone.units.get(first);
-      if (unit != kUnset) f(Saved{Kind::kInClone, at, unit, number}, std::string_view());
+      if (unit == kUnset) continue;
+      f(SnapshotRecord{SnapshotRecord::kInClone, at, unit, number}, std::string_view());
     }
   }
   return end;

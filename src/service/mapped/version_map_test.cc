@@ -55,10 +55,10 @@ void expect_equal(const VersionMap& map, const Model& model) {
 VersionMap restored(const VersionMap& map, uint64_t& entries) {
   VersionMap again(kLimits);
   entries = 0;
-  const auto restore = [&](const VersionMap::Saved& saved, std::string_view name) {
+  const auto restore = [&](const SnapshotRecord& saved, std::string_view name) {
     const Result<void> done = again.restore(saved, name);
     EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().text());
-    if (saved.kind >= VersionMap::Saved::Kind::kKept) ++entries;
+    if (saved.kind >= SnapshotRecord::kKept) ++entries;
   };
   map.save_versions(restore);
   for (uint64_t chunk = 0; chunk < map.chunks();) chunk = map.save_chunks(chunk, restore);
@@ -139,9 +139,9 @@ TEST(VersionMap, AgreesWithWholeCopies) {
 
 // As older versions of the program saved it: all kept entries first, the clones last.
 TEST(VersionMap, RestoresTheOrderOfOlderCheckpoints) {
-  using Kind = VersionMap::Saved::Kind;
+  using Kind = SnapshotRecord::Kind;
   struct {
-    VersionMap::Saved saved;
+    SnapshotRecord saved;
     const char* name;
   } const kRecords[] = {
       {{.kind = Kind::kEpochs, .unit = 2, .number = 3}, ""},
@@ -189,15 +189,15 @@ TEST(VersionMap, RefusesWhatCannotBe) {
 }
 
 TEST(VersionMap, RestoresNothingThatMakesNoSense) {
-  using Kind = VersionMap::Saved::Kind;
+  using Kind = SnapshotRecord::Kind;
   Rng rng(5);
   for (int i = 0; i < 2000; ++i) {
     VersionMap map(kLimits);
     for (int j = 0; j < 10; ++j) {
-      const VersionMap::Saved saved{.kind = static_cast<Kind>(rng.below(8)),
-                                    .chunk = static_cast<uint32_t>(rng.below(kChunks + 2)),
-                                    .unit = static_cast<uint32_t>(rng.below(4)),
-                                    .number = static_cast<uint32_t>(rng.below(4))};
+      const SnapshotRecord saved{.kind = static_cast<Kind>(rng.below(8)),
+                                 .chunk = static_cast<uint32_t>(rng.below(kChunks + 2)),
+                                 .unit = static_cast<uint32_t>(rng.below(4)),
+                                 .number = static_cast<uint32_t>(rng.below(4))};
       [[maybe_unused]] const Result<void> done = map.restore(saved, rng.chance(0.5) ? "x" : "");
     }
     VersionMap::Freed freed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/mapped/mapped_layout.h"
+#include "service/mapped/mapped_format.h"
 
 #include <algorithm>
 #include <bit>
