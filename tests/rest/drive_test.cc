@@ -103,7 +103,7 @@ TEST(RestDrive, UnderstandsBodiesThatEndWithTheConnection) {
 
 TEST(RestDrive, GivesWholeObjectsBack) {
   HttpServer server;
-  with_server(server, [&server](env::Env& env) -> task::Task<void> {
+  with_server(server, [](env::Env& env, HttpServer& server) -> task::Task<void> {
     std::unique_ptr<Drive> drive = co_await must_open(env, kSmall);
     CO_ASSERT_TRUE(drive != nullptr);
     const std::vector<std::byte> data = filled(3, 4 * kObject);
@@ -131,7 +131,7 @@ TEST(RestDrive, GivesWholeObjectsBack) {
 
 TEST(RestDrive, EndsInsideItsLastObject) {
   HttpServer server;
-  with_server(server, [&server](env::Env& env) -> task::Task<void> {
+  with_server(server, [](env::Env& env, HttpServer& server) -> task::Task<void> {
     std::unique_ptr<Drive> drive = co_await must_open(env, "?size=20K&object=16K");
     CO_ASSERT_TRUE(drive != nullptr);
     const std::vector<std::byte> data = filled(3, 4096);

@@ -97,25 +97,27 @@ TEST(RestLate, ADeleteThatStallsDoesNotUndoALaterWrite) {
   });
 }
 
+task::Task<void> write_then_zero(env::Env& env, const char* place, uint64_t at_once) {
+  std::unique_ptr<Drive> drive = co_await must_open(env, place);
+  CO_ASSERT_TRUE(drive != nullptr);
+  Result<void> done = co_await drive->write(Lba(0), filled(1, kObject));
+  EXPECT_EQ(done.has_value(), place == kPlace) << "without another attempt it fails";
+  for (uint64_t block = 0; block < kBlocks; block += at_once) {
+    done = co_await drive->write_zeroes(Lba(block), at_once);
+    EXPECT_TRUE(done);
+  }
+  co_await let_it_land(env);
+  co_await expect_first_object(*drive, 0);
+  co_await drive->close();
+}
+
 // "Absent" is the one version that comes again.
 TEST(RestLate, APutThatStallsDoesNotUndoLaterZeroes) {
   for (const char* const place : {kPlace, kOnce}) {
     for (const uint64_t at_once : {kBlocks, uint64_t{1}}) {
       HttpServer server;
       stall(server, "PUT", 1);
-      with_server(server, [place, at_once](env::Env& env) -> task::Task<void> {
-        std::unique_ptr<Drive> drive = co_await must_open(env, place);
-        CO_ASSERT_TRUE(drive != nullptr);
-        Result<void> done = co_await drive->write(Lba(0), filled(1, kObject));
-        EXPECT_EQ(done.has_value(), place == kPlace) << "without another attempt it fails";
-        for (uint64_t block = 0; block < kBlocks; block += at_once) {
-          done = co_await drive->write_zeroes(Lba(block), at_once);
-          EXPECT_TRUE(done);
-        }
-        co_await let_it_land(env);
-        co_await expect_first_object(*drive, 0);
-        co_await drive->close();
-      });
+      with_server(server, [&](env::Env& env) { return write_then_zero(env, place, at_once); });
     }
   }
 }

@@ -16,25 +16,29 @@ namespace {
 
 constexpr const char* kLabel = "/v/label";
 
+task::Task<void> open_to_be_refused(env::Env& env, const char* options, std::string& why) {
+  why = co_await why_not(env, options);
+}
+
+// Why it does not open with `options`; empty: it does.
+std::string refusal_of(HttpServer& server, const char* options) {
+  std::string why = "it was not asked";
+  with_server(server, [&](env::Env& env) { return open_to_be_refused(env, options, why); });
+  return why;
+}
+
 // Opens with `options` and expects `message`; nothing may change.
 void refuses(HttpServer& server, const char* options, const char* message) {
   const auto before = server.objects.size();
   const uint64_t puts = server.count["PUT"];
-  with_server(server, [options, message](env::Env& env) -> task::Task<void> {
-    const std::string why = co_await why_not(env, options);
-    EXPECT_NE(why.find(message), std::string::npos) << why;
-    EXPECT_EQ(why.find(kFolder), 0u) << why;
-  });
+  const std::string why = refusal_of(server, options);
+  EXPECT_NE(why.find(message), std::string::npos) << why;
+  EXPECT_EQ(why.find(kFolder), 0u) << why;
   EXPECT_EQ(server.objects.size(), before);
   EXPECT_EQ(server.count["PUT"], puts);
 }
 
-void opens(HttpServer& server, const char* options) {
-  with_server(server, [options](env::Env& env) -> task::Task<void> {
-    const std::string why = co_await why_not(env, options);
-    EXPECT_EQ(why, "");
-  });
-}
+void opens(HttpServer& server, const char* options) { EXPECT_EQ(refusal_of(server, options), ""); }
 
 TEST(RestOpen, RemembersWhatTheDriveIs) {
   HttpServer server;
@@ -103,10 +107,8 @@ TEST(RestOpen, SaysWhatTheServerRefuses) {
     server.trouble = [status](const ServedRequest& request) {
       return Trouble{.status = request.method == "PUT" ? status : uint16_t{0}};
     };
-    with_server(server, [message](env::Env& env) -> task::Task<void> {
-      const std::string why = co_await why_not(env, "?size=1M");
-      EXPECT_NE(why.find(message), std::string::npos) << why;
-    });
+    const std::string why = refusal_of(server, "?size=1M");
+    EXPECT_NE(why.find(message), std::string::npos) << why;
     EXPECT_TRUE(server.objects.empty());
   }
 }

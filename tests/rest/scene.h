@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,13 +51,19 @@ inline sim::Node& start_server(sim::Cluster& cluster, HttpServer& server) {
   return node;
 }
 
-// Runs `body(env)` on the host to its end.
+// Runs `body(env)` or `body(env, server)` on the host to its end.
 template <class Body>
 void with_server(HttpServer& server, Body body) {
   sim::Cluster cluster;
   start_server(cluster, server);
   sim::Node& host = cluster.node("host");
-  host.start([body](env::Env& env) { return body(env); });
+  host.start([&](env::Env& env) {
+    if constexpr (std::is_invocable_v<Body, env::Env&, HttpServer&>) {
+      return body(env, server);
+    } else {
+      return body(env);
+    }
+  });
   ASSERT_TRUE(cluster.run_until([&] { return !host.is_running(); }, 1000_s)) << cluster.report();
 }
 

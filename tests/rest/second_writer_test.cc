@@ -63,7 +63,7 @@ TEST(RestSecondWriter, BeforeEachChangeWhenAskedFor) {
 TEST(RestSecondWriter, AnObjectThatAnotherReplacedIsNotOverwritten) {
   for (const bool conditions : {true, false}) {
     HttpServer server({.conditions = conditions});
-    with_server(server, [&server](env::Env& env) -> task::Task<void> {
+    with_server(server, [](env::Env& env, HttpServer& server) -> task::Task<void> {
       std::unique_ptr<Drive> drive = co_await must_open(env, kPlace);
       CO_ASSERT_TRUE(drive != nullptr);
       Result<void> done = co_await drive->write(Lba(0), filled(1, kObject));
@@ -127,7 +127,7 @@ TEST(RestSecondWriter, ItsOwnRepeatedPutIsNoStranger) {
 
 TEST(RestSecondWriter, ALabelThatIsGoneEndsTheDrive) {
   HttpServer server;
-  with_server(server, [&server](env::Env& env) -> task::Task<void> {
+  with_server(server, [](env::Env& env, HttpServer& server) -> task::Task<void> {
     std::unique_ptr<Drive> drive = co_await must_open(env, "?size=256K&check_ms=0");
     CO_ASSERT_TRUE(drive != nullptr);
     server.objects.erase("/v/label");

@@ -119,7 +119,7 @@ TEST(RestTrouble, AnObjectOfAnotherSizeIsCorrupt) {
     for (const bool ranges : {true, false}) {
       HttpServer server({.ranges = ranges});
       server.objects["/v/00000000"] = {.bytes = std::string(size, 'x'), .version = 99};
-      with_server(server, [&server](env::Env& env) -> task::Task<void> {
+      with_server(server, [](env::Env& env, HttpServer& server) -> task::Task<void> {
         const HttpServer::Object object = server.objects["/v/00000000"];
         server.objects.clear();
         std::unique_ptr<Drive> drive = co_await must_open(env, kPlace);
