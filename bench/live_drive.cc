@@ -84,12 +84,9 @@ Result<loadgen::LoadResult> run_simulated(const LiveDriveOptions& options, const
   sim::Cluster cluster({.seed = 1});
   Result<loadgen::LoadResult> result = fail(Errc::kCancelled, "the job did not run");
   Histogram lateness;  // nobody is, here
-  bool done = false;
-  cluster.node("host").start([&](env::Env& env) -> task::Task<void> {
-    co_await run_job(env, options.drive, job, result, lateness);
-    done = true;
-  });
-  while (!done) cluster.run_for(100_ms);
+  sim::Node& host = cluster.node("host");
+  host.start([&](env::Env& env) { return run_job(env, options.drive, job, result, lateness); });
+  while (host.is_running()) cluster.run_for(100_ms);
   return result;
 }
 

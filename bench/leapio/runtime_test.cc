@@ -41,13 +41,9 @@ std::vector<Duration> times_of(int count, const RuntimeCosts& costs, Duration id
   };
   std::vector<Duration> times(static_cast<size_t>(count));
   sim::Cluster cluster({.seed = 1});
-  bool done = false;
-  const auto live = [&](env::Env& env) -> task::Task<void> {
-    co_await Run::all(env, costs, idle, times);
-    done = true;
-  };
-  cluster.node("host").start(live);
-  EXPECT_TRUE(cluster.run_until([&] { return done; }, 10_s));
+  sim::Node& host = cluster.node("host");
+  host.start([&](env::Env& env) { return Run::all(env, costs, idle, times); });
+  EXPECT_TRUE(cluster.run_until([&] { return !host.is_running(); }, 10_s));
   return times;
 }
 

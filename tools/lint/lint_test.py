@@ -16,7 +16,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES = HERE / "samples"
-LINTS = ("banned", "format", "headers", "layers", "rooms", "size", "spdx")
+LINTS = ("banned", "coroutines", "format", "headers", "layers", "rooms", "size", "spdx")
 OPTIONS = {"rooms": ["--max-files", "3"], "size": ["--max-lines", "6"]}
 
 sys.path.insert(0, str(HERE))
