@@ -25,8 +25,9 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Precompiled headers (CairnPrecompiled.cmake) are known by the checksum beside them, and no source
-  # changes what they mean. Checkouts share what they compile: paths are relative to the build folder.
+  # Precompiled headers (CairnPrecompiled.cmake) are known by the checksum beside them, and no
+  # source changes what they mean. Checkouts share what they compile: paths are relative to the
+  # build folder.
   set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

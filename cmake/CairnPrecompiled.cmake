@@ -2,10 +2,10 @@
 # Precompiled headers: the standard library, fmt and gtest are parsed once instead of once for each
 # source, which takes a quarter off the time of a first build.
 #
-# CMake's own target_precompile_headers() names headers and result by absolute paths, and ccache would
-# then share nothing between two checkouts. Here compilers are given paths relative to the build
-# folder, in which ninja runs them, and ccache goes by a checksum of the headers' text that lies
-# beside the result.
+# CMake's own target_precompile_headers() names headers and result by absolute paths, and ccache
+# would then share nothing between two checkouts. Here compilers are given paths relative to the
+# build folder, in which ninja runs them, and ccache goes by a checksum of the headers' text that
+# lies beside the result.
 #
 # Off for arm64, so that a source that forgets an #include does not build there.
 if(CMAKE_CROSSCOMPILING OR NOT CMAKE_GENERATOR STREQUAL "Ninja")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run as cmake -DOUTPUT=file -P CairnTextSum.cmake -- COMMAND...: writes a checksum of what a command
-# prints.
+# Run as cmake -DOUTPUT=file -P CairnTextSum.cmake -- COMMAND...: writes a checksum of what a
+# command prints.
 cmake_minimum_required(VERSION 3.25)
 
 set(command)

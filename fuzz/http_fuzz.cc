@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "http/response.h"
-#include "rest/object_label.h"
 #include "rest/endpoint.h"
+#include "rest/object_label.h"
 
 namespace cairn::http {
 namespace {

@@ -67,7 +67,7 @@ void take_host_args(const AccessArgs& words, server::BoxSubsystem& subsystem) {
 }
 
 Attempt<void> take_tls_args(const AccessArgs& words, std::string_view listener,
-                             std::vector<server::BoxListener>& listeners) {
+                            std::vector<server::BoxListener>& listeners) {
   if (words.tls.size() > listeners.size()) {
     return refuse(fmt::format("--tls goes with a {} each: give as many of both, in the same order",
                               listener));

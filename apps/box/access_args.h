@@ -32,6 +32,6 @@ Attempt<void> add_tls_host(const std::string& text, AccessArgs& words);
 // What was said becomes that of a subsystem, and of listeners that `listener` names.
 void take_host_args(const AccessArgs& words, server::BoxSubsystem& subsystem);
 Attempt<void> take_tls_args(const AccessArgs& words, std::string_view listener,
-                             std::vector<server::BoxListener>& listeners);
+                            std::vector<server::BoxListener>& listeners);
 
 }  // namespace cairn::apps

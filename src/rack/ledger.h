@@ -17,7 +17,7 @@ inline constexpr size_t kShelvesMax = 64;  // of one box
 // A part of a box that may be given away.
 struct Shelf {
   std::string name;
-  Endpoint place;                     // where those who get some of it come
+  Endpoint place;                  // where those who get some of it come
   Amount room;                     // all of it
   std::vector<std::string> hosts;  // NQNs of those who may ask; none: everybody who may connect
 

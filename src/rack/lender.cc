@@ -24,7 +24,7 @@ std::string text_of(const Contract& contract) {
 }  // namespace
 
 Lender::Lender(env::Env& env, meta::Store& store, LentSpace& space, LenderOptions options,
-                   std::vector<Contract> contracts)
+               std::vector<Contract> contracts)
     : env_(env),
       store_(store),
       space_(space),

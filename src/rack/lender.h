@@ -60,7 +60,7 @@ class Lender {
  public:
   // `contracts`: what the house has kept.
   Lender(env::Env& env, meta::Store& store, LentSpace& space, LenderOptions options,
-           std::vector<Contract> contracts);
+         std::vector<Contract> contracts);
 
   // Publishes offers and settles terms from now on.
   void start();

@@ -26,7 +26,8 @@ TEST(RestPlace, HasPort80AndStandardsUnlessGiven) {
   ASSERT_TRUE(place) << place.error();
   EXPECT_EQ(place->address, env::Address::loopback(80));
   EXPECT_FALSE(place->size);
-  const auto other = Endpoint::parse("http://[::1]/v?timeout_ms=5&retries=0&check_ms=0&connections=1");
+  const auto other =
+      Endpoint::parse("http://[::1]/v?timeout_ms=5&retries=0&check_ms=0&connections=1");
   ASSERT_TRUE(other) << other.error();
   EXPECT_EQ(other->address.text(), "[::1]:80");
   EXPECT_EQ(other->timeout, 5_ms);

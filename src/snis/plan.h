@@ -34,7 +34,7 @@ struct Trial {
 
 struct Plan {
   std::optional<Hardware> min;  // nothing when not even all of the limits is enough
-  std::vector<Trial> trials;      // in the order they were simulated
+  std::vector<Trial> trials;    // in the order they were simulated
 };
 
 // Takes more hardware as never worse. First the fewest drives, each in a box of its own with all

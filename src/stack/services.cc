@@ -96,10 +96,9 @@ std::expected<uint64_t, std::string> read_value(const ServiceOption& option,
                                        is_size ? "size such as 64K or 1G" : "whole number"));
   }
   if (number < option.min || number > option.max) {
-    return std::unexpected(
-        option.max == UINT64_MAX
-            ? fmt::format("{} is at least {}", option.key, option.min)
-            : fmt::format("{} is {} to {}", option.key, option.min, option.max));
+    return std::unexpected(option.max == UINT64_MAX
+                               ? fmt::format("{} is at least {}", option.key, option.min)
+                               : fmt::format("{} is {} to {}", option.key, option.min, option.max));
   }
   return number;
 }

@@ -70,7 +70,7 @@ class Receiver {
   env::Stream& stream_;
   std::unique_ptr<std::byte[]> memory_;
   size_t size_;
-  size_t max_ = 0;      // see let_grow()
+  size_t max_ = 0;       // see let_grow()
   size_t borrowed_ = 0;  // from the reserve
   size_t* reserve_ = nullptr;
   size_t begin_ = 0;

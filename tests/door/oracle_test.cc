@@ -66,8 +66,7 @@ Task<void> use(env::Env& env, env::Address at, Place place, size_t number, uint6
   must(told);
   for (int i = 0; i < kRounds; ++i) {
     const uint64_t from = rng.below(place.share);
-    const auto max =
-        std::min<uint64_t>(place.share - from, rng.below(3) == 0 ? place.share : 1500);
+    const auto max = std::min<uint64_t>(place.share - from, rng.below(3) == 0 ? place.share : 1500);
     const auto length = static_cast<uint32_t>(1 + rng.below(max));
     if (rng.below(3) != 0) {
       co_await change(client, owner, rng, from, length);

@@ -123,7 +123,7 @@ Task<void> reserve_only(Env& env, RackFacts& facts) {
   Tenant tenant(env, facts.store());
   co_await see_offers(tenant, 1);
   const rack::Endpoint place{.address = facts.cluster.node("a").address(4420).text(),
-                          .nqn = "nqn.2026-11.io.cairn:box"};
+                             .nqn = "nqn.2026-11.io.cairn:box"};
   const rack::SpaceRequest request{
       .id = {1}, .drive = "d", .shelf = "d0", .amount = {.bytes = 4 * rack::kUnit}};
   const Result<uint32_t> first = co_await tenant.peers.ask(place, request, {});

@@ -76,8 +76,7 @@ class RackWorkload final : public sim::Workload {
   }
   uint64_t progress() const override {
     uint64_t min = ~uint64_t{0};
-    for (const auto& [name, known] : known_)
-      min = std::min({min, known.made, known.given_back});
+    for (const auto& [name, known] : known_) min = std::min({min, known.made, known.given_back});
     return min;
   }
   std::string check(sim::Cluster&) override { return rack_.check(); }

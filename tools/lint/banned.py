@@ -30,7 +30,7 @@ MACHINE = "src/world/machine/"
 READERS = ("src/config/files", "src/plan/",
            "src/server/box/shelf_files", "src/server/box/state_folder",
            "src/server/common/default_nqn", "src/server/common/drive_option",
-           "src/server/control/control_place", "src/server/drives/guest_socket",
+           "src/server/control/control_path", "src/server/drives/guest_socket",
            "src/server/drives/vfio_door", "src/server/open/host_name",
            "src/server/open/key_file", "src/server/open/open_stack", "src/server/open/place",
            "src/server/open/stack_test")

@@ -43,7 +43,7 @@ task::Task<Attempt<void>> BoxRack::open() {
     contracts.push_back(std::move(each));
   }
   lender_ = std::make_unique<rack::Lender>(env_, *store_, static_cast<rack::LentSpace&>(*this),
-                                               std::move(options), std::move(contracts));
+                                           std::move(options), std::move(contracts));
   box_.registry().on_vendor_command(
       [this](nvme::VendorCommand command) { return answer(std::move(command)); });
   lender_->start();

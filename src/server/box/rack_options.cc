@@ -76,8 +76,7 @@ std::function<Attempt<void>(const std::string&)> into(Duration& target, Duration
     const Attempt<Duration> time = parse_duration(text);
     if (!time) return std::unexpected(time.error());
     if (*time < min) {
-      return refuse(
-          fmt::format("{} is too short: at least {}", in_quotes(text), cairn::text(min)));
+      return refuse(fmt::format("{} is too short: at least {}", in_quotes(text), cairn::text(min)));
     }
     target = *time;
     return {};

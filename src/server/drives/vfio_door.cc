@@ -31,8 +31,8 @@ Attempt<VfioArgs> parse_vfio_args(std::string_view text) {
   const std::filesystem::path path(words->socket);
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   return VfioArgs{.drive = std::move(words->drive),
-                   .socket = is_folder ? (path / kSocketInFolder).string() : words->socket,
-                   .pace = words->waiting};
+                  .socket = is_folder ? (path / kSocketInFolder).string() : words->socket,
+                  .pace = words->waiting};
 }
 
 Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioArgs>& doors,

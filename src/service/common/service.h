@@ -38,8 +38,8 @@ struct ServiceOption {
   std::string_view key;
   Kind kind = Kind::kNumber;
   std::string_view default_value;  // when it is not given; empty: it must be
-  std::string_view what;      // for the help, in a few words
-  uint64_t min = 0;         // of numbers and sizes
+  std::string_view what;           // for the help, in a few words
+  uint64_t min = 0;                // of numbers and sizes
   uint64_t max = UINT64_MAX;
 };
 

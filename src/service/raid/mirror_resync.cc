@@ -37,8 +37,8 @@ void MirrorDrive::wake_copier() {
 }
 
 task::Task<void> MirrorDrive::copy_all() {
-  const uint64_t max = std::min<uint64_t>(
-      geometry_.transfer_blocks, std::max<uint64_t>(kCopyBytes / geometry_.block_size, 1));
+  const uint64_t max = std::min<uint64_t>(geometry_.transfer_blocks,
+                                          std::max<uint64_t>(kCopyBytes / geometry_.block_size, 1));
   Result<Scratch> memory = Scratch::make(env_, max * geometry_.block_size);
   while (!memory && !closing_.requested()) {
     const Result<void> slept = co_await task::sleep_for(env_, kBufferRetry, closing_.token());
