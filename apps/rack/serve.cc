@@ -11,9 +11,9 @@
 #include "apps/common/output.h"
 #include "apps/rack/commands.h"
 #include "base/words.h"
-#include "meta/client_keys.h"
 #include "meta/server.h"
 #include "rack/client_keys.h"
+#include "rpc/client_keys.h"
 #include "server/common/patience.h"
 #include "server/common/stranger_log.h"
 #include "server/open/key_file.h"
@@ -28,7 +28,7 @@ namespace {
 struct Serving {
   server::StoreUri uri;
   env::Address at;
-  std::shared_ptr<const meta::ClientKeys> clients;  // none: everybody who reaches it
+  std::shared_ptr<const rpc::ClientKeys> clients;  // none: everybody who reaches it
 };
 
 // Whether only processes of this machine reach it.
@@ -55,7 +55,7 @@ std::string greeting(const Serving& serving, const env::Address& at) {
 }
 
 void note(server::StrangerLog& strangers, const Serving& serving,
-          const meta::RefusedClient& client) {
+          const rpc::RefusedClient& client) {
   const std::optional<std::string> name = rack::name_in(client.identity);
   strangers.note(client, name && serving.clients && serving.clients->has_name(*name));
 }
@@ -70,7 +70,7 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
   meta::Server server(
       env, **store,
       {.clients = serving.clients,
-       .on_refused = [&](const meta::RefusedClient& client) { note(strangers, serving, client); }});
+       .on_refused = [&](const rpc::RefusedClient& client) { note(strangers, serving, client); }});
   Result<env::Address> at = fail(Errc::kClosed, "not tried");
   server::Patience patience(env);
   for (bool again = true; again;) {
@@ -113,10 +113,10 @@ class ServeCommand final : public Command {
               "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
               "reader may get, list and watch, a writer may do everything",
               [this](const std::string& text) -> Attempt<void> {
-                Attempt<meta::ClientKeys> keys =
+                Attempt<rpc::ClientKeys> keys =
                     server::read_client_keys(text, &rack::parse_client_keys);
                 if (!keys) return std::unexpected(keys.error());
-                serving_.clients = std::make_shared<const meta::ClientKeys>(std::move(*keys));
+                serving_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
                 return {};
               });
     add_switch(app, "--insecure", is_insecure_,

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta/remote_store.h"
 
-#include <array>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "env/io.h"
-#include "env/stream.h"
 #include "task/deadline.h"
 #include "task/either.h"
 
@@ -16,63 +12,29 @@ namespace cairn::meta {
 
 namespace {
 
-// How long a server may let a question for changes wait, and then some.
-constexpr Duration kPollPatience = 8_s;
-constexpr Duration kPollPause = 100_ms;
+constexpr Duration kWatchPause = 100_ms;
 
-// A frame there, a frame back. The reply's status is the refusal, if there is one.
-class FrameLine final : public Line {
- public:
-  explicit FrameLine(std::unique_ptr<env::Stream> stream) : stream_(std::move(stream)) {}
+rpc::ClientOptions client_options(RemoteStoreOptions options) {
+  return {.servers = std::move(options.servers),
+          .session = {.service = kServiceName,
+                      .service_version = {.major = kServiceMajor},
+                      .message_max = kBodyMax},
+          .timeout = options.timeout,
+          .connect_timeout = options.connect_timeout,
+          .security = std::move(options.security),
+          .on_refused = std::move(options.on_refused),
+          .texts = error_texts()};
+}
 
-  task::Task<Result<Reply>> ask(const Question& question, task::CancelToken token) override {
-    reusable_ = false;
-    const Result<void> sent = co_await stream_->write(as_bytes(question.body), token);
-    if (!sent) co_return fail(sent.error());
-    std::array<std::byte, kFrameHeadSize> head{};
-    const Result<void> begun = co_await env::read_exactly(*stream_, head, token);
-    if (looks_encrypted(head)) {
-      co_return fail(Errc::kUnsupported,
-                     "the metadata server demands TLS: add ?tls_key=FILE&name=NAME to its address");
-    }
-    if (!begun) co_return fail(hung_up(begun.error()));
-    const Result<FrameHead> found = decode_head(head);
-    if (!found) co_return fail(found.error());
-    const auto asked = decode_head(as_bytes(question.body).first(kFrameHeadSize));
-    if (!found->is_answer || found->call != asked->call) {
-      co_return fail(Errc::kCorrupt, "the metadata server answers what was not asked");
-    }
-    Reply reply{.status = 0, .body = std::string(found->length, '\0')};
-    if (found->refusal) reply.status = static_cast<uint16_t>(*found->refusal);
-    const MutableBytes body = std::as_writable_bytes(std::span(reply.body));
-    const Result<void> all = co_await env::read_exactly(*stream_, body, token);
-    if (!all) co_return fail(hung_up(all.error()));
-    // Damage on the way says nothing about the server: another connection may do better.
-    if (!check_body(head, body)) co_return fail(Errc::kReset, "an answer arrived damaged");
-    reusable_ = true;
-    co_return reply;
-  }
-  bool is_reusable() const override { return reusable_; }
-
- private:
-  static Error hung_up(const Error& error) {
-    return error == Errc::kClosed ? Error(Errc::kReset, "the metadata server hung up") : error;
-  }
-
-  std::unique_ptr<env::Stream> stream_;
-  bool reusable_ = false;
-};
-
-std::unique_ptr<Line> make_line(std::unique_ptr<env::Stream> stream, const env::Address&) {
-  return std::make_unique<FrameLine>(std::move(stream));
+rpc::Request as_call(const Request& request) {
+  return {.method = static_cast<uint16_t>(call_of(request)), .body = encode(request)};
 }
 
 bool is_repeatable(Call call) {
-  return call == Call::kGet || call == Call::kList || call == Call::kKeepAlive ||
-         call == Call::kPoll;
+  return call == Call::kGet || call == Call::kList || call == Call::kKeepAlive;
 }
 
-Error refused(Call call, Errc code) {
+Error refusal_text(Call call, Errc code) {
   const bool of_lease = call == Call::kCommit || call == Call::kKeepAlive || call == Call::kRevoke;
   if (code == Errc::kNotFound) {
     return {code, of_lease ? "the lease has ended" : "that history was compacted: list anew"};
@@ -83,76 +45,128 @@ Error refused(Call call, Errc code) {
   return {code, "the metadata server"};
 }
 
+// Another connection may do better.
+bool may_pass(const Error& error) {
+  return error == Errc::kUnreachable || error == Errc::kTimedOut || error == Errc::kReset ||
+         error == Errc::kLimit || error == Errc::kIo;
+}
+
 }  // namespace
 
+rpc::ErrorTexts error_texts() {
+  return {
+      .demands_tls = "the metadata server demands TLS: add ?tls_key=FILE&name=NAME to its address",
+      .lacks_tls =
+          "the metadata server speaks without TLS at this port: leave tls_key out, or give the "
+          "server keys",
+      .unknown_key =
+          "the metadata server does not know this client's name, or has another key for it",
+      .hung_up = "the metadata server hung up",
+      .closed = "the metadata store was closed",
+      .unanswered = "no metadata server answered in time",
+      .unreachable = "no metadata server can be reached"};
+}
+
+// A subscription, made again from where it was when its connection ends.
 class RemoteStore::RemoteWatch final : public Watch {
  public:
   RemoteWatch(RemoteStore& store, Range range, Revision from)
       : store_(store), range_(std::move(range)), from_(from) {}
   ~RemoteWatch() override { CHECK(closed_, "a watch is closed before it is destroyed"); }
 
+  // The position of a watch from no revision, which the first push says.
+  task::Task<Result<void>> begin(task::CancelToken token) {
+    while (true) {
+      const Result<WatchPush> push = co_await take_push(token);
+      if (push) co_return Result<void>{};
+      if (!may_pass(push.error()) || token.requested()) co_return fail(push.error());
+      const Result<void> paused = co_await pause(token);
+      if (!paused) co_return paused;
+    }
+  }
   task::Task<Result<std::vector<Change>>> next(task::CancelToken token) override {
     while (true) {
-      Result<PollAnswer> answer =
-          co_await store_.ask<PollAnswer>(PollRequest{range_, from_}, token);
-      if (answer) {
-        from_ = answer->position;
-        if (!answer->changes.empty()) co_return std::move(answer->changes);
-        continue;
-      }
-      const Error error = answer.error();
-      if (token.requested() || !may_pass(error)) co_return fail(error);
-      task::Either both(token, store_.lines_.stop_token());
-      [[maybe_unused]] const Result<void> slept =
-          co_await task::sleep_for(store_.env_, kPollPause, both.token());
+      Result<WatchPush> push = co_await take_push(token);
+      if (push && !push->changes.empty()) co_return std::move(push->changes);
+      if (push) continue;
+      if (token.requested() || !may_pass(push.error())) co_return fail(push.error());
+      const Result<void> paused = co_await pause(token);
+      if (!paused) co_return fail(paused.error());
     }
   }
   Revision position() const override { return from_; }
   task::Task<void> close() override {
     if (!std::exchange(closed_, true)) --store_.watchers_;
+    subscription_ = nullptr;
     co_return;
   }
 
  private:
-  static bool may_pass(const Error& error) {
-    return error == Errc::kUnreachable || error == Errc::kTimedOut || error == Errc::kReset ||
-           error == Errc::kLimit || error == Errc::kIo;
+  task::Task<Result<void>> pause(task::CancelToken token) {
+    task::Either both(token, store_.client_.stop_token());
+    const Result<void> slept = co_await task::sleep_for(store_.env_, kWatchPause, both.token());
+    co_return slept;
+  }
+  task::Task<Result<WatchPush>> take_push(task::CancelToken token) {
+    if (subscription_ == nullptr) {
+      auto subscription =
+          co_await store_.client_.subscribe(as_call(WatchRequest{range_, from_}), token);
+      if (!subscription) co_return fail(subscription.error());
+      subscription_ = std::move(*subscription);
+    }
+    const Result<rpc::Reply> push = co_await subscription_->next(token);
+    if (!push && token.requested()) co_return fail(push.error());
+    if (!push) {
+      subscription_ = nullptr;
+      // In good order or not: a watch goes on.
+      const bool is_over = store_.client_.is_closed();
+      co_return fail(is_over ? Error(Errc::kClosed, "the metadata store was closed")
+                             : Error(Errc::kReset, "the metadata server hung up"));
+    }
+    if (push->refusal) {
+      subscription_ = nullptr;
+      co_return fail(store_.refused(Call::kWatch, *push->refusal));
+    }
+    Result<Answer> answer = decode_answer(Call::kWatch, as_bytes(push->body));
+    if (!answer) co_return fail(answer.error());
+    auto& changes = std::get<WatchPush>(*answer);
+    from_ = changes.position;
+    co_return std::move(changes);
   }
 
   RemoteStore& store_;
   Range range_;
   Revision from_;
+  std::unique_ptr<rpc::Subscription> subscription_;
   bool closed_ = false;
 };
 
-RemoteStore::RemoteStore(env::Env& env, LinesOptions options)
-    : env_(env), lines_(env, std::move(options), &make_line) {}
+RemoteStore::RemoteStore(env::Env& env, RemoteStoreOptions options)
+    : env_(env), client_(env, client_options(std::move(options))) {}
 
 RemoteStore::~RemoteStore() {
   CHECK(watchers_ == 0, "watches are closed before their store is destroyed");
 }
 
-task::Task<Result<Answer>> RemoteStore::ask_server(const Request& request,
-                                                   task::CancelToken token) {
+Error RemoteStore::refused(Call call, Errc code) const {
+  // It was told to end, we were not: as if it were gone.
+  if (code == Errc::kClosed) return {Errc::kReset, "the metadata server ends"};
+  if (code == Errc::kDenied) client_.note_refusal();
+  return refusal_text(call, code);
+}
+
+task::Task<Result<Answer>> RemoteStore::ask_server(Request request, task::CancelToken token) {
   const Call call = call_of(request);
-  Question question{.target = {}, .body = encode(request), .repeatable = is_repeatable(call)};
-  if (call == Call::kPoll) question.patience = kPollPatience;
-  const Result<Reply> reply = co_await lines_.ask(std::move(question), token);
+  const Result<rpc::Reply> reply =
+      co_await client_.call(as_call(request), {.repeatable = is_repeatable(call)}, token);
   if (!reply) co_return fail(reply.error());
-  if (reply->status != 0) {
-    const auto code = static_cast<Errc>(reply->status);
-    // It was told to end, we were not: as if it were gone.
-    if (code == Errc::kClosed) co_return fail(Errc::kReset, "the metadata server ends");
-    const Error refusal = refused(call, code);
-    if (refusal == Errc::kDenied) lines_.note_refusal();
-    co_return fail(refusal);
-  }
+  if (reply->refusal) co_return fail(refused(call, *reply->refusal));
   co_return decode_answer(call, as_bytes(reply->body));
 }
 
 template <class T>
 task::Task<Result<T>> RemoteStore::ask(Request request, task::CancelToken token) {
-  Result<Answer> answer = co_await ask_server(request, token);
+  Result<Answer> answer = co_await ask_server(std::move(request), token);
   if (!answer) co_return fail(answer.error());
   if constexpr (std::is_void_v<T>) {
     co_return Result<void>{};
@@ -198,20 +212,20 @@ task::Task<Result<std::unique_ptr<Watch>>> RemoteStore::watch(Range range, Revis
                                                               task::CancelToken token) {
   if (token.requested()) co_return fail(token.error());
   if (const Result<void> fits = check_range(range); !fits) co_return fail(fits.error());
-  if (lines_.is_closed()) co_return fail(Errc::kClosed, "the metadata store was closed");
+  if (client_.is_closed()) co_return fail(Errc::kClosed, "the metadata store was closed");
   if (watchers_ == kWatchersMax) co_return fail(Errc::kLimit, "256 watches are open already");
   ++watchers_;
+  auto watch = std::make_unique<RemoteWatch>(*this, std::move(range), from);
   if (from == Revision()) {
-    const Result<PollAnswer> now = co_await ask<PollAnswer>(PollRequest{range, from}, token);
-    if (!now) {
-      --watchers_;
-      co_return fail(now.error());
+    const Result<void> begun = co_await watch->begin(token);
+    if (!begun) {
+      co_await watch->close();
+      co_return fail(begun.error());
     }
-    from = now->position;
   }
-  co_return std::make_unique<RemoteWatch>(*this, std::move(range), from);
+  co_return watch;
 }
 
-task::Task<void> RemoteStore::close() { return lines_.close(); }
+task::Task<void> RemoteStore::close() { return client_.close(); }
 
 }  // namespace cairn::meta

@@ -2,19 +2,13 @@
 #include "meta/wire_format.h"
 
 #include <iterator>
-#include <span>
 #include <utility>
 
-#include "base/crc32c.h"
 #include "base/field_coder.h"
 
 namespace cairn::meta {
 
 namespace {
-
-constexpr uint32_t kMagic = 0x54454d43;  // "CMET"
-constexpr uint8_t kVersion = 1;
-constexpr size_t kChecksumAt = 12;
 
 // Fields are named once, in visit() below, and written or read by one of these.
 struct Encoder : FieldWriter {
@@ -134,11 +128,11 @@ struct Layout {
   void operator()(KeepAliveRequest& v) { field(coder, v.lease); }
   void operator()(RevokeRequest& v) { field(coder, v.lease); }
   void operator()(CompactRequest& v) { field(coder, v.upto); }
-  void operator()(PollRequest& v) {
+  void operator()(WatchRequest& v) {
     (*this)(v.range);
     field(coder, v.from);
   }
-  void operator()(PollAnswer& v) { fields(coder, v.changes, v.position); }
+  void operator()(WatchPush& v) { fields(coder, v.changes, v.position); }
 };
 
 template <class Coder, class T>
@@ -146,17 +140,12 @@ void visit(Coder& coder, T& value) {
   Layout<Coder>{coder}(value);
 }
 
-std::string frame(Call call, uint8_t refusal, bool is_answer, const std::string& body) {
-  std::string head(kFrameHeadSize, '\0');
-  const MutableBytes bytes = std::as_writable_bytes(std::span(head));
-  store(bytes, kMagic);
-  store(bytes.subspan(4), kVersion);
-  store(bytes.subspan(5), static_cast<uint8_t>(call));
-  store(bytes.subspan(6), refusal);
-  store(bytes.subspan(7), static_cast<uint8_t>(is_answer ? 1 : 0));
-  store(bytes.subspan(8), static_cast<uint32_t>(body.size()));
-  store(bytes.subspan(kChecksumAt), crc32c(as_bytes(body), crc32c(bytes.first(kChecksumAt))));
-  return head + body;
+template <class Variant>
+std::string encode_variant(const Variant& variant) {
+  Encoder body;
+  Variant copy = variant;
+  std::visit([&](auto& value) { visit(body, value); }, copy);
+  return std::move(body.out);
 }
 
 template <class Variant, size_t index>
@@ -197,7 +186,7 @@ size_t answer_index(Call call) {
     case Call::kRevoke:
     case Call::kCompact:
       return 5;
-    case Call::kPoll:
+    case Call::kWatch:
       return 6;
   }
   return std::variant_size_v<Answer>;
@@ -205,66 +194,8 @@ size_t answer_index(Call call) {
 
 }  // namespace
 
-bool looks_plain(Bytes bytes) {
-  return bytes.size() >= sizeof(kMagic) && load<uint32_t>(bytes) == kMagic;
-}
-
-bool looks_encrypted(Bytes bytes) {
-  // Types of records, and the major version that all have (RFC 8446, 5.1).
-  constexpr std::byte kAlert{21};
-  constexpr std::byte kHandshake{22};
-  constexpr std::byte kMajor{3};
-  return bytes.size() >= 2 && (bytes[0] == kAlert || bytes[0] == kHandshake) && bytes[1] == kMajor;
-}
-
-std::string encode(const Request& request) {
-  Encoder body;
-  Request copy = request;
-  std::visit([&](auto& value) { visit(body, value); }, copy);
-  return frame(call_of(request), 0, false, body.out);
-}
-
-std::string encode(Call call, const Answer& answer) {
-  Encoder body;
-  Answer copy = answer;
-  std::visit([&](auto& value) { visit(body, value); }, copy);
-  return frame(call, 0, true, body.out);
-}
-
-std::string encode_refusal(Call call, Errc refusal) {
-  return frame(call, static_cast<uint8_t>(refusal), true, {});
-}
-
-Result<FrameHead> decode_head(Bytes head) {
-  if (head.size() != kFrameHeadSize || load<uint32_t>(head) != kMagic) {
-    return fail(Errc::kCorrupt, "the other side does not speak the metadata protocol");
-  }
-  if (load<uint8_t>(head.subspan(4)) != kVersion) {
-    return fail(Errc::kUnsupported, "the other side speaks another version of the protocol",
-                load<uint8_t>(head.subspan(4)));
-  }
-  const auto call = load<uint8_t>(head.subspan(5));
-  const auto refusal = load<uint8_t>(head.subspan(6));
-  const auto direction = load<uint8_t>(head.subspan(7));
-  FrameHead found{.call = static_cast<Call>(call),
-                  .is_answer = direction == 1,
-                  .length = load<uint32_t>(head.subspan(8)),
-                  .checksum = load<uint32_t>(head.subspan(kChecksumAt))};
-  if (refusal != 0) found.refusal = static_cast<Errc>(refusal);
-  const bool refuses_oddly = refusal != 0 && (direction == 0 || found.length != 0);
-  if (call == 0 || call > kLastCall || refusal > static_cast<uint8_t>(Errc::kCancelled) ||
-      direction > 1 || refuses_oddly || found.length > kFrameBodyMax) {
-    return fail(Errc::kCorrupt, "the head of a metadata message makes no sense");
-  }
-  return found;
-}
-
-Result<void> check_body(Bytes head, Bytes body) {
-  if (crc32c(body, crc32c(head.first(kChecksumAt))) != load<uint32_t>(head.subspan(kChecksumAt))) {
-    return fail(Errc::kCorrupt, "a metadata message arrived damaged");
-  }
-  return {};
-}
+std::string encode(const Request& request) { return encode_variant(request); }
+std::string encode(const Answer& answer) { return encode_variant(answer); }
 
 Result<Request> decode_request(Call call, Bytes body) {
   return decode<Request>(static_cast<size_t>(call) - 1, body);

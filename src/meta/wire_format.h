@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol between a RemoteStore and a Server: the only home of its layout, version 1.
-//
-// One request and its answer after the other, each a frame: a head of 16 bytes, little-endian, and
-// a body.
-//
-//   0  u32  "CMET"
-//   4  u8   version
-//   5  u8   call
-//   6  u8   of an answer: 0, or an Errc and then no body; of a request: 0
-//   7  u8   0: request, 1: answer
-//   8  u32  length of the body
-//   12 u32  CRC32C of the bytes before and the body
+// What a RemoteStore and a Server say to each other, as bodies of rpc's calls (rpc/wire_format.h):
+// the only home of their layout, version 1.
 //
 // Bodies are numbers (u8, u32, u64) and texts (u32 length, bytes) in the order of the fields; lists
 // begin with a u32 count; a choice is a u8. There is one form for each value and what is not in it
 // is kCorrupt.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,13 +28,15 @@ enum class Call : uint8_t {
   kKeepAlive,
   kRevoke,
   kCompact,
-  kPoll,
+  kWatch,  // a subscription
 };
-inline constexpr uint8_t kLastCall = static_cast<uint8_t>(Call::kPoll);
+inline constexpr uint8_t kLastCall = static_cast<uint8_t>(Call::kWatch);
 
-inline constexpr size_t kFrameHeadSize = 16;
+// The service's name and version at rpc.
+inline constexpr const char* kServiceName = "meta";
+inline constexpr uint16_t kServiceMajor = 1;
 // More than any request or answer within the limits of meta/types.h.
-inline constexpr size_t kFrameBodyMax = 4_MiB;
+inline constexpr size_t kBodyMax = 4_MiB;
 
 struct GetRequest {
   std::string key;
@@ -67,49 +58,32 @@ struct CompactRequest {
   Revision upto;
   friend bool operator==(const CompactRequest&, const CompactRequest&) = default;
 };
-// What a watch asks again and again. From no revision: where one that begins now stands, at once.
-// Else it waits a while for changes; none may come.
-struct PollRequest {
+// The changes from a revision on; from none: those after this. Each push is a WatchPush.
+struct WatchRequest {
   Range range;
   Revision from;
-  friend bool operator==(const PollRequest&, const PollRequest&) = default;
+  friend bool operator==(const WatchRequest&, const WatchRequest&) = default;
 };
-struct PollAnswer {
+// Every change before `position` was given out. The first push of a watch from no revision, and one
+// now and then while nothing happens in the range, says the position alone.
+struct WatchPush {
   std::vector<Change> changes;
   Revision position;
-  friend bool operator==(const PollAnswer&, const PollAnswer&) = default;
+  friend bool operator==(const WatchPush&, const WatchPush&) = default;
 };
 
-// In the order of Call.
+// In the order of Call. An answer to kWatch is a push.
 using Request = std::variant<GetRequest, ListOptions, Batch, GrantRequest, KeepAliveRequest,
-                             RevokeRequest, CompactRequest, PollRequest>;
-using Answer = std::variant<std::optional<Entry>, Page, Committed, Lease, Duration, std::monostate,
-                            PollAnswer>;
-
-struct FrameHead {
-  Call call = Call::kGet;
-  std::optional<Errc> refusal;
-  bool is_answer = false;
-  uint32_t length = 0;
-  uint32_t checksum = 0;
-};
+                             RevokeRequest, CompactRequest, WatchRequest>;
+using Answer =
+    std::variant<std::optional<Entry>, Page, Committed, Lease, Duration, std::monostate, WatchPush>;
 
 inline Call call_of(const Request& request) { return static_cast<Call>(request.index() + 1); }
 
-// Whether bytes begin like a frame, or like a record of TLS: what the ends say to each other when
-// one of them speaks TLS and the other does not.
-bool looks_plain(Bytes bytes);
-bool looks_encrypted(Bytes bytes);
-
-// Whole frames.
 std::string encode(const Request& request);
-std::string encode(Call call, const Answer& answer);
-std::string encode_refusal(Call call, Errc refusal);
+std::string encode(const Answer& answer);
 
-// kCorrupt: no such head; kUnsupported: another version.
-Result<FrameHead> decode_head(Bytes head);
-// Whether the body is the one that was sent. kCorrupt.
-Result<void> check_body(Bytes head, Bytes body);
+// kCorrupt.
 Result<Request> decode_request(Call call, Bytes body);
 Result<Answer> decode_answer(Call call, Bytes body);
 

@@ -22,7 +22,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-Result<void> take_line(std::string_view line, meta::ClientKeys& keys) {
+Result<void> take_line(std::string_view line, rpc::ClientKeys& keys) {
   const std::string_view role = take_word(line);
   const std::string_view name = take_word(line);
   const std::string_view text = take_word(line);
@@ -35,30 +35,30 @@ Result<void> take_line(std::string_view line, meta::ClientKeys& keys) {
   if (!check_client_name(name)) return fail(Errc::kInvalid, "no name of a client in line");
   const Result<nvme::TlsKey> key = nvme::TlsKey::parse(text);
   if (!key) return fail(key.error().code(), "no TLS key (NVMeTLSkey-1:01:BASE64:) in line");
-  Result<meta::NamedKey> named = named_key(name, *key);
+  Result<rpc::NamedKey> named = named_key(name, *key);
   if (!named) return fail(named.error().code(), "no name of a client in line");
   if (keys.size() == kClientsMax) return fail(Errc::kLimit, "more than 512 clients with line");
   const Result<void> added =
-      keys.add(std::move(*named), role == "writer" ? meta::Role::kWriter : meta::Role::kReader);
+      keys.add(std::move(*named), role == "writer" ? rpc::Role::kWriter : rpc::Role::kReader);
   if (!added) return fail(added.error().code(), "a name for the second time in line");
   return {};
 }
 
 }  // namespace
 
-Result<meta::NamedKey> named_key(std::string_view name, const nvme::TlsKey& key) {
+Result<rpc::NamedKey> named_key(std::string_view name, const nvme::TlsKey& key) {
   if (const Result<void> fits = check_client_name(name); !fits) return fail(fits.error());
   const nvme::TlsNames names{.host = name, .subsystem = kMetadataNqn};
   const Result<nvme::TlsPsk> psk = key.psk_of(names, nvme::TlsIdentityVersion::k1);
   if (!psk) return fail(psk.error());
-  return meta::NamedKey{.name = std::string(name),
-                        .identity = psk->identity.text(),
-                        .hash = psk->identity.hash,
-                        .key = crypto::KeptSecret(psk->key.bytes())};
+  return rpc::NamedKey{.name = std::string(name),
+                       .identity = psk->identity.text(),
+                       .hash = psk->identity.hash,
+                       .key = crypto::KeptSecret(psk->key.bytes())};
 }
 
-Result<meta::ClientKeys> parse_client_keys(std::string_view text) {
-  meta::ClientKeys keys;
+Result<rpc::ClientKeys> parse_client_keys(std::string_view text) {
+  rpc::ClientKeys keys;
   for (int32_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "meta/client_keys.h"
 #include "nvme/auth/tls_key.h"
+#include "rpc/client_keys.h"
 
 namespace cairn::rack {
 
@@ -25,11 +25,11 @@ inline constexpr size_t kClientsMax = 512;  // of one server
 inline constexpr std::string_view kMetadataNqn = "nqn.2026-11.io.cairn:metadata";
 
 // The key as the client of that name uses it; so does its server. kInvalid: no such name.
-Result<meta::NamedKey> named_key(std::string_view name, const nvme::TlsKey& key);
+Result<rpc::NamedKey> named_key(std::string_view name, const nvme::TlsKey& key);
 
 // What a server's file says. kInvalid, kCorrupt, kExists, kLimit: what is wrong, and in which line
 // (detail()). None of it shows any of a key.
-Result<meta::ClientKeys> parse_client_keys(std::string_view text);
+Result<rpc::ClientKeys> parse_client_keys(std::string_view text);
 
 // The client's name in an identity that a stranger offers; none: it is not one of ours.
 std::optional<std::string> name_in(std::string_view identity);

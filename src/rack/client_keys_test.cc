@@ -15,26 +15,26 @@ std::string key_text(uint8_t fill) {
 }
 
 TEST(ClientKeys, AFileNamesClientsAndTheirRoles) {
-  const Result<meta::ClientKeys> keys = parse_client_keys(fmt::format(
+  const Result<rpc::ClientKeys> keys = parse_client_keys(fmt::format(
       "# who may do what\n\nwriter box7 {}\r\n \treader\tgraph  {}", key_text(1), key_text(2)));
   ASSERT_TRUE(keys.has_value()) << keys.error().text();
   EXPECT_EQ(keys->size(), 2u);
   EXPECT_TRUE(keys->has_name("box7"));
   const Result<nvme::TlsKey> key = nvme::TlsKey::parse(key_text(2));
-  const Result<meta::NamedKey> client = named_key("graph", *key);
+  const Result<rpc::NamedKey> client = named_key("graph", *key);
   ASSERT_TRUE(client.has_value());
   const Result<tls::Psk> psk = keys->choose({"another", client->identity});
   ASSERT_TRUE(psk.has_value());
   EXPECT_TRUE(crypto::is_equal(psk->key.bytes(), client->key.bytes())) << "both ends have the same";
-  EXPECT_EQ(keys->client_of(client->identity).role, meta::Role::kReader);
+  EXPECT_EQ(keys->client_of(client->identity).role, rpc::Role::kReader);
   EXPECT_EQ(keys->client_of(client->identity).name, "graph");
   EXPECT_EQ(name_in(client->identity), "graph");
 }
 
 TEST(ClientKeys, AKeyIsAnotherUnderAnotherName) {
   const Result<nvme::TlsKey> key = nvme::TlsKey::parse(key_text(1));
-  const Result<meta::NamedKey> one = named_key("a", *key);
-  const Result<meta::NamedKey> other = named_key("b", *key);
+  const Result<rpc::NamedKey> one = named_key("a", *key);
+  const Result<rpc::NamedKey> other = named_key("b", *key);
   EXPECT_NE(one->identity, other->identity);
   EXPECT_FALSE(crypto::is_equal(one->key.bytes(), other->key.bytes()));
   const Result<nvme::TlsPsk> on_fabric = key->psk_of(
@@ -55,7 +55,7 @@ TEST(ClientKeys, WhatIsWrongIsToldWithItsLine) {
            good + "writer b NVMeTLSkey-1:01:AAAA:",
            good + "writer b " + key_text(2).substr(0, 40),
        }) {
-    const Result<meta::ClientKeys> keys = parse_client_keys(bad);
+    const Result<rpc::ClientKeys> keys = parse_client_keys(bad);
     ASSERT_FALSE(keys.has_value()) << bad;
     EXPECT_EQ(keys.error().detail(), bad.starts_with(good) ? 2 : 1) << bad;
   }

@@ -129,6 +129,26 @@ class Smoke(support.CliTest):
         self.assertRegex(text, r"(?m)^epoll_pingpong_vs_raw \d+\.\d{3}$")
 
 
+class Rpc(support.CliTest):
+    def test_the_report_is_complete(self):
+        if support.two_cpus() is None:
+            self.skipTest("needs two CPUs")
+        report = json.loads(self.run_ok("bench", "rpc", "--rounds", "2", "--seconds", "0.05",
+                                        "--cores", support.two_cpus(), "--json"))
+        self.assertEqual(report["schema_version"], 1)
+        self.assertEqual(report["benchmark"], "rpc")
+        self.assertEqual([result["name"] for result in report["results"]],
+                         ["rpc_call", "bare_exchange", "rpc_calls", "bare_batch"])
+        for result in report["results"]:
+            self.assertEqual(len(result["samples"]), 2, result)
+            self.assertGreater(result["value"], 0, result)
+            self.assertLessEqual(result["p50_us"], result["p99_us"])
+        self.assertEqual(sorted(report["ratios"]),
+                         ["rpc_call_p50_vs_bare", "rpc_call_vs_bare", "rpc_calls_vs_bare"])
+        for name, value in report["ratios"].items():
+            self.assertGreater(value, 0, name)
+
+
 class Mistakes(support.CliTest):
     def test_options(self):
         runtime = ["bench", "runtime"]

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "meta/security.h"
+#include "meta/etcd/certificate_security.h"
 
 namespace cairn::meta_tests {
 
@@ -118,8 +118,8 @@ void EtcdProcess::start() {
   ::_exit(127);
 }
 
-meta::LinesOptions EtcdProcess::client_options(Shows shows) const {
-  meta::LinesOptions options{.servers = {address()}, .timeout = 60_s};
+meta::etcd::LinesOptions EtcdProcess::client_options(Shows shows) const {
+  meta::etcd::LinesOptions options{.servers = {address()}, .timeout = 60_s};
   if (tls_ == Tls::kNo) return options;
   tls::ClientCertificate certificate{.ca = contents(folder_.file("ca.pem"))};
   if (shows == Shows::kCertificate) {
@@ -127,7 +127,7 @@ meta::LinesOptions EtcdProcess::client_options(Shows shows) const {
     certificate.key = contents(folder_.file("client.key"));
   }
   CHECK(tls::check(certificate).has_value());
-  options.security = std::make_shared<const meta::CertificateSecurity>(certificate, "");
+  options.security = std::make_shared<const meta::etcd::CertificateSecurity>(certificate, "");
   return options;
 }
 

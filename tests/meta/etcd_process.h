@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "env/address.h"
+#include "meta/etcd/lines.h"
 #include "meta/folder.h"
-#include "meta/lines.h"
 
 namespace cairn::meta_tests {
 
@@ -27,7 +27,7 @@ class EtcdProcess {
   env::Address address() const { return env::Address::loopback(port_); }
   // For a client of it, that shows a certificate where it has to, or shows none.
   enum class Shows : bool { kNothing, kCertificate };
-  meta::LinesOptions client_options(Shows shows = Shows::kCertificate) const;
+  meta::etcd::LinesOptions client_options(Shows shows = Shows::kCertificate) const;
   // As power loss of the process: no goodbye. And the same etcd again.
   void kill();
   void start();

@@ -15,8 +15,8 @@ namespace {
 class ServedPlace final : public Place {
  public:
   ServedPlace(env::Env& env, const env::Address& any,
-              std::shared_ptr<const meta::ClientKeys> clients,
-              std::shared_ptr<const meta::Security> security)
+              std::shared_ptr<const rpc::ClientKeys> clients,
+              std::shared_ptr<const rpc::Security> security)
       : Place(env),
         store_(env),
         server_(env, store_, {.clients = std::move(clients)}),

@@ -58,7 +58,7 @@ class Served {
   Task<void> serve(Env& env) {
     meta::LocalStore store(env, state);
     meta::Server server(
-        env, store, {.clients = clients, .on_refused = [this](const meta::RefusedClient& refused) {
+        env, store, {.clients = clients, .on_refused = [this](const rpc::RefusedClient& refused) {
                        refusals.push_back(refused);
                      }});
     EXPECT_TRUE(server.listen(at).has_value());
@@ -68,7 +68,7 @@ class Served {
     co_await store.close();
   }
 
-  Task<void> ask(Env& env, std::shared_ptr<const meta::Security> security, Errand errand,
+  Task<void> ask(Env& env, std::shared_ptr<const rpc::Security> security, Errand errand,
                  bool& done) {
     meta::RemoteStore store(env,
                             {.servers = {at}, .security = security, .on_refused = [this](auto who) {
@@ -80,13 +80,13 @@ class Served {
   }
 
   // A client on a node of its own.
-  void start_client(const char* node, std::shared_ptr<const meta::Security> security, Errand errand,
+  void start_client(const char* node, std::shared_ptr<const rpc::Security> security, Errand errand,
                     bool& done) {
     cluster.node(node).start([this, security = std::move(security), errand = std::move(errand),
                               &done](Env& env) { return ask(env, security, errand, done); });
   }
   // And to its end; how long that took.
-  Duration run_client(const char* node, std::shared_ptr<const meta::Security> security,
+  Duration run_client(const char* node, std::shared_ptr<const rpc::Security> security,
                       Errand errand) {
     const Time begin = cluster.now();
     bool done = false;
@@ -124,13 +124,13 @@ class Served {
     if (!committed) error = committed.error();
   }
   // What a client is told when it gets and when it commits.
-  std::optional<Error> get_as(const char* node, std::shared_ptr<const meta::Security> security) {
+  std::optional<Error> get_as(const char* node, std::shared_ptr<const rpc::Security> security) {
     std::optional<Error> error;
     took = run_client(node, std::move(security),
                       [&](meta::Store& store) { return get_into(store, error); });
     return error;
   }
-  std::optional<Error> commit_as(const char* node, std::shared_ptr<const meta::Security> security) {
+  std::optional<Error> commit_as(const char* node, std::shared_ptr<const rpc::Security> security) {
     std::optional<Error> error;
     took = run_client(node, std::move(security),
                       [&](meta::Store& store) { return commit_into(store, error); });
@@ -140,10 +140,10 @@ class Served {
 
   sim::Cluster cluster;
   env::Address at = cluster.node("server").address(kPort);
-  std::shared_ptr<const meta::ClientKeys> clients = known_clients();
+  std::shared_ptr<const rpc::ClientKeys> clients = known_clients();
   meta::State state;
-  std::vector<meta::RefusedClient> refusals;  // what the server says of them
-  std::vector<std::string> told;              // who is told that it was refused
+  std::vector<rpc::RefusedClient> refusals;  // what the server says of them
+  std::vector<std::string> told;             // who is told that it was refused
   Duration took;
 };
 
@@ -226,10 +226,10 @@ TEST_F(ServedTls, WrongKeyIsToldSoon) {
 // An identity can be read on the wire; the key cannot.
 TEST_F(ServedTls, AnothersIdentityIsNoKey) {
   start_server();
-  meta::NamedKey key = key_of("w", 2);
+  rpc::NamedKey key = key_of("w", 2);
   key.identity = "w 1";
   const std::optional<Error> error =
-      commit_as("a", std::make_shared<meta::KeySecurity>(std::move(key)));
+      commit_as("a", std::make_shared<rpc::KeySecurity>(std::move(key)));
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(*error, Errc::kDenied) << error->text();
   EXPECT_LT(took, 5_s);
@@ -298,7 +298,7 @@ TEST_F(ServedTls, SilentStrangersDoNotKeepOutTheirNeighbourEither) {
   cluster.node("shared").start([&](Env& env) { return be_neighbours(env, errand, ended, done); });
   EXPECT_TRUE(cluster.run_until([&] { return done; }, 9_s));
   EXPECT_FALSE(error.has_value());
-  const auto made_room = [](const meta::RefusedClient& refused) {
+  const auto made_room = [](const rpc::RefusedClient& refused) {
     return refused.why == "it has proven nothing, and others of its address want to come in";
   };
   EXPECT_GT(std::ranges::count_if(refusals, made_room), 0) << "they have one address";

@@ -8,13 +8,14 @@
 #include <string>
 
 #include "base/check.h"
-#include "meta/client_keys.h"
-#include "meta/security.h"
+#include "meta/remote_store.h"
+#include "rpc/client_keys.h"
+#include "rpc/security.h"
 
 namespace cairn::meta_tests {
 
 // `fill` tells keys of one name apart.
-inline meta::NamedKey key_of(const std::string& name, uint8_t fill = 1) {
+inline rpc::NamedKey key_of(const std::string& name, uint8_t fill = 1) {
   crypto::Digest key(32);
   std::ranges::fill(key.mutable_bytes(), std::byte{fill});
   return {.name = name,
@@ -24,15 +25,15 @@ inline meta::NamedKey key_of(const std::string& name, uint8_t fill = 1) {
 }
 
 // A server's: "w" may write, "r" may read.
-inline std::shared_ptr<const meta::ClientKeys> known_clients() {
-  auto keys = std::make_shared<meta::ClientKeys>();
-  CHECK(keys->add(key_of("w"), meta::Role::kWriter).has_value());
-  CHECK(keys->add(key_of("r"), meta::Role::kReader).has_value());
+inline std::shared_ptr<const rpc::ClientKeys> known_clients() {
+  auto keys = std::make_shared<rpc::ClientKeys>();
+  CHECK(keys->add(key_of("w"), rpc::Role::kWriter).has_value());
+  CHECK(keys->add(key_of("r"), rpc::Role::kReader).has_value());
   return keys;
 }
 
-inline std::shared_ptr<const meta::Security> as_client(const std::string& name, uint8_t fill = 1) {
-  return std::make_shared<meta::KeySecurity>(key_of(name, fill));
+inline std::shared_ptr<const rpc::Security> as_client(const std::string& name, uint8_t fill = 1) {
+  return std::make_shared<rpc::KeySecurity>(key_of(name, fill), meta::error_texts());
 }
 
 }  // namespace cairn::meta_tests

@@ -33,7 +33,8 @@ Task<void> run_store(env::Env& env, env::Address at, meta::State& state) {
 }
 
 Task<Attempt<std::unique_ptr<meta::Store>>> open_remote(env::Env& env, server::StoreUri uri) {
-  co_return std::make_unique<meta::RemoteStore>(env, meta::LinesOptions{.servers = uri.servers});
+  co_return std::make_unique<meta::RemoteStore>(env,
+                                                meta::RemoteStoreOptions{.servers = uri.servers});
 }
 
 fabric::HostOptions quick_host(const std::string& owner) {

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "env/env.h"
-#include "meta/lines.h"
+#include "meta/etcd/lines.h"
 #include "meta/store.h"
 #include "task/cancel.h"
 #include "task/task.h"

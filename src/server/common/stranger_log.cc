@@ -56,7 +56,7 @@ void StrangerLog::note(const stream::RefusedConnection& connection, std::string_
                                   escaped(connection.why)));
 }
 
-void StrangerLog::note(const meta::RefusedClient& client, bool is_known) {
+void StrangerLog::note(const rpc::RefusedClient& client, bool is_known) {
   const std::string peer = client.peer.text();
   if (!client.name.empty()) {
     return say(client.why, fmt::format("client {} at {} was refused: {}", in_quotes(client.name),

@@ -11,8 +11,8 @@
 #include "config/settings.h"
 #include "env/env.h"
 #include "fabric/target/options.h"
-#include "meta/server.h"
 #include "nvme/controller/registry.h"
+#include "rpc/server.h"
 #include "stream/reception.h"
 
 namespace cairn::server {
@@ -29,7 +29,7 @@ class StrangerLog {
   // `who` is a word for those who come to this door: "host", "NBD client".
   void note(const stream::RefusedConnection& connection, std::string_view who);
   // `is_known`: the server has a key for the name that the client gives.
-  void note(const meta::RefusedClient& client, bool is_known);
+  void note(const rpc::RefusedClient& client, bool is_known);
 
  private:
   void say(std::string_view reason, const std::string& line);

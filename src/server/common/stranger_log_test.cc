@@ -46,21 +46,21 @@ TEST_F(Strangers, AreNamedWithWhatToDo) {
 }
 
 TEST_F(Strangers, AreNamedWhenTheyWantMetadata) {
-  log.note(meta::RefusedClient{peer, "graph", "", "it may not commit: its role is reader"}, true);
+  log.note(rpc::RefusedClient{peer, "graph", "", "it may not commit: its role is reader"}, true);
   EXPECT_EQ(last(),
             "client 'graph' at 192.0.2.9:51234 was refused: it may not commit: its role is reader");
   const std::string identity =
       "NVMe1R01 box7 nqn.2026-11.io.cairn:metadata "
       "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-  log.note(meta::RefusedClient{peer, "", identity, "no key of that name"}, false);
+  log.note(rpc::RefusedClient{peer, "", identity, "no key of that name"}, false);
   EXPECT_EQ(last(),
             "client 'box7' at 192.0.2.9:51234 was turned away: no client of that name is in the "
             "file of --tls-keys");
-  log.note(meta::RefusedClient{peer, "", identity, "no key of that name"}, true);
+  log.note(rpc::RefusedClient{peer, "", identity, "no key of that name"}, true);
   EXPECT_EQ(last(),
             "client 'box7' at 192.0.2.9:51234 was turned away: its key is not the one that this "
             "server has for that name");
-  log.note(meta::RefusedClient{peer, "", "\x1b[2J", "no key of that name"}, false);
+  log.note(rpc::RefusedClient{peer, "", "\x1b[2J", "no key of that name"}, false);
   EXPECT_EQ(last(), "a client at 192.0.2.9:51234 was turned away: no key of that name");
 }
 

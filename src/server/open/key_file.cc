@@ -119,9 +119,9 @@ Attempt<door::nbd::NbdKeys> read_psk_file(const std::string& path) {
   return read_key<door::nbd::NbdKeys, kPskFileMax>(path, kPskTool, &door::nbd::NbdKeys::parse);
 }
 
-Attempt<meta::ClientKeys> read_client_keys(const std::string& path,
-                                           Result<meta::ClientKeys> (*parse)(std::string_view)) {
-  return read_key<meta::ClientKeys, kClientsFileMax>(path, kClientKey, parse);
+Attempt<rpc::ClientKeys> read_client_keys(const std::string& path,
+                                          Result<rpc::ClientKeys> (*parse)(std::string_view)) {
+  return read_key<rpc::ClientKeys, kClientsFileMax>(path, kClientKey, parse);
 }
 
 Attempt<drive::FileContent> read_service_file(const std::string& path) {

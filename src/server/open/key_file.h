@@ -8,9 +8,9 @@
 #include "base/problem.h"
 #include "door/nbd/keys.h"
 #include "fabric/host/options.h"
-#include "meta/client_keys.h"
 #include "nvme/auth/auth_secret.h"
 #include "nvme/auth/tls_key.h"
+#include "rpc/client_keys.h"
 #include "service/common/files.h"
 #include "tls/certificate.h"
 
@@ -23,8 +23,8 @@ Attempt<nvme::TlsKey> read_tls_key_file(const std::string& path);
 // The keys of NBD clients, as psktool writes them.
 Attempt<door::nbd::NbdKeys> read_psk_file(const std::string& path);
 // Who may use a rack's metadata; `parse` is that of rack/client_keys.h, which libcairn lacks.
-Attempt<meta::ClientKeys> read_client_keys(const std::string& path,
-                                           Result<meta::ClientKeys> (*parse)(std::string_view));
+Attempt<rpc::ClientKeys> read_client_keys(const std::string& path,
+                                          Result<rpc::ClientKeys> (*parse)(std::string_view));
 
 // What a service of a stack gets of a file it names; for keys of drives.
 Attempt<drive::FileContent> read_service_file(const std::string& path);

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "base/words.h"
+#include "meta/etcd/certificate_security.h"
 #include "meta/etcd/etcd_store.h"
 #include "meta/remote_store.h"
-#include "meta/security.h"
 #include "rack/client_keys.h"
+#include "rpc/security.h"
 #include "server/common/patience.h"
 #include "server/open/key_file.h"
 #include "world/rocks/rocks_store.h"
@@ -29,21 +30,21 @@ const char* advice(const Error& error) {
 }
 
 // Null: nothing is encrypted.
-Attempt<std::shared_ptr<const meta::Security>> security_of(const StoreUri& uri) {
+Attempt<std::shared_ptr<const rpc::Security>> security_of(const StoreUri& uri) {
   if (!uri.ca.empty()) {
     const Attempt<tls::ClientCertificate> certificate =
         read_client_certificate({.ca = uri.ca, .chain = uri.cert, .key = uri.key});
     if (!certificate) return std::unexpected(certificate.error());
-    return std::make_shared<const meta::CertificateSecurity>(*certificate, uri.name);
+    return std::make_shared<const meta::etcd::CertificateSecurity>(*certificate, uri.name);
   }
   if (uri.tls_key.empty()) return nullptr;
   const Attempt<nvme::TlsKey> key = read_tls_key_file(uri.tls_key);
   if (!key) return std::unexpected(key.error());
-  Result<meta::NamedKey> named = rack::named_key(uri.name, *key);
+  Result<rpc::NamedKey> named = rack::named_key(uri.name, *key);
   if (!named) {
     return refuse(fmt::format("name={}: {}", in_quotes(uri.name), named.error().what()));
   }
-  return std::make_shared<const meta::KeySecurity>(std::move(*named));
+  return std::make_shared<const rpc::KeySecurity>(std::move(*named), meta::error_texts());
 }
 
 }  // namespace
@@ -55,15 +56,18 @@ task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(env::Env& env, Stor
 task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(
     env::Env& env, StoreUri uri, std::function<void(std::string)> on_refused) {
   if (uri.kind != StoreUri::Kind::kFolder) {
-    Attempt<std::shared_ptr<const meta::Security>> security = security_of(uri);
+    Attempt<std::shared_ptr<const rpc::Security>> security = security_of(uri);
     if (!security) co_return std::unexpected(security.error());
-    meta::LinesOptions options{.servers = uri.servers,
-                               .security = std::move(*security),
-                               .on_refused = std::move(on_refused)};
     if (uri.kind == StoreUri::Kind::kEtcd) {
-      co_return std::make_unique<meta::etcd::EtcdStore>(env, std::move(options));
+      const meta::etcd::LinesOptions options{.servers = uri.servers,
+                                             .security = std::move(*security),
+                                             .on_refused = std::move(on_refused)};
+      co_return std::make_unique<meta::etcd::EtcdStore>(env, options);
     }
-    co_return std::make_unique<meta::RemoteStore>(env, std::move(options));
+    co_return std::make_unique<meta::RemoteStore>(
+        env, meta::RemoteStoreOptions{.servers = uri.servers,
+                                      .security = std::move(*security),
+                                      .on_refused = std::move(on_refused)});
   }
   Result<std::unique_ptr<meta::Store>> store = fail(Errc::kClosed, "not tried");
   Patience patience(env);

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/lines.h"
+#include "meta/etcd/lines.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "env/io.h"
+#include "rpc/failover.h"
 #include "task/deadline.h"
 #include "task/either.h"
 
-namespace cairn::meta {
-
-namespace {
-
-constexpr Duration kFirstPause = 50_ms;
-constexpr Duration kPauseMax = 1_s;
-// A refusal may come of bytes that were damaged on the way; so many in a row do not.
-constexpr size_t kRefusalsMax = 3;
-
-// It answered, but not as a metadata server does: damage on the way, or it is none.
-bool is_strange(const Error& error) {
-  return error == Errc::kCorrupt || error == Errc::kUnsupported;
-}
-
-// It will say the same again.
-bool is_refusal(const Error& error) {
-  return error == Errc::kDenied || error == Errc::kUnsupported;
-}
-
-}  // namespace
+namespace cairn::meta::etcd {
 
 Lines::Lines(env::Env& env, LinesOptions options, Make make)
     : env_(env),
@@ -45,11 +26,9 @@ void Lines::leave(const env::Address& server) {
 }
 
 task::Task<void> Lines::pause(size_t failures, task::CancelToken token) {
-  const size_t rounds = failures / options_.servers.size();
-  if (failures % options_.servers.size() != 0) co_return;
-  const int64_t doubled = int64_t{1} << std::min<size_t>(rounds - 1, 10);
-  [[maybe_unused]] const Result<void> slept =
-      co_await task::sleep_for(env_, std::min(kFirstPause * doubled, kPauseMax), token);
+  const Duration pause = rpc::failover_pause(failures, options_.servers.size());
+  if (pause == Duration()) co_return;
+  [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env_, pause, token);
 }
 
 task::Task<Result<std::unique_ptr<env::Stream>>> Lines::connect(env::Address& server,
@@ -59,10 +38,10 @@ task::Task<Result<std::unique_ptr<env::Stream>>> Lines::connect(env::Address& se
   Result<std::unique_ptr<env::Stream>> stream =
       co_await env::connect_stream(env_, server, {}, deadline.token());
   if (stream && options_.security != nullptr) {
-    Insecure plain{.stream = std::move(*stream),
-                   .server = server,
-                   .lingering = lingering_,
-                   .timeout = options_.connect_timeout};
+    rpc::Insecure plain{.stream = std::move(*stream),
+                        .server = server,
+                        .lingering = lingering_,
+                        .timeout = options_.connect_timeout};
     stream = co_await options_.security->secure(env_, std::move(plain), token);
   }
   if (!stream) leave(server);
@@ -111,8 +90,8 @@ task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::Canc
     was_sent = was_sent || tried.was_sent;
     if (tried.reply) co_return std::move(tried.reply);
     if (both.token().requested()) co_return fail(both.token().error());
-    refusals = is_refusal(tried.reply.error()) ? refusals + 1 : 0;
-    if (refusals == kRefusalsMax * options_.servers.size() ||
+    refusals = rpc::is_refusal(tried.reply.error()) ? refusals + 1 : 0;
+    if (refusals == rpc::kRefusalsMax * options_.servers.size() ||
         (refusals > 0 && was_sent && !question.repeatable)) {
       note_refusal();
       co_return std::move(tried.reply);
@@ -122,7 +101,7 @@ task::Task<Result<Reply>> Lines::ask_inside(const Question& question, task::Canc
     co_await pause(failures, deadline.token());
     if (both.token().requested()) co_return fail(both.token().error());
     if (!deadline.expired()) continue;
-    if (is_strange(tried.reply.error())) co_return std::move(tried.reply);
+    if (rpc::is_strange(tried.reply.error())) co_return std::move(tried.reply);
     const Errc code = was_sent ? Errc::kTimedOut : Errc::kUnreachable;
     if (hung_up != nullptr) co_return fail(code, hung_up);
     co_return fail(code, was_sent ? "no metadata server answered in time"
@@ -145,4 +124,4 @@ task::Task<void> Lines::close() {
   co_await lingering_.close();
 }
 
-}  // namespace cairn::meta
+}  // namespace cairn::meta::etcd

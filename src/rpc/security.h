@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Security: how a client's connection to a metadata server becomes one that nobody else can read
-// or change, and whose ends know each other.
+// Security: how a client's connection becomes one that nobody else can read or change, and whose
+// ends know each other.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,13 @@
 #include "env/address.h"
 #include "env/env.h"
 #include "env/stream.h"
-#include "meta/client_keys.h"
+#include "rpc/client_keys.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/task.h"
-#include "tls/certificate.h"
 #include "tls/context.h"
 
-namespace cairn::meta {
+namespace cairn::rpc {
 
 // What a new connection is, and what goes with it.
 struct Insecure {
@@ -29,7 +28,7 @@ struct Insecure {
   Duration timeout;
 };
 
-// One per store, on its core; outlives its connections.
+// One per client, on its core; outlives its connections.
 class Security {
  public:
   virtual ~Security() = default;
@@ -41,33 +40,32 @@ class Security {
   virtual std::string who() const = 0;
 };
 
-// A pre-shared key, as a meta::Server asks for.
+// What a client says to people when its server and it do not agree; a service has its own, which
+// name the option to change.
+struct ErrorTexts {
+  const char* demands_tls = "the server demands TLS, and this client has no key";
+  const char* lacks_tls = "the server speaks without TLS at this port";
+  const char* unknown_key =
+      "the server does not know this client's name, or has another key for it";
+  const char* hung_up = "the server hung up";
+  const char* closed = "the client was closed";
+  const char* unanswered = "no server answered in time";
+  const char* unreachable = "no server can be reached";
+};
+
+// A pre-shared key, as an rpc::Server asks for.
 class KeySecurity final : public Security {
  public:
-  explicit KeySecurity(NamedKey key) : key_(std::move(key)) {}
+  explicit KeySecurity(NamedKey key, const ErrorTexts& texts = {})
+      : key_(std::move(key)), texts_(texts) {}
   task::Task<Result<std::unique_ptr<env::Stream>>> secure(env::Env& env, Insecure plain,
                                                           task::CancelToken token) const override;
   std::string who() const override { return "'" + key_.name + "'"; }
 
  private:
   const NamedKey key_;
+  const ErrorTexts texts_;
   const tls::Context context_{tls::Role::kClient};
 };
 
-// Certificates, as etcd has them. The server's is for `name` or, when that is empty, for the
-// address at which it is reached.
-class CertificateSecurity final : public Security {
- public:
-  // `certificate` passed check().
-  CertificateSecurity(const tls::ClientCertificate& certificate, std::string name)
-      : context_(certificate), name_(std::move(name)) {}
-  task::Task<Result<std::unique_ptr<env::Stream>>> secure(env::Env& env, Insecure plain,
-                                                          task::CancelToken token) const override;
-  std::string who() const override { return ""; }
-
- private:
-  const tls::Context context_;
-  const std::string name_;
-};
-
-}  // namespace cairn::meta
+}  // namespace cairn::rpc

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/client_keys.h"
+#include "rpc/client_keys.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 
-namespace cairn::meta {
+namespace cairn::rpc {
 
 const char* text(Role role) { return role == Role::kWriter ? "writer" : "reader"; }
-
-bool may(Role role, Call call) {
-  return role == Role::kWriter || call == Call::kGet || call == Call::kList || call == Call::kPoll;
-}
 
 Result<void> ClientKeys::add(NamedKey key, Role role) {
   if (has_name(key.name)) return fail(Errc::kExists, "a name for the second time");
@@ -34,10 +30,10 @@ Result<tls::Psk> ClientKeys::choose(const std::vector<std::string>& identities) 
   return fail(Errc::kDenied, "no key of that name");
 }
 
-Client ClientKeys::client_of(const std::string& identity) const {
+KnownClient ClientKeys::client_of(const std::string& identity) const {
   const auto found = keys_.find(identity);
   CHECK(found != keys_.end(), "the identity is one that choose() gave");
   return {.name = found->second.key.name, .role = found->second.role};
 }
 
-}  // namespace cairn::meta
+}  // namespace cairn::rpc

@@ -19,13 +19,13 @@
 #include "env/address.h"
 #include "env/env.h"
 #include "env/stream.h"
-#include "meta/security.h"
+#include "rpc/security.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
 
-namespace cairn::meta {
+namespace cairn::meta::etcd {
 
 struct Question {
   std::string target;  // what of the server is meant
@@ -51,11 +51,11 @@ class Line {
 };
 
 struct LinesOptions {
-  std::vector<env::Address> servers;         // at least one
-  Duration timeout = 10_s;                   // of a question, with everything that is tried
-  Duration connect_timeout = 2_s;            // of one attempt
-  size_t connections_max = 320;              // a watch has one while it waits
-  std::shared_ptr<const Security> security;  // none: nothing is encrypted
+  std::vector<env::Address> servers;              // at least one
+  Duration timeout = 10_s;                        // of a question, with everything that is tried
+  Duration connect_timeout = 2_s;                 // of one attempt
+  size_t connections_max = 320;                   // a watch has one while it waits
+  std::shared_ptr<const rpc::Security> security;  // none: nothing is encrypted
   // Told who we are to the servers when they refuse us: errors cannot say it. May be empty.
   std::function<void(std::string)> on_refused;
 };
@@ -106,4 +106,4 @@ class Lines {
   task::Gate lingering_;  // the last words of encrypted connections
 };
 
-}  // namespace cairn::meta
+}  // namespace cairn::meta::etcd

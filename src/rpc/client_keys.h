@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask a metadata server, and how each proves it: a name, a pre-shared key and a role.
+// Who may call a server, and how each proves it: a name, a pre-shared key and a role.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,16 @@
 #include "base/error.h"
 #include "crypto/hash.h"
 #include "crypto/secret.h"
-#include "meta/wire_format.h"
 #include "tls/psk.h"
 
-namespace cairn::meta {
+namespace cairn::rpc {
 
-// A reader gets, lists and watches; a writer does everything.
+// A reader looks, a writer does everything; a service says which of its methods need a writer.
 enum class Role : uint8_t { kReader, kWriter };
 
 // "reader" or "writer".
 const char* text(Role role);
-bool may(Role role, Call call);
+inline bool includes(Role role, Role needed) { return role >= needed; }
 
 // A client's key, kept where core files leave it out. Move-only.
 struct NamedKey {
@@ -36,7 +35,7 @@ struct NamedKey {
   }
 };
 
-struct Client {
+struct KnownClient {
   std::string name;
   Role role = Role::kReader;
 };
@@ -50,7 +49,7 @@ class ClientKeys {
   // The first identity that is known, with its key. kDenied.
   Result<tls::Psk> choose(const std::vector<std::string>& identities) const;
   // Whose identity that is, which choose() gave.
-  Client client_of(const std::string& identity) const;
+  KnownClient client_of(const std::string& identity) const;
   bool has_name(std::string_view name) const;
   bool empty() const { return keys_.empty(); }
   size_t size() const { return keys_.size(); }
@@ -63,4 +62,4 @@ class ClientKeys {
   std::map<std::string, Known, std::less<>> keys_;  // by identity
 };
 
-}  // namespace cairn::meta
+}  // namespace cairn::rpc
