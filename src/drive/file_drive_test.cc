@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "drive/source.h"
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::drive {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "drive/forgetful_testing.h"
 #include "env/call.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/drive/forgetful.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "drive/drive.h"
-#include "service/raid/redundant_testing.h"
-#include "stack/files_testing.h"
 #include "stack/live_stack.h"
 #include "task/deadline.h"
+#include "testing/stack/files.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

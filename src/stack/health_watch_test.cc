@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "service/raid/redundant_testing.h"
 #include "stack/live_stack.h"
 #include "task/deadline.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

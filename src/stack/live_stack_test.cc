@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "service/common/service_drive.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -16,9 +16,9 @@
 #include "fabric/host/host_pool.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "lanes/sim_box.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/fabric/sim_box.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::lane_tests {

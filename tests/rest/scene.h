@@ -12,9 +12,9 @@
 
 #include "rest/http_server.h"
 #include "rest/rest_drive.h"
-#include "stack/files_testing.h"
 #include "stack/stack.h"
 #include "task/task.h"
+#include "testing/stack/files.h"
 #include "world/sim/cluster.h"
 
 // ASSERT_TRUE for coroutines.

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "drive/filter_drive.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/sync.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::drive {

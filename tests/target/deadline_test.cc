@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "target/suite.h"
 #include "task/deadline.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "nvme/auth/auth_secret.h"
 #include "nvme/format/nqn.h"
-#include "target/suite.h"
 #include "task/deadline.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

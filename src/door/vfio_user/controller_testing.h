@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "door/vfio_user/controller.h"
-#include "door/vfio_user/driver.h"
 #include "door/vfio_user/limits.h"
-#include "drive/seen_source_testing.h"
 #include "env/call.h"
 #include "nvme/format/io_format.h"
 #include "task/deadline.h"
+#include "testing/drive/seen_source.h"
+#include "testing/guest/driver.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::door::vfio_user {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/auth/auth_testing.h"
 #include "nvme/controller/registry_testing.h"
 #include "task/gate.h"
+#include "testing/nvme/two_ends.h"
 
 namespace cairn::nvme {
 namespace {

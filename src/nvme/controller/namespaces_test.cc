@@ -2,12 +2,12 @@
 // Namespaces come, change and go while hosts are connected.
 #include <gtest/gtest.h>
 
-#include "drive/stubborn_testing.h"
 #include "nvme/controller/registry_testing.h"
 #include "nvme/format/ana_format.h"
 #include "nvme/format/identify_controller_format.h"
 #include "nvme/format/identify_namespace_format.h"
 #include "nvme/format/limits.h"
+#include "testing/drive/stubborn.h"
 
 namespace cairn::nvme {
 namespace {

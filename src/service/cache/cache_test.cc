@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "service/cache/lru.h"
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

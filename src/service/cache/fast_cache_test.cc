@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

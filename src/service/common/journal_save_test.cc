@@ -7,8 +7,8 @@
 
 #include "service/common/journal.h"
 #include "service/common/journal_testing.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/scenario/scenario.h"
 
 namespace cairn::drive {

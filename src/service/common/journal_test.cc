@@ -9,8 +9,8 @@
 
 #include "service/common/journal_testing.h"
 #include "service/common/space.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/scenario/scenario.h"
 
 namespace cairn::drive {

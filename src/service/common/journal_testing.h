@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "service/common/journal.h"
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 

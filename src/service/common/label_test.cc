@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "service/common/journal.h"
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/crc32c.h"
 #include "service/integrity/atomic_format.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "service/integrity/encrypt_format.h"
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

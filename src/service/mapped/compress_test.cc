@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "service/mapped/codec.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

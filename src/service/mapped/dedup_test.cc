@@ -8,8 +8,8 @@
 #include <map>
 
 #include "service/mapped/content_index.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "drive/filter_drive.h"
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

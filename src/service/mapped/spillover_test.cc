@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "stack/service_testing.h"
 #include "task/deadline.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -12,13 +12,13 @@
 
 #include "base/rng.h"
 #include "drive/modelled_drive.h"
-#include "drive/modelled_testing.h"
 #include "env/call.h"
 #include "model/flash/inside.h"
 #include "stack/live_stack.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "testing/drive/modelled.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

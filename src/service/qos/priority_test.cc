@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

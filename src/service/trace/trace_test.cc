@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "drive/replay.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
+#include "testing/stack/stacks.h"
 #include "trace/reader.h"
 #include "trace/search.h"
 
