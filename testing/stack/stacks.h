@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A body of test code on one simulated core, with stacks to open.
+// Stacks on a simulated core: opened, read and written by tests of services.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,29 +11,12 @@
 #include <vector>
 
 #include "stack/stack.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
-
-// ASSERT_TRUE for coroutines.
-#define CO_ASSERT_TRUE(condition) \
-  if (!(condition)) {             \
-    ADD_FAILURE() << #condition;  \
-    co_return;                    \
-  }
 
 namespace cairn::drive {
 
-// Runs `body(env)` to its end in virtual time.
-template <class Body>
-void run_in_sim(sim::Cluster& cluster, Body body) {
-  sim::Node& node = cluster.node("host");
-  node.start([body](env::Env& env) { return body(env); });
-  ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 10'000_s)) << cluster.report();
-}
-template <class Body>
-void run_in_sim(Body body) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, body);
-}
+using sim::run_in_sim;
 
 // A stack that opens, or a failed test.
 inline task::Task<std::unique_ptr<Drive>> must_open(env::Env& env, std::string text,

@@ -45,7 +45,7 @@ using Simulator = testing::Types<conformance::Sim>;
 // Facts that take virtual time. The name is being declared: it cannot have the parentheses that the
 // check wants.
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define SIM_TEST_SUITE(suite)                 \
+#define SIM_WORLD_TEST_SUITE(suite)           \
   template <class World>                      \
   class suite : public Conformance<World> {}; \
   TYPED_TEST_SUITE(suite, Simulator, WorldNames)

@@ -11,7 +11,7 @@
 namespace cairn::target_tests {
 namespace {
 
-SIM_TEST_SUITE(Deadlines);
+SIM_WORLD_TEST_SUITE(Deadlines);
 
 using nvme::SglDescriptor;
 

@@ -17,7 +17,7 @@
 namespace cairn::target_tests {
 namespace {
 
-SIM_TEST_SUITE(Strangers);
+SIM_WORLD_TEST_SUITE(Strangers);
 
 using nvme::AdminOpcode;
 using nvme::SglDescriptor;

@@ -177,6 +177,12 @@ inline void fill_pattern(MutableBytes bytes, uint8_t seed) {
 
 // Runs a body on the last core of a node, with a registry on the first that serves one drive.
 class ControllerTest : public ::testing::TestWithParam<uint32_t> {
+ public:
+  struct Scene {
+    env::Env& env;
+    nvme::Registry& registry;
+  };
+
  protected:
   using Body = std::function<task::Task<void>(env::Env&, nvme::Registry&)>;
   std::string drive = "mem:size=4M,block=512";
