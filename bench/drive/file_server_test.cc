@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/drive/nbd_server.h"
+#include "bench/drive/file_server.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace cairn::bench {
 namespace {
 
-const NbdService kService{
+const FileService kService{
     .program = "/bin/cairn", .file = "/d/file", .socket = "/d/socket", .direct = true, .cpu = 3};
 
 bool has_word(const std::vector<std::string>& words, std::string_view word) {
@@ -18,11 +18,11 @@ bool has_word(const std::vector<std::string>& words, std::string_view word) {
 }
 
 TEST(NbdServer, BothServeTheSameFileAtTheSameSocket) {
-  const std::vector<std::string> ours = nbd_command(NbdServerKind::kCairn, kService);
+  const std::vector<std::string> ours = nbd_command(FileServer::kCairn, kService);
   EXPECT_EQ(ours,
             (std::vector<std::string>{"/bin/cairn", "drive", "serve", "d0=file:/d/file,direct=on",
                                       "--nbd", "unix:/d/socket", "--cores", "3"}));
-  const std::vector<std::string> theirs = nbd_command(NbdServerKind::kQemuThreads, kService);
+  const std::vector<std::string> theirs = nbd_command(FileServer::kQemuThreads, kService);
   EXPECT_TRUE(
       has_word(theirs, "driver=file,node-name=file0,filename=/d/file,aio=threads,cache.direct=on"));
   EXPECT_TRUE(has_word(theirs, "addr.type=unix,addr.path=/d/socket,max-connections=64"));
