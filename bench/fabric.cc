@@ -95,7 +95,7 @@ class FabricBench {
       return fail(ran.error());
     }
     Report report("fabric");
-    contest_.report_to(report);
+    report_exchanges(contest_, report);
     if (!no_strangers_.empty()) report.skip(kStrangersPart, no_strangers_);
     add_fabric_ratios(contest_, report);
     return report;
@@ -216,25 +216,21 @@ class FabricBench {
 };
 
 Result<void> add_plain_sockets(const FabricOptions& options, Report& report) {
-  Measurement stream{"tcp_stream", "plain", "bytes/s", {}, {}};
-  Measurement pingpong{"tcp_pingpong4k", "plain", "round trips/s", {}, {}};
   const Load load{.seconds = options.seconds,
                   .warm_up_seconds = options.seconds / 5,
                   .server_cpu = options.box_cpu,
                   .client_cpu = options.host_cpu};
-  Histogram latency;
-  for (int round = 0; round < options.rounds; ++round) {
-    const Result<Sample> streamed = raw_blocking_stream(load);
-    if (!streamed) return fail(streamed.error());
-    stream.samples.push_back(streamed->per_second);
-    const Result<Sample> ponged = raw_blocking_pingpong(load);
-    if (!ponged) return fail(ponged.error());
-    pingpong.samples.push_back(ponged->per_second);
-    latency.merge(ponged->latency_ns);
-  }
-  pingpong.add_latency(latency);
-  report.add(std::move(stream));
-  report.add(std::move(pingpong));
+  ContestOf<Sample> contest;
+  contest.add("tcp_stream", "plain", [&load] { return raw_blocking_stream(load); });
+  contest.add("tcp_pingpong4k", "plain", [&load] { return raw_blocking_pingpong(load); });
+  if (const Result<void> ran = contest.run(options.rounds, options.progress); !ran) return ran;
+  const auto per_second = [](const Sample& sample) { return sample.per_second; };
+  const auto& stream = contest.contestants()[0];
+  const auto& pingpong = contest.contestants()[1];
+  report.add(stream.line("bytes/s", per_second));
+  Measurement line = pingpong.line("round trips/s", per_second);
+  line.add_latency(pingpong.merged(&Sample::latency_ns));
+  report.add(std::move(line));
   return {};
 }
 

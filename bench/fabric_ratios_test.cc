@@ -26,7 +26,7 @@ class Fabricated {
   nlohmann::json report() {
     EXPECT_TRUE(contest_.run(rounds_, {}));
     Report report("fabric");
-    contest_.report_to(report);
+    report_exchanges(contest_, report);
     add_fabric_ratios(contest_, report);
     return nlohmann::json::parse(report.json().dump());
   }
@@ -185,6 +185,19 @@ TEST(Contest, TheFirstErrorEndsIt) {
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error(), Errc::kIo);
   EXPECT_EQ(later, 0);
+}
+
+TEST(Contest, WhoComesLateInOneRoundMayComeEarlyInTheNext) {
+  std::string turns;
+  ContestOf<int> contest;
+  for (const char* name : {"a", "b", "c"}) {
+    contest.add(name, "", [&turns, name] {
+      turns += name;
+      return 0;
+    });
+  }
+  ASSERT_TRUE(contest.run(3, {}, ContestOf<int>::Order::kThereAndBack));
+  EXPECT_EQ(turns, "abccbaabc");
 }
 
 TEST(Contest, TellsWhatIsAboutToRun) {

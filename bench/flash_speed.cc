@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "base/check.h"
 #include "base/rng.h"
+#include "bench/contest.h"
 #include "bench/cpu_clock.h"
 #include "model/flash/precondition.h"
 
@@ -87,14 +89,14 @@ Run collecting() {
   return timed(model, [&](const OnCompletion& done) { flash::run_synthetic(model, load, done); });
 }
 
-double startup_ms() {
+Run startup() {
   Parameters p = table_one();
   p.channels = 16;
   p.chips_per_channel = 8;
   p.blocks_per_plane = 512 * 1024 / 256;
   const double start = cpu_seconds();
   const FlashModel model(p);
-  return (cpu_seconds() - start) * 1e3;
+  return {.seconds = cpu_seconds() - start};
 }
 
 // The reference's requests per processor second for such loads, least contended of three runs.
@@ -105,20 +107,21 @@ constexpr double kReferenceStartupMs = 1'270;
 }  // namespace
 
 void bench_flash(const FlashSpeedOptions& options, Report& report) {
-  Measurement small{.name = "flash_4k", .unit = "requests/s"};
-  Measurement gc{.name = "flash_gc", .unit = "requests/s"};
-  Measurement startup{.name = "startup_1tb", .unit = "ms"};
-  for (int round = 0; round < options.rounds; ++round) {
-    if (options.progress) options.progress("flash model");
-    const Run one = small_requests();
-    small.samples.push_back(static_cast<double>(one.requests) / one.seconds);
-    if (round == 0) {
-      small.extras = {{"table_bytes_max", one.table_bytes}, {"pool_bytes", one.pool_bytes}};
-    }
-    const Run two = collecting();
-    gc.samples.push_back(static_cast<double>(two.requests) / two.seconds);
-    startup.samples.push_back(startup_ms());
-  }
+  ContestOf<Run> contest;
+  contest.add("flash_4k", "", [] { return small_requests(); });
+  contest.add("flash_gc", "", [] { return collecting(); });
+  contest.add("startup_1tb", "", [] { return startup(); });
+  const Result<void> ran = contest.run(options.rounds, options.progress);
+  CHECK(ran.has_value(), "a model has no errors");
+  const auto& runs = contest.contestants();
+  const auto per_second = [](const Run& run) {
+    return static_cast<double>(run.requests) / run.seconds;
+  };
+  Measurement small = runs[0].line("requests/s", per_second);
+  const Run& first = runs[0].rounds.front();
+  small.extras = {{"table_bytes_max", first.table_bytes}, {"pool_bytes", first.pool_bytes}};
+  Measurement gc = runs[1].line("requests/s", per_second);
+  Measurement startup = runs[2].line("ms", [](const Run& run) { return run.seconds * 1e3; });
   report.add_ratio("flash_4k_req_per_s", small.value());
   report.add_ratio("flash_gc_req_per_s", gc.value());
   report.add_ratio("startup_1tb_ms", startup.value());

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "bench/contest.h"
 #include "bench/workload.h"
 #include "drive/modelled_medium.h"
 #include "drive/source.h"
@@ -77,6 +78,7 @@ Result<loadgen::LoadResult> run_live(const LiveDriveOptions& options, Job job,
   const Result<void> ran = (*world)->run(
       [&](env::Env& env) { return run_job(env, options.drive, job, result, lateness); });
   if (!ran) return fail(ran.error());
+  if (result && result->error) return fail(*result->error);
   return result;
 }
 
@@ -122,29 +124,27 @@ Result<void> bench_live_drive(const LiveDriveOptions& options, Report& report) {
     job.load.duration = Duration::from_seconds(options.seconds);
     const Result<loadgen::LoadResult> simulated = run_simulated(options, job);
     if (!simulated) return fail(simulated.error());
-    Measurement live{.name = std::string(job.name), .variant = "live", .unit = "requests/s"};
-    std::vector<double> tails;
     Histogram lateness;
-    for (int round = 0; round < options.rounds; ++round) {
-      if (options.progress) options.progress(job.name);
-      const Result<loadgen::LoadResult> one = run_live(options, job, lateness);
-      if (!one) return fail(one.error());
-      if (one->error) return fail(*one->error);
-      live.samples.push_back(one->per_second);
-      tails.push_back(static_cast<double>(one->latency_ns().p99()));
-    }
+    ContestOf<loadgen::LoadResult> contest;
+    contest.add(std::string(job.name), "live", [&] { return run_live(options, job, lateness); });
+    if (const Result<void> ran = contest.run(options.rounds, options.progress); !ran) return ran;
+    const auto& rounds = contest.contestants().front();
+    Measurement live = rounds.line("requests/s", &loadgen::LoadResult::per_second);
+    const double tail = std::ranges::min(rounds.values([](const loadgen::LoadResult& one) {
+      return static_cast<double>(one.latency_ns().p99());
+    }));
     const auto simulated_tail = static_cast<double>(simulated->latency_ns().p99());
     Measurement virtual_time{.name = std::string(job.name),
                              .variant = "simulated",
                              .unit = "requests/s",
                              .samples = {simulated->per_second}};
     constexpr double kNanosPerMicro = 1e3;
-    live.extras = {{"p99_us", *std::ranges::min_element(tails) / kNanosPerMicro},
+    live.extras = {{"p99_us", tail / kNanosPerMicro},
                    {"late_p50_us", static_cast<double>(lateness.p50()) / kNanosPerMicro},
                    {"late_p99_us", static_cast<double>(lateness.p99()) / kNanosPerMicro}};
     virtual_time.extras = {{"p99_us", simulated_tail / kNanosPerMicro}};
-    worst = std::max({worst, difference(live.value(), simulated->per_second),
-                      difference(*std::ranges::min_element(tails), simulated_tail)});
+    worst = std::max(
+        {worst, difference(live.value(), simulated->per_second), difference(tail, simulated_tail)});
     report.add(std::move(live));
     virtual_time.is_simulated = true;
     report.add(std::move(virtual_time));

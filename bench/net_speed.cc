@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/net_speed.h"
 
+#include "base/check.h"
 #include "base/rng.h"
+#include "bench/contest.h"
 #include "bench/cpu_clock.h"
 #include "model/net/network.h"
 #include "model/net/workload.h"
@@ -56,24 +58,24 @@ constexpr double kReferencePackets = 24'502;
 }  // namespace
 
 void bench_net(const NetSpeedOptions& options, Report& report) {
-  Measurement packets{.name = "net_clos256", .unit = "packets/s"};
-  Measurement fluid{.name = "net_fluid", .unit = "flows/s"};
   const std::vector<net::Flow> all_hosts = net::permutation(256, 1'000'000, 0, 1);
   const std::vector<net::Flow> small = arrivals();
-  for (int round = 0; round < options.rounds; ++round) {
-    if (options.progress) options.progress("network model");
-    const Run one = run(net::Parameters{}, all_hosts);
-    packets.samples.push_back(one.packets / one.seconds);
-    if (round == 0) {
-      packets.extras = {{"data_packets", one.packets},
-                        {"link_packets", one.link_packets},
-                        {"events", one.events}};
-    }
-    net::Parameters rates;
-    rates.mode = net::Mode::kFluid;
-    const Run two = run(rates, small);
-    fluid.samples.push_back(two.flows / two.seconds);
-  }
+  net::Parameters rates;
+  rates.mode = net::Mode::kFluid;
+  ContestOf<Run> contest;
+  contest.add("net_clos256", "", [&] { return run(net::Parameters{}, all_hosts); });
+  contest.add("net_fluid", "", [&] { return run(rates, small); });
+  const Result<void> ran = contest.run(options.rounds, options.progress);
+  CHECK(ran.has_value(), "a model has no errors");
+  const auto& runs = contest.contestants();
+  Measurement packets =
+      runs[0].line("packets/s", [](const Run& run) { return run.packets / run.seconds; });
+  const Run& first = runs[0].rounds.front();
+  packets.extras = {{"data_packets", first.packets},
+                    {"link_packets", first.link_packets},
+                    {"events", first.events}};
+  Measurement fluid =
+      runs[1].line("flows/s", [](const Run& run) { return run.flows / run.seconds; });
   report.add_ratio("net_clos256_pkts_per_s", packets.value());
   report.add_ratio("net_clos256_vs_hpcc", packets.value() / kReferencePackets);
   report.add_ratio("net_fluid_flows_per_s", fluid.value());

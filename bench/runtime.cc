@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "bench/alloc_count.h"
+#include "bench/contest.h"
 #include "bench/idle.h"
 #include "bench/raw_sockets.h"
 #include "bench/sim_speed.h"
@@ -16,53 +18,47 @@ namespace cairn::bench {
 
 namespace {
 
-using Run = std::function<Result<Sample>(const Load&)>;
-
-// One way of carrying one load, and what it has shown so far.
-struct Contestant {
-  std::string load_name;  // "stream"
-  std::string variant;    // "raw_blocking", "uring"
-  Run run;
-  std::vector<double> per_second;
-  std::vector<double> cpu_us;
-  Histogram latency_ns;
-};
-
 bool wants(const RuntimeOptions& options, std::string_view part) {
   return options.only.empty() || std::ranges::find(options.only, part) != options.only.end();
 }
 
-std::vector<Contestant> contestants(const RuntimeOptions& options) {
-  std::vector<Contestant> all;
-  const auto world = [&options](const WorldFactory& factory, auto* run) -> Run {
-    return [&factory, run, poll = options.poll](const Load& load) {
-      return run(factory, WorldLoad{load, poll});
-    };
+using RuntimeContest = ContestOf<Sample>;
+
+void add_contestants(const RuntimeOptions& options, RuntimeContest& contest) {
+  const auto raw = [&](const char* load, const char* variant, auto* run) {
+    contest.add(load, variant, [&options, run] { return run(options.load); });
+  };
+  const auto world = [&](const char* load, const std::string& variant, const WorldFactory& factory,
+                         auto* run) {
+    contest.add(load, variant, [&options, &factory, run] {
+      return run(factory, WorldLoad{options.load, options.poll});
+    });
   };
   if (wants(options, "stream")) {
-    all.push_back({"stream", "raw_blocking", raw_blocking_stream});
-    all.push_back({"stream", "raw_epoll", raw_epoll_stream});
+    raw("stream", "raw_blocking", &raw_blocking_stream);
+    raw("stream", "raw_epoll", &raw_epoll_stream);
     for (const auto& [name, factory] : options.worlds) {
-      all.push_back({"stream", name, world(factory, &world_stream)});
-      all.push_back({"stream", name + "_receive", world(factory, &world_stream_receive)});
+      world("stream", name, factory, &world_stream);
+      world("stream", name + "_receive", factory, &world_stream_receive);
     }
   }
   if (wants(options, "pingpong")) {
-    all.push_back({"pingpong", "raw_blocking", raw_blocking_pingpong});
-    all.push_back({"pingpong", "raw_epoll", raw_epoll_pingpong});
+    raw("pingpong", "raw_blocking", &raw_blocking_pingpong);
+    raw("pingpong", "raw_epoll", &raw_epoll_pingpong);
     for (const auto& [name, factory] : options.worlds) {
-      all.push_back({"pingpong", name, world(factory, &world_pingpong)});
+      world("pingpong", name, factory, &world_pingpong);
     }
   }
-  return all;
 }
 
-Measurement measurement_of(const Contestant& contestant) {
-  const bool is_stream = contestant.load_name == "stream";
-  Measurement measurement{contestant.load_name, contestant.variant,
-                          is_stream ? "bytes/s" : "round trips/s", contestant.per_second};
-  if (!is_stream) measurement.add_latency(contestant.latency_ns);
-  measurement.extras.emplace_back("cpu_us_per_operation", median(contestant.cpu_us));
+Measurement measurement_of(const RuntimeContest::Contestant& contestant) {
+  const bool is_stream = contestant.load == "stream";
+  Measurement measurement = contestant.line(is_stream ? "bytes/s" : "round trips/s",
+                                            [](const Sample& sample) { return sample.per_second; });
+  if (!is_stream) measurement.add_latency(contestant.merged(&Sample::latency_ns));
+  measurement.extras.emplace_back(
+      "cpu_us_per_operation",
+      median(contestant.values([](const Sample& sample) { return sample.cpu_us_per_operation; })));
   return measurement;
 }
 
@@ -83,45 +79,42 @@ void add_ratios(Report& report, const RuntimeOptions& options) {
   }
 }
 
-void add_task_costs(Report& report, const RuntimeOptions& options) {
+Result<void> add_task_costs(Report& report, const RuntimeOptions& options) {
   const auto count = static_cast<uint64_t>(std::clamp(options.load.seconds, 0.01, 1.0) * 5e6);
-  Measurement immediate{"task_immediate", "", "ns"};
-  Measurement suspended{"task_suspended", "", "ns"};
-  double immediate_allocations = 0;
-  double suspended_allocations = 0;
-  for (int round = 0; round < options.rounds; ++round) {
-    const TaskCost one = immediate_task_cost(count);
-    const TaskCost other = suspended_task_cost(count);
-    immediate.samples.push_back(one.ns);
-    suspended.samples.push_back(other.ns);
-    immediate_allocations = std::max(immediate_allocations, one.allocations);
-    suspended_allocations = std::max(suspended_allocations, other.allocations);
+  ContestOf<TaskCost> contest;
+  contest.add("task_immediate", "", [count] { return immediate_task_cost(count); });
+  contest.add("task_suspended", "", [count] { return suspended_task_cost(count); });
+  if (const Result<void> ran = contest.run(options.rounds, options.progress); !ran) return ran;
+  for (const auto& each : contest.contestants()) {
+    Measurement line = each.line("ns", [](const TaskCost& cost) { return cost.ns; });
+    if (counts_allocations()) {
+      line.extras.emplace_back("allocations_per_operation",
+                               std::ranges::max(each.values(&TaskCost::allocations)));
+    }
+    report.add(std::move(line));
   }
-  if (counts_allocations()) {
-    immediate.extras.emplace_back("allocations_per_operation", immediate_allocations);
-    suspended.extras.emplace_back("allocations_per_operation", suspended_allocations);
-  }
-  report.add(std::move(immediate));
-  report.add(std::move(suspended));
+  return {};
 }
 
-void add_sim_speed(Report& report, const RuntimeOptions& options) {
-  Measurement events{"sim_echo_events", "", "events/s"};
-  Measurement speed{"sim_echo_speed", "", "simulated s/s"};
+Result<void> add_sim_speed(Report& report, const RuntimeOptions& options) {
   const SimLoad load{.seconds = options.load.seconds};
-  for (int round = 0; round < options.rounds; ++round) {
-    const SimSpeed measured = sim_echo_speed(load);
-    events.samples.push_back(measured.events_per_second);
-    speed.samples.push_back(measured.simulated_seconds_per_second);
-  }
-  speed.extras.emplace_back("clients", load.clients);
-  speed.extras.emplace_back("message_bytes", load.message_size);
-  report.add(std::move(events));
-  report.add(std::move(speed));
+  ContestOf<SimSpeed> contest;
+  contest.add("sim_echo", "", [&load] { return sim_echo_speed(load); });
+  if (const Result<void> ran = contest.run(options.rounds, options.progress); !ran) return ran;
+  const auto& measured = contest.contestants().front();
+  report.add({.name = "sim_echo_events",
+              .unit = "events/s",
+              .samples = measured.values(&SimSpeed::events_per_second)});
+  report.add({.name = "sim_echo_speed",
+              .unit = "simulated s/s",
+              .samples = measured.values(&SimSpeed::simulated_seconds_per_second),
+              .extras = {{"clients", load.clients}, {"message_bytes", load.message_size}}});
+  return {};
 }
 
 Result<void> add_idle(Report& report, const RuntimeOptions& options) {
   for (const auto& [world, factory] : options.worlds) {
+    if (options.progress) options.progress("idle worlds");
     Measurement idle{"idle", world, "cores"};
     // One wait is enough: its share does not depend on what else the machine does.
     const Result<double> share = idle_share(factory, std::max(options.load.seconds, 1.0));
@@ -130,10 +123,6 @@ Result<void> add_idle(Report& report, const RuntimeOptions& options) {
     report.add(std::move(idle));
   }
   return {};
-}
-
-void tell(const RuntimeOptions& options, std::string_view what) {
-  if (options.progress) options.progress(what);
 }
 
 }  // namespace
@@ -145,34 +134,19 @@ const std::vector<std::string>& runtime_parts() {
 
 Result<Report> bench_runtime(const RuntimeOptions& options) {
   Report report("runtime");
-  std::vector<Contestant> all = contestants(options);
-  for (int round = 0; round < options.rounds; ++round) {
-    // There and back again: whoever comes late in one round comes early in the next.
-    std::ranges::reverse(all);
-    for (Contestant& contestant : all) {
-      tell(options, fmt::format("round {} of {}: {} {}", round + 1, options.rounds,
-                                contestant.load_name, contestant.variant));
-      const Result<Sample> sample = contestant.run(options.load);
-      if (!sample) return fail(sample.error());
-      contestant.per_second.push_back(sample->per_second);
-      contestant.cpu_us.push_back(sample->cpu_us_per_operation);
-      contestant.latency_ns.merge(sample->latency_ns);
-    }
+  RuntimeContest contest;
+  add_contestants(options, contest);
+  const auto order = RuntimeContest::Order::kThereAndBack;
+  if (const Result<void> ran = contest.run(options.rounds, options.progress, order); !ran) {
+    return fail(ran.error());
   }
-  if (options.rounds % 2 != 0) std::ranges::reverse(all);
-  for (const Contestant& contestant : all) report.add(measurement_of(contestant));
+  for (const auto& contestant : contest.contestants()) report.add(measurement_of(contestant));
   add_ratios(report, options);
-  if (wants(options, "task")) {
-    tell(options, "task costs");
-    add_task_costs(report, options);
-  }
-  if (wants(options, "idle")) {
-    tell(options, "idle worlds");
-    if (const Result<void> added = add_idle(report, options); !added) return fail(added.error());
-  }
-  if (wants(options, "sim")) {
-    tell(options, "simulator");
-    add_sim_speed(report, options);
+  const std::pair<std::string_view, Result<void> (*)(Report&, const RuntimeOptions&)> parts[] = {
+      {"task", &add_task_costs}, {"idle", &add_idle}, {"sim", &add_sim_speed}};
+  for (const auto& [part, add] : parts) {
+    if (!wants(options, part)) continue;
+    if (const Result<void> added = add(report, options); !added) return fail(added.error());
   }
   for (const auto& [variant, why] : options.skipped) report.skip(variant, why);
   return report;

@@ -34,6 +34,7 @@ endfunction()
 function(cairn_test program)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${program} ${ARG_SOURCES})
+  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR})  # testing/
   target_link_libraries(${program} PRIVATE ${ARG_DEPENDS} GTest::gtest_main)
   gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)

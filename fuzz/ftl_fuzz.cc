@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "model/flash/checked_drive_testing.h"
+#include "testing/flash/checked_drive.h"
 
 namespace {
 

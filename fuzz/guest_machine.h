@@ -15,8 +15,8 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "door/vfio_user/controller.h"
-#include "door/vfio_user/driver.h"
 #include "task/deadline.h"
+#include "testing/guest/driver.h"
 
 namespace cairn::fuzz {
 

@@ -15,10 +15,10 @@
 #include "door/nbd/keys.h"
 #include "door/nbd/option_request.h"
 #include "door/nbd/server.h"
-#include "door/nbd_client.h"
 #include "drive/source.h"
 #include "input.h"
 #include "task/deadline.h"
+#include "testing/door/nbd_client.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::door::nbd {

@@ -15,9 +15,9 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "input.h"
-#include "stack/files_testing.h"
 #include "stack/services.h"
 #include "stack/stack.h"
+#include "testing/stack/files.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::drive {

@@ -13,15 +13,15 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "door/vfio_user/client.h"
 #include "door/vfio_user/controller.h"
-#include "door/vfio_user/fake_device.h"
 #include "door/vfio_user/server.h"
 #include "drive/source.h"
 #include "input.h"
 #include "nvme/controller/registry.h"
 #include "tally.h"
 #include "task/deadline.h"
+#include "testing/door/fake_device.h"
+#include "testing/guest/client.h"
 #include "vfio_user_peer.h"
 #include "world/sim/cluster.h"
 

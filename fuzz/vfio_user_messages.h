@@ -11,10 +11,10 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "door/vfio_user/client.h"
 #include "door/vfio_user/limits.h"
 #include "door/vfio_user/wire_format.h"
 #include "env/sharing.h"
+#include "testing/guest/client.h"
 
 namespace cairn::fuzz {
 

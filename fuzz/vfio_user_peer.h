@@ -11,13 +11,13 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/rng.h"
-#include "door/vfio_user/client.h"
-#include "door/vfio_user/fake_device.h"
 #include "door/vfio_user/message.h"
 #include "env/sharing.h"
 #include "guest_commands.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/door/fake_device.h"
+#include "testing/guest/client.h"
 #include "vfio_user_messages.h"
 
 namespace cairn::fuzz {

@@ -23,7 +23,7 @@ struct DriveBenchOptions {
   int server_cpu = 0;
   int client_cpu = 1;
   std::string program;  // cairn itself, which serves drives in a process of its own
-  std::string folder;   // for files that are gone afterwards; room for kNbdFileSize
+  std::string folder;   // for files that are gone afterwards; room for kServedFileSize
   std::function<void(std::string_view)> progress;  // may be empty
 
   bool wants(std::string_view part) const;

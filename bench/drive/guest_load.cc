@@ -7,11 +7,11 @@
 
 #include "base/rng.h"
 #include "bench/workload.h"
-#include "door/vfio_user/client.h"
-#include "door/vfio_user/client_access.h"
-#include "door/vfio_user/driver.h"
 #include "nvme/format/io_format.h"
 #include "task/deadline.h"
+#include "testing/guest/client.h"
+#include "testing/guest/client_access.h"
+#include "testing/guest/driver.h"
 
 namespace cairn::bench {
 

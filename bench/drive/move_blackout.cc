@@ -9,10 +9,12 @@
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/contest.h"
 #include "bench/drive/server_process.h"
 #include "bench/drive/vhost_load.h"
 #include "bench/process.h"
@@ -29,6 +31,10 @@ constexpr uint32_t kDepth = 8;
 constexpr Duration kLook = 1_ms;
 constexpr Duration kPatience = 40_s;  // longer than a move may take
 constexpr Duration kLoadMax = 3600_s;
+constexpr const char* kName = "move_blackout";
+constexpr const char* kThere = "to_box";
+constexpr const char* kBack = "back";
+constexpr const char* kBetween = "between_moves";
 
 // What the load in its process and the moves here tell each other. All of the machine's processes
 // have one clock.
@@ -46,15 +52,10 @@ struct Watch {
   }
 };
 
-// A kind of time: between moves, or during those in one direction.
-struct Phase {
-  explicit Phase(std::string variant) {
-    longest.name = "move_blackout";
-    longest.variant = std::move(variant);
-    longest.unit = "ms";
-  }
-  Measurement longest;
-  std::vector<double> said_ms;
+// How long nothing was answered, at the longest, and what the command says of it.
+struct Silence {
+  double longest_ms = 0;
+  std::optional<double> said_ms = {};  // of a move
 };
 
 class MoveBench {
@@ -69,12 +70,10 @@ class MoveBench {
     if (!server) return fail(server.error());
     Result<Process> load = Process::start([this] { return carry_load(); });
     if (!load) return fail(load.error());
-    for (int round = 0; round < options_.rounds; ++round) {
-      if (options_.progress) {
-        options_.progress(fmt::format("move: round {} of {}", round + 1, options_.rounds));
-      }
-      if (const Result<void> done = take_round(*load); !done) return done;
-    }
+    contest_.add(kName, kBetween, [&] { return between_moves(*load); });
+    contest_.add(kName, kThere, [&] { return move(*load, {"--to", box_control()}); });
+    contest_.add(kName, kBack, [&] { return move(*load, {"--back"}); });
+    if (const Result<void> ran = contest_.run(options_.rounds, options_.progress); !ran) return ran;
     watch_.ends = true;
     if (const Result<Duration> ended = load->wait(); !ended) return fail(ended.error());
     put_results(report);
@@ -117,20 +116,13 @@ class MoveBench {
     return {};
   }
 
-  Result<void> take_round(const Process& load) {
-    Result<void> done = await_answers(load);
-    if (!done) return done;
+  Result<Silence> between_moves(const Process& load) {
+    if (const Result<void> answered = await_answers(load); !answered) {
+      return fail(answered.error());
+    }
     watch_.longest_ns = 0;
     pass_time(Duration::from_seconds(options_.seconds));
-    done = note(load, quiet_);
-    if (!done) return done;
-    done = move({"--to", box_control()}, there_);
-    if (!done) return done;
-    done = note(load, there_);
-    if (!done) return done;
-    done = move({"--back"}, back_);
-    if (!done) return done;
-    return note(load, back_);
+    return longest_silence(load);
   }
 
   // So many that those sent before the last of them are among them.
@@ -144,14 +136,15 @@ class MoveBench {
     }
     return {};
   }
-  // A silence that goes on belongs to what came before.
-  Result<void> note(const Process& load, Phase& phase) {
-    if (const Result<void> answered = await_answers(load); !answered) return answered;
-    phase.longest.samples.push_back(Duration{watch_.longest_ns.exchange(0)}.us() * 1e-3);
-    return {};
+  // Since it was asked for last. One that goes on belongs to what came before.
+  Result<Silence> longest_silence(const Process& load) {
+    if (const Result<void> answered = await_answers(load); !answered) {
+      return fail(answered.error());
+    }
+    return Silence{.longest_ms = Duration{watch_.longest_ns.exchange(0)}.us() * 1e-3};
   }
 
-  Result<void> move(const std::vector<std::string>& how, Phase& phase) {
+  Result<Silence> move(const Process& load, const std::vector<std::string>& how) {
     std::vector<std::string> words = {options_.program, "drive",   "move",  "d0",
                                       "--control",      control(), "--json"};
     words.insert(words.end(), how.begin(), how.end());
@@ -166,29 +159,32 @@ class MoveBench {
     if (!answer.is_object() || !answer.contains("waited_ms")) {
       return fail(Errc::kIo, "cairn drive move does not say how long requests waited");
     }
-    phase.said_ms.push_back(answer.value("waited_ms", 0.0));
-    return {};
+    Result<Silence> silence = longest_silence(load);
+    if (silence) silence->said_ms = answer.value("waited_ms", 0.0);
+    return silence;
   }
 
-  void put_results(Report& report) {
-    Measurement all = there_.longest;
-    all.samples.insert(all.samples.end(), back_.longest.samples.begin(),
-                       back_.longest.samples.end());
-    report.add_ratio("move_blackout_ms", all.value());
-    for (Phase* phase : {&there_, &back_, &quiet_}) {
-      Measurement& line = phase->longest;
-      line.extras.emplace_back("worst_ms", *std::ranges::max_element(line.samples));
-      if (!phase->said_ms.empty()) line.extras.emplace_back("said_ms", median(phase->said_ms));
+  void put_results(Report& report) const {
+    Measurement moves;
+    for (const char* variant : {kThere, kBack, kBetween}) {
+      const auto& each = *contest_.find(kName, variant);
+      Measurement line = each.line("ms", [](const Silence& one) { return one.longest_ms; });
+      line.extras.emplace_back("worst_ms", std::ranges::max(line.samples));
+      if (variant != kBetween) {
+        line.extras.emplace_back(
+            "said_ms",
+            median(each.values([](const Silence& one) { return one.said_ms.value_or(0); })));
+        moves.samples.insert(moves.samples.end(), line.samples.begin(), line.samples.end());
+      }
       report.add(std::move(line));
     }
+    report.add_ratio("move_blackout_ms", moves.value());
   }
 
   const DriveBenchOptions& options_;
   const TemporaryFolder& folder_;
   Watch& watch_;
-  Phase there_{"to_box"};
-  Phase back_{"back"};
-  Phase quiet_{"between_moves"};
+  ContestOf<Silence> contest_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/contest.h"
 #include "bench/drive/guest_load.h"
 #include "bench/drive/server_process.h"
 #include "bench/process.h"
@@ -45,28 +45,30 @@ struct Medium {
   std::string leaf;
 };
 
-struct Way {
-  Measurement iops;
-  std::vector<double> p99_us;
-  std::vector<double> p999_us;
-
-  void add(double per_second, const Histogram& latency_ns) {
-    iops.samples.push_back(per_second);
-    p99_us.push_back(static_cast<double>(latency_ns.p99()) * 1e-3);
-    p999_us.push_back(static_cast<double>(latency_ns.p999()) * 1e-3);
-    iops.extras = {{"p50_us", static_cast<double>(latency_ns.p50()) * 1e-3},
-                   {"p99_us", median(p99_us)},
-                   {"p999_us", median(p999_us)}};
-  }
+// What the driver or the bare drive did in one round.
+struct Figures {
+  double per_second = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+  double p999_us = 0;
 };
 
-struct Contest {
-  const Medium* medium;
-  const Job* job;
-  Way guest;
-  Way bare;
-  Way crowded;  // the bare drive, with the other CPU as busy as a guest's driver keeps it
-};
+Figures figures_of(double per_second, const Histogram& latency_ns) {
+  const auto us = [](uint64_t nanos) { return static_cast<double>(nanos) * 1e-3; };
+  return {.per_second = per_second,
+          .p50_us = us(latency_ns.p50()),
+          .p99_us = us(latency_ns.p99()),
+          .p999_us = us(latency_ns.p999())};
+}
+
+// Behind a medium's name: the drive alone, and with the other CPU as busy as a guest's driver keeps
+// it.
+constexpr const char* kBare = "_bare";
+constexpr const char* kCrowded = "_bare_crowded";
+
+std::string name_of(const Job& job) {
+  return fmt::format("vfio_{}4k_qd{}_iops", job.name, job.depth);
+}
 
 // Keeps a CPU busy while it exists.
 Result<Process> start_spinning(int cpu) {
@@ -77,10 +79,6 @@ Result<Process> start_spinning(int cpu) {
     }
     return {};
   });
-}
-
-double ratio_of(const std::vector<double>& one, const std::vector<double>& other) {
-  return paired_ratio({.samples = one}, {.samples = other});
 }
 
 class VfioBench {
@@ -94,22 +92,13 @@ class VfioBench {
   Result<void> run(Report& report) {
     for (const Medium& medium : media_) {
       for (const Job& job : kJobs) {
-        contests_.push_back(
-            {.medium = &medium, .job = &job, .guest = {}, .bare = {}, .crowded = {}});
+        const std::string name = name_of(job);
+        contest_.add(name, medium.name + kBare, [&] { return measure_bare(medium, job); });
+        contest_.add(name, medium.name + kCrowded, [&] { return measure_crowded(medium, job); });
+        contest_.add(name, medium.name, [&] { return measure_guest(medium, job); });
       }
     }
-    for (int round = 0; round < options_.rounds; ++round) {
-      for (Contest& contest : contests_) {
-        if (options_.progress) {
-          options_.progress(fmt::format("vfio-user: round {} of {}: {} {} at {}", round + 1,
-                                        options_.rounds, contest.medium->name, contest.job->name,
-                                        contest.job->depth));
-        }
-        if (const Result<void> done = measure_bare(contest, contest.bare); !done) return done;
-        if (const Result<void> done = measure_crowded(contest); !done) return done;
-        if (const Result<void> done = measure_guest(contest); !done) return done;
-      }
-    }
+    if (const Result<void> ran = contest_.run(options_.rounds, options_.progress); !ran) return ran;
     put_results(report);
     return {};
   }
@@ -118,24 +107,25 @@ class VfioBench {
   Duration length() const { return Duration::from_seconds(options_.seconds); }
 
   // The drive itself, on the core that serves it otherwise.
-  Result<void> measure_bare(const Contest& contest, Way& way) {
+  Result<Figures> measure_bare(const Medium& medium, const Job& job) const {
     Result<std::unique_ptr<env::World>> world =
         options_.world({.cpus = {options_.server_cpu}, .poll = true});
     if (!world) return fail(world.error());
-    Result<void> outcome;
+    Result<Figures> outcome = fail(Errc::kCancelled, "the load did not run");
     const Result<void> ran =
-        (*world)->run([&](env::Env& env) { return load_drive(env, contest, way, outcome); });
-    return ran ? outcome : ran;
+        (*world)->run([&](env::Env& env) { return load_drive(env, medium, job, outcome); });
+    if (!ran) return fail(ran.error());
+    return outcome;
   }
-  Result<void> measure_crowded(Contest& contest) {
+  Result<Figures> measure_crowded(const Medium& medium, const Job& job) const {
     const Result<Process> spinning = start_spinning(options_.client_cpu);
     if (!spinning) return fail(spinning.error());
-    return measure_bare(contest, contest.crowded);
+    return measure_bare(medium, job);
   }
-  task::Task<void> load_drive(env::Env& env, const Contest& contest, Way& way,
-                              Result<void>& outcome) {
+  task::Task<void> load_drive(env::Env& env, const Medium& medium, const Job& job,
+                              Result<Figures>& outcome) const {
     drive::SourceLeaves leaves;
-    drive::Opened drive = co_await drive::open_stack(env, contest.medium->leaf, leaves);
+    drive::Opened drive = co_await drive::open_stack(env, medium.leaf, leaves);
     if (!drive) {
       outcome = fail(Errc::kIo, "open a drive of the benchmark");
       co_return;
@@ -146,8 +136,8 @@ class VfioBench {
                             .duration = 3600_s,
                             .requests_max = kDriveSize / kFillSize};
     const Result<loadgen::LoadResult> filled = co_await loadgen::run_load(env, **drive, fill);
-    const loadgen::DriveLoad load{.read_share = contest.job->read_share,
-                                  .depth = contest.job->depth,
+    const loadgen::DriveLoad load{.read_share = job.read_share,
+                                  .depth = job.depth,
                                   .warm_up = 50_ms,
                                   .duration = length(),
                                   .clock = &now};
@@ -157,70 +147,67 @@ class VfioBench {
       outcome = fail(Errc::kIo, "a request to a drive of the benchmark failed");
       co_return;
     }
-    way.add(done->per_second, done->latency_ns());
+    outcome = figures_of(done->per_second, done->latency_ns());
   }
 
   // The same drive in a process of its own, and a guest's driver here.
-  Result<void> measure_guest(Contest& contest) {
+  Result<Figures> measure_guest(const Medium& medium, const Job& job) const {
     const std::string socket = folder_.file("vm.sock");
     std::filesystem::remove(socket);
     const std::vector<std::string> command = {
         options_.program, "drive",
-        "serve",          contest.medium->leaf,
+        "serve",          medium.leaf,
         "--vfio-user",    socket + ",mode=polling",
         "--control",      "off",
         "--cores",        fmt::format("{}", options_.server_cpu)};
     const auto server = ServerProcess::start(command, socket, options_.server_cpu);
     if (!server) return fail(server.error());
     const GuestLoad load{.at = {.family = env::Address::Family::kLocal, .path = socket},
-                         .read_share = contest.job->read_share,
-                         .depth = contest.job->depth,
+                         .read_share = job.read_share,
+                         .depth = job.depth,
                          .size = kDriveSize,
                          .duration = length()};
     const Result<GuestResult> result = run_guest_load_on(options_.world, options_.client_cpu, load);
     if (!result) return fail(result.error());
-    contest.guest.add(result->per_second, result->latency_ns);
-    return {};
+    return figures_of(result->per_second, result->latency_ns);
   }
 
-  void put_results(Report& report) {
-    for (Contest& contest : contests_) {
-      const std::string name =
-          fmt::format("vfio_{}4k_qd{}_iops", contest.job->name, contest.job->depth);
-      const std::string& medium = contest.medium->name;
-      for (const auto& [way, suffix] : {std::pair(&contest.guest, ""),
-                                        {&contest.bare, "_bare"},
-                                        {&contest.crowded, "_bare_crowded"}}) {
-        Measurement line = way->iops;
-        line.name = name;
-        line.variant = medium + suffix;
-        line.unit = "IO/s";
-        report.add(std::move(line));
+  void put_results(Report& report) const {
+    for (const Medium& medium : media_) {
+      for (const Job& job : kJobs) {
+        for (const char* way : {"", kBare, kCrowded}) {
+          const auto& each = *contest_.find(name_of(job), medium.name + way);
+          Measurement line = each.line("IO/s", &Figures::per_second);
+          line.extras = {{"p50_us", median(each.values(&Figures::p50_us))},
+                         {"p99_us", median(each.values(&Figures::p99_us))},
+                         {"p999_us", median(each.values(&Figures::p999_us))}};
+          report.add(std::move(line));
+        }
+        if (job.depth == kUsualDepth) put_ratios(medium, job, report);
       }
-      if (contest.job->depth == kUsualDepth) put_ratios(contest, report);
     }
   }
   // Those of the file have the plain names: there the drive takes its time, as drives do.
-  static void put_ratios(const Contest& contest, Report& report) {
-    const bool reads = contest.job->read_share == 1;
-    const std::string suffix = contest.medium->name == "file" ? "" : "_" + contest.medium->name;
-    const Way& guest = contest.guest;
-    for (const auto& [bare, base] :
-         {std::pair(&contest.bare, "bare"), {&contest.crowded, "crowded"}}) {
-      report.add_ratio(fmt::format("vfio_{}_iops_vs_{}{}", contest.job->name, base, suffix),
-                       paired_ratio(guest.iops, bare->iops));
-      if (!reads) continue;
-      report.add_ratio(fmt::format("vfio_p99_vs_{}{}", base, suffix),
-                       ratio_of(guest.p99_us, bare->p99_us));
-      report.add_ratio(fmt::format("vfio_p999_vs_{}{}", base, suffix),
-                       ratio_of(guest.p999_us, bare->p999_us));
+  void put_ratios(const Medium& medium, const Job& job, Report& report) const {
+    const std::string suffix = medium.name == "file" ? "" : "_" + medium.name;
+    for (const auto& [way, base] : {std::pair(kBare, "bare"), {kCrowded, "crowded"}}) {
+      const std::string load = name_of(job);
+      const std::string bare = medium.name + way;
+      const auto ratio = [&](double Figures::* value) {
+        return contest_.ratio({load, medium.name}, {load, bare}, value).value_or(0);
+      };
+      report.add_ratio(fmt::format("vfio_{}_iops_vs_{}{}", job.name, base, suffix),
+                       ratio(&Figures::per_second));
+      if (job.read_share != 1) continue;
+      report.add_ratio(fmt::format("vfio_p99_vs_{}{}", base, suffix), ratio(&Figures::p99_us));
+      report.add_ratio(fmt::format("vfio_p999_vs_{}{}", base, suffix), ratio(&Figures::p999_us));
     }
   }
 
   const DriveBenchOptions& options_;
   const TemporaryFolder& folder_;
   const std::array<Medium, 2> media_;
-  std::vector<Contest> contests_;
+  ContestOf<Figures> contest_;
 };
 
 }  // namespace

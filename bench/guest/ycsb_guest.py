@@ -22,108 +22,26 @@ with status 1, {"problem": "what is wrong, and what to do"}.
 """
 
 import argparse
-import contextlib
-import dataclasses
 import json
 import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests" / "interop"))
-from linux_guest import (HOST_SEEN_FROM_GUEST, Guest, GuestError, Setup,  # noqa: E402
-                         default_cache, wait_until)
+import guest_drives
+from guest_drives import (MIB, START_LIMIT_S, SYSTEM_PROGRAMS, GuestBench, add_options, answers_on,
+                          run_bench)
 
-MIB = 1 << 20
 WAYS = ("fv", "vh", "cairn", "remote_kernel", "remote_cairn")
 LOADS_FIRST = ("cairn", "vh", "fv", "remote_cairn", "remote_kernel")  # the first there is, loads
-FIRST_PLACE = 16  # of vhost-user disks on the guest's PCI bus
 SIZE_MIB_MIN = 256  # of each file: four times its records, for ext4 and compactions
 PROGRAMS = "programs"  # serial number of the disk with our program
-EMULATED = "emulated"
 NQN = "nqn.2026-11.io.cairn:ycsb-guest"
-NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "qemu-storage-daemon": "qemu-system-common",
-          "mke2fs": "e2fsprogs", "strip": "binutils", "ldd": "libc-bin",
-          "setpriv": "util-linux"}
-START_LIMIT_S = 120
+NEEDED = guest_drives.NEEDED | {"mke2fs": "e2fsprogs", "strip": "binutils", "ldd": "libc-bin"}
 RUN_LIMIT_S = 900  # a guest in software, on a machine that does other things too
 PERCENTILES = ("p50", "p99", "p999")
-
-
-class Problem(Exception):
-    """What is wrong, as a sentence for the user."""
-
-
-class Server:
-    """A process that serves until it is stopped; `accepts` says when it does."""
-
-    def __init__(self, words, log, accepts):
-        self._log = log
-        with open(log, "w") as output:
-            # No server stays behind when we are killed.
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", *map(str, words)], stdin=subprocess.DEVNULL,
-                stdout=output, stderr=output)
-        try:
-            wait_until(lambda: self._lives() and accepts(), START_LIMIT_S, f"{words[0]} serves")
-        except (GuestError, Problem) as error:
-            self.stop()
-            raise Problem(str(error)) from error
-
-    def _lives(self):
-        if self._process.poll() is None:
-            return True
-        said = pathlib.Path(self._log).read_text(errors="replace").strip().splitlines()
-        raise Problem(f"a server ended with {self._process.returncode}: "
-                      f"{said[-1] if said else 'it said nothing'}")
-
-    def cpu_seconds(self):
-        """Of all its threads, those that have ended too; as clock_getcpuclockid(3) has it."""
-        return time.clock_gettime((~self._process.pid << 3) | 2)
-
-    def stop(self):
-        self._process.terminate()
-        self._process.wait()
-
-
-@dataclasses.dataclass
-class Way:
-    """How a drive reaches the guest: its bytes, who serves them, and the disk the guest has."""
-    name: str
-    file: pathlib.Path
-    servers: list
-    found_at: str  # folder in the guest that names the disk
-    disk: str = ""
-
-
-def answers_at(path):
-    with socket.socket(socket.AF_UNIX) as probe:
-        return probe.connect_ex(str(path)) == 0
-
-
-def answers_on(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def check_machine():
-    missing = [program for program in NEEDED
-               if shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin") is None]
-    if missing:
-        packages = " ".join(sorted({NEEDED[program] for program in missing}))
-        raise Problem(f"a guest is needed, and {', '.join(missing)} cannot be found: apt-get"
-                      f" install {packages}, or all of [interop] in packages.txt")
 
 
 def make_programs_disk(program, folder):
@@ -138,7 +56,7 @@ def make_programs_disk(program, folder):
     disk = folder / "programs"
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", content, disk,
                     f"{size * 5 // 4 // MIB + 8}M"], check=True,
-                   env=os.environ | {"PATH": os.environ["PATH"] + ":/usr/sbin"})
+                   env=os.environ | {"PATH": os.environ["PATH"] + SYSTEM_PROGRAMS})
     shutil.rmtree(content)
     return disk
 
@@ -151,16 +69,7 @@ def copy_over(source, target):
         os.fsync(new.fileno())
 
 
-class Bench:
-    def __init__(self, options, stack):
-        self.options = options
-        self.folder = pathlib.Path(options.folder).resolve()
-        self.stack = stack
-        self.ways = []
-        self.qemu_args = []
-        self.port = free_port()
-        self.chardevs = 0
-
+class Bench(GuestBench):
     # --- servers
 
     def wants(self, *names):
@@ -172,23 +81,6 @@ class Bench:
             os.posix_fallocate(file.fileno(), 0, self.options.size_mib * MIB)
         return path
 
-    def serve(self, name, words, accepts):
-        server = Server(words, self.folder / f"{name}.log", accepts)
-        self.stack.callback(server.stop)
-        return server
-
-    def add_vhost(self, name, file, words, more_servers=()):
-        path = self.folder / f"{name}.sock"
-        server = self.serve(name, [str(word).replace("SOCKET", str(path)) for word in words],
-                            lambda: answers_at(path))
-        place = FIRST_PLACE + self.chardevs
-        self.qemu_args += ["-chardev", f"socket,id=chardev{place},path={path}", "-device",
-                           f"vhost-user-blk-pci,chardev=chardev{place},num-queues=1,"
-                           f"addr={place:x}"]
-        self.chardevs += 1
-        where = f"/sys/bus/pci/devices/0000:00:{place:02x}.0/virtio*/block"
-        self.ways.append(Way(name, file, [server, *more_servers], where))
-
     def start_servers(self):
         serve = [self.options.cairn, "drive", "serve"]
         if self.wants("fv", "vh", "cairn"):
@@ -199,33 +91,26 @@ class Bench:
     def start_local(self, serve, file):
         by_qemu = f"driver=file,filename={file},aio=io_uring,cache.direct=on,locking=off"
         if self.wants("fv"):
-            self.qemu_args += ["-blockdev", f"{by_qemu},node-name=emulated0", "-device",
-                               f"nvme,drive=emulated0,serial={EMULATED}"]
-            self.ways.append(Way("fv", file, [], self.controller(EMULATED + "\\ *", "serial")))
+            self.add_emulated("fv", by_qemu, [], file)
         if self.wants("vh"):
-            self.add_vhost("vh", file, [
+            self.add_vhost("vh", [
                 "qemu-storage-daemon", "--blockdev", f"{by_qemu},node-name=file0", "--export",
                 "type=vhost-user-blk,id=export0,node-name=file0,writable=on,addr.type=unix,"
-                "addr.path=SOCKET"])
+                "addr.path=SOCKET"], file)
         if self.wants("cairn"):
-            self.add_vhost("cairn", file, [*serve, f"d0=file:{file}", "--vhost-user", "SOCKET",
-                                           "--control", "off"])
+            self.add_vhost("cairn", [*serve, f"d0=file:{file}", "--vhost-user", "SOCKET",
+                                     "--control", "off"], file)
 
     def start_remote(self, serve, file):
         box = self.serve("box", [
             self.options.cairn, "box", "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN,
             "--drive", f"file:{file}", "--control", "off"], lambda: answers_on(self.port))
         if self.wants("remote_kernel"):
-            self.ways.append(Way("remote_kernel", file, [box], self.controller(NQN, "subsysnqn")))
+            self.add_kernel_host("remote_kernel", NQN, [box], file)
         if self.wants("remote_cairn"):
-            self.add_vhost("remote_cairn", file, [
+            self.add_vhost("remote_cairn", [
                 *serve, f"d0=nvme-tcp://127.0.0.1:{self.port}/{NQN}", "--vhost-user", "SOCKET",
-                "--control", "off"], [box])
-
-    @staticmethod
-    def controller(line, attribute):
-        return f"/sys/class/nvme/$(basename $(dirname $(grep -lx '{line}'" \
-               f" /sys/class/nvme/nvme*/{attribute})))"
+                "--control", "off"], file, [box])
 
     # --- the guest
 
@@ -234,29 +119,13 @@ class Bench:
         self.qemu_args += ["-blockdev", f"driver=file,node-name=programs0,filename={disk},"
                            "read-only=on", "-device",
                            f"virtio-blk-pci,drive=programs0,serial={PROGRAMS}"]
-        setup = Setup(kernel=self.options.kernel, shared_memory=True, cpus=1,
-                      limit_s=self.options.limit_s, ends_with_us=True,
-                      qemu_args=tuple(self.qemu_args))
-        guest = Guest.start(self.options.cache, self.folder / "guest", setup)
-        self.stack.callback(guest.kill)
+        guest = self.start_guest(limit_s=self.options.limit_s, ends_with_us=True)
         guest.wait_ready()
         guest.check("modprobe -a nvme nvme-tcp ext4", START_LIMIT_S)
         guest.check("mkdir -p /programs; mount -o ro /dev/$(basename $(dirname"
                     f" $(grep -lx {PROGRAMS} /sys/block/vd*/serial))) /programs", START_LIMIT_S)
-        for way in self.ways:
-            if way.name == "remote_kernel":
-                guest.check(f"nvme connect -t tcp -a {HOST_SEEN_FROM_GUEST} -s {self.port}"
-                            f" -n {NQN} >/dev/null", START_LIMIT_S)
-            way.disk = self.wait_for_disk(guest, way.found_at)
+        self.find_disks(guest)
         return guest
-
-    @staticmethod
-    def wait_for_disk(guest, where):
-        """With multipath the folder of a controller has nvme0c1n1 for what is used as nvme0n1."""
-        def disk():
-            found = guest.run(f"ls {where} | grep -E '^(vd[a-z]|nvme[0-9]+(c[0-9]+)?n1)$'")[1]
-            return re.sub(r"c\d+n", "n", found.strip())
-        return wait_until(disk, START_LIMIT_S, f"a disk at {where}")
 
     def ycsb(self, guest, words):
         """Runs our program on what is mounted; returns its results."""
@@ -301,10 +170,10 @@ class Bench:
             for threads in self.options.threads:
                 self.tell(f"round {number + 1} of {self.options.rounds}: {way.name}, workload"
                           f" {workload}, {threads} threads")
-                before = self.cpu_seconds(way)
+                before = way.cpu_seconds()
                 line = self.ycsb(guest, f"--keep --workload {workload} --threads {threads}"
                                         f" --seconds {self.options.seconds} --cache 1M")[0]
-                spent = self.cpu_seconds(way) - before
+                spent = way.cpu_seconds() - before
                 row = rows.setdefault((way.name, workload, threads), {
                     "way": way.name, "workload": workload, "threads": threads})
                 self.add(row, "per_second", line["value"])
@@ -316,25 +185,14 @@ class Bench:
                     self.add(row, "server_cpu_us", spent * 1e6 / max(line["operations"], 1))
 
     @staticmethod
-    def cpu_seconds(way):
-        return sum(server.cpu_seconds() for server in way.servers)
-
-    @staticmethod
     def add(row, name, value):
         row.setdefault(name, []).append(value)
-
-    @staticmethod
-    def tell(what):
-        print(f"guest: {what}", file=sys.stderr, flush=True)
 
 
 def parse():
     parser = argparse.ArgumentParser(description="RocksDB in a Linux guest, on drives of cairn")
-    parser.add_argument("--cairn", required=True, help="the program")
-    parser.add_argument("--folder", required=True, help="an empty folder with room for 1 to 2 GiB")
+    add_options(parser, room="1 to 2 GiB")
     parser.add_argument("--output", required=True, help="the file to write")
-    parser.add_argument("--cache", default=default_cache(), help="where guests are kept")
-    parser.add_argument("--kernel", default="6.12")
     parser.add_argument("--way", action="append", choices=WAYS, default=[])
     parser.add_argument("--workload", action="append", choices=("a", "b", "c"), default=[])
     parser.add_argument("--threads", action="append", type=int, default=[])
@@ -352,13 +210,7 @@ def parse():
 
 def main():
     options = parse()
-    status = 0
-    try:
-        check_machine()
-        with contextlib.ExitStack() as stack:
-            result = Bench(options, stack).run()
-    except (Problem, GuestError, OSError, subprocess.CalledProcessError, ValueError) as error:
-        result, status = {"problem": str(error)}, 1
+    result, status = run_bench(NEEDED, Bench, options)
     pathlib.Path(options.output).write_text(json.dumps(result) + "\n")
     return status
 

@@ -68,7 +68,7 @@ Result<Paper> bench_paper(const Options& options) {
     if (const Result<void> entered = each->enter(stage); !entered) return fail(entered.error());
     const Result<void> ran = stage.contest().run(options.rounds, options.progress);
     if (!ran) return fail(ran.error());
-    stage.contest().report_to(paper.report);
+    report_exchanges(stage.contest(), paper.report);
     each->show(stage.contest(), showing);
   }
   paper.html = page.html();

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/box_process.h"
+#include "bench/contest.h"
 #include "bench/process.h"
 #include "bench/rocksdb/database.h"
 #include "bench/rocksdb/host_thread.h"
@@ -31,18 +33,14 @@ constexpr Phase kPhases[] = {{"fillrandom", &Database::fill_random, true},
                              {"multireadrandom", &Database::multi_read_random, false},
                              {"readwhilewriting", &Database::read_while_writing, false}};
 
-// What one mode did in one phase, round after round.
+// What one mode did in one phase.
 struct Figures {
-  Measurement time;         // seconds
-  Measurement cpu;          // us per operation: RocksDB, host and box
-  Measurement storage_cpu;  // us per operation: our host's thread and the box
+  double seconds = 0;
+  double cpu_us = 0;          // per operation: RocksDB, host and box
+  double storage_cpu_us = 0;  // per operation: our host's thread and the box
 };
-
-struct Contender {
-  Mode mode;
-  std::unique_ptr<BoxProcess> box;
-  std::vector<Figures> phases;
-};
+// In one round: a new database from its making to its end.
+using Life = std::array<Figures, std::size(kPhases)>;
 
 class RocksdbBench {
  public:
@@ -57,23 +55,29 @@ class RocksdbBench {
                                                                    .memory = options_.memory});
       if (!box) return fail(box.error());
       (*box)->pause();
-      contenders_.push_back({mode, std::move(*box), std::vector<Figures>(std::size(kPhases))});
+      boxes_.push_back(std::move(*box));
+      contest_.add("database", std::string(name(mode)),
+                   [this, mode, box = boxes_.back().get()] { return live(mode, *box); });
     }
-    for (int round = 0; round < options_.rounds; ++round) {
-      for (Contender& each : contenders_) {
-        const Result<void> ran = on_cpu(options_.host_cpu, [&] { return run_one(round, each); });
-        if (!ran) return fail(ran.error());
-      }
+    if (const Result<void> ran = contest_.run(options_.rounds, options_.progress); !ran) {
+      return fail(ran.error());
     }
     return make_report();
   }
 
  private:
   // A new database from its making to its end.
-  Result<void> run_one(int round, Contender& contender) {
-    contender.box->resume();
-    fabric::Uri uri = contender.box->uri();
-    uri.options.doorbell.mode = contender.mode;
+  Result<Life> live(Mode mode, BoxProcess& box) const {
+    Life life;
+    const Result<void> ran = on_cpu(options_.host_cpu, [&] { return run_phases(mode, box, life); });
+    if (!ran) return fail(ran.error());
+    return life;
+  }
+
+  Result<void> run_phases(Mode mode, BoxProcess& box, Life& life) const {
+    box.resume();
+    fabric::Uri uri = box.uri();
+    uri.options.doorbell.mode = mode;
     Result<std::unique_ptr<HostThread>> host = HostThread::start(
         {.world = options_.world, .cpu = options_.host_cpu, .uri = std::move(uri)});
     if (!host) return fail(host.error());
@@ -84,23 +88,23 @@ class RocksdbBench {
                             .value_size = static_cast<uint32_t>(options_.value_size)};
     for (size_t i = 0; i < std::size(kPhases); ++i) {
       if (options_.progress) {
-        options_.progress(fmt::format("round {} of {}: {} {}", round + 1, options_.rounds,
-                                      kPhases[i].name, name(contender.mode)));
+        options_.progress(fmt::format("{} {}", kPhases[i].name, name(mode)));
       }
       // Opened anew for each: what the last one left is found again on the drive.
       Result<std::unique_ptr<Database>> database = Database::open(files, load);
       if (!database) return fail(database.error());
-      const Result<void> measured = measure(kPhases[i], **database, **host, contender, i);
-      if (!measured) return measured;
+      Result<Figures> measured = measure(kPhases[i], **database, **host, box);
+      if (!measured) return fail(measured.error());
+      life[i] = *measured;
       if (!kPhases[i].writes) continue;
       if (Result<void> compacted = (*database)->compact(); !compacted) return compacted;
     }
-    contender.box->pause();
+    box.pause();
     return {};
   }
 
-  Result<void> measure(const Phase& phase, Database& database, const HostThread& host,
-                       Contender& contender, size_t index) {
+  Result<Figures> measure(const Phase& phase, Database& database, const HostThread& host,
+                          const BoxProcess& box) const {
     struct Reading {
       Time at;
       Duration process;
@@ -108,49 +112,56 @@ class RocksdbBench {
       Duration box;
     };
     const auto read = [&]() -> Reading {
-      return {now(), cpu_time(), host.cpu_time(), contender.box->usage().cpu};
+      return {now(), cpu_time(), host.cpu_time(), box.usage().cpu};
     };
     const Reading before = read();
-    if (Result<void> ran = (database.*phase.run)(); !ran) return ran;
+    if (const Result<void> ran = (database.*phase.run)(); !ran) return fail(ran.error());
     const Reading after = read();
-    const double count = phase.writes ? options_.keys : options_.reads;
-    const Duration box = after.box - before.box;
-    Figures& figures = contender.phases[index];
-    figures.time.samples.push_back((after.at - before.at).seconds());
-    figures.cpu.samples.push_back((after.process - before.process + box).us() / count);
-    figures.storage_cpu.samples.push_back((after.host - before.host + box).us() / count);
-    return {};
+    const double count = operations(phase);
+    const Duration by_box = after.box - before.box;
+    return Figures{.seconds = (after.at - before.at).seconds(),
+                   .cpu_us = (after.process - before.process + by_box).us() / count,
+                   .storage_cpu_us = (after.host - before.host + by_box).us() / count};
+  }
+  double operations(const Phase& phase) const {
+    return phase.writes ? options_.keys : options_.reads;
   }
 
   Report make_report() const {
     Report report("rocksdb");
-    const Contender& off = contenders_.front();
+    const ContestOf<Life>::Contestant& off = contest_.contestants().front();
     for (size_t i = 0; i < std::size(kPhases); ++i) {
-      const double count = kPhases[i].writes ? options_.keys : options_.reads;
-      for (const Contender& each : contenders_) {
-        const Figures& figures = each.phases[i];
-        Measurement line{std::string(kPhases[i].name), std::string(name(each.mode)), "op/s", {}};
-        for (const double seconds : figures.time.samples) line.samples.push_back(count / seconds);
-        line.extras = {{"seconds", figures.time.value()},
-                       {"cpu_us", figures.cpu.value()},
-                       {"storage_cpu_us", figures.storage_cpu.value()}};
-        report.add(std::move(line));
-        if (each.mode == Mode::kOff) continue;
-        const std::string mode = each.mode == Mode::kAdaptive ? "" : "_fixed";
-        const auto add = [&](const char* what, Measurement Figures::* part) {
-          report.add_ratio(fmt::format("{}_{}{}_vs_off", kPhases[i].name, what, mode),
-                           paired_ratio(figures.*part, off.phases[i].*part));
+      for (const ContestOf<Life>::Contestant& each : contest_.contestants()) {
+        // What it did in this phase, round after round.
+        const auto of = [i](const ContestOf<Life>::Contestant& one, double Figures::* part) {
+          return Measurement{.samples =
+                                 one.values([i, part](const Life& life) { return life[i].*part; })};
         };
-        add("time", &Figures::time);
-        add("cpu", &Figures::cpu);
-        add("storage_cpu", &Figures::storage_cpu);
+        Measurement line{std::string(kPhases[i].name), each.variant, "op/s", {}};
+        for (const double seconds : of(each, &Figures::seconds).samples) {
+          line.samples.push_back(operations(kPhases[i]) / seconds);
+        }
+        line.extras = {{"seconds", of(each, &Figures::seconds).value()},
+                       {"cpu_us", of(each, &Figures::cpu_us).value()},
+                       {"storage_cpu_us", of(each, &Figures::storage_cpu_us).value()}};
+        report.add(std::move(line));
+        if (each.variant == off.variant) continue;
+        const std::string mode = each.variant == name(Mode::kAdaptive) ? "" : "_fixed";
+        const auto add = [&](const char* what, double Figures::* part) {
+          report.add_ratio(fmt::format("{}_{}{}_vs_off", kPhases[i].name, what, mode),
+                           paired_ratio(of(each, part), of(off, part)));
+        };
+        add("time", &Figures::seconds);
+        add("cpu", &Figures::cpu_us);
+        add("storage_cpu", &Figures::storage_cpu_us);
       }
     }
     return report;
   }
 
   const RocksdbOptions& options_;
-  std::vector<Contender> contenders_;
+  std::vector<std::unique_ptr<BoxProcess>> boxes_;
+  ContestOf<Life> contest_;
 };
 
 }  // namespace

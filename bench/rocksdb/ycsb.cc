@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "bench/contest.h"
 #include "bench/workload.h"
 
 namespace cairn::bench {
@@ -72,27 +73,22 @@ class YcsbBench {
   }
 
   Result<void> measure(YcsbDatabase& database, const Workload& workload, int threads) {
-    Measurement line{.name = "workload_" + workload.name,
-                     .variant = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s"),
-                     .unit = "op/s",
-                     .samples = {},
-                     .extras = {}};
-    Histogram read_ns;
-    Histogram update_ns;
-    for (int round = 0; round < options_.rounds; ++round) {
-      tell(fmt::format("round {} of {}: workload {}, {}", round + 1, options_.rounds, workload.name,
-                       line.variant));
-      const Result<YcsbFigures> figures = database.run({.updates = workload.updates,
-                                                        .distribution = options_.distribution,
-                                                        .threads = static_cast<uint32_t>(threads),
-                                                        .operations = options_.operations,
-                                                        .seconds = options_.seconds,
-                                                        .seed = static_cast<uint64_t>(round) + 1});
-      if (!figures) return fail(figures.error());
-      line.samples.push_back(figures->per_second());
-      read_ns.merge(figures->read_ns);
-      update_ns.merge(figures->update_ns);
-    }
+    uint64_t seed = 0;
+    ContestOf<YcsbFigures> contest;
+    contest.add("workload_" + workload.name,
+                fmt::format("{} thread{}", threads, threads == 1 ? "" : "s"), [&] {
+                  return database.run({.updates = workload.updates,
+                                       .distribution = options_.distribution,
+                                       .threads = static_cast<uint32_t>(threads),
+                                       .operations = options_.operations,
+                                       .seconds = options_.seconds,
+                                       .seed = ++seed});
+                });
+    if (const Result<void> ran = contest.run(options_.rounds, options_.progress); !ran) return ran;
+    const auto& rounds = contest.contestants().front();
+    Measurement line = rounds.line("op/s", &YcsbFigures::per_second);
+    const Histogram read_ns = rounds.merged(&YcsbFigures::read_ns);
+    const Histogram update_ns = rounds.merged(&YcsbFigures::update_ns);
     line.extras.emplace_back("operations", read_ns.count() + update_ns.count());
     add_percentiles(line, "read", read_ns);
     add_percentiles(line, "update", update_ns);

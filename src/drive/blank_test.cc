@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
 #include "stack/services.h"
+#include "testing/sim_test.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -18,53 +19,45 @@ task::Task<std::string> remains_on(env::Env& env, Drive& drive) {
   co_return *found ? fmt::format("{} at {}", (*found)->what, (*found)->byte) : "";
 }
 
-TEST(Blank, SparseFileAndFreshMemoryAreBlank) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    for (const char* leaf : {"file:sparse,size=4G", "mem:size=8M", "mem:size=64M"}) {
-      const std::unique_ptr<Drive> drive = co_await must_open(env, leaf, leaves);
-      EXPECT_EQ(co_await remains_on(env, *drive), "") << leaf;
-      co_await drive->close();
-    }
-  });
-}
-
-TEST(Blank, OneBlockAnywhereOnASparseFileIsFound) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:big,size=4G", leaves);
-    co_await write_value(*drive, 700'001, 7);
-    EXPECT_EQ(co_await remains_on(env, *drive), fmt::format("data at {}", 700'001ULL * 4096));
+SIM_TEST(Blank, SparseFileAndFreshMemoryAreBlank) {
+  SourceLeaves leaves;
+  for (const char* leaf : {"file:sparse,size=4G", "mem:size=8M", "mem:size=64M"}) {
+    const std::unique_ptr<Drive> drive = co_await must_open(env, leaf, leaves);
+    EXPECT_EQ(co_await remains_on(env, *drive), "") << leaf;
     co_await drive->close();
-  });
+  }
 }
 
-TEST(Blank, UsedThenDiscardedIsBlankAgain) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    for (const char* leaf : {"file:used,size=8M", "mem:size=8M"}) {
-      const std::unique_ptr<Drive> drive = co_await must_open(env, leaf, leaves);
-      co_await write_value(*drive, 0, 1, 64);
-      co_await write_value(*drive, 1280, 1);
-      EXPECT_NE(co_await remains_on(env, *drive), "");
-      EXPECT_TRUE((co_await drive->discard(Lba(0), drive->geometry().blocks)).has_value());
-      EXPECT_EQ(co_await remains_on(env, *drive), "");
-      co_await drive->close();
-    }
-  });
+SIM_TEST(Blank, OneBlockAnywhereOnASparseFileIsFound) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:big,size=4G", leaves);
+  co_await write_value(*drive, 700'001, 7);
+  EXPECT_EQ(co_await remains_on(env, *drive), fmt::format("data at {}", 700'001ULL * 4096));
+  co_await drive->close();
+}
+
+SIM_TEST(Blank, UsedThenDiscardedIsBlankAgain) {
+  SourceLeaves leaves;
+  for (const char* leaf : {"file:used,size=8M", "mem:size=8M"}) {
+    const std::unique_ptr<Drive> drive = co_await must_open(env, leaf, leaves);
+    co_await write_value(*drive, 0, 1, 64);
+    co_await write_value(*drive, 1280, 1);
+    EXPECT_NE(co_await remains_on(env, *drive), "");
+    EXPECT_TRUE((co_await drive->discard(Lba(0), drive->geometry().blocks)).has_value());
+    EXPECT_EQ(co_await remains_on(env, *drive), "");
+    co_await drive->close();
+  }
 }
 
 // Of a drive that knows no holes and is too large to be read, samples tell.
-TEST(Blank, SamplesFindAFileOnALargeDriveWithoutAMap) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=64M", leaves);
-    for (uint64_t block = 8192; block < 8192 + 256; block += 128) {
-      co_await write_value(*drive, block, 3, 128);
-    }
-    EXPECT_NE(co_await remains_on(env, *drive), "") << "1 of 64 MiB is in use";
-    co_await drive->close();
-  });
+SIM_TEST(Blank, SamplesFindAFileOnALargeDriveWithoutAMap) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=64M", leaves);
+  for (uint64_t block = 8192; block < 8192 + 256; block += 128) {
+    co_await write_value(*drive, block, 3, 128);
+  }
+  EXPECT_NE(co_await remains_on(env, *drive), "") << "1 of 64 MiB is in use";
+  co_await drive->close();
 }
 
 TEST(Blank, NamesWhatItKnows) {

@@ -7,7 +7,7 @@
 
 #include "drive/ranges.h"
 #include "task/task.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::drive {
 namespace {

@@ -9,14 +9,15 @@
 
 #include "base/units.h"
 #include "drive/source.h"
-#include "stack/service_testing.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::drive {
 namespace {
 
 // A size says how large a file is at least.
-task::Task<void> open_with_sizes(env::Env& env) {
+SIM_TEST(FileDrive, OpensWithTheSizeItHasWhenItsLineSaysLess) {
   SourceLeaves leaves;
   auto drive = co_await must_open(env, "file:d,size=2M", leaves);
   CO_ASSERT_TRUE(drive != nullptr);
@@ -38,8 +39,6 @@ task::Task<void> open_with_sizes(env::Env& env) {
   const std::string why = co_await why_not(env, "file:d,size=8M", leaves);
   EXPECT_NE(why.find("another size"), std::string::npos) << why;
 }
-
-TEST(FileDrive, OpensWithTheSizeItHasWhenItsLineSaysLess) { run_in_sim(&open_with_sizes); }
 
 // What asks for a change of size, and cannot make it durable, keeps the old one.
 task::Task<void> fail_to_flush(env::Env& env, sim::Medium& disk) {

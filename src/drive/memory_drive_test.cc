@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "env/test_env.h"
 #include "task/task.h"
+#include "testing/test_env.h"
 
 namespace cairn::drive {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "drive/memory_drive.h"
-#include "drive/modelled_testing.h"
-#include "env/test_env.h"
 #include "task/cancel.h"
+#include "testing/drive/modelled.h"
+#include "testing/test_env.h"
 
 namespace cairn::drive {
 namespace {

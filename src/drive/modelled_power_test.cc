@@ -8,10 +8,10 @@
 
 #include "base/rng.h"
 #include "drive/modelled_medium.h"
-#include "drive/modelled_testing.h"
 #include "drive/source.h"
 #include "env/call.h"
 #include "task/when_all.h"
+#include "testing/drive/modelled.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::drive {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "drive/modelled_medium.h"
-#include "drive/modelled_testing.h"
 #include "drive/source.h"
 #include "env/call.h"
 #include "model/flash/workload.h"
 #include "task/when_all.h"
+#include "testing/drive/modelled.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::drive {

@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "drive/forgetful_testing.h"
 #include "env/call.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/drive/forgetful.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -40,14 +41,6 @@ struct Shared {
     co_await env::call_on(env, kHome, [this](env::Env&) { leaves.close(); });
   }
 };
-
-template <class Body>
-void run_on_cores(Body body, uint64_t seed = 1) {
-  sim::Cluster cluster({.seed = seed});
-  sim::Node& node = cluster.node("host", {.cores = kCores});
-  node.start([body](env::Env& env) { return body(env); });
-  ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 10'000_s)) << cluster.report();
-}
 
 template <class F>
 task::Task<void> on_each_core(env::Env& env, F function) {
@@ -98,11 +91,11 @@ task::Task<void> share_among_cores(env::Env& env, std::string text) {
 
 TEST(SharedDrive, EveryCoreReadsWhatAnyCoreWrote) {
   for (const char* text : {"mem:size=1M", "mirror(file:a,size=1M, file:b,size=1M)"}) {
-    run_on_cores([text](env::Env& env) { return share_among_cores(env, text); });
+    run_in_sim([text](env::Env& env) { return share_among_cores(env, text); }, {.cores = kCores});
   }
 }
 
-task::Task<void> cancel_one_that_waits(env::Env& env) {
+SIM_TEST(SharedDrive, ACancelledRequestOfAnotherCoreEndsSoon, .cores = kCores) {
   Shared shared;
   co_await shared.open(env, "limit(mem:size=1M, iops=1, burst_ms=1000)");
   std::unique_ptr<Drive> drive = shared.drive->open(env).value();
@@ -119,8 +112,6 @@ task::Task<void> cancel_one_that_waits(env::Env& env) {
   co_await drive->close();
   co_await shared.close(env);
 }
-
-TEST(SharedDrive, ACancelledRequestOfAnotherCoreEndsSoon) { run_on_cores(&cancel_one_that_waits); }
 
 task::Task<void> read_until(env::Env& env, Drive& drive, Duration after, int& stopped) {
   std::vector<std::byte> block(4096);
@@ -151,7 +142,10 @@ task::Task<void> cancel_at_every_moment(env::Env& env) {
 }
 
 TEST(SharedDrive, CancellingMeetsCompletionAnywhere) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) run_on_cores(&cancel_at_every_moment, seed);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    sim::Cluster cluster({.seed = seed});
+    run_in_sim(cluster, &cancel_at_every_moment, {.cores = kCores});
+  }
 }
 
 task::Task<void> expect_blocks(env::Env& env, SharedDrive& shared, uint64_t blocks) {
@@ -165,7 +159,7 @@ task::Task<void> expect_blocks(env::Env& env, SharedDrive& shared, uint64_t bloc
   co_await drive->close();
 }
 
-task::Task<void> resize_from_afar(env::Env& env) {
+SIM_TEST(SharedDrive, EveryCoreKnowsItsNewSize, .cores = kCores) {
   Shared shared;
   co_await shared.open(env, "priority(file:a,size=1M)");
   SharedDrive& drive = *shared.drive;
@@ -181,9 +175,7 @@ task::Task<void> resize_from_afar(env::Env& env) {
   co_await shared.close(env);
 }
 
-TEST(SharedDrive, EveryCoreKnowsItsNewSize) { run_on_cores(&resize_from_afar); }
-
-task::Task<void> look_for_holes(env::Env& env) {
+SIM_TEST(SharedDrive, TellsHolesToOtherCores, .cores = kCores) {
   Shared shared;
   co_await shared.open(env, "priority(file:a,size=1M)");
   std::unique_ptr<Drive> drive = shared.drive->open(env).value();
@@ -198,8 +190,6 @@ task::Task<void> look_for_holes(env::Env& env) {
   co_await drive->close();
   co_await shared.close(env);
 }
-
-TEST(SharedDrive, TellsHolesToOtherCores) { run_on_cores(&look_for_holes); }
 
 struct Forgetful {
   SourceLeaves leaves;
@@ -221,7 +211,7 @@ task::Task<void> close_near_like(env::Env& home, SharedDrive& shared, Incarnatio
   co_await near->close();
 }
 
-task::Task<void> tells_before_it_answers(env::Env& env) {
+SIM_TEST(SharedDrive, TellsOfAnotherIncarnationBeforeItAnswers, .cores = kCores) {
   Forgetful forgetful;
   co_await env::call_on(env, kHome, [&](env::Env& home) { return forgetful.open_here(home); });
   std::unique_ptr<Drive> far = forgetful.shared->open(env).value();
@@ -247,10 +237,6 @@ task::Task<void> tells_before_it_answers(env::Env& env) {
   co_await forgetful.shared->close(env);
   forgetful.shared.reset();
   co_await env::call_on(env, kHome, [&](env::Env&) { forgetful.leaves.close(); });
-}
-
-TEST(SharedDrive, TellsOfAnotherIncarnationBeforeItAnswers) {
-  run_on_cores(tells_before_it_answers);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
 #include "stack/services.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/ids.h"
-#include "env/test_env.h"
 #include "task/sync.h"
 #include "task/task.h"
+#include "testing/test_env.h"
 
 namespace cairn::env {
 namespace {

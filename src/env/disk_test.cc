@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "task/task.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::env {
 namespace {

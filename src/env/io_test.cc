@@ -16,9 +16,9 @@
 #include "base/error.h"
 #include "env/address.h"
 #include "env/stream.h"
-#include "env/test_env.h"
 #include "task/cancel.h"
 #include "task/task.h"
+#include "testing/test_env.h"
 
 namespace cairn::env {
 namespace {

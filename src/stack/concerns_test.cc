@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "drive/drive.h"
-#include "service/raid/redundant_testing.h"
-#include "stack/files_testing.h"
 #include "stack/live_stack.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
+#include "testing/stack/files.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {
@@ -199,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConcernOfSpace,
                                          "compress(mem:size=4M, virtual=64M)",
                                          "dedup(mem:size=4M, virtual=64M)"));
 
-task::Task<void> keep_versions(env::Env& env) {
+SIM_TEST(ConcernOfSnapshot, IsFullWhenVersionsHaveTaken) {
   SourceLeaves leaves;
   auto drive = co_await must_open(env, "snapshot(mem:size=4M, reserve=20)", leaves);
   CO_ASSERT_TRUE(drive != nullptr);
@@ -217,8 +218,6 @@ task::Task<void> keep_versions(env::Env& env) {
   EXPECT_TRUE(concern(*drive, "full").has_value()) << codes(*drive);
   co_await drive->close();
 }
-
-TEST(ConcernOfSnapshot, IsFullWhenVersionsHaveTaken) { run_in_sim(&keep_versions); }
 
 task::Task<void> read_damage(env::Env& env, sim::Medium& disk) {
   SourceLeaves leaves;
@@ -277,7 +276,7 @@ TEST(ConcernOfEncrypt, TellsARotationThatStopped) {
   run_in_sim(cluster, [&disk](env::Env& env) { return stop_a_rotation(env, disk); });
 }
 
-task::Task<void> lose_elsewhere(env::Env& env) {
+SIM_TEST(ConcernOfSpillover, SaysWhatLiesElsewhere) {
   SourceLeaves leaves;
   auto drive = co_await must_open(env, "spillover(file:here,size=1M, file:there,size=4M)", leaves);
   CO_ASSERT_TRUE(drive != nullptr);
@@ -294,8 +293,6 @@ task::Task<void> lose_elsewhere(env::Env& env) {
   EXPECT_EQ(lost->below, 1u);
   co_await drive->close();
 }
-
-TEST(ConcernOfSpillover, SaysWhatLiesElsewhere) { run_in_sim(&lose_elsewhere); }
 
 }  // namespace
 }  // namespace cairn::drive

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "service/raid/redundant_testing.h"
 #include "stack/live_stack.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {
@@ -146,7 +147,7 @@ TEST(HealthWatch, EstimatesHowLongAJobStillTakes) {
   run_in_sim(cluster, [&leg](env::Env& env) { return estimate(env, leg); });
 }
 
-task::Task<void> idle(env::Env& env) {
+SIM_TEST(HealthWatch, SleepsWhileNothingIsOpen) {
   Watched watched(env);
   watched.watch.start();
   const Result<void> slept = co_await task::sleep_for(env, 100_s);
@@ -154,8 +155,6 @@ task::Task<void> idle(env::Env& env) {
   EXPECT_EQ(watched.looks, 1u);
   co_await watched.close();
 }
-
-TEST(HealthWatch, SleepsWhileNothingIsOpen) { run_in_sim(&idle); }
 
 TEST(HealthWatch, WritesTimesAsPeopleAndProgramsReadThem) {
   EXPECT_EQ(text(WallTime{0}), "1970-01-01T00:00:00Z");

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "service/common/service_drive.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -37,7 +38,7 @@ task::Task<std::string> why_no_edit(LiveStack& live, std::string text) {
   co_return edited ? "" : edited.error().text;
 }
 
-task::Task<void> figures_count_each_layer(env::Env& env) {
+SIM_TEST(LiveStack, FiguresCountWhatCameToEachLayer) {
   SourceLeaves leaves;
   auto live =
       co_await open_live(env, "priority(stripe(mem:size=1M, mem:size=1M, chunk=4K))", leaves);
@@ -75,9 +76,7 @@ task::Task<void> figures_count_each_layer(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, FiguresCountWhatCameToEachLayer) { run_in_sim(figures_count_each_layer); }
-
-task::Task<void> edits_keep_what_stays(env::Env& env) {
+SIM_TEST(LiveStack, EditsKeepLayersThatAreInBothStacks) {
   SourceLeaves leaves;
   auto live = co_await open_live(env, "limit(mem:size=1M, iops=500)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -100,9 +99,7 @@ task::Task<void> edits_keep_what_stays(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, EditsKeepLayersThatAreInBothStacks) { run_in_sim(edits_keep_what_stays); }
-
-task::Task<void> services_above_stay(env::Env& env) {
+SIM_TEST(LiveStack, FiltersComeAndGoBelowServicesThatStay) {
   SourceLeaves leaves;
   auto live = co_await open_live(env, "stripe(priority(mem:size=1M), mem:size=1M)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -116,8 +113,6 @@ task::Task<void> services_above_stay(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, FiltersComeAndGoBelowServicesThatStay) { run_in_sim(services_above_stay); }
-
 task::Task<void> write_and_read(Drive& drive, uint8_t worker, size_t times, int& wrong) {
   for (size_t i = 0; i < times; ++i) {
     const uint64_t block = uint64_t{worker} * 64 + i % 60;
@@ -127,7 +122,7 @@ task::Task<void> write_and_read(Drive& drive, uint8_t worker, size_t times, int&
   }
 }
 
-task::Task<void> figures_add_up(env::Env& env) {
+SIM_TEST(LiveStack, FiguresAddUpThroughAHundredEdits) {
   SourceLeaves leaves;
   const std::string core = "stripe(file:a,size=1M, file:b,size=1M, chunk=16K)";
   auto live = co_await open_live(env, core, leaves);
@@ -159,9 +154,7 @@ task::Task<void> figures_add_up(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, FiguresAddUpThroughAHundredEdits) { run_in_sim(figures_add_up); }
-
-task::Task<void> bad_edits(env::Env& env) {
+SIM_TEST(LiveStack, BadEditsAreRefusedAndTheOldStackGoesOn) {
   SourceLeaves leaves;
   const std::string text = "stripe(file:a,size=1M, file:b,size=1M)";
   auto live = co_await open_live(env, text, leaves);
@@ -202,9 +195,7 @@ task::Task<void> bad_edits(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, BadEditsAreRefusedAndTheOldStackGoesOn) { run_in_sim(bad_edits); }
-
-task::Task<void> refused_untouched(env::Env& env) {
+SIM_TEST(LiveStack, AnEditThatIsRefusedHasWrittenNothing) {
   SourceLeaves leaves;
   auto live = co_await open_live(env, "slice(file:a,size=1M)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -224,8 +215,6 @@ task::Task<void> refused_untouched(env::Env& env) {
   co_await mirror->close();
 }
 
-TEST(LiveStack, AnEditThatIsRefusedHasWrittenNothing) { run_in_sim(refused_untouched); }
-
 task::Task<void> waits(Drive& drive, uint64_t block, task::CancelToken token, Result<void>& done,
                        bool& ended) {
   std::vector<std::byte> data(4096);
@@ -233,7 +222,7 @@ task::Task<void> waits(Drive& drive, uint64_t block, task::CancelToken token, Re
   ended = true;
 }
 
-task::Task<void> held_joint(env::Env& env) {
+SIM_TEST(Joint, HeldRequestsWaitAreCancelledOrGoToTheNewLayer) {
   SourceLeaves leaves;
   OpenLayer one{.drive = co_await must_open(env, "mem:size=1M", leaves)};
   OpenLayer other{.drive = co_await must_open(env, "mem:size=1M", leaves)};
@@ -270,8 +259,6 @@ task::Task<void> held_joint(env::Env& env) {
   co_await one.drive->close();
   co_await other.drive->close();
 }
-
-TEST(Joint, HeldRequestsWaitAreCancelledOrGoToTheNewLayer) { run_in_sim(held_joint); }
 
 // Leaves that can be made to fail, and that have something to show beside themselves.
 class OddLeaves final : public Leaves {
@@ -335,7 +322,7 @@ class OddLeaves final : public Leaves {
   SourceLeaves sources_;
 };
 
-task::Task<void> lost_and_found(env::Env& env) {
+SIM_TEST(LiveStack, WhatDoesNotOpenAgainAnswersErrorsUntilItIsEdited) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "priority(mirror(odd:a, odd:b))", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -361,9 +348,7 @@ task::Task<void> lost_and_found(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, WhatDoesNotOpenAgainAnswersErrorsUntilItIsEdited) { run_in_sim(lost_and_found); }
-
-task::Task<void> same_incarnation(env::Env& env) {
+SIM_TEST(LiveStack, EditsAreNoOtherIncarnationAndLossesAre) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "slice(odd:a)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -383,9 +368,7 @@ task::Task<void> same_incarnation(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, EditsAreNoOtherIncarnationAndLossesAre) { run_in_sim(same_incarnation); }
-
-task::Task<void> owed_failure(env::Env& env) {
+SIM_TEST(LiveStack, AFlushThatFailedForAnEditIsTold) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "slice(odd:a)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -399,9 +382,7 @@ task::Task<void> owed_failure(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, AFlushThatFailedForAnEditIsTold) { run_in_sim(owed_failure); }
-
-task::Task<void> told(env::Env& env) {
+SIM_TEST(LiveStack, CommandsGoToTheLayerThatIsNamed) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "priority(concat(odd:a, odd:b))", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -421,8 +402,6 @@ task::Task<void> told(env::Env& env) {
   co_await live->close();
 }
 
-TEST(LiveStack, CommandsGoToTheLayerThatIsNamed) { run_in_sim(told); }
-
 // What a rollback of the layer comes to, after a block was changed since the version.
 task::Task<std::string> roll_back(env::Env& env, std::string text) {
   SourceLeaves leaves;
@@ -439,7 +418,7 @@ task::Task<std::string> roll_back(env::Env& env, std::string text) {
   co_return said ? *said : said.error();
 }
 
-task::Task<void> rolled_back(env::Env& env) {
+SIM_TEST(LiveStack, ContentsDoNotChangeUnderLayersThatKeepSomethingOfThem) {
   std::string said =
       co_await roll_back(env, "limit(trace(snapshot(mem:size=4M), to=t), iops=1000)");
   EXPECT_EQ(said, "back at version 1") << "filters keep nothing";
@@ -457,9 +436,7 @@ task::Task<void> rolled_back(env::Env& env) {
   }
 }
 
-TEST(LiveStack, ContentsDoNotChangeUnderLayersThatKeepSomethingOfThem) { run_in_sim(rolled_back); }
-
-task::Task<void> views(env::Env& env) {
+SIM_TEST(LiveStack, ALayerWithAnOpenViewIsNotClosed) {
   OddLeaves leaves;
   auto live = co_await open_live(env, "priority(odd:a)", leaves);
   CO_ASSERT_TRUE(live != nullptr);
@@ -477,8 +454,6 @@ task::Task<void> views(env::Env& env) {
   EXPECT_EQ(view.error(), Errc::kNotFound);
   co_await live->close();
 }
-
-TEST(LiveStack, ALayerWithAnOpenViewIsNotClosed) { run_in_sim(views); }
 
 }  // namespace
 }  // namespace cairn::drive

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "stack/live_stack.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -142,7 +143,7 @@ task::Task<void> go_and_come(env::Env& env, LiveStack& live, Place& place, Load&
   load.is_over = true;
 }
 
-task::Task<void> moves_under_load(env::Env& env) {
+SIM_TEST(StackMove, NobodyAboveSeesAnError) {
   Place place(env);
   LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
   CO_ASSERT_TRUE(opened.has_value());
@@ -157,9 +158,7 @@ task::Task<void> moves_under_load(env::Env& env) {
   co_await live.close();
 }
 
-TEST(StackMove, NobodyAboveSeesAnError) { run_in_sim(moves_under_load); }
-
-task::Task<void> failures_leave_it_here(env::Env& env) {
+SIM_TEST(StackMove, WhatDoesNotSucceedLeavesItWhereItIs) {
   Place place(env);
   LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
   CO_ASSERT_TRUE(opened.has_value());
@@ -200,9 +199,7 @@ task::Task<void> failures_leave_it_here(env::Env& env) {
   co_await place.close_there();
 }
 
-TEST(StackMove, WhatDoesNotSucceedLeavesItWhereItIs) { run_in_sim(failures_leave_it_here); }
-
-task::Task<void> uncertainty_opens_nothing(env::Env& env) {
+SIM_TEST(StackMove, LayersThatMayBeOpenElsewhereAreNotOpenedHere) {
   Place place(env);
   LiveOpened opened = co_await open_live_stack(env, parsed(kLayers), place);
   CO_ASSERT_TRUE(opened.has_value());
@@ -223,10 +220,6 @@ task::Task<void> uncertainty_opens_nothing(env::Env& env) {
   done = co_await live.read(Lba(0), read);
   EXPECT_TRUE(done);
   co_await live.close();
-}
-
-TEST(StackMove, LayersThatMayBeOpenElsewhereAreNotOpenedHere) {
-  run_in_sim(uncertainty_opens_nothing);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "task/deadline.h"
 #include "task/task.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::task {
 namespace {

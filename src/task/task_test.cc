@@ -9,8 +9,8 @@
 
 #include "task/gate.h"
 #include "task/sync.h"
-#include "task/test_core.h"
 #include "task/when_all.h"
+#include "testing/test_core.h"
 
 namespace cairn::task {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::task {
 namespace {

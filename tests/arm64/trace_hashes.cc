@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "drive/modelled_testing.h"
-#include "fabric/fabric_workload.h"
 #include "model/net/parameters.h"
 #include "model/net/topology.h"
-#include "stack/files_testing.h"
 #include "stack/services.h"
-#include "stack/stack_load.h"
+#include "testing/drive/modelled.h"
+#include "testing/fabric/fabric_workload.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/model/flash_disk.h"
 #include "world/sim/model/packet_network.h"

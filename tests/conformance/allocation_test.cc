@@ -17,8 +17,6 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/call.h"
 #include "env/disk.h"
 #include "env/env.h"
@@ -26,6 +24,8 @@
 #include "env/stream.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace {
 

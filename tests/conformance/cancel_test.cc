@@ -13,8 +13,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "env/io.h"
@@ -22,6 +20,8 @@
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -15,8 +15,6 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/call.h"
 #include "env/env.h"
 #include "env/memory.h"
@@ -24,6 +22,8 @@
 #include "task/sync.h"
 #include "task/task.h"
 #include "task/when_all.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -14,13 +14,13 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/disk.h"
 #include "env/env.h"
 #include "task/cancel.h"
 #include "task/task.h"
 #include "task/when_all.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -16,11 +16,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/disk.h"
 #include "env/env.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

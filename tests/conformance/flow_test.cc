@@ -14,14 +14,14 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/io.h"
 #include "env/stream.h"
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -14,13 +14,13 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "conformance/sharing_verbs.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/env.h"
 #include "env/sharing.h"
 #include "env/stream.h"
 #include "task/cancel.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 #include "world/posix/socket.h"
 
 namespace cairn::conformance {

@@ -11,8 +11,6 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "conformance/sharing_verbs.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/call.h"
 #include "env/env.h"
 #include "env/shared_word.h"
@@ -20,6 +18,8 @@
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -13,14 +13,14 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "conformance/sharing_verbs.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/call.h"
 #include "env/env.h"
 #include "env/sharing.h"
 #include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

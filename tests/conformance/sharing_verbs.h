@@ -9,14 +9,14 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "conformance/scene.h"
-#include "conformance/verbs.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "env/sharing.h"
 #include "env/stream.h"
 #include "task/cancel.h"
 #include "task/task.h"
+#include "testing/worlds/scene.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 

@@ -13,12 +13,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/io.h"
 #include "env/stream.h"
 #include "task/task.h"
 #include "task/when_all.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

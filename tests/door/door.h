@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "door/nbd/server.h"
-#include "door/nbd_client.h"
 #include "drive/source.h"
 #include "task/task.h"
+#include "testing/door/nbd_client.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::door_tests {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "door/nbd/server.h"
-#include "door/nbd_client.h"
 #include "drive/source.h"
-#include "fabric/oracle.h"
 #include "task/deadline.h"
 #include "task/sync.h"
+#include "testing/door/nbd_client.h"
+#include "testing/fabric/oracle.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/fault_plan.h"
 #include "world/sim/scenario/scenario.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "door/door.h"
-#include "drive/stubborn_testing.h"
+#include "testing/drive/stubborn.h"
 
 namespace cairn::door_tests {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "door/door.h"
-#include "drive/seen_source_testing.h"
 #include "env/io.h"
+#include "testing/drive/seen_source.h"
 
 namespace cairn::door_tests {
 namespace {

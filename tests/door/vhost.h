@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "door/vhost_user/driver.h"
 #include "door/vhost_user/server.h"
-#include "drive/seen_source_testing.h"
 #include "drive/source.h"
 #include "env/sharing.h"
 #include "task/task.h"
+#include "testing/drive/seen_source.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::door_tests {
 

@@ -14,12 +14,12 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "env/disk.h"
 #include "env/env.h"
 #include "task/cancel.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

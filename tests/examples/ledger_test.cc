@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "rpc/server.h"
 #include "task/when_all.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::conformance {
 namespace {

@@ -9,8 +9,8 @@
 #include "bench/alloc_count.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "target/suite.h"
 #include "task/when_all.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

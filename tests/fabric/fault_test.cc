@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "fabric/fabric_workload.h"
+#include "testing/fabric/fabric_workload.h"
 #include "world/sim/scenario/fault_plan.h"
 #include "world/sim/scenario/scenario.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/oracle.h"
+#include "testing/fabric/oracle.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 
 #include "fabric/host/remote_drive.h"
 #include "fabric/serve_drive.h"
-#include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

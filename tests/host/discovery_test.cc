@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/fixture.h"
+#include "testing/sim_test.h"
 
 namespace cairn::host_tests {
 namespace {
@@ -17,6 +18,7 @@ using task::Task;
 
 class Discovery : public HostTest {
  public:
+  using Scene = HostScene<Discovery>;
   void run(Body<Discovery> body) { on_host(*this, body); }
   void fill(size_t count) {
     target.options.discovery.clear();
@@ -77,12 +79,10 @@ TEST_F(Discovery, GivesUpOnALogThatNeverRests) {
   });
 }
 
-TEST_F(Discovery, EmptyLogIsNoError) {
-  run([](env::Env& env, Discovery& test) -> Task<void> {
-    const Result<DiscoveryLog> log = co_await discover(env, test.address(), test.options, {});
-    EXPECT_OK(log);
-    EXPECT_TRUE(log->records.empty());
-  });
+SIM_TEST_F(Discovery, EmptyLogIsNoError) {
+  const Result<DiscoveryLog> log = co_await discover(env, test.address(), test.options, {});
+  EXPECT_OK(log);
+  EXPECT_TRUE(log->records.empty());
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ inline constexpr uint32_t kBlock = FakeMedium::kBlock;
 
 class DriveTest : public HostTest {
  public:
+  using Scene = HostScene<DriveTest>;
   Uri uri() {
     Uri uri{.paths = {address()}, .nqn = std::string(kNqn), .nsid = 1, .options = options};
     if (has_other) uri.paths.push_back(other_address());

@@ -12,6 +12,7 @@
 #include "nvme/format/io_format.h"
 #include "nvme/format/reservation_format.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
 
 namespace cairn::host_tests {
 namespace {
@@ -316,28 +317,26 @@ TEST_F(Drive, WithDigestsWhatIsWrittenIsWhatTheMemoryHeldAtFirst) {
   EXPECT_EQ(stored(0, 1)[0], std::byte{1});
 }
 
-TEST_F(Drive, OpensOnlyWhatIsThere) {
-  run([](env::Env& env, Drive& test) -> Task<void> {
-    Uri wrong = test.uri();
-    wrong.nsid = 7;
-    Result<std::unique_ptr<RemoteDrive>> drive = co_await RemoteDrive::open(env, wrong);
-    EXPECT_FALSE(drive.has_value());
-    wrong = test.uri();
-    wrong.nqn = "nqn.2026-11.io.cairn:other";
-    drive = co_await RemoteDrive::open(env, wrong);
-    EXPECT_TRUE(!drive && drive.error() == Errc::kNotFound) << drive.error().text();
-    wrong = test.uri();
-    wrong.paths[0].port = 1;
-    drive = co_await RemoteDrive::open(env, wrong);
-    EXPECT_TRUE(!drive && drive.error() == Errc::kUnreachable);
-    wrong.nqn = nvme::kDiscoveryNqn;
-    drive = co_await RemoteDrive::open(env, wrong);
-    EXPECT_TRUE(!drive && drive.error() == Errc::kInvalid);
-    task::Deadline deadline(env, env.now() + 1_s);
-    test.target.options.on_command = [](FakeConnection&, const Sqe&) { return Verdict::kIgnore; };
-    drive = co_await RemoteDrive::open(env, test.uri(), deadline.token());
-    EXPECT_TRUE(!drive && drive.error() == Errc::kTimedOut);
-  });
+SIM_TEST_F(Drive, OpensOnlyWhatIsThere) {
+  Uri wrong = test.uri();
+  wrong.nsid = 7;
+  Result<std::unique_ptr<RemoteDrive>> drive = co_await RemoteDrive::open(env, wrong);
+  EXPECT_FALSE(drive.has_value());
+  wrong = test.uri();
+  wrong.nqn = "nqn.2026-11.io.cairn:other";
+  drive = co_await RemoteDrive::open(env, wrong);
+  EXPECT_TRUE(!drive && drive.error() == Errc::kNotFound) << drive.error().text();
+  wrong = test.uri();
+  wrong.paths[0].port = 1;
+  drive = co_await RemoteDrive::open(env, wrong);
+  EXPECT_TRUE(!drive && drive.error() == Errc::kUnreachable);
+  wrong.nqn = nvme::kDiscoveryNqn;
+  drive = co_await RemoteDrive::open(env, wrong);
+  EXPECT_TRUE(!drive && drive.error() == Errc::kInvalid);
+  task::Deadline deadline(env, env.now() + 1_s);
+  test.target.options.on_command = [](FakeConnection&, const Sqe&) { return Verdict::kIgnore; };
+  drive = co_await RemoteDrive::open(env, test.uri(), deadline.token());
+  EXPECT_TRUE(!drive && drive.error() == Errc::kTimedOut);
 }
 
 TEST_F(Drive, ExecutesCommandsAsTheyAre) {

@@ -17,12 +17,10 @@
 #include "host/fake_target.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::host_tests {
-
-// `EXPECT_OK(result)` shows what is wrong.
-#define EXPECT_OK(result) EXPECT_TRUE((result).has_value()) << (result).error().text()
 
 inline std::vector<std::byte> random_bytes(size_t size, uint64_t seed) {
   std::vector<std::byte> bytes(size);
@@ -40,6 +38,13 @@ inline fabric::HostOptions named_host() {
 // What runs on the host. A function, not a lambda with captures: the test is its argument.
 template <class Test>
 using Body = task::Task<void> (*)(env::Env&, Test&);
+
+// What a SIM_TEST_F of a fixture has by name.
+template <class Test>
+struct HostScene {
+  env::Env& env;
+  Test& test;
+};
 
 class HostTest : public testing::Test {
  public:

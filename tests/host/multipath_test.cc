@@ -7,6 +7,7 @@
 
 #include "host/drive_fixture.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
 
 namespace cairn::host_tests {
 namespace {
@@ -15,6 +16,7 @@ using nvme::AnaState;
 
 class Multipath : public DriveTest {
  public:
+  using Scene = HostScene<Multipath>;
   Multipath() {
     has_other = true;
     target.options.ana = other.options.ana = true;
@@ -72,44 +74,40 @@ TEST_F(Multipath, OptimizedPathsComeFirst) {
   });
 }
 
-TEST_F(Multipath, RequestsGoTheOtherWayWhenOneIsLost) {
-  run([](env::Env& env, Multipath& test) -> Task<void> {
-    std::unique_ptr<RemoteDrive> drive = co_await open_both(env, test);
-    // Neither answers: all are on their way when the first target dies.
-    std::vector<std::vector<std::byte>> memory(50, std::vector<std::byte>(kBlock));
-    std::vector<Task<Result<void>>> reads;
-    for (auto& each : memory) reads.push_back(read_at(*drive, 3, each));
-    test.cluster().node("target").kill();
-    const Time begin = env.now();
-    for (Task<Result<void>>& read : reads) {
-      const Result<void> done = co_await read;
-      EXPECT_OK(done);
-    }
-    EXPECT_LT(env.now() - begin, 100_ms);
-    co_await read_some(*drive, 20);
-    // It comes back into use by itself.
-    test.cluster().node("target").restart();
-    co_await pause(env, 15_s);
-    const uint64_t before = test.here();
-    co_await read_some(*drive, 20);
-    EXPECT_EQ(test.here() - before, 10u);
-    co_await drive->close();
-  });
+SIM_TEST_F(Multipath, RequestsGoTheOtherWayWhenOneIsLost) {
+  std::unique_ptr<RemoteDrive> drive = co_await open_both(env, test);
+  // Neither answers: all are on their way when the first target dies.
+  std::vector<std::vector<std::byte>> memory(50, std::vector<std::byte>(kBlock));
+  std::vector<Task<Result<void>>> reads;
+  for (auto& each : memory) reads.push_back(read_at(*drive, 3, each));
+  test.cluster().node("target").kill();
+  const Time begin = env.now();
+  for (Task<Result<void>>& read : reads) {
+    const Result<void> done = co_await read;
+    EXPECT_OK(done);
+  }
+  EXPECT_LT(env.now() - begin, 100_ms);
+  co_await read_some(*drive, 20);
+  // It comes back into use by itself.
+  test.cluster().node("target").restart();
+  co_await pause(env, 15_s);
+  const uint64_t before = test.here();
+  co_await read_some(*drive, 20);
+  EXPECT_EQ(test.here() - before, 10u);
+  co_await drive->close();
 }
 
-TEST_F(Multipath, OpensWithOneDeadPath) {
-  run([](env::Env& env, Multipath& test) -> Task<void> {
-    test.cluster().node("target").crash();
-    const Time begin = env.now();
-    std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
-    EXPECT_LT(env.now() - begin, 100_ms) << "the dead one is not waited for";
-    co_await read_some(*drive, 5);
-    test.cluster().node("target").restart();
-    co_await pause(env, 40_s);
-    co_await read_some(*drive, 20);
-    EXPECT_GT(test.here(), 5u);
-    co_await drive->close();
-  });
+SIM_TEST_F(Multipath, OpensWithOneDeadPath) {
+  test.cluster().node("target").crash();
+  const Time begin = env.now();
+  std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+  EXPECT_LT(env.now() - begin, 100_ms) << "the dead one is not waited for";
+  co_await read_some(*drive, 5);
+  test.cluster().node("target").restart();
+  co_await pause(env, 40_s);
+  co_await read_some(*drive, 20);
+  EXPECT_GT(test.here(), 5u);
+  co_await drive->close();
 }
 
 TEST_F(Multipath, InaccessibleNamespaceIsReachedTheOtherWay) {
@@ -135,23 +133,21 @@ TEST_F(Multipath, InaccessibleNamespaceIsReachedTheOtherWay) {
   });
 }
 
-TEST_F(Multipath, EventsMoveRequestsBeforeAnyFails) {
-  run([](env::Env& env, Multipath& test) -> Task<void> {
-    std::unique_ptr<RemoteDrive> drive = co_await open_both(env, test);
-    test.target.options.ana_state = AnaState::kInaccessible;
-    test.target.notify(nvme::kAnaChanged);
-    co_await pause(env, 10_ms);
-    co_await read_some(*drive, 20);
-    EXPECT_EQ(test.here(), 0u);
-    test.target.options.ana_state = AnaState::kOptimized;
-    test.other.options.ana_state = AnaState::kNonOptimized;
-    test.target.notify(nvme::kAnaChanged);
-    test.other.notify(nvme::kAnaChanged);
-    co_await pause(env, 10_ms);
-    co_await read_some(*drive, 20);
-    EXPECT_EQ(test.here(), 20u);
-    co_await drive->close();
-  });
+SIM_TEST_F(Multipath, EventsMoveRequestsBeforeAnyFails) {
+  std::unique_ptr<RemoteDrive> drive = co_await open_both(env, test);
+  test.target.options.ana_state = AnaState::kInaccessible;
+  test.target.notify(nvme::kAnaChanged);
+  co_await pause(env, 10_ms);
+  co_await read_some(*drive, 20);
+  EXPECT_EQ(test.here(), 0u);
+  test.target.options.ana_state = AnaState::kOptimized;
+  test.other.options.ana_state = AnaState::kNonOptimized;
+  test.target.notify(nvme::kAnaChanged);
+  test.other.notify(nvme::kAnaChanged);
+  co_await pause(env, 10_ms);
+  co_await read_some(*drive, 20);
+  EXPECT_EQ(test.here(), 20u);
+  co_await drive->close();
 }
 
 TEST_F(Multipath, RequestsWaitThroughATransitionOfAllPaths) {
@@ -185,18 +181,16 @@ TEST_F(Multipath, AnaStatusWithDoNotRetryIsAnError) {
   });
 }
 
-TEST_F(Multipath, AnotherNamespaceOfTheSameNumberIsNoPath) {
-  run([](env::Env& env, Multipath& test) -> Task<void> {
-    test.other.medium = std::make_shared<FakeMedium>();
-    test.other.medium->nguid[0] = 99;
-    std::unique_ptr<RemoteDrive> drive = co_await open_both(env, test);
-    co_await pause(env, 5_s);
-    // Whoever answered first is the namespace.
-    co_await read_some(*drive, 20);
-    EXPECT_TRUE(test.here() == 0 || test.there() == 0);
-    EXPECT_EQ(test.here() + test.there(), 20u);
-    co_await drive->close();
-  });
+SIM_TEST_F(Multipath, AnotherNamespaceOfTheSameNumberIsNoPath) {
+  test.other.medium = std::make_shared<FakeMedium>();
+  test.other.medium->nguid[0] = 99;
+  std::unique_ptr<RemoteDrive> drive = co_await open_both(env, test);
+  co_await pause(env, 5_s);
+  // Whoever answered first is the namespace.
+  co_await read_some(*drive, 20);
+  EXPECT_TRUE(test.here() == 0 || test.there() == 0);
+  EXPECT_EQ(test.here() + test.there(), 20u);
+  co_await drive->close();
 }
 
 TEST_F(Multipath, WritesMoveOverWithTheirOrderIntact) {

@@ -8,6 +8,7 @@
 
 #include "host/drive_fixture.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
 
 namespace cairn::host_tests {
 namespace {
@@ -249,36 +250,32 @@ TEST_F(Reconnect, RequestsFailWhenTheTargetStaysAwayTooLong) {
   });
 }
 
-TEST_F(Reconnect, WaitingRequestsGoOnWhenTheTargetIsBack) {
-  run([](env::Env& env, Reconnect& test) -> Task<void> {
-    std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
-    test.cluster().node("target").kill();
-    std::vector<std::byte> data(kBlock);
-    Task<Result<void>> reading = read_at(*drive, 0, data);
-    const Result<void> slept = co_await task::sleep_for(env, 5_s);
-    EXPECT_OK(slept);
-    test.cluster().node("target").restart();
-    const Result<void> done = co_await reading;
-    EXPECT_OK(done);
-    EXPECT_GT(drive->counters().waited, 0u);
-    co_await drive->close();
-  });
+SIM_TEST_F(Reconnect, WaitingRequestsGoOnWhenTheTargetIsBack) {
+  std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+  test.cluster().node("target").kill();
+  std::vector<std::byte> data(kBlock);
+  Task<Result<void>> reading = read_at(*drive, 0, data);
+  const Result<void> slept = co_await task::sleep_for(env, 5_s);
+  EXPECT_OK(slept);
+  test.cluster().node("target").restart();
+  const Result<void> done = co_await reading;
+  EXPECT_OK(done);
+  EXPECT_GT(drive->counters().waited, 0u);
+  co_await drive->close();
 }
 
-TEST_F(Reconnect, CancelledRequestsDoNotWaitForThePath) {
-  run([](env::Env& env, Reconnect& test) -> Task<void> {
-    std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
-    test.cluster().node("target").kill();
-    Result<void> slept = co_await task::sleep_for(env, 1_s);
-    EXPECT_OK(slept);
-    const Time begin = env.now();
-    std::vector<std::byte> data(4096 * kBlock);
-    task::Deadline deadline(env, env.now() + 300_ms);
-    Result<void> done = co_await drive->write(Lba(0), data, deadline.token());
-    EXPECT_TRUE(!done && done.error() == Errc::kTimedOut);
-    EXPECT_NEAR((env.now() - begin).seconds(), 0.3, 0.01);
-    co_await drive->close();
-  });
+SIM_TEST_F(Reconnect, CancelledRequestsDoNotWaitForThePath) {
+  std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+  test.cluster().node("target").kill();
+  Result<void> slept = co_await task::sleep_for(env, 1_s);
+  EXPECT_OK(slept);
+  const Time begin = env.now();
+  std::vector<std::byte> data(4096 * kBlock);
+  task::Deadline deadline(env, env.now() + 300_ms);
+  Result<void> done = co_await drive->write(Lba(0), data, deadline.token());
+  EXPECT_TRUE(!done && done.error() == Errc::kTimedOut);
+  EXPECT_NEAR((env.now() - begin).seconds(), 0.3, 0.01);
+  co_await drive->close();
 }
 
 TEST_F(Reconnect, SilentTargetIsLeftAndTheRequestSentAgain) {
@@ -346,17 +343,15 @@ TEST_F(Reconnect, PausesGrowAndAreNeverTheSame) {
   });
 }
 
-TEST_F(Reconnect, ClosesWhileItTriesToConnect) {
-  run([](env::Env& env, Reconnect& test) -> Task<void> {
-    std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
-    test.target.options.on_ic_req = [](const nvme::IcReq&) { return std::vector<std::byte>(); };
-    test.target.drop_all();
-    const Result<void> slept = co_await task::sleep_for(env, 1_s);
-    EXPECT_OK(slept);
-    const Time begin = env.now();
-    co_await drive->close();
-    EXPECT_LT(env.now() - begin, 100_ms);
-  });
+SIM_TEST_F(Reconnect, ClosesWhileItTriesToConnect) {
+  std::unique_ptr<RemoteDrive> drive = co_await open_drive(env, test);
+  test.target.options.on_ic_req = [](const nvme::IcReq&) { return std::vector<std::byte>(); };
+  test.target.drop_all();
+  const Result<void> slept = co_await task::sleep_for(env, 1_s);
+  EXPECT_OK(slept);
+  const Time begin = env.now();
+  co_await drive->close();
+  EXPECT_LT(env.now() - begin, 100_ms);
 }
 
 TEST_F(Reconnect, FlowControlIsUsedWithTargetsThatNeedIt) {

@@ -23,6 +23,7 @@ using task::Task;
 
 class SessionTest : public HostTest, public HostSession::User {
  public:
+  using Scene = HostScene<SessionTest>;
   void session_lost(const Error& why) override { lost = why; }
   void session_event(const nvme::AsynchronousEvent& event) override { events.push_back(event); }
 

@@ -10,6 +10,7 @@
 #include "fabric/host/admin.h"
 #include "host/session_fixture.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
 
 namespace cairn::host_tests {
 namespace {
@@ -145,15 +146,13 @@ TEST_F(Session, HostThatIsNotOnTheListIsDenied) {
   EXPECT_EQ(lost->code(), Errc::kDenied);
 }
 
-TEST_F(Session, NobodyAtTheAddressIsUnreachable) {
-  run([](env::Env& env, Session& test) -> Task<void> {
-    HostSession::Options wrong = test.session_options();
-    wrong.address.port = 1;
-    HostSession session(env, wrong, test);
-    const Result<void> opened = co_await session.open({});
-    EXPECT_TRUE(!opened && opened.error() == Errc::kUnreachable);
-    co_await session.close();
-  });
+SIM_TEST_F(Session, NobodyAtTheAddressIsUnreachable) {
+  HostSession::Options wrong = test.session_options();
+  wrong.address.port = 1;
+  HostSession session(env, wrong, test);
+  const Result<void> opened = co_await session.open({});
+  EXPECT_TRUE(!opened && opened.error() == Errc::kUnreachable);
+  co_await session.close();
 }
 
 TEST_F(Session, SilenceAfterIcReqTimesOut) {

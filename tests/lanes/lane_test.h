@@ -16,9 +16,10 @@
 #include "fabric/host/host_pool.h"
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
-#include "lanes/sim_box.h"
 #include "task/deadline.h"
 #include "task/task.h"
+#include "testing/fabric/sim_box.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::lane_tests {
@@ -29,8 +30,6 @@ using fabric::RemoteDrive;
 using fabric::Uri;
 using task::Task;
 
-#define EXPECT_OK(result) EXPECT_TRUE((result).has_value()) << (result).error().text()
-
 inline constexpr uint32_t kBlock = 512;
 
 inline std::vector<std::byte> random_bytes(size_t size, uint64_t seed) {
@@ -38,6 +37,13 @@ inline std::vector<std::byte> random_bytes(size_t size, uint64_t seed) {
   Rng(seed).fill(bytes);
   return bytes;
 }
+
+// What a SIM_TEST_F of a fixture has by name.
+template <class Test>
+struct LaneScene {
+  env::Env& env;
+  Test& test;
+};
 
 class LaneTest : public testing::Test {
  public:

@@ -5,10 +5,10 @@
 #include <array>
 #include <optional>
 
-#include "conformance/verbs.h"
 #include "lanes/lane_test.h"
 #include "nvme/format/pdu_build.h"
-#include "target/raw_host.h"
+#include "testing/target/raw_host.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::lane_tests {
 namespace {

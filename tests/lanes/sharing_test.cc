@@ -3,6 +3,7 @@
 #include "env/call.h"
 #include "lanes/lane_test.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
 
 namespace cairn::lane_tests {
 namespace {
@@ -11,6 +12,7 @@ using Drives = std::vector<std::unique_ptr<RemoteDrive>>;
 
 class Sharing : public LaneTest {
  public:
+  using Scene = LaneScene<Sharing>;
   void run(Body<Sharing> body) { on_host(*this, body); }
   // An admin and an I/O queue each.
   uint64_t connections(size_t index = 0) { return box(index).target().connections(); }
@@ -95,31 +97,29 @@ TEST_F(Sharing, CoresTimesTargetsIsTheNumberOfLanes) {
   });
 }
 
-TEST_F(Sharing, DrivesThatWantOtherConnectionsGetThem) {
-  run([](env::Env& env, Sharing& test) -> Task<void> {
-    HostPool pool(env);
-    Drives drives;
-    drives.push_back(co_await open_drive(pool, test.uri()));
-    Uri other = test.uri();
-    other.options.header_digest = true;
-    drives.push_back(co_await open_drive(pool, other));
-    other = test.uri();
-    other.options.doorbell.mode = fabric::DoorbellOptions::Mode::kOff;
-    drives.push_back(co_await open_drive(pool, other));
-    other = test.uri();
-    other.options.host_nqn = "nqn.2026-11.io.cairn:another";
-    drives.push_back(co_await open_drive(pool, other));
-    EXPECT_EQ(pool.entries().size(), 4u);
-    EXPECT_EQ(test.connections(), 8u);
-    // What only concerns a drive's own requests makes no difference.
-    other = test.uri();
-    other.options.loss_timeout = 1_s;
-    other.options.retries_max = 0;
-    other.options.quiesce = 0_s;
-    drives.push_back(co_await open_drive(pool, other));
-    EXPECT_EQ(pool.entries().size(), 4u);
-    co_await close_all(drives);
-  });
+SIM_TEST_F(Sharing, DrivesThatWantOtherConnectionsGetThem) {
+  HostPool pool(env);
+  Drives drives;
+  drives.push_back(co_await open_drive(pool, test.uri()));
+  Uri other = test.uri();
+  other.options.header_digest = true;
+  drives.push_back(co_await open_drive(pool, other));
+  other = test.uri();
+  other.options.doorbell.mode = fabric::DoorbellOptions::Mode::kOff;
+  drives.push_back(co_await open_drive(pool, other));
+  other = test.uri();
+  other.options.host_nqn = "nqn.2026-11.io.cairn:another";
+  drives.push_back(co_await open_drive(pool, other));
+  EXPECT_EQ(pool.entries().size(), 4u);
+  EXPECT_EQ(test.connections(), 8u);
+  // What only concerns a drive's own requests makes no difference.
+  other = test.uri();
+  other.options.loss_timeout = 1_s;
+  other.options.retries_max = 0;
+  other.options.quiesce = 0_s;
+  drives.push_back(co_await open_drive(pool, other));
+  EXPECT_EQ(pool.entries().size(), 4u);
+  co_await close_all(drives);
 }
 
 TEST_F(Sharing, AHostWithoutANameHasOne) {
@@ -154,18 +154,16 @@ TEST_F(Sharing, OneDriveThatClosesLeavesTheOthersAlone) {
   });
 }
 
-TEST_F(Sharing, ANamespaceThatIsNotThereHarmsNobody) {
-  run([](env::Env& env, Sharing& test) -> Task<void> {
-    HostPool pool(env);
-    const std::unique_ptr<RemoteDrive> stays = co_await open_drive(pool, test.uri());
-    Result<std::unique_ptr<RemoteDrive>> missing = co_await RemoteDrive::open(pool, test.uri(0, 7));
-    EXPECT_FALSE(missing.has_value());
-    EXPECT_EQ(missing.error(), Errc::kNotFound);
-    co_await write_and_verify(*stays, 1);
-    EXPECT_EQ(stays->paths()[0]->controller().sessions(), 1u);
-    EXPECT_EQ(pool.entries()[0].users, 1u);
-    co_await stays->close();
-  });
+SIM_TEST_F(Sharing, ANamespaceThatIsNotThereHarmsNobody) {
+  HostPool pool(env);
+  const std::unique_ptr<RemoteDrive> stays = co_await open_drive(pool, test.uri());
+  Result<std::unique_ptr<RemoteDrive>> missing = co_await RemoteDrive::open(pool, test.uri(0, 7));
+  EXPECT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error(), Errc::kNotFound);
+  co_await write_and_verify(*stays, 1);
+  EXPECT_EQ(stays->paths()[0]->controller().sessions(), 1u);
+  EXPECT_EQ(pool.entries()[0].users, 1u);
+  co_await stays->close();
 }
 
 TEST_F(Sharing, ALaneThatIsLostComesBackForAll) {

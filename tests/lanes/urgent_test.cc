@@ -5,6 +5,7 @@
 
 #include "lanes/lane_test.h"
 #include "lanes/load.h"
+#include "testing/sim_test.h"
 
 namespace cairn::lane_tests {
 namespace {
@@ -18,6 +19,7 @@ constexpr Duration kLongDelay = 1_s;
 
 class Urgent : public LaneTest {
  public:
+  using Scene = LaneScene<Urgent>;
   Urgent() {
     options.doorbell.mode = Mode::kFixed;
     options.doorbell.count = 64;
@@ -78,20 +80,18 @@ TEST_F(Urgent, EveryHintTakesAlongAllThatWait) {
   }
 }
 
-TEST_F(Urgent, WithoutAHintRequestsWait) {
-  run([](env::Env& env, Urgent& test) -> Task<void> {
-    HostPool pool(env);
-    const std::unique_ptr<RemoteDrive> drive = co_await open_drive(pool, test.uri());
-    const Time begin = env.now();
-    std::vector<std::byte> data(kBlock);
-    for (const drive::Priority priority : {drive::Priority::kNormal, drive::Priority::kLow}) {
-      const Request request{.kind = Kind::kRead, .priority = priority, .blocks = 1};
-      const Result<void> done = co_await ask(*drive, request, data);
-      EXPECT_OK(done);
-    }
-    EXPECT_GE(env.now() - begin, 2 * kLongDelay);
-    co_await drive->close();
-  });
+SIM_TEST_F(Urgent, WithoutAHintRequestsWait) {
+  HostPool pool(env);
+  const std::unique_ptr<RemoteDrive> drive = co_await open_drive(pool, test.uri());
+  const Time begin = env.now();
+  std::vector<std::byte> data(kBlock);
+  for (const drive::Priority priority : {drive::Priority::kNormal, drive::Priority::kLow}) {
+    const Request request{.kind = Kind::kRead, .priority = priority, .blocks = 1};
+    const Result<void> done = co_await ask(*drive, request, data);
+    EXPECT_OK(done);
+  }
+  EXPECT_GE(env.now() - begin, 2 * kLongDelay);
+  co_await drive->close();
 }
 
 TEST_F(Urgent, ALaneOfTheirOwnCarriesNothingElse) {

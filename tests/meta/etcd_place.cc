@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/verbs.h"
 #include "meta/etcd/etcd_store.h"
 #include "meta/etcd_process.h"
 #include "meta/place.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::meta_tests {
 

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <memory>
 
-#include "conformance/scene.h"
-#include "conformance/worlds.h"
 #include "env/env.h"
 #include "meta/store.h"
 #include "task/task.h"
+#include "testing/worlds/scene.h"
+#include "testing/worlds/worlds.h"
 
 namespace cairn::meta_tests {
 

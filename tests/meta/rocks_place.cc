@@ -2,9 +2,9 @@
 #include <memory>
 #include <utility>
 
-#include "conformance/verbs.h"
 #include "meta/folder.h"
 #include "meta/place.h"
+#include "testing/worlds/verbs.h"
 #include "world/rocks/rocks_store.h"
 
 namespace cairn::meta_tests {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "conformance/verbs.h"
 #include "meta/local_store.h"
 #include "meta/place.h"
 #include "meta/remote_store.h"
 #include "meta/server.h"
 #include "meta/test_keys.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::meta_tests {
 

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
 #include "meta/place.h"
 #include "meta/store.h"
 #include "task/task.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::meta_tests {
 

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "conformance/seeds.h"
 #include "raw/game.h"
+#include "testing/worlds/seeds.h"
 
 namespace cairn::raw_tests {
 namespace {

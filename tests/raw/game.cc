@@ -9,12 +9,12 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "lanes/sim_box.h"
 #include "nvme/format/reservation_format.h"
 #include "raw/history.h"
 #include "raw/raw_queue.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/fabric/sim_box.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::raw_tests {

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/check.h"
-#include "conformance/verbs.h"
 #include "nvme/format/copy_format.h"
 #include "nvme/format/io_format.h"
 #include "nvme/format/tcp_format.h"
 #include "task/deadline.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::raw_tests {
 

@@ -17,10 +17,10 @@
 #include "env/env.h"
 #include "nvme/format/command_format.h"
 #include "raw/history.h"
-#include "target/raw_host.h"
 #include "task/gate.h"
 #include "task/sync.h"
 #include "task/task.h"
+#include "testing/target/raw_host.h"
 
 namespace cairn::raw_tests {
 

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "rest/scene.h"
 #include "stack/services.h"
-#include "stack/stack_load.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/scenario/scenario.h"
 
 namespace cairn::rest {

@@ -12,17 +12,11 @@
 
 #include "rest/http_server.h"
 #include "rest/rest_drive.h"
-#include "stack/files_testing.h"
 #include "stack/stack.h"
 #include "task/task.h"
+#include "testing/sim_test.h"
+#include "testing/stack/files.h"
 #include "world/sim/cluster.h"
-
-// ASSERT_TRUE for coroutines.
-#define CO_ASSERT_TRUE(condition) \
-  if (!(condition)) {             \
-    ADD_FAILURE() << #condition;  \
-    co_return;                    \
-  }
 
 namespace cairn::rest {
 

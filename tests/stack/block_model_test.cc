@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/block_model.h"
+#include "testing/stack/block_model.h"
 
 #include <gtest/gtest.h>
 

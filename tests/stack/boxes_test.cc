@@ -22,10 +22,10 @@
 #include "fabric/host/uri.h"
 #include "fabric/target/target.h"
 #include "nvme/controller/registry.h"
-#include "stack/files_testing.h"
-#include "stack/stack_load.h"
 #include "stack/subjects.h"
 #include "task/sync.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

@@ -3,7 +3,7 @@
 // durable writes that go on meanwhile, through power losses.
 #include <gtest/gtest.h>
 
-#include "stack/stack_load.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

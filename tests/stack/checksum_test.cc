@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "stack/service_testing.h"
-#include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "testing/stack/stack_load.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "stack/live_stack.h"
-#include "stack/stack_load.h"
 #include "task/deadline.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

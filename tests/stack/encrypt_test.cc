@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "stack/stack_load.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

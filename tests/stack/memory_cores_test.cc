@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "conformance/suite.h"
 #include "drive/memory_drive.h"
 #include "env/call.h"
 #include "task/when_all.h"
+#include "testing/worlds/suite.h"
 
 namespace cairn::conformance {
 namespace {

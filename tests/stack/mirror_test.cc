@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "stack/stack_load.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "stack/files_testing.h"
 #include "stack/services.h"
-#include "stack/stack_load.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

@@ -12,9 +12,9 @@
 #include "service/raid/parity_code.h"
 #include "service/raid/parity_format.h"
 #include "service/raid/parity_layout.h"
-#include "stack/stack_load.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

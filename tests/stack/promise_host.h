@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "env/disk.h"
-#include "stack/stack_load.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::stack {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
 #include "stack/services.h"
 #include "stack/subjects.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::stack {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
 #include "stack/subjects.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

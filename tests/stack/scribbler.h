@@ -16,8 +16,8 @@
 #include "drive/drive.h"
 #include "drive/filter_drive.h"
 #include "env/env.h"
-#include "stack/files_testing.h"
 #include "task/task.h"
+#include "testing/stack/files.h"
 
 namespace cairn::stack {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "stack/stack_load.h"
+#include "testing/stack/stack_load.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/scenario.h"
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "stack/files_testing.h"
 #include "stack/services.h"
+#include "testing/stack/files.h"
 
 namespace cairn::stack {
 

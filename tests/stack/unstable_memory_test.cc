@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "service/raid/redundant_testing.h"
 #include "stack/scribbler.h"
 #include "stack/services.h"
 #include "stack/stack.h"
 #include "stack/subjects.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/stack/redundant.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::stack {

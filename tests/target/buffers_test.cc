@@ -11,9 +11,9 @@
 
 #include "nvme/format/copy_format.h"
 #include "nvme/format/limits.h"
-#include "target/suite.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

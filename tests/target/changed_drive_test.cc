@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nvme/format/feature_format.h"
-#include "target/suite.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nvme/format/property_format.h"
-#include "target/suite.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "target/suite.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "target/suite.h"
 #include "task/deadline.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {
 
-SIM_TEST_SUITE(Deadlines);
+SIM_WORLD_TEST_SUITE(Deadlines);
 
 using nvme::SglDescriptor;
 

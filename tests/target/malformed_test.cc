@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "nvme/format/tcp_format.h"
-#include "target/suite.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fabric/target/connection.h"
-#include "target/suite.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

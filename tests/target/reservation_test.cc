@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "nvme/format/reservation_format.h"
-#include "target/suite.h"
 #include "task/deadline.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {

@@ -11,13 +11,13 @@
 
 #include "nvme/auth/auth_secret.h"
 #include "nvme/format/nqn.h"
-#include "target/suite.h"
 #include "task/deadline.h"
+#include "testing/target/suite.h"
 
 namespace cairn::target_tests {
 namespace {
 
-SIM_TEST_SUITE(Strangers);
+SIM_WORLD_TEST_SUITE(Strangers);
 
 using nvme::AdminOpcode;
 using nvme::SglDescriptor;

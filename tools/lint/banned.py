@@ -220,8 +220,8 @@ def main():
     root = arguments(__doc__).root
     matchers = [Matcher(rule) for rule in RULES]
     sources = [path for path in files(root, ".h", ".cc")
-               if path.startswith(("src/", "apps/", "bench/", "lib/", "loadgen/", "tests/",
-                                   "fuzz/"))]
+               if path.startswith(("src/", "apps/", "bench/", "lib/", "loadgen/", "testing/",
+                                   "tests/", "fuzz/"))]
     finish(finding for path in sources for finding in check_file(root, path, matchers))
 
 

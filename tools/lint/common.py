@@ -19,7 +19,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED_FOLDERS = {".git", ".cache", "__pycache__", "node_modules", "build", "dist"}
 SAMPLES = "tools/lint/samples/"
 
-TEST_FILE = re.compile(r"_(test|testing|fuzz)\.(h|cc|py)$|^(tests|fuzz)/")
+TEST_FILE = re.compile(r"_(test|testing|fuzz)\.(h|cc|py)$|^(tests|testing|fuzz)/")
 
 
 @dataclass(order=True, frozen=True)
@@ -121,3 +121,13 @@ def includes(text):
 
 def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
+
+
+def body_of(code, begin):
+    """What is between the brace before `begin` and its partner."""
+    depth = 1
+    for match in re.compile(r"[{}]").finditer(code, begin):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return code[begin:match.start()]
+    return code[begin:]

@@ -11,12 +11,13 @@ import re
 import sys
 from dataclasses import dataclass
 
-from common import TEST_FILE, Finding, arguments, code_only, files, finish, includes, line_of, read
+from common import (TEST_FILE, Finding, arguments, body_of, code_only, files, finish, includes,
+                    line_of, read)
 
 TABLE = "tools/lint/layers.txt"
 LAST_LAYER_OF_WORLDS = "src/env"
 ANY_NAMESPACE = "-"
-ROOTS = ("src/", "apps/", "bench/", "lib/", "loadgen/", "tests/", "fuzz/")
+ROOTS = ("src/", "apps/", "bench/", "lib/", "loadgen/", "tests/", "testing/", "fuzz/")
 
 NAMESPACE = re.compile(r"\bnamespace\s+(cairn(?:::\w+)*)\s*\{")
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*", re.MULTILINE)
@@ -136,16 +137,6 @@ def check_includes(layers, root, path, user):
         if objection:
             yield Finding(path, line, f"{user} includes {used}: {objection}",
                           "take it through an interface of a lower layer, or move the code")
-
-
-def body_of(code, begin):
-    """What is between the brace before `begin` and its partner."""
-    depth = 1
-    for match in re.compile(r"[{}]").finditer(code, begin):
-        depth += 1 if match.group() == "{" else -1
-        if depth == 0:
-            return code[begin:match.start()]
-    return code[begin:]
 
 
 def check_namespaces(own, root, path):

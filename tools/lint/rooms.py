@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder is small enough to look over, and a README names what is in it.
 
-Folders of src/, apps/, lib/ and loadgen/ hold at most 64 sources. Each folder of src/ that holds
-sources has a README.md of at most 40 lines, or its parent has one. The first column of a table
-there names every header once: `thing.h`, or `folder/thing.h` in the parent's. The table of
-src/README.md has a row for each folder. Wherever else a README of src/ names a header, there is
-such a header.
+Folders of src/, apps/, lib/, loadgen/ and testing/ hold at most 64 sources. Each folder of src/ and
+testing/ that holds sources has a README.md of at most 40 lines, or its parent has one. The first
+column of a table there names every header once: `thing.h`, or `folder/thing.h` in the parent's. The
+table of src/README.md has a row for each folder of src/. Wherever else such a README names a
+header, there is such a header.
 """
 
 import collections
@@ -16,7 +16,8 @@ from common import Finding, arguments, files, finish, read
 
 MAX_FILES = 64
 MAX_README_LINES = 40
-ROOTS = ("src/", "apps/", "lib/", "loadgen/")
+ROOTS = ("src/", "apps/", "lib/", "loadgen/", "testing/")
+NAMED = ("src/", "testing/")  # where READMEs name every header
 MAP = "src/README.md"
 
 HEADER = re.compile(r"`([\w./-]+\.h)`")
@@ -95,7 +96,8 @@ def check_map(folders, readmes):
     if not readme:
         yield Finding(MAP, 1, "is not there", "write a table with a row for each folder of src/")
         return
-    names = {folder.removeprefix("src/") + "/" for folder in folders}
+    names = {folder.removeprefix("src/") + "/" for folder in folders
+             if folder.startswith("src/")}
     for name in names:
         yield from check_named_once(readme, readme.folder_rows, name, "folder")
     for name, numbers in readme.folder_rows.items():
@@ -110,10 +112,10 @@ def main():
     every_source = files(root, ".h", ".cc")
     sources = [path for path in every_source if path.startswith(ROOTS)]
     readmes = {path: Readme(root, path) for path in files(root, "README.md")
-               if path.startswith("src/")}
-    headers = {folder_of(path): [] for path in sources if path.startswith("src/")}
+               if path.startswith(NAMED)}
+    headers = {folder_of(path): [] for path in sources if path.startswith(NAMED)}
     for path in sources:
-        if path.startswith("src/") and path.endswith(".h"):
+        if path.startswith(NAMED) and path.endswith(".h"):
             headers[folder_of(path)].append(path.rpartition("/")[2])
 
     findings = [*check_sizes(sources, options.max_files), *check_map(headers, readmes)]

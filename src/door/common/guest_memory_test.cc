@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "env/sharing.h"
 #include "task/task.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::door {
 namespace {

@@ -119,14 +119,14 @@ task::Task<Result<void>> Session::take_write(NbdRequest request) {
     release_slot();
     co_return fail(Errc::kInvalid, "a write of more than the protocol's maximum");
   }
-  const Refusal refusal = check(request);
+  const Outcome refusal = check(request);
   if (refusal.error != NbdError::kNone || request.length == 0) {
     const Result<void> skipped = co_await receiver_.skip(request.length, deadline.token());
     if (!skipped) {
       release_slot();
       co_return skipped;
     }
-    requests_.spawn(answer_error(request, refusal.error, refusal.why));
+    requests_.spawn(answer_outcome(request, refusal));
     co_return Result<void>{};
   }
   if (export_.piece_of(request.offset, request.length) < request.length) {
@@ -181,7 +181,7 @@ task::Task<Result<void>> Session::take_pieces(NbdRequest request) {
   co_return Result<void>{};
 }
 
-Session::Refusal Session::check(const NbdRequest& request) const {
+Session::Outcome Session::check(const NbdRequest& request) const {
   const bool known = request.command <= Command::kBlockStatus;
   if (!known) return {NbdError::kInvalid, "this server has no such command"};
   if ((request.flags & ~flags_of(request.command, agreement_.structured)) != 0) {
@@ -210,9 +210,9 @@ Session::Refusal Session::check(const NbdRequest& request) const {
 }
 
 task::Task<void> Session::serve(NbdRequest request) {
-  const Refusal refusal = check(request);
+  const Outcome refusal = check(request);
   if (refusal.error != NbdError::kNone) {
-    co_await answer_error(request, refusal.error, refusal.why);
+    co_await answer_outcome(request, refusal);
     co_return;
   }
   Result<void> done;
@@ -272,24 +272,22 @@ task::Task<Result<void>> Session::warm(NbdRequest request) {
 }
 
 task::Task<void> Session::answer(NbdRequest request, Result<void> done) {
-  if (done) {
-    co_await answer_error(request, NbdError::kNone, "");
-  } else {
-    co_await answer_error(request, nbd_error(done.error().code()), done.error().what());
-  }
+  return answer_outcome(
+      request, done ? Outcome{} : Outcome{nbd_error(done.error().code()), done.error().what()});
 }
 
 // Commands that carry no data back may be answered in the short form always.
-task::Task<void> Session::answer_error(NbdRequest request, NbdError error, const char* why) {
+task::Task<void> Session::answer_outcome(NbdRequest request, Outcome outcome) {
   Result<void> sent;
-  const bool speaks = agreement_.structured && error != NbdError::kNone;
+  const bool speaks = agreement_.structured && outcome.error != NbdError::kNone;
   const bool must_be_chunk = agreement_.structured && (request.command == Command::kRead ||
                                                        request.command == Command::kBlockStatus);
   if (speaks || must_be_chunk) {
-    const ErrorReply reply(request.cookie, error, why);
+    const ErrorReply reply(request.cookie, outcome.error, outcome.why);
     sent = co_await outbox_.send({reply.head(), reply.text()});
   } else {
-    const SimpleReply reply{.error = static_cast<uint32_t>(error), .cookie = request.cookie};
+    const SimpleReply reply{.error = static_cast<uint32_t>(outcome.error),
+                            .cookie = request.cookie};
     sent = co_await outbox_.send({bytes_of(reply)});
   }
   if (!sent) reading_.request();

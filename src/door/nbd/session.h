@@ -79,13 +79,14 @@ class Session {
   task::Task<void> find_extents(NbdRequest request, std::vector<StatusExtent>& extents);
   task::Task<Result<void>> warm(NbdRequest request);
   task::Task<void> answer(NbdRequest request, Result<void> done);
-  task::Task<void> answer_error(NbdRequest request, NbdError error, const char* why);
-  // Why a request cannot be served, if so.
-  struct Refusal {
-    NbdError error = NbdError::kNone;
+  // How a request ended.
+  struct Outcome {
+    NbdError error = NbdError::kNone;  // success
     const char* why = "";
   };
-  Refusal check(const NbdRequest& request) const;
+  task::Task<void> answer_outcome(NbdRequest request, Outcome outcome);
+  // Why a request cannot be served, if so.
+  Outcome check(const NbdRequest& request) const;
   void release_slot();
 
   env::Env& env_;

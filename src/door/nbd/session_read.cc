@@ -35,7 +35,7 @@ Run next_run(Bytes data) {
 
 task::Task<void> Session::serve_read(NbdRequest request) {
   if (request.length == 0) {
-    co_await answer_error(request, NbdError::kNone, "");
+    co_await answer(request, {});
     co_return;
   }
   // One buffer serves all pieces: whoever waited for a second one while others wait for this reply

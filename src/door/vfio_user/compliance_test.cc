@@ -14,6 +14,7 @@
 #include "nvme/format/feature_format.h"
 #include "nvme/format/identify_format.h"
 #include "nvme/format/log_format.h"
+#include "testing/sim_test.h"
 
 namespace cairn::door::vfio_user {
 namespace {
@@ -182,7 +183,7 @@ Sqe get_feature(nvme::Feature feature) {
   return sqe;
 }
 
-Task<void> number_of_queues(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, AsManyQueuesAreMadeAsWereGranted) {
   Guest guest(env, {.driver = {.queues = 0}, .memory = 8_MiB});
   co_await guest.start(registry);
   constexpr auto kNumber = nvme::Feature::kNumberOfQueues;
@@ -212,11 +213,10 @@ Task<void> number_of_queues(Env& env, Registry& registry) {
   co_await expect_all(guest, {{"after queues were made", all, StatusCode::kCommandSequenceError}});
   co_await guest.close();
 }
-TEST_P(PciCompliance, AsManyQueuesAreMadeAsWereGranted) { run(number_of_queues); }
 
 // --- what a controller says of itself -----------------------------------------------------------
 
-Task<void> identifies(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, IdentifyIsAnsweredOrRefusedAsItShould) {
   Guest guest(env, {});
   co_await guest.start(registry);
   const uint64_t data = data_of(guest);
@@ -259,9 +259,8 @@ Task<void> identifies(Env& env, Registry& registry) {
       });
   co_await guest.close();
 }
-TEST_P(PciCompliance, IdentifyIsAnsweredOrRefusedAsItShould) { run(identifies); }
 
-Task<void> features(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, MandatoryFeaturesAreThere) {
   Guest guest(env, {});
   co_await guest.start(registry);
   // NVMe Base 2.0, figure 318: mandatory for an I/O controller.
@@ -296,7 +295,6 @@ Task<void> features(Env& env, Registry& registry) {
   EXPECT_TRUE(atomicity && atomicity->dw0 == 1u);
   co_await guest.close();
 }
-TEST_P(PciCompliance, MandatoryFeaturesAreThere) { run(features); }
 
 Sqe get_log(const Guest& guest, nvme::LogPage page, uint32_t bytes, uint64_t offset = 0) {
   Sqe sqe = admin(AdminOpcode::kGetLogPage, nvme::kBroadcastNsid);
@@ -305,7 +303,7 @@ Sqe get_log(const Guest& guest, nvme::LogPage page, uint32_t bytes, uint64_t off
   return sqe;
 }
 
-Task<void> logs(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, MandatoryLogsAreThere) {
   Guest guest(env, {});
   co_await guest.start(registry);
   const auto error = nvme::LogPage::kError;
@@ -324,11 +322,10 @@ Task<void> logs(Env& env, Registry& registry) {
       });
   co_await guest.close();
 }
-TEST_P(PciCompliance, MandatoryLogsAreThere) { run(logs); }
 
 // --- aborts and events --------------------------------------------------------------------------
 
-Task<void> aborts(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, AbortOfNothingAbortsNothing) {
   Guest guest(env, {});
   co_await guest.start(registry);
   for (const uint16_t queue : {0, 1, 2, 500}) {
@@ -342,9 +339,8 @@ Task<void> aborts(Env& env, Registry& registry) {
   }
   co_await guest.close();
 }
-TEST_P(PciCompliance, AbortOfNothingAbortsNothing) { run(aborts); }
 
-Task<void> event_limit(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, EventRequestsAreLimited) {
   Guest guest(env, {});
   co_await guest.start(registry);
   DriverQueue& queue = guest.driver->admin_queue();
@@ -365,11 +361,10 @@ Task<void> event_limit(Env& env, Registry& registry) {
   }
   co_await guest.close();
 }
-TEST_P(PciCompliance, EventRequestsAreLimited) { run(event_limit); }
 
 // --- data and pairs -----------------------------------------------------------------------------
 
-Task<void> pointers(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, DataPointersAreTakenAsTheyAre) {
   Guest guest(env, {});
   co_await guest.start(registry);
   const uint64_t data = data_of(guest);
@@ -407,7 +402,6 @@ Task<void> pointers(Env& env, Registry& registry) {
   EXPECT_EQ(status, StatusCode::kInvalidNamespaceOrFormat);
   co_await guest.close();
 }
-TEST_P(PciCompliance, DataPointersAreTakenAsTheyAre) { run(pointers); }
 
 // What both of a pair were answered.
 Task<std::array<StatusCode, 2>> run_pair(Env& env, Guest& guest, Sqe first, Sqe second) {
@@ -426,7 +420,7 @@ Task<std::array<StatusCode, 2>> run_pair(Env& env, Guest& guest, Sqe first, Sqe 
   co_return told;
 }
 
-Task<void> pairs(Env& env, Registry& registry) {
+SIM_TEST_P(PciCompliance, ComparedAndWrittenInAPair) {
   Guest guest(env, {});
   co_await guest.start(registry);
   fill_pattern(guest.data(0, 512), 1);
@@ -451,7 +445,6 @@ Task<void> pairs(Env& env, Registry& registry) {
   EXPECT_EQ(alone, StatusCode::kAbortedMissingFused);
   co_await guest.close();
 }
-TEST_P(PciCompliance, ComparedAndWrittenInAPair) { run(pairs); }
 
 }  // namespace
 }  // namespace cairn::door::vfio_user

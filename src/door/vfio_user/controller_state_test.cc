@@ -6,6 +6,7 @@
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/controller_testing.h"
 #include "nvme/format/feature_format.h"
+#include "testing/sim_test.h"
 
 namespace cairn::door::vfio_user {
 namespace {
@@ -158,7 +159,7 @@ TEST_P(MovingController, GoesOnOverAFile) {
   });
 }
 
-Task<void> moves_untold(Env& env, Registry& registry) {
+SIM_TEST_P(MovingController, CompletionsWithoutRoomMoveToo) {
   Guest guest(env, {.driver = {.entries = 8}});
   co_await guest.start(registry);
   DriverQueue& queue = guest.driver->queue(1);
@@ -180,9 +181,8 @@ Task<void> moves_untold(Env& env, Registry& registry) {
   EXPECT_EQ(ids, (std::vector<uint16_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   co_await guest.close();
 }
-TEST_P(MovingController, CompletionsWithoutRoomMoveToo) { run(moves_untold); }
 
-Task<void> pauses(Env& env, Registry& registry) {
+SIM_TEST_P(MovingController, PauseHoldsEverything) {
   Guest guest(env, {});
   co_await guest.start(registry);
   co_await guest.device->pause();
@@ -204,9 +204,8 @@ Task<void> pauses(Env& env, Registry& registry) {
   co_await guest.device->pause();
   co_await guest.close();
 }
-TEST_P(MovingController, PauseHoldsEverything) { run(pauses); }
 
-Task<void> bad_states(Env& env, Registry& registry) {
+SIM_TEST_P(MovingController, StatesThatCannotBeFailTheController) {
   Guest guest(env, {});
   co_await guest.start(registry);
   co_await guest.device->pause();
@@ -247,7 +246,6 @@ Task<void> bad_states(Env& env, Registry& registry) {
   }
   co_await guest.close();
 }
-TEST_P(MovingController, StatesThatCannotBeFailTheController) { run(bad_states); }
 
 }  // namespace
 }  // namespace cairn::door::vfio_user

@@ -6,6 +6,7 @@
 #include "door/vfio_user/controller_testing.h"
 #include "nvme/format/event_format.h"
 #include "nvme/format/feature_format.h"
+#include "testing/sim_test.h"
 
 namespace cairn::door::vfio_user {
 namespace {
@@ -107,7 +108,7 @@ TEST_P(PciControllers, OnlyMisalignedDataOfAFileIsCopied) {
   run(on_file);
 }
 
-Task<void> fails_to_enable(Env& env, Registry& registry) {
+SIM_TEST_P(PciControllers, ControllerThatCannotBeEnabledFailsUntilReset) {
   Guest guest(env, {});
   co_await guest.plug_in(registry);
   Driver& driver = *guest.driver;
@@ -129,7 +130,6 @@ Task<void> fails_to_enable(Env& env, Registry& registry) {
   EXPECT_TRUE(ready) << "a reset makes it well again";
   co_await guest.close();
 }
-TEST_P(PciControllers, ControllerThatCannotBeEnabledFailsUntilReset) { run(fails_to_enable); }
 
 Task<void> reset_under_load(Env& env, Registry& registry, uint32_t block) {
   Guest guest(env, {.driver = {.queues = 2}, .block = block});
@@ -170,7 +170,7 @@ TEST_P(PciControllers, ResetOverAFileLosesNothingAcknowledged) {
   run([](Env& env, Registry& registry) { return reset_under_load(env, registry, 4096); });
 }
 
-Task<void> coalesces(Env& env, Registry& registry) {
+SIM_TEST_P(PciControllers, CompletionsShareInterrupts) {
   Guest guest(env, {});
   co_await guest.start(registry);
   DriverQueue& queue = guest.driver->queue(1);
@@ -212,9 +212,8 @@ Task<void> coalesces(Env& env, Registry& registry) {
   EXPECT_EQ(guest.interrupts[1], before + 3) << "nor does a vector that takes no part";
   co_await guest.close();
 }
-TEST_P(PciControllers, CompletionsShareInterrupts) { run(coalesces); }
 
-Task<void> without_interrupts(Env& env, Registry& registry) {
+SIM_TEST_P(PciControllers, QueueWithoutInterruptsRaisesNone) {
   Guest guest(env, {.driver = {.interrupts = false}});
   co_await guest.start(registry);
   const StatusCode status = co_await guest.run(guest.io(IoOpcode::kRead, 0, 1, 0));
@@ -222,9 +221,8 @@ Task<void> without_interrupts(Env& env, Registry& registry) {
   EXPECT_EQ(guest.interrupts[1], 0);
   co_await guest.close();
 }
-TEST_P(PciControllers, QueueWithoutInterruptsRaisesNone) { run(without_interrupts); }
 
-Task<void> masks(Env& env, Registry& registry) {
+SIM_TEST_P(PciControllers, MaskedInterruptsWait) {
   Guest guest(env, {});
   co_await guest.start(registry);
   co_await guest.driver->write32(nvme::PciRegister::kInterruptMaskSet, 2);
@@ -238,7 +236,6 @@ Task<void> masks(Env& env, Registry& registry) {
   EXPECT_EQ(guest.interrupts[1], before + 1) << "what was held back comes";
   co_await guest.close();
 }
-TEST_P(PciControllers, MaskedInterruptsWait) { run(masks); }
 
 Task<void> full_ring(Env& env, Registry& registry, bool is_told) {
   Guest guest(env, {.is_told = is_told, .driver = {.entries = 8}});
@@ -317,7 +314,7 @@ TEST_P(PciControllers, DeletedQueueAnswersWhatItTook) {
   run(deletes_under_load);
 }
 
-Task<void> events(Env& env, Registry& registry) {
+SIM_TEST_P(PciControllers, EventsComeOnTheAdminQueue) {
   Guest guest(env, {});
   co_await guest.start(registry);
   DriverQueue& queue = guest.driver->admin_queue();
@@ -340,9 +337,8 @@ Task<void> events(Env& env, Registry& registry) {
             1u);
   co_await guest.close();
 }
-TEST_P(PciControllers, EventsComeOnTheAdminQueue) { run(events); }
 
-Task<void> removed(Env& env, Registry& registry) {
+SIM_TEST_P(PciControllers, SubsystemThatGoesUnplugsTheController) {
   Guest guest(env, {});
   co_await guest.start(registry);
   Task<Result<void>> removal =
@@ -353,7 +349,6 @@ Task<void> removed(Env& env, Registry& registry) {
   const Result<void> gone = co_await removal;
   EXPECT_TRUE(gone);
 }
-TEST_P(PciControllers, SubsystemThatGoesUnplugsTheController) { run(removed); }
 
 }  // namespace
 }  // namespace cairn::door::vfio_user

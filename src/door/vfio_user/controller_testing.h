@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "door/vfio_user/controller.h"
-#include "door/vfio_user/driver.h"
 #include "door/vfio_user/limits.h"
-#include "drive/seen_source_testing.h"
 #include "env/call.h"
 #include "nvme/format/io_format.h"
 #include "task/deadline.h"
+#include "testing/drive/seen_source.h"
+#include "testing/guest/driver.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::door::vfio_user {
@@ -177,6 +177,12 @@ inline void fill_pattern(MutableBytes bytes, uint8_t seed) {
 
 // Runs a body on the last core of a node, with a registry on the first that serves one drive.
 class ControllerTest : public ::testing::TestWithParam<uint32_t> {
+ public:
+  struct Scene {
+    env::Env& env;
+    nvme::Registry& registry;
+  };
+
  protected:
   using Body = std::function<task::Task<void>(env::Env&, nvme::Registry&)>;
   std::string drive = "mem:size=4M,block=512";

@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "door/vfio_user/controller_testing.h"
+#include "testing/sim_test.h"
 
 namespace cairn::door::vfio_user {
 namespace {
@@ -107,7 +108,7 @@ class DirtyLogs : public ControllerTest {
 };
 INSTANTIATE_TEST_SUITE_P(Cores, DirtyLogs, ::testing::Values(1, 2));
 
-Task<void> in_flight_at_start(Env& env, Registry& registry) {
+SIM_TEST_P(DirtyLogs, CommandsInFlightAtTheStartAreTold) {
   BusyGuest busy(env, registry);
   co_await busy.start();
   busy.read(3, 1, 1, 0);
@@ -124,9 +125,8 @@ Task<void> in_flight_at_start(Env& env, Registry& registry) {
   busy.log.stop();
   co_await busy.guest.close();
 }
-TEST_P(DirtyLogs, CommandsInFlightAtTheStartAreTold) { run(in_flight_at_start); }
 
-Task<void> under_load(Env& env, Registry& registry) {
+SIM_TEST_P(DirtyLogs, PagesAreForgottenUnderLoad) {
   BusyGuest busy(env, registry);
   co_await busy.start();
   busy.log.start();
@@ -146,7 +146,6 @@ Task<void> under_load(Env& env, Registry& registry) {
   busy.log.stop();
   co_await busy.guest.close();
 }
-TEST_P(DirtyLogs, PagesAreForgottenUnderLoad) { run(under_load); }
 
 // What the device writes to: data, and the completions of the queue.
 void expect_same(BusyGuest& busy, const std::vector<std::byte>& there) {
@@ -157,7 +156,7 @@ void expect_same(BusyGuest& busy, const std::vector<std::byte>& there) {
   }
 }
 
-Task<void> copies(Env& env, Registry& registry) {
+SIM_TEST_P(DirtyLogs, ACopyThatFollowsThemIsWhole) {
   Rng rng(7);
   BusyGuest busy(env, registry);
   co_await busy.start();
@@ -183,7 +182,6 @@ Task<void> copies(Env& env, Registry& registry) {
   }
   co_await busy.guest.close();
 }
-TEST_P(DirtyLogs, ACopyThatFollowsThemIsWhole) { run(copies); }
 
 }  // namespace
 }  // namespace cairn::door::vfio_user

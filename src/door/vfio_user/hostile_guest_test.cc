@@ -5,6 +5,7 @@
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/controller_testing.h"
 #include "nvme/format/log_format.h"
+#include "testing/sim_test.h"
 
 namespace cairn::door::vfio_user {
 namespace {
@@ -39,7 +40,7 @@ Task<void> expect_failure(Env& env, Guest& guest, Guest& neighbour) {
   }
 }
 
-Task<void> bad_doorbells(Env& env, Registry& registry) {
+SIM_TEST_P(HostileGuest, DoorbellsOutOfRangeFailTheController) {
   Guest guest(env, {});
   Guest neighbour(env, {});
   co_await guest.start(registry);
@@ -70,9 +71,8 @@ Task<void> bad_doorbells(Env& env, Registry& registry) {
   co_await guest.close();
   co_await neighbour.close();
 }
-TEST_P(HostileGuest, DoorbellsOutOfRangeFailTheController) { run(bad_doorbells); }
 
-Task<void> bad_pointers(Env& env, Registry& registry) {
+SIM_TEST_P(HostileGuest, DataOutsideOfMemoryIsRefused) {
   Guest guest(env, {});
   co_await guest.start(registry);
   const auto with = [&](uint64_t first, uint64_t second, uint32_t blocks, IoOpcode opcode) {
@@ -132,9 +132,8 @@ Task<void> bad_pointers(Env& env, Registry& registry) {
   EXPECT_EQ(guest.status() & 2, 0u) << "none of this breaks the controller";
   co_await guest.close();
 }
-TEST_P(HostileGuest, DataOutsideOfMemoryIsRefused) { run(bad_pointers); }
 
-Task<void> vanishing_rings(Env& env, Registry& registry) {
+SIM_TEST_P(HostileGuest, MemoryUnderQueuesMayVanish) {
   Guest guest(env, {});
   Guest neighbour(env, {});
   co_await guest.start(registry);
@@ -154,7 +153,6 @@ Task<void> vanishing_rings(Env& env, Registry& registry) {
   co_await guest.close();
   co_await neighbour.close();
 }
-TEST_P(HostileGuest, MemoryUnderQueuesMayVanish) { run(vanishing_rings); }
 
 Task<void> vanishing_data(Env& env, Registry& registry) {
   Guest guest(env, {.block = 4096});
@@ -211,7 +209,7 @@ TEST_P(HostileGuest, SameIdTwiceIsAConflict) {
   run(same_ids);
 }
 
-Task<void> queues_nowhere(Env& env, Registry& registry) {
+SIM_TEST_P(HostileGuest, QueuesAndDoorbellsOutsideOfMemoryAreRefused) {
   Guest guest(env, {});
   co_await guest.start(registry);
   nvme::Sqe sqe;
@@ -229,9 +227,8 @@ Task<void> queues_nowhere(Env& env, Registry& registry) {
   }
   co_await guest.close();
 }
-TEST_P(HostileGuest, QueuesAndDoorbellsOutsideOfMemoryAreRefused) { run(queues_nowhere); }
 
-Task<void> error_log(Env& env, Registry& registry) {
+SIM_TEST_P(HostileGuest, FailedCommandsAreInTheErrorLog) {
   Guest guest(env, {});
   co_await guest.start(registry);
   StatusCode status = co_await guest.run(guest.io(IoOpcode::kRead, 1'000'000, 1, 0));
@@ -250,7 +247,6 @@ Task<void> error_log(Env& env, Registry& registry) {
   EXPECT_EQ(entry.lba, 1'000'000u);
   co_await guest.close();
 }
-TEST_P(HostileGuest, FailedCommandsAreInTheErrorLog) { run(error_log); }
 
 }  // namespace
 }  // namespace cairn::door::vfio_user

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "task/deadline.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::door::vfio_user {
@@ -60,21 +61,7 @@ Task<int> looks_in(env::Env& env, Watched& device, Duration time) {
   co_return device.looks - before;
 }
 
-using Program = Task<void> (*)(env::Env&);
-
-Task<void> run_to_end(env::Env& env, Program program, bool& is_done) {
-  co_await program(env);
-  is_done = true;
-}
-
-void run(Program program) {
-  sim::Cluster cluster;
-  bool is_done = false;
-  cluster.node("a").start([&](env::Env& env) { return run_to_end(env, program, is_done); });
-  EXPECT_TRUE(cluster.run_until([&] { return is_done; }, 100_s));
-}
-
-Task<void> poll_forever(env::Env& env) {
+SIM_TEST(Pacer, PollingNeverRestsWhileTheDeviceIsEnabled) {
   Glances glances(env);
   Paced one(env, glances, Pace::kPolling);
   one.pacer.wake();
@@ -88,9 +75,7 @@ Task<void> poll_forever(env::Env& env) {
   EXPECT_EQ(after, 0);
 }
 
-TEST(Pacer, PollingNeverRestsWhileTheDeviceIsEnabled) { run(poll_forever); }
-
-Task<void> adapt(env::Env& env) {
+SIM_TEST(Pacer, AdaptiveLooksLessOftenTheLongerThereIsNothing) {
   Glances glances(env);
   Paced one(env, glances, Pace::kAdaptive);
   one.pacer.wake();
@@ -122,9 +107,7 @@ Task<void> adapt(env::Env& env) {
   EXPECT_EQ(looks, 0);
 }
 
-TEST(Pacer, AdaptiveLooksLessOftenTheLongerThereIsNothing) { run(adapt); }
-
-Task<void> share_timer(env::Env& env) {
+SIM_TEST(Pacer, DevicesOfACoreShareATimer) {
   Glances glances(env);
   std::vector<std::unique_ptr<Paced>> all;
   for (int i = 0; i < 200; ++i) {
@@ -144,9 +127,7 @@ Task<void> share_timer(env::Env& env) {
   EXPECT_LE(others, 101);
 }
 
-TEST(Pacer, DevicesOfACoreShareATimer) { run(share_timer); }
-
-Task<void> be_told(env::Env& env) {
+SIM_TEST(Pacer, AtAnInterruptsPaceNobodyLooksUntilTold) {
   Glances glances(env);
   Paced one(env, glances, Pace::kInterrupt);
   one.pacer.wake();
@@ -158,8 +139,6 @@ Task<void> be_told(env::Env& env) {
   const int after = co_await looks_in(env, one.device, 1_s);
   EXPECT_EQ(after, 0);
 }
-
-TEST(Pacer, AtAnInterruptsPaceNobodyLooksUntilTold) { run(be_told); }
 
 }  // namespace
 }  // namespace cairn::door::vfio_user

@@ -17,7 +17,7 @@
 #include "door/vhost_user/inflight_format.h"
 #include "door/vhost_user/virtio_format.h"
 #include "env/shared_word.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::door::vhost_user {
 namespace {

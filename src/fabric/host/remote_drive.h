@@ -165,31 +165,33 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   uint64_t next_blocks(const drive::Request& request, uint64_t done) const;
   bool discards_by_zeroes() const;
 
-  // Their fate (remote_retry.cc).
+  // Their way, from being sent to the end of their request (remote_command.cc).
+  void dispatch(Part& part);
   static void on_done(HostCommand& command);
   void part_done(Part& part);
   Result<void> note_success(const Part& part);
   void pair_done(Part& first, Part& second);
+  void finish(Part& part, const Result<void>& result);
+  void free_part(Part& part);
+  void settle(drive::DriveOp& op);
+
+  // Those that were lost or refused (remote_retry.cc).
   void part_lost(Part& part);
   Duration quiesce_after(const Error& why) const;
   bool may_come_late(const Part& part) const;
   void give_up(Part& part, const Error& why);
-  void dispatch(Part& part);
   void dispatch_later(Part& part, Duration pause);
-  void finish(Part& part, const Result<void>& result);
-  void free_part(Part& part);
-  void settle(drive::DriveOp& op);
   void fail_all(const Error& why);
   bool may_fail_again(Part& part);
   // A path error was the answer: the way to the namespace is not what the target says it is. False:
   // it was so too often.
   bool try_elsewhere(Part& part);
   Duration retry_pause(const Part& part) const;
+  static void on_delay(task::Timer& timer);
   Path* pick();
   bool has_path_besides(const Path& path) const;
   void look_for_path();
   bool is_stopping() const;  // nobody waits for anything then
-  static void on_delay(task::Timer& timer);
   static void on_loss(task::Timer& timer);
   Error no_path() const;
   static Progress& progress(drive::DriveOp& op) { return *reinterpret_cast<Progress*>(op.scratch); }

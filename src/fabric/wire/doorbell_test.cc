@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "env/test_env.h"
+#include "testing/test_env.h"
 
 namespace cairn::fabric {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "model/flash/checked_drive_testing.h"
+#include "testing/flash/checked_drive.h"
 
 namespace cairn::flash {
 namespace {

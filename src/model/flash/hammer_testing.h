@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "model/flash/checked_drive_testing.h"
 #include "model/flash/model.h"
+#include "testing/flash/checked_drive.h"
 
 namespace cairn::flash {
 

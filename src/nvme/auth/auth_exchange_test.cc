@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "nvme/auth/auth_testing.h"
+#include "testing/nvme/two_ends.h"
 
 namespace cairn::nvme {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "nvme/auth/auth_message.h"
-#include "nvme/auth/auth_testing.h"
-#include "nvme/format/hex_testing.h"
+#include "testing/nvme/hex.h"
+#include "testing/nvme/two_ends.h"
 
 namespace cairn::nvme {
 namespace {

@@ -10,8 +10,8 @@
 #include "crypto/dh.h"
 #include "nvme/auth/auth_message.h"
 #include "nvme/auth/auth_proof.h"
-#include "nvme/auth/auth_testing.h"
-#include "nvme/format/hex_testing.h"
+#include "testing/nvme/hex.h"
+#include "testing/nvme/two_ends.h"
 
 namespace cairn::nvme {
 namespace {

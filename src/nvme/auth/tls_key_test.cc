@@ -8,7 +8,7 @@
 #include <string>
 
 #include "nvme/auth/tls_identity.h"
-#include "nvme/format/hex_testing.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "nvme/controller/registry_testing.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -69,7 +70,7 @@ Task<void> run_reservation(Registry& registry, Controller& controller, Sqe sqe,
   ++completed;
 }
 
-Task<void> storm(Env& env, Registry& registry) {
+SIM_TEST_P(RandomAdmin, EveryCommandCompletes) {
   co_await serve(registry);
   Rng rng(env.core_count());
   for (int round = 0; round < 40; ++round) {
@@ -106,7 +107,6 @@ Task<void> storm(Env& env, Registry& registry) {
     co_await host.leave_all();
   }
 }
-TEST_P(RandomAdmin, EveryCommandCompletes) { run(storm); }
 
 }  // namespace
 }  // namespace cairn::nvme

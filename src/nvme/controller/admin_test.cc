@@ -7,6 +7,7 @@
 #include "nvme/format/identify_controller_format.h"
 #include "nvme/format/identify_namespace_format.h"
 #include "nvme/format/limits.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -17,7 +18,7 @@ using task::Task;
 class Admin : public RegistryTest {};
 INSTANTIATE_TEST_SUITE_P(Cores, Admin, ::testing::Values(1, 3));
 
-Task<void> before_enable(Env&, Registry& registry) {
+SIM_TEST_P(Admin, OnlyFabricsCommandsAreServedBeforeEnabling) {
   co_await serve(registry);
   TestHost host(registry);
   ConnectReply reply = co_await host.connect_queue(0);
@@ -31,9 +32,8 @@ Task<void> before_enable(Env&, Registry& registry) {
   EXPECT_TRUE(host.last.ok());
   co_await host.leave_all();
 }
-TEST_P(Admin, OnlyFabricsCommandsAreServedBeforeEnabling) { run(before_enable); }
 
-Task<void> identifies(Env&, Registry& registry) {
+SIM_TEST_P(Admin, IdentifiesWhatThereIs) {
   co_await serve(registry);
   NamespaceOptions space;
   space.nsid = 7;
@@ -83,9 +83,8 @@ Task<void> identifies(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), StatusCode::kDataSglLengthInvalid);
   co_await host.leave_all();
 }
-TEST_P(Admin, IdentifiesWhatThereIs) { run(identifies); }
 
-Task<void> unknown_opcodes(Env&, Registry& registry) {
+SIM_TEST_P(Admin, UnknownOpcodesAreInvalid) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -99,7 +98,6 @@ Task<void> unknown_opcodes(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField);
   co_await host.leave_all();
 }
-TEST_P(Admin, UnknownOpcodesAreInvalid) { run(unknown_opcodes); }
 
 Task<Answer> repeat_size(VendorCommand command) {
   EXPECT_EQ(command.nqn, kTestNqn);
@@ -107,7 +105,7 @@ Task<Answer> repeat_size(VendorCommand command) {
   co_return answered(command.data.size());
 }
 
-Task<void> vendor_command(Env&, Registry& registry) {
+SIM_TEST_P(Admin, VendorCommandIsThereWhileSomebodyExecutesIt) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -128,9 +126,8 @@ Task<void> vendor_command(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidOpcode);
   co_await host.leave_all();
 }
-TEST_P(Admin, VendorCommandIsThereWhileSomebodyExecutesIt) { run(vendor_command); }
 
-Task<void> error_log(Env&, Registry& registry) {
+SIM_TEST_P(Admin, FailedCommandsAreInTheErrorLogAndSaySo) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -156,9 +153,8 @@ Task<void> error_log(Env&, Registry& registry) {
   EXPECT_EQ(full[63].error_count, 39u);
   co_await host.leave_all();
 }
-TEST_P(Admin, FailedCommandsAreInTheErrorLogAndSaySo) { run(error_log); }
 
-Task<void> health(Env& env, Registry& registry) {
+SIM_TEST_P(Admin, HealthSumsAllCores) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -196,9 +192,8 @@ Task<void> health(Env& env, Registry& registry) {
   EXPECT_EQ(after.host_reads.low, 10 * cores);
   co_await host.leave_all();
 }
-TEST_P(Admin, HealthSumsAllCores) { run(health); }
 
-Task<void> log_bounds(Env&, Registry& registry) {
+SIM_TEST_P(Admin, LogPagesAreReadInPiecesAndWithinBounds) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -232,9 +227,8 @@ Task<void> log_bounds(Env&, Registry& registry) {
   }
   co_await host.leave_all();
 }
-TEST_P(Admin, LogPagesAreReadInPiecesAndWithinBounds) { run(log_bounds); }
 
-Task<void> supported(Env&, Registry& registry) {
+SIM_TEST_P(Admin, ListsOfWhatIsSupportedAreTrue) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -259,9 +253,8 @@ Task<void> supported(Env&, Registry& registry) {
   EXPECT_EQ(firmware.revisions[0].trimmed(), "0.1.0");
   co_await host.leave_all();
 }
-TEST_P(Admin, ListsOfWhatIsSupportedAreTrue) { run(supported); }
 
-Task<void> aborts(Env& env, Registry& registry) {
+SIM_TEST_P(Admin, AbortReachesTheQueueOnItsCore) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -289,9 +282,8 @@ Task<void> aborts(Env& env, Registry& registry) {
   }
   co_await host.leave_all();
 }
-TEST_P(Admin, AbortReachesTheQueueOnItsCore) { run(aborts); }
 
-Task<void> abort_event(Env&, Registry& registry) {
+SIM_TEST_P(Admin, AnEventRequestCanBeAborted) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -306,10 +298,9 @@ Task<void> abort_event(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), Status(StatusCode::kAbortRequested));
   co_await host.leave_all();
 }
-TEST_P(Admin, AnEventRequestCanBeAborted) { run(abort_event); }
 
 // Hosts compute the page's size from Identify Controller and read it in pieces (nvme-cli 2.3).
-Task<void> ana_pieces(Env&, Registry& registry) {
+SIM_TEST_P(Admin, TheAnaPageIsAsLongAsHostsComputeIt) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -320,9 +311,8 @@ Task<void> ana_pieces(Env&, Registry& registry) {
   }
   co_await host.leave_all();
 }
-TEST_P(Admin, TheAnaPageIsAsLongAsHostsComputeIt) { run(ana_pieces); }
 
-Task<void> event_limit(Env& env, Registry& registry) {
+SIM_TEST_P(Admin, EventRequestsAreLimitedAndEndWithTheirController) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -346,9 +336,8 @@ Task<void> event_limit(Env& env, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), Status(StatusCode::kAbortedQueueDeletion));
   co_await let_pass(env, 1_ms);
 }
-TEST_P(Admin, EventRequestsAreLimitedAndEndWithTheirController) { run(event_limit); }
 
-Task<void> resets(Env& env, Registry& registry) {
+SIM_TEST_P(Admin, AResetEndsIoQueuesAndForgetsFeatures) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -372,9 +361,8 @@ Task<void> resets(Env& env, Registry& registry) {
   EXPECT_EQ(cqe.dw0, 7u);
   co_await host.leave_all();
 }
-TEST_P(Admin, AResetEndsIoQueuesAndForgetsFeatures) { run(resets); }
 
-Task<void> temperature(Env&, Registry& registry) {
+SIM_TEST_P(Admin, CrossingATemperatureThresholdIsTold) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -387,9 +375,8 @@ Task<void> temperature(Env&, Registry& registry) {
   EXPECT_EQ(page.critical_warning, CriticalWarning::kTemperature);
   co_await host.leave_all();
 }
-TEST_P(Admin, CrossingATemperatureThresholdIsTold) { run(temperature); }
 
-Task<void> namespace_features(Env&, Registry& registry) {
+SIM_TEST_P(Admin, FeaturesOfNamespacesTakeANamespace) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -416,7 +403,6 @@ Task<void> namespace_features(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), final_status(StatusCode::kFeatureNotNamespaceSpecific).with_more());
   co_await host.leave_all();
 }
-TEST_P(Admin, FeaturesOfNamespacesTakeANamespace) { run(namespace_features); }
 
 }  // namespace
 }  // namespace cairn::nvme

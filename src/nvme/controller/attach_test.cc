@@ -11,6 +11,7 @@
 #include "nvme/format/identify_controller_format.h"
 #include "nvme/format/identify_namespace_format.h"
 #include "nvme/format/limits.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -123,7 +124,7 @@ constexpr SubmissionQueueFields kSubmission{
 class Attach : public RegistryTest {};
 INSTANTIATE_TEST_SUITE_P(Cores, Attach, ::testing::Values(1, 3));
 
-Task<void> identifies(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, IdentifySaysNothingOfFabrics) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -157,9 +158,8 @@ Task<void> identifies(Env& env, Registry& registry) {
   EXPECT_EQ(space.multipath, 0);
   co_await door.detach();
 }
-TEST_P(Attach, IdentifySaysNothingOfFabrics) { run(identifies); }
 
-Task<void> refuses_fabrics(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, FabricsCommandsAreInvalid) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach(false);
@@ -187,9 +187,8 @@ Task<void> refuses_fabrics(Env& env, Registry& registry) {
   co_await host.leave_all();
   co_await door.detach();
 }
-TEST_P(Attach, FabricsCommandsAreInvalid) { run(refuses_fabrics); }
 
-Task<void> makes_queues(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, QueuesAreMadeAndDeletedInOrder) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -227,9 +226,8 @@ Task<void> makes_queues(Env& env, Registry& registry) {
   EXPECT_TRUE(door.completion.empty());
   co_await door.detach();
 }
-TEST_P(Attach, QueuesAreMadeAndDeletedInOrder) { run(makes_queues); }
 
-Task<void> door_refuses(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, QueueTheDoorCannotReachIsNotThere) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -247,9 +245,8 @@ Task<void> door_refuses(Env& env, Registry& registry) {
   EXPECT_EQ(status, StatusCode::kSuccess);
   co_await door.detach();
 }
-TEST_P(Attach, QueueTheDoorCannotReachIsNotThere) { run(door_refuses); }
 
-Task<void> grants(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, QueuesStayWithinWhatWasGranted) {
   co_await serve(registry, {.queues_max = 8});
   TestDoor door(env, registry);
   door.attach();
@@ -265,9 +262,8 @@ Task<void> grants(Env& env, Registry& registry) {
   EXPECT_EQ(status, StatusCode::kSuccess);
   co_await door.detach();
 }
-TEST_P(Attach, QueuesStayWithinWhatWasGranted) { run(grants); }
 
-Task<void> doorbell_buffers(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, DoorbellBuffersBeginPages) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -284,9 +280,8 @@ Task<void> doorbell_buffers(Env& env, Registry& registry) {
   }
   co_await door.detach();
 }
-TEST_P(Attach, DoorbellBuffersBeginPages) { run(doorbell_buffers); }
 
-Task<void> features(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, FeaturesOfInterruptsAndHostsAreKept) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -324,9 +319,8 @@ Task<void> features(Env& env, Registry& registry) {
   EXPECT_NE(door.controller->host(), HostId{});
   co_await door.detach();
 }
-TEST_P(Attach, FeaturesOfInterruptsAndHostsAreKept) { run(features); }
 
-Task<void> resets(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, ResetForgetsQueuesAgainAndAgain) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -345,9 +339,8 @@ Task<void> resets(Env& env, Registry& registry) {
   }
   co_await door.detach();
 }
-TEST_P(Attach, ResetForgetsQueuesAgainAndAgain) { run(resets); }
 
-Task<void> tells(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, ControllerHearsOfNamespacesAndNotOfHosts) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -373,13 +366,12 @@ Task<void> tells(Env& env, Registry& registry) {
   EXPECT_EQ(cqe.get_status().code(), StatusCode::kInvalidLogPage) << "one path, no groups";
   co_await door.detach();
 }
-TEST_P(Attach, ControllerHearsOfNamespacesAndNotOfHosts) { run(tells); }
 
 Task<void> detach_when_asked(Env& env, TestDoor& door) {
   while (door.admin_link.disconnected_why.empty()) co_await let_pass(env, 1_us);
   co_await door.detach();
 }
-Task<void> goes(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, SubsystemThatGoesAsksTheDoorToDetach) {
   co_await serve(registry);
   TestDoor door(env, registry);
   door.attach();
@@ -391,9 +383,8 @@ Task<void> goes(Env& env, Registry& registry) {
   const Result<Attached> again = registry.attach({.nqn = kTestNqn});
   EXPECT_EQ(again.error().code(), Errc::kNotFound);
 }
-TEST_P(Attach, SubsystemThatGoesAsksTheDoorToDetach) { run(goes); }
 
-Task<void> limits(Env& env, Registry& registry) {
+SIM_TEST_P(Attach, ControllersAreLimited) {
   co_await serve(registry, {.controllers_max = 1});
   TestDoor door(env, registry);
   door.attach();
@@ -405,7 +396,6 @@ Task<void> limits(Env& env, Registry& registry) {
   EXPECT_TRUE(failed.empty());
   co_await door.detach();
 }
-TEST_P(Attach, ControllersAreLimited) { run(limits); }
 
 TEST(AdminData, SizeFollowsFromTheCommand) {
   Sqe sqe = Sqe::make(AdminOpcode::kIdentify);

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "nvme/auth/auth_testing.h"
 #include "nvme/controller/registry_testing.h"
 #include "task/gate.h"
+#include "testing/nvme/two_ends.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -88,263 +89,246 @@ class AuthHost : public TestHost {
 };
 
 class Authentication : public RegistryTest {
- protected:
-  // The registry serves the test subsystem with this policy and notes failures.
-  task::Task<void> serve_with(Registry& registry, AuthPolicy policy) {
-    co_await serve(registry);
-    EXPECT_TRUE(registry.set_authentication(kTestNqn, std::move(policy)));
-    registry.on_authentication(
-        [this](const AuthenticationFailure& failure) { failures.push_back(failure); });
-  }
-  std::vector<AuthenticationFailure> failures;
+ public:
+  struct Scene {
+    env::Env& env;
+    Registry& registry;
+    std::vector<AuthenticationFailure> failures = {};
+
+    // The registry serves the test subsystem with this policy and notes failures.
+    task::Task<void> serve_with(AuthPolicy policy) {
+      co_await serve(registry);
+      EXPECT_TRUE(registry.set_authentication(kTestNqn, std::move(policy)));
+      registry.on_authentication(
+          [this](const AuthenticationFailure& failure) { failures.push_back(failure); });
+    }
+  };
 };
 INSTANTIATE_TEST_SUITE_P(Cores, Authentication, ::testing::Values(1u, 3u));
 
-TEST_P(Authentication, NothingElseIsServedBefore) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    AuthHost host(env, registry);
-    const ConnectReply reply = co_await host.connect_queue(0);
-    EXPECT_TRUE(reply.status.ok());
-    EXPECT_FALSE(reply.authenticated);
-    EXPECT_TRUE(ConnectResult::decode(reply.dw0).authenticate);
-    const Cqe property = co_await host.set_property(PropertyOffset::kConfiguration, 1);
-    EXPECT_EQ(property.get_status(), StatusCode::kAuthenticationRequired);
-    EXPECT_TRUE(property.get_status().do_not_retry());
-    const Cqe identify = co_await host.admin(Sqe::make(AdminOpcode::kIdentify));
-    EXPECT_EQ(identify.get_status(), StatusCode::kAuthenticationRequired);
-    const Result<void> done = co_await host.authenticate(0, test_keys(1));
-    EXPECT_TRUE(done);
-    co_await host.enable();
-    co_await host.leave();
-    EXPECT_EQ(registry.authentication_totals(kTestNqn).succeeded, 1u);
-    EXPECT_TRUE(failures.empty());
-  });
+SIM_TEST_P(Authentication, NothingElseIsServedBefore) {
+  co_await serve_with(policy_of(test_keys(1)));
+  AuthHost host(env, registry);
+  const ConnectReply reply = co_await host.connect_queue(0);
+  EXPECT_TRUE(reply.status.ok());
+  EXPECT_FALSE(reply.authenticated);
+  EXPECT_TRUE(ConnectResult::decode(reply.dw0).authenticate);
+  const Cqe property = co_await host.set_property(PropertyOffset::kConfiguration, 1);
+  EXPECT_EQ(property.get_status(), StatusCode::kAuthenticationRequired);
+  EXPECT_TRUE(property.get_status().do_not_retry());
+  const Cqe identify = co_await host.admin(Sqe::make(AdminOpcode::kIdentify));
+  EXPECT_EQ(identify.get_status(), StatusCode::kAuthenticationRequired);
+  const Result<void> done = co_await host.authenticate(0, test_keys(1));
+  EXPECT_TRUE(done);
+  co_await host.enable();
+  co_await host.leave();
+  EXPECT_EQ(registry.authentication_totals(kTestNqn).succeeded, 1u);
+  EXPECT_TRUE(failures.empty());
 }
 
-TEST_P(Authentication, EachQueueForItself) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1, 2)));
+SIM_TEST_P(Authentication, EachQueueForItself) {
+  co_await serve_with(policy_of(test_keys(1, 2)));
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  Result<void> done = co_await host.authenticate(0, test_keys(1, 2));
+  EXPECT_TRUE(done);
+  co_await host.enable();
+  const Cqe granted = co_await host.set_feature(Feature::kNumberOfQueues, 0);
+  EXPECT_TRUE(granted.get_status().ok());
+  const ConnectReply reply = co_await host.connect_queue(1, CoreId(env.core_count() - 1));
+  EXPECT_FALSE(reply.authenticated);
+  EXPECT_FALSE(host.links[1]->authenticated);
+  done = co_await host.authenticate(1, test_keys(1, 2));
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(host.links[1]->authenticated);
+  // Again, while the queue works.
+  done = co_await host.authenticate(1, test_keys(1, 2));
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(host.links[1]->authenticated);
+  done = co_await host.authenticate(0, test_keys(1, 2));
+  EXPECT_TRUE(done);
+  co_await host.leave_all();
+  EXPECT_EQ(registry.authentication_totals(kTestNqn).succeeded, 4u);
+}
+
+SIM_TEST_P(Authentication, OtherHostsNeedNot) {
+  co_await serve_with(policy_of(test_keys(1)));
+  TestHost host(registry, 7);
+  co_await host.arrive();
+  co_await host.leave();
+}
+
+SIM_TEST_P(Authentication, FailureIsNotedAndEndsTheQueue) {
+  co_await serve_with(policy_of(test_keys(1)));
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  const Result<void> done = co_await host.authenticate(0, test_keys(9));
+  EXPECT_EQ(done.error(), Errc::kDenied);
+  EXPECT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].host_nqn, kAuthHost);
+  EXPECT_EQ(failures[0].nqn, kTestNqn);
+  EXPECT_EQ(registry.authentication_totals(kTestNqn).failed, 1u);
+  const Status again = co_await host.send(0, 72);
+  EXPECT_EQ(again, StatusCode::kAuthenticationRequired);
+  EXPECT_EQ(host.links[0]->disconnected_why, "") << "the host hears why first";
+  co_await let_pass(env, 2_s);
+  EXPECT_EQ(host.links[0]->disconnected_why, "authentication failed");
+  co_await host.leave();
+  EXPECT_EQ(failures.size(), 1u);
+}
+
+SIM_TEST_P(Authentication, AFailedSecondTimeClosesAWorkingQueue) {
+  co_await serve_with(policy_of(test_keys(1)));
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  Result<void> done = co_await host.authenticate(0, test_keys(1));
+  EXPECT_TRUE(done);
+  co_await host.enable();
+  // The key is another from now on: what works goes on until it is asked again.
+  EXPECT_TRUE(registry.set_authentication(kTestNqn, policy_of(test_keys(5))));
+  co_await host.enable();
+  done = co_await host.authenticate(0, test_keys(1));
+  EXPECT_FALSE(done);
+  const Cqe cqe = co_await host.admin(Sqe::make(AdminOpcode::kKeepAlive));
+  EXPECT_EQ(cqe.get_status(), StatusCode::kAuthenticationRequired);
+  co_await host.leave();
+}
+
+SIM_TEST_P(Authentication, ADawdlingHostIsDisconnected) {
+  AuthPolicy policy = policy_of(test_keys(1));
+  policy.timeout = 3_s;
+  co_await serve_with(std::move(policy));
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  co_await let_pass(env, 2900_ms);
+  EXPECT_TRUE(failures.empty());
+  co_await let_pass(env, 200_ms);
+  EXPECT_EQ(host.links[0]->disconnected_why, "authentication failed");
+  EXPECT_EQ(failures.size(), 1u);
+  co_await host.leave();
+}
+
+SIM_TEST_P(Authentication, FailuresMakeTheNextAttemptsWait) {
+  co_await serve_with(policy_of(test_keys(1)));
+  Duration last = 0_s;
+  for (int i = 0; i < 5; ++i) {
     AuthHost host(env, registry);
     co_await host.connect_queue(0);
-    Result<void> done = co_await host.authenticate(0, test_keys(1, 2));
-    EXPECT_TRUE(done);
-    co_await host.enable();
-    const Cqe granted = co_await host.set_feature(Feature::kNumberOfQueues, 0);
-    EXPECT_TRUE(granted.get_status().ok());
-    const ConnectReply reply = co_await host.connect_queue(1, CoreId(GetParam() - 1));
-    EXPECT_FALSE(reply.authenticated);
-    EXPECT_FALSE(host.links[1]->authenticated);
-    done = co_await host.authenticate(1, test_keys(1, 2));
-    EXPECT_TRUE(done);
-    EXPECT_TRUE(host.links[1]->authenticated);
-    // Again, while the queue works.
-    done = co_await host.authenticate(1, test_keys(1, 2));
-    EXPECT_TRUE(done);
-    EXPECT_TRUE(host.links[1]->authenticated);
-    done = co_await host.authenticate(0, test_keys(1, 2));
-    EXPECT_TRUE(done);
-    co_await host.leave_all();
-    EXPECT_EQ(registry.authentication_totals(kTestNqn).succeeded, 4u);
-  });
-}
-
-TEST_P(Authentication, OtherHostsNeedNot) {
-  run([this](env::Env&, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    TestHost host(registry, 7);
-    co_await host.arrive();
-    co_await host.leave();
-  });
-}
-
-TEST_P(Authentication, FailureIsNotedAndEndsTheQueue) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    AuthHost host(env, registry);
-    co_await host.connect_queue(0);
+    const Time began = env.now();
     const Result<void> done = co_await host.authenticate(0, test_keys(9));
-    EXPECT_EQ(done.error(), Errc::kDenied);
-    EXPECT_EQ(failures.size(), 1u);
-    EXPECT_EQ(failures[0].host_nqn, kAuthHost);
-    EXPECT_EQ(failures[0].nqn, kTestNqn);
-    EXPECT_EQ(registry.authentication_totals(kTestNqn).failed, 1u);
-    const Status again = co_await host.send(0, 72);
-    EXPECT_EQ(again, StatusCode::kAuthenticationRequired);
-    EXPECT_EQ(host.links[0]->disconnected_why, "") << "the host hears why first";
-    co_await let_pass(env, 2_s);
-    EXPECT_EQ(host.links[0]->disconnected_why, "authentication failed");
-    co_await host.leave();
-    EXPECT_EQ(failures.size(), 1u);
-  });
-}
-
-TEST_P(Authentication, AFailedSecondTimeClosesAWorkingQueue) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    AuthHost host(env, registry);
-    co_await host.connect_queue(0);
-    Result<void> done = co_await host.authenticate(0, test_keys(1));
-    EXPECT_TRUE(done);
-    co_await host.enable();
-    // The key is another from now on: what works goes on until it is asked again.
-    EXPECT_TRUE(registry.set_authentication(kTestNqn, policy_of(test_keys(5))));
-    co_await host.enable();
-    done = co_await host.authenticate(0, test_keys(1));
     EXPECT_FALSE(done);
-    const Cqe cqe = co_await host.admin(Sqe::make(AdminOpcode::kKeepAlive));
-    EXPECT_EQ(cqe.get_status(), StatusCode::kAuthenticationRequired);
+    const Duration took = env.now() - began;
+    EXPECT_TRUE(i == 0 ? took == 0_s : took > last) << i;
+    last = took;
     co_await host.leave();
-  });
-}
-
-TEST_P(Authentication, ADawdlingHostIsDisconnected) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    AuthPolicy policy = policy_of(test_keys(1));
-    policy.timeout = 3_s;
-    co_await serve_with(registry, std::move(policy));
-    AuthHost host(env, registry);
-    co_await host.connect_queue(0);
-    co_await let_pass(env, 2900_ms);
-    EXPECT_TRUE(failures.empty());
-    co_await let_pass(env, 200_ms);
-    EXPECT_EQ(host.links[0]->disconnected_why, "authentication failed");
-    EXPECT_EQ(failures.size(), 1u);
-    co_await host.leave();
-  });
-}
-
-TEST_P(Authentication, FailuresMakeTheNextAttemptsWait) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    Duration last = 0_s;
-    for (int i = 0; i < 5; ++i) {
-      AuthHost host(env, registry);
-      co_await host.connect_queue(0);
-      const Time began = env.now();
-      const Result<void> done = co_await host.authenticate(0, test_keys(9));
-      EXPECT_FALSE(done);
-      const Duration took = env.now() - began;
-      EXPECT_TRUE(i == 0 ? took == 0_s : took > last) << i;
-      last = took;
-      co_await host.leave();
-    }
-    AuthHost host(env, registry);
-    co_await host.connect_queue(0);
-    const Result<void> done = co_await host.authenticate(0, test_keys(1));
-    EXPECT_TRUE(done);
-    co_await host.leave();
-  });
+  }
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  const Result<void> done = co_await host.authenticate(0, test_keys(1));
+  EXPECT_TRUE(done);
+  co_await host.leave();
 }
 
 // Whoever shares an address with those who guess gets in at once.
-TEST_P(Authentication, OtherHostsOfTheAddressDoNotWait) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    AuthPolicy policy = policy_of(test_keys(1));
-    policy.hosts.emplace("nqn.guesser", test_keys(2));
-    co_await serve_with(registry, std::move(policy));
-    for (int i = 0; i < 20; ++i) {
-      AuthHost guesser(env, registry, "nqn.guesser");
-      co_await guesser.connect_queue(0);
-      const Result<void> wrong = co_await guesser.authenticate(0, test_keys(9));
-      EXPECT_FALSE(wrong);
-      co_await guesser.leave();
-      AuthHost host(env, registry);
-      co_await host.connect_queue(0);
-      const Time before = env.now();
-      const Result<void> done = co_await host.authenticate(0, test_keys(1));
-      EXPECT_TRUE(done);
-      EXPECT_EQ(env.now(), before);
-      co_await host.leave();
-    }
-  });
+SIM_TEST_P(Authentication, OtherHostsOfTheAddressDoNotWait) {
+  AuthPolicy policy = policy_of(test_keys(1));
+  policy.hosts.emplace("nqn.guesser", test_keys(2));
+  co_await serve_with(std::move(policy));
+  for (int i = 0; i < 20; ++i) {
+    AuthHost guesser(env, registry, "nqn.guesser");
+    co_await guesser.connect_queue(0);
+    const Result<void> wrong = co_await guesser.authenticate(0, test_keys(9));
+    EXPECT_FALSE(wrong);
+    co_await guesser.leave();
+    AuthHost host(env, registry);
+    co_await host.connect_queue(0);
+    const Time before = env.now();
+    const Result<void> done = co_await host.authenticate(0, test_keys(1));
+    EXPECT_TRUE(done);
+    EXPECT_EQ(env.now(), before);
+    co_await host.leave();
+  }
 }
 
 // Others guess in its name, at its address: it may have to try again, and its queues go on.
-TEST_P(Authentication, WhoComesTooOftenHasNotFailed) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    AuthHost host(env, registry);
-    co_await host.connect_queue(0);
-    const Result<void> done = co_await host.authenticate(0, test_keys(1));
-    EXPECT_TRUE(done);
-    for (int i = 0; i < 10; ++i) {
-      AuthHost guesser(env, registry);
-      co_await guesser.connect_queue(0);
-      const Result<void> wrong = co_await guesser.authenticate(0, test_keys(9));
-      EXPECT_FALSE(wrong);
-      co_await guesser.leave();
-    }
-    // As many more as may wait, which they do until they leave.
-    task::Gate waiting;
-    task::CancelSource enough;
-    std::vector<std::unique_ptr<AuthHost>> guessers;
-    for (int i = 0; i < 4; ++i) {
-      guessers.push_back(std::make_unique<AuthHost>(env, registry));
-      co_await guessers.back()->connect_queue(0);
-      waiting.spawn(guessers.back()->wait_for_turn(enough.token()));
-    }
-    const uint64_t failed = registry.authentication_totals(kTestNqn).failed;
-    const AuthMeans means;
-    const AuthDraw draw = AuthDraw::from(env);
-    AuthInitiator initiator({.keys = test_keys(1),
-                             .means = means,
-                             .names = {.host = kAuthHost, .subsystem = kTestNqn},
-                             .draw = draw});
-    const Status status = co_await host.send(0, initiator.negotiate(host.room));
-    EXPECT_EQ(status.code(), StatusCode::kAuthenticationRequired);
-    EXPECT_FALSE(status.do_not_retry());
-    EXPECT_EQ(registry.authentication_totals(kTestNqn).failed, failed);
-    enough.request();
-    co_await waiting.close();
-    co_await host.enable();
-    co_await let_pass(env, 60_s);
-    EXPECT_EQ(host.links[0]->disconnected_why, "");
-    co_await host.enable();
-    const Result<void> again = co_await host.authenticate(0, test_keys(1));
-    EXPECT_TRUE(again);
-    for (const auto& guesser : guessers) co_await guesser->leave();
-    co_await host.leave();
-  });
+SIM_TEST_P(Authentication, WhoComesTooOftenHasNotFailed) {
+  co_await serve_with(policy_of(test_keys(1)));
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  const Result<void> done = co_await host.authenticate(0, test_keys(1));
+  EXPECT_TRUE(done);
+  for (int i = 0; i < 10; ++i) {
+    AuthHost guesser(env, registry);
+    co_await guesser.connect_queue(0);
+    const Result<void> wrong = co_await guesser.authenticate(0, test_keys(9));
+    EXPECT_FALSE(wrong);
+    co_await guesser.leave();
+  }
+  // As many more as may wait, which they do until they leave.
+  task::Gate waiting;
+  task::CancelSource enough;
+  std::vector<std::unique_ptr<AuthHost>> guessers;
+  for (int i = 0; i < 4; ++i) {
+    guessers.push_back(std::make_unique<AuthHost>(env, registry));
+    co_await guessers.back()->connect_queue(0);
+    waiting.spawn(guessers.back()->wait_for_turn(enough.token()));
+  }
+  const uint64_t failed = registry.authentication_totals(kTestNqn).failed;
+  const AuthMeans means;
+  const AuthDraw draw = AuthDraw::from(env);
+  AuthInitiator initiator({.keys = test_keys(1),
+                           .means = means,
+                           .names = {.host = kAuthHost, .subsystem = kTestNqn},
+                           .draw = draw});
+  const Status status = co_await host.send(0, initiator.negotiate(host.room));
+  EXPECT_EQ(status.code(), StatusCode::kAuthenticationRequired);
+  EXPECT_FALSE(status.do_not_retry());
+  EXPECT_EQ(registry.authentication_totals(kTestNqn).failed, failed);
+  enough.request();
+  co_await waiting.close();
+  co_await host.enable();
+  co_await let_pass(env, 60_s);
+  EXPECT_EQ(host.links[0]->disconnected_why, "");
+  co_await host.enable();
+  const Result<void> again = co_await host.authenticate(0, test_keys(1));
+  EXPECT_TRUE(again);
+  for (const auto& guesser : guessers) co_await guesser->leave();
+  co_await host.leave();
 }
 
-TEST_P(Authentication, MalformedCommandsAreRefusedAndChangeNothing) {
-  run([this](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve_with(registry, policy_of(test_keys(1)));
-    AuthHost host(env, registry);
-    co_await host.connect_queue(0);
-    std::vector<std::byte> bytes(4096);
-    const auto carried = [&](const AuthenticationCommand& command) {
-      return registry.admin(*host.controller, to_sqe(command), bytes, {}, 0);
-    };
-    AuthenticationCommand command;
-    command.length = 4097;
-    Cqe cqe = co_await carried(command);
-    EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField) << "oversize";
-    command.length = 0;
-    cqe = co_await carried(command);
-    EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField) << "empty";
-    command.length = 72;
-    command.security_protocol = 0xea;
-    cqe = co_await carried(command);
-    EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField);
-    const Status early = co_await host.receive(0);
-    EXPECT_EQ(early, StatusCode::kCommandSequenceError);
-    const Result<void> done = co_await host.authenticate(0, test_keys(1));
-    EXPECT_TRUE(done);
-    co_await host.leave();
-  });
+SIM_TEST_P(Authentication, MalformedCommandsAreRefusedAndChangeNothing) {
+  co_await serve_with(policy_of(test_keys(1)));
+  AuthHost host(env, registry);
+  co_await host.connect_queue(0);
+  std::vector<std::byte> bytes(4096);
+  const auto carried = [&](const AuthenticationCommand& command) {
+    return registry.admin(*host.controller, to_sqe(command), bytes, {}, 0);
+  };
+  AuthenticationCommand command;
+  command.length = 4097;
+  Cqe cqe = co_await carried(command);
+  EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField) << "oversize";
+  command.length = 0;
+  cqe = co_await carried(command);
+  EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField) << "empty";
+  command.length = 72;
+  command.security_protocol = 0xea;
+  cqe = co_await carried(command);
+  EXPECT_EQ(cqe.get_status(), StatusCode::kInvalidField);
+  const Status early = co_await host.receive(0);
+  EXPECT_EQ(early, StatusCode::kCommandSequenceError);
+  const Result<void> done = co_await host.authenticate(0, test_keys(1));
+  EXPECT_TRUE(done);
+  co_await host.leave();
 }
 
-TEST_P(Authentication, AHostThatIsNotAskedIsTold) {
-  run([](env::Env& env, Registry& registry) -> task::Task<void> {
-    co_await serve(registry);
-    AuthHost host(env, registry);
-    co_await host.arrive();
-    const Status status = co_await host.send(0, 72);
-    EXPECT_EQ(status, StatusCode::kInvalidOpcode);
-    co_await host.leave();
-  });
+SIM_TEST_P(Authentication, AHostThatIsNotAskedIsTold) {
+  co_await serve(registry);
+  AuthHost host(env, registry);
+  co_await host.arrive();
+  const Status status = co_await host.send(0, 72);
+  EXPECT_EQ(status, StatusCode::kInvalidOpcode);
+  co_await host.leave();
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include "nvme/controller/registry_testing.h"
 
+#include "testing/sim_test.h"
+
 namespace cairn::nvme {
 namespace {
 
@@ -34,7 +36,7 @@ Task<void> expect_invalid(TestHost& host, uint16_t id, Wrong wrong) {
   EXPECT_EQ(where.in_data, wrong.in_data);
 }
 
-Task<void> connects_queues(Env& env, Registry& registry) {
+SIM_TEST_P(Connect, TakesAnAdminQueueAndIoQueuesOnAnyCore) {
   co_await serve(registry);
   TestHost host(registry);
   host.connect.attributes = ConnectAttributes::kNoFlowControl;
@@ -55,9 +57,8 @@ Task<void> connects_queues(Env& env, Registry& registry) {
   }
   co_await host.leave_all();
 }
-TEST_P(Connect, TakesAnAdminQueueAndIoQueuesOnAnyCore) { run(connects_queues); }
 
-Task<void> checks_admin(Env&, Registry& registry) {
+SIM_TEST_P(Connect, SaysWhichFieldOfAnAdminQueueIsWrong) {
   co_await serve(registry);
   TestHost host(registry);
   host.connect.record_format = 1;
@@ -81,9 +82,8 @@ Task<void> checks_admin(Env&, Registry& registry) {
   std::ranges::fill(mutable_bytes_of(host.data.host_nqn), std::byte{'x'});
   co_await expect_invalid(host, 0, {.offset = 512, .in_data = true});
 }
-TEST_P(Connect, SaysWhichFieldOfAnAdminQueueIsWrong) { run(checks_admin); }
 
-Task<void> checks_io(Env&, Registry& registry) {
+SIM_TEST_P(Connect, SaysWhichFieldOfAnIoQueueIsWrong) {
   co_await serve(registry);
   TestHost host(registry);
   co_await expect_invalid(host, 1, {.offset = 16, .in_data = true, .do_not_retry = false});
@@ -114,9 +114,8 @@ Task<void> checks_io(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), StatusCode::kCommandSequenceError);
   co_await host.leave_all();
 }
-TEST_P(Connect, SaysWhichFieldOfAnIoQueueIsWrong) { run(checks_io); }
 
-Task<void> access_lists(Env& env, Registry& registry) {
+SIM_TEST_P(Connect, OnlyHostsOnTheListMayConnectAndStay) {
   SubsystemOptions options;
   options.allow_any_host = false;
   options.hosts = {"nqn.2014-08.org.nvmexpress:uuid:1"};
@@ -139,10 +138,9 @@ Task<void> access_lists(Env& env, Registry& registry) {
   EXPECT_EQ(registry.set_hosts("nqn.none", true, {}).error(), Errc::kNotFound);
   co_await second.leave_all();
 }
-TEST_P(Connect, OnlyHostsOnTheListMayConnectAndStay) { run(access_lists); }
 
 // As spdk_nvme_perf does unless told otherwise.
-Task<void> without_a_name(Env&, Registry& registry) {
+SIM_TEST_P(Connect, AHostWithoutANameMayConnectWhereAnyHostMay) {
   co_await serve(registry);
   TestHost nameless(registry);
   nameless.data.host_nqn = {};
@@ -164,7 +162,6 @@ Task<void> without_a_name(Env&, Registry& registry) {
   co_await expect_refused(nameless, 0, StatusCode::kConnectInvalidHost);
   EXPECT_EQ(refused, std::vector<std::string>{""});
 }
-TEST_P(Connect, AHostWithoutANameMayConnectWhereAnyHostMay) { run(without_a_name); }
 
 class Refusals {
  public:
@@ -253,7 +250,7 @@ Task<void> tell_of_io_queues(Registry& registry, Refusals& refusals) {
   co_await host.leave_all();
 }
 
-Task<void> tells_why(Env&, Registry& registry) {
+SIM_TEST_P(Connect, EveryRefusalIsTold) {
   SubsystemOptions options;
   options.controllers_max = 1;
   co_await serve(registry, options);
@@ -267,9 +264,8 @@ Task<void> tells_why(Env&, Registry& registry) {
   EXPECT_EQ(registry.refused_hosts(kTestNqn), 1u);
   registry.on_refused_host({});
 }
-TEST_P(Connect, EveryRefusalIsTold) { run(tells_why); }
 
-Task<void> while_loading(Env&, Registry& registry) {
+SIM_TEST_P(Connect, UnknownSubsystemMayBeTriedAgainWhileLoading) {
   registry.set_loading(true);
   TestHost host(registry);
   co_await expect_refused(host, 0, StatusCode::kConnectControllerBusy, false);
@@ -278,9 +274,8 @@ Task<void> while_loading(Env&, Registry& registry) {
   co_await host.arrive();
   co_await host.leave_all();
 }
-TEST_P(Connect, UnknownSubsystemMayBeTriedAgainWhileLoading) { run(while_loading); }
 
-Task<void> ids_are_unique(Env&, Registry& registry) {
+SIM_TEST_P(Connect, ControllerIdsAreUniqueAndNotReusedAtOnce) {
   SubsystemOptions options;
   options.controllers_max = 3;
   options.controller_id_min = 10;
@@ -303,9 +298,8 @@ Task<void> ids_are_unique(Env&, Registry& registry) {
   EXPECT_EQ(d.data.controller_id, 11);
   for (TestHost* host : {&a, &c, &d}) co_await host->leave_all();
 }
-TEST_P(Connect, ControllerIdsAreUniqueAndNotReusedAtOnce) { run(ids_are_unique); }
 
-Task<void> admin_queue_ends_all(Env& env, Registry& registry) {
+SIM_TEST_P(Connect, TheAdminQueueTakesTheOthersAlong) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -324,9 +318,8 @@ Task<void> admin_queue_ends_all(Env& env, Registry& registry) {
   host.links[2] = nullptr;
   co_await host.leave_all();
 }
-TEST_P(Connect, TheAdminQueueTakesTheOthersAlong) { run(admin_queue_ends_all); }
 
-Task<void> twice(Env&, Registry& registry) {
+SIM_TEST_P(Connect, ASecondConnectOnAQueueIsOutOfSequence) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -334,9 +327,8 @@ Task<void> twice(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), StatusCode::kCommandSequenceError);
   co_await host.leave_all();
 }
-TEST_P(Connect, ASecondConnectOnAQueueIsOutOfSequence) { run(twice); }
 
-Task<void> disconnect_one(Env&, Registry& registry) {
+SIM_TEST_P(Connect, DisconnectIsForIoQueuesWhoseHostSaidSo) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -355,9 +347,8 @@ Task<void> disconnect_one(Env&, Registry& registry) {
   EXPECT_EQ(cqe.get_status(), StatusCode::kDisconnectInvalidQueueType);
   co_await host.leave_all();
 }
-TEST_P(Connect, DisconnectIsForIoQueuesWhoseHostSaidSo) { run(disconnect_one); }
 
-Task<void> removed_subsystem(Env& env, Registry& registry) {
+SIM_TEST_P(Connect, RemovingASubsystemWaitsForItsHostsToLeave) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -372,7 +363,6 @@ Task<void> removed_subsystem(Env& env, Registry& registry) {
   const Result<void> again = co_await registry.remove_subsystem(kTestNqn);
   EXPECT_EQ(again.error(), Errc::kNotFound);
 }
-TEST_P(Connect, RemovingASubsystemWaitsForItsHostsToLeave) { run(removed_subsystem); }
 
 }  // namespace
 }  // namespace cairn::nvme

@@ -6,6 +6,7 @@
 #include "nvme/controller/log_pages.h"
 #include "nvme/controller/registry_testing.h"
 #include "nvme/format/identify_controller_format.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -139,7 +140,7 @@ Task<std::string> names(TestHost& host) {
   co_return all;
 }
 
-Task<void> filters(Env&, Registry& registry) {
+SIM_TEST_P(Discovery, AHostSeesWhatItMayConnectTo) {
   registry.add_port({.port_id = 1, .listen = Address::loopback(4420), .advertise = {}});
   EXPECT_TRUE(registry.add_subsystem(named("nqn.2026-11.io.cairn:a")));
   SubsystemOptions closed = named("nqn.2026-11.io.cairn:b");
@@ -159,9 +160,8 @@ Task<void> filters(Env&, Registry& registry) {
   co_await one.leave_all();
   co_await two.leave_all();
 }
-TEST_P(Discovery, AHostSeesWhatItMayConnectTo) { run(filters); }
 
-Task<void> changes(Env& env, Registry& registry) {
+SIM_TEST_P(Discovery, ChangesAreToldToPersistentControllers) {
   registry.add_port({.port_id = 1, .listen = Address::loopback(4420), .advertise = {}});
   TestHost host(registry);
   host.data.subsystem_nqn.set(kDiscoveryNqn);
@@ -199,9 +199,8 @@ Task<void> changes(Env& env, Registry& registry) {
   EXPECT_EQ(seen, "");
   co_await host.leave_all();
 }
-TEST_P(Discovery, ChangesAreToldToPersistentControllers) { run(changes); }
 
-Task<void> narrow(Env&, Registry& registry) {
+SIM_TEST_P(Discovery, ADiscoveryControllerServesOnlyThat) {
   TestHost host(registry);
   host.data.subsystem_nqn.set(kDiscoveryNqn);
   co_await host.arrive();
@@ -219,7 +218,6 @@ Task<void> narrow(Env&, Registry& registry) {
   EXPECT_EQ(reply.status, final_status(StatusCode::kConnectInvalidParameters));
   co_await host.leave_all();
 }
-TEST_P(Discovery, ADiscoveryControllerServesOnlyThat) { run(narrow); }
 
 }  // namespace
 }  // namespace cairn::nvme

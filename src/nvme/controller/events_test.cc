@@ -5,7 +5,7 @@
 
 #include "nvme/format/limits.h"
 #include "task/task.h"
-#include "task/test_core.h"
+#include "testing/test_core.h"
 
 namespace cairn::nvme {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "nvme/controller/registry_testing.h"
 
+#include "testing/sim_test.h"
+
 namespace cairn::nvme {
 namespace {
 
@@ -22,7 +24,7 @@ Task<void> arrive(Env& env, TestHost& host, uint32_t ms) {
   EXPECT_TRUE(reply.status.ok());
 }
 
-Task<void> silence(Env& env, Registry& registry) {
+SIM_TEST_P(KeepAlive, SilenceEndsEveryQueue) {
   co_await serve(registry);
   TestHost host(registry);
   co_await arrive(env, host, 1000);
@@ -35,9 +37,8 @@ Task<void> silence(Env& env, Registry& registry) {
   EXPECT_EQ(reply.status, StatusCode::kConnectInvalidParameters);
   co_await host.leave_all();
 }
-TEST_P(KeepAlive, SilenceEndsEveryQueue) { run(silence); }
 
-Task<void> commands(Env& env, Registry& registry) {
+SIM_TEST_P(KeepAlive, TheCommandRestartsTheTimer) {
   co_await serve(registry);
   TestHost host(registry);
   co_await arrive(env, host, 1000);
@@ -49,9 +50,8 @@ Task<void> commands(Env& env, Registry& registry) {
   EXPECT_EQ(host.links[0]->disconnected_why, "");
   co_await host.leave_all();
 }
-TEST_P(KeepAlive, TheCommandRestartsTheTimer) { run(commands); }
 
-Task<void> traffic(Env& env, Registry& registry) {
+SIM_TEST_P(KeepAlive, TrafficOnAnIoQueueRestartsTheTimer) {
   co_await serve(registry);
   TestHost host(registry);
   co_await arrive(env, host, 1000);
@@ -65,9 +65,8 @@ Task<void> traffic(Env& env, Registry& registry) {
   EXPECT_EQ(io.disconnected_why, kExpired);
   co_await host.leave_all();
 }
-TEST_P(KeepAlive, TrafficOnAnIoQueueRestartsTheTimer) { run(traffic); }
 
-Task<void> never(Env& env, Registry& registry) {
+SIM_TEST_P(KeepAlive, ZeroIsNever) {
   co_await serve(registry);
   TestHost host(registry);
   co_await arrive(env, host, 0);
@@ -82,9 +81,8 @@ Task<void> never(Env& env, Registry& registry) {
   EXPECT_EQ(host.links[0]->disconnected_why, kExpired);
   co_await host.leave_all();
 }
-TEST_P(KeepAlive, ZeroIsNever) { run(never); }
 
-Task<void> discovery(Env& env, Registry& registry) {
+SIM_TEST_P(KeepAlive, DiscoveryWithoutItIdlesOut) {
   TestHost idle(registry, 1);
   TestHost persistent(registry, 2);
   for (TestHost* host : {&idle, &persistent}) host->data.subsystem_nqn.set(kDiscoveryNqn);
@@ -99,7 +97,6 @@ Task<void> discovery(Env& env, Registry& registry) {
   co_await idle.leave_all();
   co_await persistent.leave_all();
 }
-TEST_P(KeepAlive, DiscoveryWithoutItIdlesOut) { run(discovery); }
 
 }  // namespace
 }  // namespace cairn::nvme

@@ -2,12 +2,13 @@
 // Namespaces come, change and go while hosts are connected.
 #include <gtest/gtest.h>
 
-#include "drive/stubborn_testing.h"
 #include "nvme/controller/registry_testing.h"
 #include "nvme/format/ana_format.h"
 #include "nvme/format/identify_controller_format.h"
 #include "nvme/format/identify_namespace_format.h"
 #include "nvme/format/limits.h"
+#include "testing/drive/stubborn.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -30,7 +31,7 @@ Task<Errc> failure_of_adding(Registry& registry, NamespaceOptions options) {
   co_return added ? Errc::kInvalid : added.error().code();
 }
 
-Task<void> ids(Env&, Registry& registry) {
+SIM_TEST_P(Namespaces, IdsAreGivenKeptAndChecked) {
   co_await serve(registry);
   NamespaceOptions options = on("mem:size=64K");
   options.nsid = 3;
@@ -60,9 +61,8 @@ Task<void> ids(Env&, Registry& registry) {
     EXPECT_NE(info.options.uuid, (std::array<uint8_t, 16>{}));
   }
 }
-TEST_P(Namespaces, IdsAreGivenKeptAndChecked) { run(ids); }
 
-Task<void> files(Env&, Registry& registry) {
+SIM_TEST_P(Namespaces, AFileIsServedOnce) {
   co_await serve(registry);
   Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, on("file:/d0,size=1M"));
   EXPECT_EQ(added.value_or(0), 2u);
@@ -83,9 +83,8 @@ Task<void> files(Env&, Registry& registry) {
   removed = co_await registry.remove_namespace(kTestNqn, 2);
   EXPECT_EQ(removed.error(), Errc::kNotFound);
 }
-TEST_P(Namespaces, AFileIsServedOnce) { run(files); }
 
-Task<void> lent(Env& env, Registry& registry) {
+SIM_TEST_P(Namespaces, ASourceThatIsLentStaysOpen) {
   co_await serve(registry);
   std::unique_ptr<drive::Source> source =
       drive::Source::make(env, *drive::Spec::parse("mem:size=64K")).value();
@@ -113,10 +112,9 @@ Task<void> lent(Env& env, Registry& registry) {
   done = co_await registry.remove_namespace(kTestNqn, 2);
   EXPECT_TRUE(done);
 }
-TEST_P(Namespaces, ASourceThatIsLentStaysOpen) { run(lent); }
 
 // Namespace 2 is the first host's alone.
-Task<void> owned(Env&, Registry& registry) {
+SIM_TEST_P(Namespaces, OneWithAnOwnerIsThereForItAlone) {
   co_await serve(registry);
   TestHost owner(registry, 1);
   TestHost other(registry, 2);
@@ -161,9 +159,8 @@ Task<void> owned(Env&, Registry& registry) {
   co_await owner.leave_all();
   co_await other.leave_all();
 }
-TEST_P(Namespaces, OneWithAnOwnerIsThereForItAlone) { run(owned); }
 
-Task<void> subsystems(Env&, Registry& registry) {
+SIM_TEST_P(Namespaces, SubsystemsNeedAProperName) {
   co_await serve(registry);
   SubsystemOptions options;
   options.nqn = kTestNqn;
@@ -178,9 +175,8 @@ Task<void> subsystems(Env&, Registry& registry) {
   EXPECT_EQ(registry.add_subsystem(options).error(), Errc::kInvalid);
   co_return;
 }
-TEST_P(Namespaces, SubsystemsNeedAProperName) { run(subsystems); }
 
-Task<void> events(Env& env, Registry& registry) {
+SIM_TEST_P(Namespaces, HostsHearOfChangesOncePerRead) {
   co_await serve(registry);
   TestHost host(registry);
   TestHost deaf(registry, 2);
@@ -222,7 +218,6 @@ Task<void> events(Env& env, Registry& registry) {
   co_await deaf.leave_all();
   co_await unheard;
 }
-TEST_P(Namespaces, HostsHearOfChangesOncePerRead) { run(events); }
 
 // Blocks of namespace 1 as each core sees it.
 Task<std::vector<uint64_t>> blocks_on_cores(Env& env, TestHost& host, uint32_t nsid) {
@@ -240,7 +235,7 @@ Task<std::vector<uint64_t>> blocks_on_cores(Env& env, TestHost& host, uint32_t n
   co_return blocks;
 }
 
-Task<void> resizes(Env& env, Registry& registry) {
+SIM_TEST_P(Namespaces, ResizingReachesEveryCoreAndHost) {
   co_await serve(registry);
   Result<uint32_t> added = co_await registry.add_namespace(kTestNqn, on("file:/d0,size=1M"));
   EXPECT_EQ(added.value_or(0), 2u);
@@ -270,9 +265,8 @@ Task<void> resizes(Env& env, Registry& registry) {
   EXPECT_EQ(refused.error(), Errc::kNotFound);
   co_await host.leave_all();
 }
-TEST_P(Namespaces, ResizingReachesEveryCoreAndHost) { run(resizes); }
 
-Task<void> resize_half_way(Env& env, Registry& registry) {
+SIM_TEST_P(Namespaces, AResizeThatOneCoreRefusesIsUndone) {
   co_await serve(registry);
   const auto source = drive::Source::make(env, *drive::Spec::parse("mem:size=1M"));
   drive::StubbornSource stubborn(**source, CoreId(env.core_count() - 1));
@@ -298,9 +292,8 @@ Task<void> resize_half_way(Env& env, Registry& registry) {
   const Result<void> removed = co_await registry.remove_namespace(kTestNqn, 2);
   EXPECT_TRUE(removed);
 }
-TEST_P(Namespaces, AResizeThatOneCoreRefusesIsUndone) { run(resize_half_way); }
 
-Task<void> ana(Env& env, Registry& registry) {
+SIM_TEST_P(Namespaces, AnaStatesReachCoresLogAndHosts) {
   co_await serve(registry);
   NamespaceOptions options = on("mem:size=64K");
   options.ana_group = 5;
@@ -348,7 +341,6 @@ Task<void> ana(Env& env, Registry& registry) {
   EXPECT_EQ(set.error(), Errc::kNotFound);
   co_await host.leave_all();
 }
-TEST_P(Namespaces, AnaStatesReachCoresLogAndHosts) { run(ana); }
 
 Task<Result<void>> hold(CoreNamespace& space, Env& env) {
   EXPECT_TRUE(space.gate.enter());
@@ -357,7 +349,7 @@ Task<Result<void>> hold(CoreNamespace& space, Env& env) {
   co_return slept;
 }
 
-Task<void> removal_waits(Env& env, Registry& registry) {
+SIM_TEST_P(Namespaces, RemovalWaitsForCommandsInFlight) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -375,7 +367,6 @@ Task<void> removal_waits(Env& env, Registry& registry) {
   EXPECT_TRUE(held);
   co_await host.leave_all();
 }
-TEST_P(Namespaces, RemovalWaitsForCommandsInFlight) { run(removal_waits); }
 
 }  // namespace
 }  // namespace cairn::nvme

@@ -198,6 +198,12 @@ inline task::Task<void> serve(Registry& registry, SubsystemOptions options = {})
 // Runs a body with a Registry on a simulated node, then closes the registry. The body has to let
 // its hosts leave.
 class RegistryTest : public ::testing::TestWithParam<uint32_t> {
+ public:
+  struct Scene {
+    env::Env& env;
+    Registry& registry;
+  };
+
  protected:
   using Body = std::function<task::Task<void>(env::Env&, Registry&)>;
 

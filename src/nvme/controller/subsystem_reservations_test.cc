@@ -6,6 +6,7 @@
 
 #include "nvme/controller/registry_testing.h"
 #include "nvme/format/reservation_format.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -49,7 +50,7 @@ Task<bool> may_write(Env& env, CoreId core, CoreNamespaces* spaces, HostId host)
       env, core, [spaces, host](Env&) { return spaces->find(1)->reservation.permits(host, true); });
 }
 
-Task<void> reaches_cores(Env& env, Registry& registry) {
+SIM_TEST_P(Reserving, EveryCoreKnowsBeforeTheCommandCompletes) {
   co_await serve(registry);
   TestHost a(registry, 1);
   TestHost b(registry, 2);
@@ -77,9 +78,8 @@ Task<void> reaches_cores(Env& env, Registry& registry) {
   EXPECT_EQ(still.registrants, 1u);
   co_await b.leave_all();
 }
-TEST_P(Reserving, EveryCoreKnowsBeforeTheCommandCompletes) { run(reaches_cores); }
 
-Task<void> bad_commands(Env&, Registry& registry) {
+SIM_TEST_P(Reserving, BadCommandsAreRefused) {
   co_await serve(registry);
   TestHost host(registry);
   co_await host.arrive();
@@ -110,9 +110,8 @@ Task<void> bad_commands(Env&, Registry& registry) {
   co_await report(registry, host);
   co_await host.leave_all();
 }
-TEST_P(Reserving, BadCommandsAreRefused) { run(bad_commands); }
 
-Task<void> notices(Env& env, Registry& registry) {
+SIM_TEST_P(Reserving, PreemptedHostsReadWhatHappened) {
   co_await serve(registry);
   TestHost a(registry, 1);
   TestHost b(registry, 2);
@@ -158,7 +157,6 @@ Task<void> notices(Env& env, Registry& registry) {
   co_await b.leave_all();
   co_await event;
 }
-TEST_P(Reserving, PreemptedHostsReadWhatHappened) { run(notices); }
 
 // A queue with commands that take their time to stop.
 struct SlowLink final : QueueLink {
@@ -174,7 +172,7 @@ struct SlowLink final : QueueLink {
   uint32_t aborted = 0;
 };
 
-Task<void> aborts(Env& env, Registry& registry) {
+SIM_TEST_P(Reserving, PreemptAndAbortWaitsForTheCommandsToEnd) {
   co_await serve(registry);
   TestHost a(registry, 1);
   TestHost b(registry, 2);
@@ -198,7 +196,6 @@ Task<void> aborts(Env& env, Registry& registry) {
   co_await a.leave_all();
   co_await b.leave_all();
 }
-TEST_P(Reserving, PreemptAndAbortWaitsForTheCommandsToEnd) { run(aborts); }
 
 struct TestStore final : ReservationStore {
   Task<Result<void>> save(std::string_view, uint32_t nsid, Bytes bytes) override {
@@ -212,7 +209,7 @@ struct TestStore final : ReservationStore {
   bool fails = false;
 };
 
-Task<void> restarts(Env&, Registry& registry) {
+SIM_TEST_P(Reserving, PersistentOnesSurviveARestart) {
   TestStore store;
   SubsystemOptions options;
   options.keep_reservations = true;
@@ -270,7 +267,6 @@ Task<void> restarts(Env&, Registry& registry) {
   removed = co_await registry.remove_subsystem(kTestNqn);
   EXPECT_TRUE(removed);
 }
-TEST_P(Reserving, PersistentOnesSurviveARestart) { run(restarts); }
 
 }  // namespace
 }  // namespace cairn::nvme

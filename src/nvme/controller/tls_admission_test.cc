@@ -12,6 +12,7 @@
 #include "nvme/controller/registry_testing.h"
 #include "nvme/format/discovery_format.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
 
 namespace cairn::nvme {
 namespace {
@@ -35,18 +36,39 @@ TlsPsk psk_of(uint8_t fill, const std::string& host, const std::string& nqn,
 
 class TlsAdmission : public testing::Test {
  public:
-  using Body = Task<void> (TlsAdmission::*)(env::Env&, Registry&);
+  struct Scene {
+    env::Env& env;
+    Registry& registry;
+    std::vector<AuthenticationFailure>& failures;
+
+    Task<Result<TlsPsk>> offer(std::vector<std::string> identities,
+                               env::Address local = env::Address::loopback(4420)) {
+      const TlsOffer made{
+          .identities = std::move(identities), .local = local, .peer = kPeer, .wait_max = 5_s};
+      Result<TlsPsk> psk = co_await registry.choose_tls_key(made, {});
+      co_return psk;
+    }
+    Task<void> expect_refusal(std::vector<std::string> identities, std::string why) {
+      const size_t before = failures.size();
+      const Result<TlsPsk> psk = co_await offer(std::move(identities));
+      EXPECT_FALSE(psk.has_value());
+      if (!psk) EXPECT_EQ(std::string(psk.error().what()), why);
+      EXPECT_EQ(failures.size(), before + 1);
+      EXPECT_EQ(failures.back().peer, kPeer);
+    }
+  };
+  using Body = Task<void> (*)(env::Env&, Registry&, std::vector<AuthenticationFailure>&);
 
   void run(Body body) {
-    sim::Cluster cluster;
-    bool done = false;
-    cluster.node("box").start([&](env::Env& env) { return serve(env, body, done); });
-    EXPECT_TRUE(cluster.run_until([&] { return done; }, 1000_s)) << cluster.report();
+    sim::run_in_sim([body](env::Env& env) { return serve(env, body); });
   }
-  Task<void> serve(env::Env& env, Body body, bool& done) {
+
+ private:
+  static Task<void> serve(env::Env& env, Body body) {
+    std::vector<AuthenticationFailure> failures;
     Registry registry(env);
     registry.on_authentication(
-        [this](const AuthenticationFailure& failure) { failures.push_back(failure); });
+        [&failures](const AuthenticationFailure& failure) { failures.push_back(failure); });
     for (const std::string& nqn : {kTestNqn, kOtherNqn}) {
       SubsystemOptions options;
       options.nqn = nqn;
@@ -55,44 +77,16 @@ class TlsAdmission : public testing::Test {
     TlsKeys keys;
     keys.emplace(kHost, key_of(1));
     EXPECT_TRUE(registry.set_tls(kTestNqn, std::move(keys)).has_value());
-    co_await (this->*body)(env, registry);
+    co_await body(env, registry, failures);
     co_await registry.close();
-    done = true;
   }
-  Task<Result<TlsPsk>> offer(Registry& registry, std::vector<std::string> identities,
-                             env::Address local = env::Address::loopback(4420)) {
-    const TlsOffer made{
-        .identities = std::move(identities), .local = local, .peer = kPeer, .wait_max = 5_s};
-    Result<TlsPsk> psk = co_await registry.choose_tls_key(made, {});
-    co_return psk;
-  }
-  Task<void> expect_refusal(Registry& registry, std::vector<std::string> identities,
-                            std::string why) {
-    const size_t before = failures.size();
-    const Result<TlsPsk> psk = co_await offer(registry, std::move(identities));
-    EXPECT_FALSE(psk.has_value());
-    if (!psk) EXPECT_EQ(std::string(psk.error().what()), why);
-    EXPECT_EQ(failures.size(), before + 1);
-    EXPECT_EQ(failures.back().peer, kPeer);
-  }
-
-  Task<void> known_keys_are_found(env::Env&, Registry& registry);
-  Task<void> others_are_not(env::Env&, Registry& registry);
-  Task<void> failures_slow_down(env::Env& env, Registry& registry);
-  Task<void> others_do_not_wait(env::Env& env, Registry& registry);
-  Task<void> waits_end_in_time(env::Env& env, Registry& registry);
-  Task<void> ports_keep_their_subsystems(env::Env&, Registry& registry);
-  Task<void> connect_says_the_same(env::Env&, Registry& registry);
-
-  std::vector<AuthenticationFailure> failures;
 };
 
-Task<void> TlsAdmission::known_keys_are_found(env::Env&, Registry& registry) {
+SIM_TEST_F(TlsAdmission, KnownKeysAreFound) {
   for (const auto version : {TlsIdentityVersion::k0, TlsIdentityVersion::k1}) {
     for (const std::string& nqn : {kTestNqn, std::string(kDiscoveryNqn)}) {
       const TlsPsk wanted = psk_of(1, kHost, nqn, version);
       const Result<TlsPsk> psk = co_await offer(
-          registry,
           {"garbage", psk_of(1, "nqn.stranger", nqn).identity.text(), wanted.identity.text()});
       EXPECT_TRUE(psk.has_value());
       if (!psk) continue;
@@ -102,70 +96,66 @@ Task<void> TlsAdmission::known_keys_are_found(env::Env&, Registry& registry) {
   }
   EXPECT_TRUE(failures.empty());
 }
-TEST_F(TlsAdmission, KnownKeysAreFound) { run(&TlsAdmission::known_keys_are_found); }
 
-Task<void> TlsAdmission::others_are_not(env::Env&, Registry& registry) {
-  co_await expect_refusal(registry, {}, "it offers no TLS key");
+SIM_TEST_F(TlsAdmission, OthersAreNot) {
+  co_await expect_refusal({}, "it offers no TLS key");
   EXPECT_EQ(failures.back().host_nqn, "");
-  co_await expect_refusal(registry, {"garbage"}, "its TLS identity is not one of NVMe");
-  co_await expect_refusal(registry, {psk_of(1, "nqn.stranger", kTestNqn).identity.text()},
+  co_await expect_refusal({"garbage"}, "its TLS identity is not one of NVMe");
+  co_await expect_refusal({psk_of(1, "nqn.stranger", kTestNqn).identity.text()},
                           "there is no TLS key for this host");
   EXPECT_EQ(failures.back().host_nqn, "nqn.stranger");
   EXPECT_EQ(failures.back().nqn, kTestNqn);
-  co_await expect_refusal(registry, {psk_of(1, kHost, "nqn.nowhere").identity.text()},
+  co_await expect_refusal({psk_of(1, kHost, "nqn.nowhere").identity.text()},
                           "its TLS identity names a subsystem that is not served here");
-  co_await expect_refusal(registry, {psk_of(1, kHost, kOtherNqn).identity.text()},
+  co_await expect_refusal({psk_of(1, kHost, kOtherNqn).identity.text()},
                           "there is no TLS key for this host");
-  co_await expect_refusal(registry, {psk_of(2, kHost, kTestNqn).identity.text()},
+  co_await expect_refusal({psk_of(2, kHost, kTestNqn).identity.text()},
                           "the host has another TLS key: the digest in its identity differs");
   TlsIdentity long_hash = psk_of(1, kHost, kTestNqn, TlsIdentityVersion::k0).identity;
   long_hash.hash = crypto::Hash::kSha384;
-  co_await expect_refusal(registry, {long_hash.text()}, "the host has a TLS key of another hash");
+  co_await expect_refusal({long_hash.text()}, "the host has a TLS key of another hash");
   EXPECT_TRUE(registry.set_hosts(kTestNqn, false, {"nqn.somebody"}).has_value());
-  co_await expect_refusal(registry, {psk_of(1, kHost, kTestNqn).identity.text()},
+  co_await expect_refusal({psk_of(1, kHost, kTestNqn).identity.text()},
                           "this host may not use the subsystem");
   EXPECT_EQ(registry.tls_totals().failed, 8u);
 }
-TEST_F(TlsAdmission, OthersAreNot) { run(&TlsAdmission::others_are_not); }
 
-Task<void> TlsAdmission::failures_slow_down(env::Env& env, Registry& registry) {
+SIM_TEST_F(TlsAdmission, FailuresSlowTheirHostDown) {
   const std::string known = psk_of(1, kHost, kTestNqn).identity.text();
   const std::string wrong = psk_of(2, kHost, kTestNqn).identity.text();
   constexpr auto kOther = "the host has another TLS key: the digest in its identity differs";
-  for (int i = 0; i < 5; ++i) co_await expect_refusal(registry, {wrong}, kOther);
+  for (int i = 0; i < 5; ++i) co_await expect_refusal({wrong}, kOther);
   Time before = env.now();
-  const Result<TlsPsk> late = co_await offer(registry, {known});
+  const Result<TlsPsk> late = co_await offer({known});
   EXPECT_TRUE(late.has_value());
   EXPECT_GE(env.now() - before, 1_s);
   registry.tls_succeeded(kPeer, kHost);
   before = env.now();
-  const Result<TlsPsk> soon = co_await offer(registry, {known});
+  const Result<TlsPsk> soon = co_await offer({known});
   EXPECT_TRUE(soon.has_value());
   EXPECT_EQ(env.now(), before);
   EXPECT_EQ(registry.tls_totals().succeeded, 1u);
 }
-TEST_F(TlsAdmission, FailuresSlowTheirHostDown) { run(&TlsAdmission::failures_slow_down); }
 
 // Whoever shares an address with those who guess gets in at once.
-Task<void> TlsAdmission::others_do_not_wait(env::Env& env, Registry& registry) {
+SIM_TEST_F(TlsAdmission, OthersOfTheAddressDoNotWait) {
   const std::string known = psk_of(1, kHost, kTestNqn).identity.text();
   const std::string stranger = psk_of(1, "nqn.stranger", kTestNqn).identity.text();
   for (int i = 0; i < 20; ++i) {
-    co_await offer(registry, {stranger});
-    co_await offer(registry, {});
+    co_await offer({stranger});
+    co_await offer({});
     const Time before = env.now();
-    const Result<TlsPsk> psk = co_await offer(registry, {known});
+    const Result<TlsPsk> psk = co_await offer({known});
     EXPECT_TRUE(psk.has_value());
     EXPECT_EQ(env.now(), before);
   }
 }
-TEST_F(TlsAdmission, OthersOfTheAddressDoNotWait) { run(&TlsAdmission::others_do_not_wait); }
 
-Task<void> TlsAdmission::waits_end_in_time(env::Env& env, Registry& registry) {
+SIM_TEST_F(TlsAdmission, WaitsEndInTime) {
   const std::string wrong = psk_of(2, kHost, kTestNqn).identity.text();
   for (int i = 0; i < 20; ++i) {
     const Time before = env.now();
-    const Result<TlsPsk> psk = co_await offer(registry, {wrong});
+    const Result<TlsPsk> psk = co_await offer({wrong});
     EXPECT_FALSE(psk.has_value());
     EXPECT_LE(env.now() - before, 5_s);
   }
@@ -174,7 +164,8 @@ Task<void> TlsAdmission::waits_end_in_time(env::Env& env, Registry& registry) {
   const size_t told = failures.size();
   const Time before = env.now();
   std::vector<Task<Result<TlsPsk>>> many;
-  for (int i = 0; i < 10; ++i) many.push_back(offer(registry, {wrong}));
+  many.reserve(10);
+  for (int i = 0; i < 10; ++i) many.push_back(offer({wrong}));
   const std::vector<Result<TlsPsk>> outcomes = co_await task::when_all(std::move(many));
   EXPECT_LE(env.now() - before, 5_s);
   const auto limited = std::ranges::count_if(
@@ -183,17 +174,15 @@ Task<void> TlsAdmission::waits_end_in_time(env::Env& env, Registry& registry) {
   EXPECT_EQ(registry.tls_totals().failed, failed + 1);
   EXPECT_EQ(failures.size(), told + 10) << "but it is told";
 }
-TEST_F(TlsAdmission, WaitsEndInTime) { run(&TlsAdmission::waits_end_in_time); }
 
-Task<void> TlsAdmission::ports_keep_their_subsystems(env::Env&, Registry& registry) {
+SIM_TEST_F(TlsAdmission, PortsKeepTheirSubsystems) {
   registry.add_port({.listen = env::Address::loopback(4421), .subsystems = {kOtherNqn}});
-  const Result<TlsPsk> psk = co_await offer(registry, {psk_of(1, kHost, kTestNqn).identity.text()},
-                                            env::Address::loopback(4421));
+  const Result<TlsPsk> psk =
+      co_await offer({psk_of(1, kHost, kTestNqn).identity.text()}, env::Address::loopback(4421));
   EXPECT_FALSE(psk.has_value());
 }
-TEST_F(TlsAdmission, PortsKeepTheirSubsystems) { run(&TlsAdmission::ports_keep_their_subsystems); }
 
-Task<void> TlsAdmission::connect_says_the_same(env::Env&, Registry& registry) {
+SIM_TEST_F(TlsAdmission, ConnectSaysTheSame) {
   TestHost host(registry);
   host.tls = psk_of(1, kHost, kTestNqn).identity;
   const ConnectReply same = co_await host.connect_queue(0);
@@ -214,7 +203,6 @@ Task<void> TlsAdmission::connect_says_the_same(env::Env&, Registry& registry) {
             "its Connect names another host or subsystem than its TLS key");
   co_await host.leave();
 }
-TEST_F(TlsAdmission, ConnectSaysTheSame) { run(&TlsAdmission::connect_says_the_same); }
 
 }  // namespace
 }  // namespace cairn::nvme

@@ -15,13 +15,13 @@
 #include "nvme/format/dsm_format.h"
 #include "nvme/format/feature_format.h"
 #include "nvme/format/field.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/identify_format.h"
 #include "nvme/format/io_format.h"
 #include "nvme/format/log_format.h"
 #include "nvme/format/opcode_format.h"
 #include "nvme/format/reservation_format.h"
 #include "nvme/format/status_format.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

@@ -8,10 +8,10 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "nvme/format/command_format.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/nqn.h"
 #include "nvme/format/opcode_format.h"
 #include "nvme/format/property_format.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

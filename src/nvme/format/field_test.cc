@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/nqn.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

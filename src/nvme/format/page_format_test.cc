@@ -14,13 +14,13 @@
 #include "nvme/format/discovery_format.h"
 #include "nvme/format/event_format.h"
 #include "nvme/format/feature_format.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/identify_controller_format.h"
 #include "nvme/format/identify_format.h"
 #include "nvme/format/identify_namespace_format.h"
 #include "nvme/format/log_format.h"
 #include "nvme/format/reservation_format.h"
 #include "nvme/format/status_format.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

@@ -12,11 +12,11 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "nvme/format/command_format.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/io_format.h"
 #include "nvme/format/opcode_format.h"
 #include "nvme/format/pdu.h"
 #include "nvme/format/tcp_format.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

@@ -12,10 +12,10 @@
 #include "base/rng.h"
 #include "nvme/format/command_format.h"
 #include "nvme/format/field.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/pdu.h"
 #include "nvme/format/pdu_build.h"
 #include "nvme/format/tcp_format.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 namespace {

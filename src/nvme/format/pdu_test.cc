@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "nvme/format/hex_testing.h"
 #include "nvme/format/pdu_build.h"
 #include "nvme/format/tcp_format.h"
+#include "testing/nvme/hex.h"
 
 namespace cairn::nvme {
 

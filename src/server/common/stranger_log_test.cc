@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "env/test_env.h"
+#include "testing/test_env.h"
 
 namespace cairn::server {
 namespace {

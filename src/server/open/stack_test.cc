@@ -7,7 +7,7 @@
 
 #include "server/open/open_stack.h"
 #include "server/open/stack_toml.h"
-#include "stack/files_testing.h"
+#include "testing/stack/files.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::server {

@@ -12,7 +12,8 @@
 
 #include "base/rng.h"
 #include "service/cache/lru.h"
-#include "stack/service_testing.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -116,7 +117,7 @@ TEST(Lru, TakesEmptySlotsFirstAndThenTheOldestThatMayGo) {
   EXPECT_EQ(lru.used(), 2U);
 }
 
-task::Task<void> read_in_parts(env::Env& env) {
+SIM_TEST(Cache, ReadsWhatLacksBelowAndTheRestInMemory) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kStack), leaves);
   const std::vector<std::byte> data = blocks_of(5, 1);
@@ -143,10 +144,6 @@ task::Task<void> read_in_parts(env::Env& env) {
   EXPECT_TRUE(discarded);
   EXPECT_EQ(fact(*drive, "blocks_used"), 0U);
   co_await drive->close();
-}
-
-TEST(Cache, ReadsWhatLacksBelowAndTheRestInMemory) {
-  run_in_sim([](env::Env& env) { return read_in_parts(env); });
 }
 
 }  // namespace

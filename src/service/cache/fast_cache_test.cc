@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stack/service_testing.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -21,7 +22,7 @@ bool slow_holds(sim::Cluster& cluster, uint64_t block, uint8_t value) {
   return found == blocks_of(value, 1);
 }
 
-task::Task<void> write_back(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(FastCache, WritesBackWhenTold) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kBack), leaves);
   const std::vector<std::byte> data = blocks_of(7, 4);
@@ -39,12 +40,7 @@ task::Task<void> write_back(env::Env& env, sim::Cluster& cluster) {
   co_await drive->close();
 }
 
-TEST(FastCache, WritesBackWhenTold) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return write_back(env, cluster); });
-}
-
-task::Task<void> keep_in_the_background(env::Env& env) {
+SIM_TEST(FastCache, KeepsWhatWasReadAndWrittenThrough) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "cache(file:slow,size=4M, file:fast,size=2M, mode=through)", leaves);
@@ -62,10 +58,6 @@ task::Task<void> keep_in_the_background(env::Env& env) {
   co_await drive->close();
 }
 
-TEST(FastCache, KeepsWhatWasReadAndWrittenThrough) {
-  run_in_sim([](env::Env& env) { return keep_in_the_background(env); });
-}
-
 task::Task<void> write_one(env::Env& env, std::string stack) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::move(stack), leaves);
@@ -81,7 +73,7 @@ task::Task<void> expect_refused(env::Env& env, std::string stack, std::string_vi
   EXPECT_TRUE(why.find(because) != std::string::npos) << why;
 }
 
-task::Task<void> refuse(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(FastCache, DrivesThatDoNotBelongTogetherAreRefused) {
   co_await write_one(env, std::string(kBack));
   std::vector<std::byte> before(2_MiB);
   cluster.node("host").disk("fast").peek(0, before);
@@ -100,12 +92,7 @@ task::Task<void> refuse(env::Env& env, sim::Cluster& cluster) {
   co_await expect_refused(env, "cache(mem:size=4M, mem:size=4M, mode=best)", "through or back");
 }
 
-TEST(FastCache, DrivesThatDoNotBelongTogetherAreRefused) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return refuse(env, cluster); });
-}
-
-task::Task<void> take_a_new_one(env::Env& env) {
+SIM_TEST(FastCache, ADrainedSlowDriveTakesANewFastOne) {
   co_await write_one(env, "cache(file:slow,size=4M, file:fast,size=2M, mode=back, drain=yes)");
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
@@ -117,10 +104,6 @@ task::Task<void> take_a_new_one(env::Env& env) {
   drive.reset();
   leaves.close();
   co_await expect_refused(env, std::string(kBack), "of another time");
-}
-
-TEST(FastCache, ADrainedSlowDriveTakesANewFastOne) {
-  run_in_sim([](env::Env& env) { return take_a_new_one(env); });
 }
 
 TEST(FastCacheFormat, RecordsThatCannotBeAreRefused) {

@@ -7,71 +7,67 @@
 
 #include "service/common/journal.h"
 #include "service/common/journal_testing.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/scenario/scenario.h"
 
 namespace cairn::drive {
 namespace {
 
 // A table whose checkpoint takes many writes, in an area like those of services.
-class JournalOfMany : public JournalOnDrive {
- protected:
-  static constexpr uint64_t kKeys = 20'000;
-  static JournalArea area_for(uint64_t keys, uint32_t block_size) {
-    return {.first = 2,
-            .blocks = Journal::blocks_for(keys, sizeof(JournalTable::Record), block_size)};
+constexpr uint64_t kKeys = 20'000;
+JournalArea area_for(uint64_t keys, uint32_t block_size) {
+  return {.first = 2,
+          .blocks = Journal::blocks_for(keys, sizeof(JournalTable::Record), block_size)};
+}
+void fill_table(JournalTable& table, uint64_t keys) {
+  for (uint64_t key = 0; key < keys; ++key) table.set(key);
+}
+// Changes until a checkpoint is on its way.
+task::Task<void> reach_checkpoint(env::Env& env, Journal& journal, JournalTable& table) {
+  for (int i = 0; i < 2'000 && !journal.is_saving(); ++i) {
+    co_await append(journal, table.set(env.rng().below(kKeys)));
   }
-  static void fill_table(JournalTable& table, uint64_t keys) {
-    for (uint64_t key = 0; key < keys; ++key) table.set(key);
-  }
-  // Changes until a checkpoint is on its way.
-  static task::Task<void> reach_checkpoint(env::Env& env, Journal& journal, JournalTable& table) {
-    for (int i = 0; i < 2'000 && !journal.is_saving(); ++i) {
-      co_await append(journal, table.set(env.rng().below(kKeys)));
-    }
-    EXPECT_TRUE(journal.is_saving());
-  }
-  static task::Task<void> expect_same(env::Env& env, Drive& drive, JournalArea area,
-                                      const JournalTable& table) {
-    JournalTable again;
-    auto journal = co_await must(Journal::open(env, drive, area, kJournalId, again));
-    EXPECT_EQ(again.values, table.values);
-    if (journal != nullptr) co_await journal->close();
-  }
-};
-
-TEST_F(JournalOfMany, CommitsGoOnWhileACheckpointIsWritten) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=16M", leaves);
-    const JournalArea area = area_for(5 * kKeys, 4096);
-    JournalTable table;
-    fill_table(table, 5 * kKeys);
-    auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
-    for (int round = 0; round < 3; ++round) {
-      co_await reach_checkpoint(env, *journal, table);
-      const uint64_t generation = journal->generation();
-      const Time saved_since = env.now();
-      int meanwhile = 0;
-      Duration slowest{};
-      for (; journal->generation() == generation; ++meanwhile) {
-        const Time begun = env.now();
-        const Result<void> synced = co_await journal->sync();
-        EXPECT_TRUE(synced.has_value());
-        co_await append(*journal, table.set(env.rng().below(kKeys)));
-        slowest = std::max(slowest, env.now() - begun);
-      }
-      EXPECT_GT(meanwhile, 5) << round;
-      EXPECT_LT(slowest * 4, env.now() - saved_since) << round;
-    }
-    co_await journal->close();
-    co_await expect_same(env, *drive, area, table);
-    co_await drive->close();
-  });
+  EXPECT_TRUE(journal.is_saving());
+}
+task::Task<void> expect_same(env::Env& env, Drive& drive, JournalArea area,
+                             const JournalTable& table) {
+  JournalTable again;
+  auto journal = co_await must(Journal::open(env, drive, area, kJournalId, again));
+  EXPECT_EQ(again.values, table.values);
+  if (journal != nullptr) co_await journal->close();
 }
 
-TEST_F(JournalOfMany, CheckpointTakesBoundedMemory) {
+SIM_TEST(JournalOfMany, CommitsGoOnWhileACheckpointIsWritten) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=16M", leaves);
+  const JournalArea area = area_for(5 * kKeys, 4096);
+  JournalTable table;
+  fill_table(table, 5 * kKeys);
+  auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
+  for (int round = 0; round < 3; ++round) {
+    co_await reach_checkpoint(env, *journal, table);
+    const uint64_t generation = journal->generation();
+    const Time saved_since = env.now();
+    int meanwhile = 0;
+    Duration slowest{};
+    for (; journal->generation() == generation; ++meanwhile) {
+      const Time begun = env.now();
+      const Result<void> synced = co_await journal->sync();
+      EXPECT_TRUE(synced.has_value());
+      co_await append(*journal, table.set(env.rng().below(kKeys)));
+      slowest = std::max(slowest, env.now() - begun);
+    }
+    EXPECT_GT(meanwhile, 5) << round;
+    EXPECT_LT(slowest * 4, env.now() - saved_since) << round;
+  }
+  co_await journal->close();
+  co_await expect_same(env, *drive, area, table);
+  co_await drive->close();
+}
+
+TEST(JournalOfMany, CheckpointTakesBoundedMemory) {
   for (const uint64_t keys : {kKeys, 10 * kKeys}) {
     run_in_sim([keys](env::Env& env) -> task::Task<void> {
       SourceLeaves leaves;
@@ -94,58 +90,54 @@ TEST_F(JournalOfMany, CheckpointTakesBoundedMemory) {
 
 // More changes during a checkpoint than its half has room for, at one instant and with nobody
 // waiting.
-TEST_F(JournalOfMany, CheckpointEndsWhateverIsChangedMeanwhile) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=4M", leaves);
-    const JournalArea area = area_for(kKeys, 4096);
-    JournalTable table;
-    fill_table(table, kKeys);
-    auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
-    for (const uint64_t changes : {5'000u, 20'000u, 80'000u}) {
-      co_await reach_checkpoint(env, *journal, table);
-      for (uint64_t i = 0; i < changes; ++i) {
-        journal->add(table.set(env.rng().below(kKeys)), Journal::Needs::kNothing);
-      }
-      const uint64_t generation = journal->generation();
-      for (int i = 0; i < 1'000 && journal->generation() == generation; ++i) {
-        co_await append(*journal, table.set(1));
-      }
-      EXPECT_GT(journal->generation(), generation) << changes;
+SIM_TEST(JournalOfMany, CheckpointEndsWhateverIsChangedMeanwhile) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=4M", leaves);
+  const JournalArea area = area_for(kKeys, 4096);
+  JournalTable table;
+  fill_table(table, kKeys);
+  auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
+  for (const uint64_t changes : {5'000u, 20'000u, 80'000u}) {
+    co_await reach_checkpoint(env, *journal, table);
+    for (uint64_t i = 0; i < changes; ++i) {
+      journal->add(table.set(env.rng().below(kKeys)), Journal::Needs::kNothing);
     }
-    co_await journal->close();
-    co_await expect_same(env, *drive, area, table);
-    co_await drive->close();
-  });
+    const uint64_t generation = journal->generation();
+    for (int i = 0; i < 1'000 && journal->generation() == generation; ++i) {
+      co_await append(*journal, table.set(1));
+    }
+    EXPECT_GT(journal->generation(), generation) << changes;
+  }
+  co_await journal->close();
+  co_await expect_same(env, *drive, area, table);
+  co_await drive->close();
 }
 
 // Whoever has read a part of a checkpoint that is whole by now knows an old state.
-TEST_F(JournalOfMany, IsNotOwnedByWhoReadAPartOfACheckpoint) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=4M", leaves);
-    Label label = new_label(env, *drive);
-    Claim claim(env, *drive, label);
-    const JournalArea area = area_for(kKeys, 4096);
-    JournalTable table;
-    fill_table(table, kKeys);
-    auto writes = co_await must(Journal::create(env, *drive, area, kJournalId, table));
-    co_await reach_checkpoint(env, *writes, table);
-    // The first part, whose block says that it was begun, is there; the commit that ends it not.
-    EXPECT_TRUE((co_await drive->flush()).has_value());
-    JournalTable other;
-    auto reads = co_await must(Journal::open(env, *drive, area, kJournalId, other));
-    EXPECT_EQ(reads->generation(), writes->generation());
-    EXPECT_TRUE((co_await reads->own(claim)).has_value());
-    co_await append(*writes, table.set(1));
-    EXPECT_GT(writes->generation(), reads->generation());
-    const Result<void> owned = co_await reads->own(claim);
-    CO_ASSERT_TRUE(!owned.has_value());
-    EXPECT_EQ(owned.error().text(), changed_meanwhile().text());
-    co_await reads->close();
-    co_await writes->close();
-    co_await drive->close();
-  });
+SIM_TEST(JournalOfMany, IsNotOwnedByWhoReadAPartOfACheckpoint) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=4M", leaves);
+  Label label = new_label(env, *drive);
+  Claim claim(env, *drive, label);
+  const JournalArea area = area_for(kKeys, 4096);
+  JournalTable table;
+  fill_table(table, kKeys);
+  auto writes = co_await must(Journal::create(env, *drive, area, kJournalId, table));
+  co_await reach_checkpoint(env, *writes, table);
+  // The first part, whose block says that it was begun, is there; the commit that ends it not.
+  EXPECT_TRUE((co_await drive->flush()).has_value());
+  JournalTable other;
+  auto reads = co_await must(Journal::open(env, *drive, area, kJournalId, other));
+  EXPECT_EQ(reads->generation(), writes->generation());
+  EXPECT_TRUE((co_await reads->own(claim)).has_value());
+  co_await append(*writes, table.set(1));
+  EXPECT_GT(writes->generation(), reads->generation());
+  const Result<void> owned = co_await reads->own(claim);
+  CO_ASSERT_TRUE(!owned.has_value());
+  EXPECT_EQ(owned.error().text(), changed_meanwhile().text());
+  co_await reads->close();
+  co_await writes->close();
+  co_await drive->close();
 }
 
 // Appends from many tasks through several checkpoints of several parts each, until the test ends

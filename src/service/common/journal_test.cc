@@ -9,14 +9,15 @@
 
 #include "service/common/journal_testing.h"
 #include "service/common/space.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 #include "world/sim/scenario/scenario.h"
 
 namespace cairn::drive {
 namespace {
 
-TEST_F(JournalOnDrive, ReplaysWhatWasAdded) {
+TEST(JournalOnDrive, ReplaysWhatWasAdded) {
   for (const char* drive_text : {"mem:size=1M", "mem:size=1M,block=512"}) {
     run_in_sim([drive_text](env::Env& env) -> task::Task<void> {
       SourceLeaves leaves;
@@ -33,126 +34,113 @@ TEST_F(JournalOnDrive, ReplaysWhatWasAdded) {
 }
 
 // Whoever reads it while another one writes has an old state: it must not go on with that.
-TEST_F(JournalOnDrive, IsNotOwnedByWhoReadLessThanThereIs) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
-    Label label = new_label(env, *drive);
-    Claim claim(env, *drive, label);
-    JournalTable table = co_await fill(env, *drive, 100);
-    auto writes = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, table));
-    for (int i = 0; i < 100; ++i) {
-      JournalTable other;
-      auto reads = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, other));
-      EXPECT_TRUE((co_await reads->own(claim)).has_value()) << i;
-      co_await append(*writes, table.set(1));
-      const Result<void> owned = co_await reads->own(claim);
-      CO_ASSERT_TRUE(!owned.has_value());
-      EXPECT_EQ(owned.error().text(), changed_meanwhile().text()) << i;
-    }
-    EXPECT_GT(writes->generation(), 3u) << "checkpoints were among it";
-    co_await writes->close();
-    co_await drive->close();
-  });
+SIM_TEST(JournalOnDrive, IsNotOwnedByWhoReadLessThanThereIs) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
+  Label label = new_label(env, *drive);
+  Claim claim(env, *drive, label);
+  JournalTable table = co_await fill(env, *drive, 100);
+  auto writes = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, table));
+  for (int i = 0; i < 100; ++i) {
+    JournalTable other;
+    auto reads = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, other));
+    EXPECT_TRUE((co_await reads->own(claim)).has_value()) << i;
+    co_await append(*writes, table.set(1));
+    const Result<void> owned = co_await reads->own(claim);
+    CO_ASSERT_TRUE(!owned.has_value());
+    EXPECT_EQ(owned.error().text(), changed_meanwhile().text()) << i;
+  }
+  EXPECT_GT(writes->generation(), 3u) << "checkpoints were among it";
+  co_await writes->close();
+  co_await drive->close();
 }
 
 // The first goes alone, the others wait meanwhile and go together: a block each would fill the half
 // that has ten of them many times over.
-TEST_F(JournalOnDrive, WritesTogetherWhatComesTogether) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
-    JournalTable table;
-    auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
-    std::vector<task::Task<void>> appends;
-    for (uint64_t i = 0; i < 300; ++i) appends.push_back(append(*journal, table.set(i)));
-    co_await task::when_all(std::move(appends));
-    EXPECT_EQ(journal->durable(), 300u);
-    EXPECT_EQ(journal->generation(), 1u);
-    co_await journal->close();
-    co_await drive->close();
-  });
+SIM_TEST(JournalOnDrive, WritesTogetherWhatComesTogether) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
+  JournalTable table;
+  auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
+  std::vector<task::Task<void>> appends;
+  for (uint64_t i = 0; i < 300; ++i) appends.push_back(append(*journal, table.set(i)));
+  co_await task::when_all(std::move(appends));
+  EXPECT_EQ(journal->durable(), 300u);
+  EXPECT_EQ(journal->generation(), 1u);
+  co_await journal->close();
+  co_await drive->close();
 }
 
-TEST_F(JournalOnDrive, RefusesWhatIsNotItsOwn) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
-    EXPECT_EQ(co_await refusal(env, *drive), Errc::kCorrupt);
-    co_await fill(env, *drive, 100);
-    EXPECT_EQ(co_await refusal(env, *drive), Errc{});
-    EXPECT_EQ(co_await refusal(env, *drive, kJournalArea, {0x1111, 0x2223}), Errc::kCorrupt);
-    EXPECT_EQ(co_await refusal(env, *drive, {.first = 4, .blocks = 21}), Errc::kCorrupt);
-    EXPECT_EQ(co_await refusal(env, *drive, {.first = 250, .blocks = 21}), Errc::kInvalid);
-    EXPECT_EQ(co_await refusal(env, *drive, {.first = 3, .blocks = 3}), Errc::kInvalid);
-    co_await drive->close();
-  });
+SIM_TEST(JournalOnDrive, RefusesWhatIsNotItsOwn) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
+  EXPECT_EQ(co_await refusal(env, *drive), Errc::kCorrupt);
+  co_await fill(env, *drive, 100);
+  EXPECT_EQ(co_await refusal(env, *drive), Errc{});
+  EXPECT_EQ(co_await refusal(env, *drive, kJournalArea, {0x1111, 0x2223}), Errc::kCorrupt);
+  EXPECT_EQ(co_await refusal(env, *drive, {.first = 4, .blocks = 21}), Errc::kCorrupt);
+  EXPECT_EQ(co_await refusal(env, *drive, {.first = 250, .blocks = 21}), Errc::kInvalid);
+  EXPECT_EQ(co_await refusal(env, *drive, {.first = 3, .blocks = 3}), Errc::kInvalid);
+  co_await drive->close();
 }
 
 // A damaged block is a torn tail when nothing was written after it, and damage otherwise.
-TEST_F(JournalOnDrive, TellsDamageFromATornTail) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    for (uint64_t block = 0; block < 5; ++block) {
-      const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
-      JournalTable table;
-      auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
-      for (int i = 0; i < 4; ++i) {
-        const JournalTable::Record record = table.set(static_cast<uint64_t>(i));
-        journal->add(record, Journal::Needs::kNothing);
-        EXPECT_TRUE((co_await journal->commit()).has_value());
-      }
-      co_await journal->close();
-      // The first generation is in the second half: its checkpoint, then a block for each record.
-      co_await flip(*drive, kJournalArea.first + kJournalArea.blocks / 2 + block);
-      EXPECT_EQ(co_await refusal(env, *drive), block < 4 ? Errc::kCorrupt : Errc{}) << block;
-      co_await drive->close();
-    }
-  });
-}
-
-TEST_F(JournalOnDrive, GoesOnAfterAWriteThatFailed) {
-  sim::Cluster cluster;
-  sim::Medium& disk = cluster.node("host").disk("d");
-  run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
+SIM_TEST(JournalOnDrive, TellsDamageFromATornTail) {
+  SourceLeaves leaves;
+  for (uint64_t block = 0; block < 5; ++block) {
+    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=1M", leaves);
     JournalTable table;
     auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
-    for (uint64_t i = 0; i < 200; ++i) {
-      disk.heal();
-      if (i % 3 == 0) disk.fail_writes();
-      const JournalTable::Record record = table.set(i % 50);
-      journal->add(record, Journal::Needs::kData);
-      const Result<void> done = co_await journal->commit();
-      EXPECT_EQ(done.has_value(), i % 3 != 0) << i;
+    for (int i = 0; i < 4; ++i) {
+      const JournalTable::Record record = table.set(static_cast<uint64_t>(i));
+      journal->add(record, Journal::Needs::kNothing);
+      EXPECT_TRUE((co_await journal->commit()).has_value());
     }
     co_await journal->close();
-    JournalTable again;
-    journal = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, again));
-    EXPECT_EQ(again.values, table.values);
-    co_await journal->close();
+    // The first generation is in the second half: its checkpoint, then a block for each record.
+    co_await flip(*drive, kJournalArea.first + kJournalArea.blocks / 2 + block);
+    EXPECT_EQ(co_await refusal(env, *drive), block < 4 ? Errc::kCorrupt : Errc{}) << block;
     co_await drive->close();
-  });
+  }
 }
 
-TEST_F(JournalOnDrive, AreaHoldsTheStateItIsMadeFor) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=4M", leaves);
-    for (const uint64_t records : {1u, 250u, 5000u}) {
-      const JournalArea area{
-          .first = 2, .blocks = Journal::blocks_for(records, sizeof(JournalTable::Record), 4096)};
-      JournalTable table;
-      auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
-      for (uint64_t i = 0; i < 3 * records; ++i) {
-        journal->add(table.set(i % records), Journal::Needs::kNothing);
-      }
-      EXPECT_TRUE((co_await journal->commit()).has_value()) << records;
-      co_await journal->close();
+SIM_TEST(JournalOnDrive, GoesOnAfterAWriteThatFailed) {
+  sim::Medium& disk = cluster.node("host").disk("d");
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
+  JournalTable table;
+  auto journal = co_await must(Journal::create(env, *drive, kJournalArea, kJournalId, table));
+  for (uint64_t i = 0; i < 200; ++i) {
+    disk.heal();
+    if (i % 3 == 0) disk.fail_writes();
+    const JournalTable::Record record = table.set(i % 50);
+    journal->add(record, Journal::Needs::kData);
+    const Result<void> done = co_await journal->commit();
+    EXPECT_EQ(done.has_value(), i % 3 != 0) << i;
+  }
+  co_await journal->close();
+  JournalTable again;
+  journal = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, again));
+  EXPECT_EQ(again.values, table.values);
+  co_await journal->close();
+  co_await drive->close();
+}
+
+SIM_TEST(JournalOnDrive, AreaHoldsTheStateItIsMadeFor) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=4M", leaves);
+  for (const uint64_t records : {1u, 250u, 5000u}) {
+    const JournalArea area{
+        .first = 2, .blocks = Journal::blocks_for(records, sizeof(JournalTable::Record), 4096)};
+    JournalTable table;
+    auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
+    for (uint64_t i = 0; i < 3 * records; ++i) {
+      journal->add(table.set(i % records), Journal::Needs::kNothing);
     }
-    co_await drive->close();
-  });
+    EXPECT_TRUE((co_await journal->commit()).has_value()) << records;
+    co_await journal->close();
+  }
+  co_await drive->close();
 }
 
 TEST(JournalBlock, ShowsEveryDamagedByte) {

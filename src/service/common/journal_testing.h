@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "service/common/journal.h"
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 
@@ -50,43 +50,40 @@ class JournalTable final : public JournalOwner {
   mutable size_t largest = 0;  // what was asked to be held at once
 };
 
-class JournalOnDrive : public testing::Test {
- protected:
-  static task::Task<std::unique_ptr<Journal>> must(
-      task::Task<Result<std::unique_ptr<Journal>>> opening) {
-    Result<std::unique_ptr<Journal>> journal = co_await opening;
-    if (!journal) ADD_FAILURE() << journal.error().text();
-    co_return journal ? std::move(*journal) : nullptr;
-  }
-  static task::Task<Errc> refusal(env::Env& env, Drive& drive, JournalArea area = kJournalArea,
-                                  JournalId id = kJournalId) {
-    JournalTable table;
-    Result<std::unique_ptr<Journal>> journal = co_await Journal::open(env, drive, area, id, table);
-    if (!journal) co_return journal.error().code();
-    co_await (*journal)->close();
-    co_return Errc{};
-  }
-  // A journal of many records on a drive, closed; the table that was saved.
-  static task::Task<JournalTable> fill(env::Env& env, Drive& drive, uint64_t records) {
-    JournalTable table;
-    auto journal = co_await must(Journal::create(env, drive, kJournalArea, kJournalId, table));
-    for (uint64_t i = 0; i < records; ++i) {
-      const JournalTable::Record record = table.set(env.rng().below(100));
-      journal->add(record, Journal::Needs::kNothing);
-      if (env.rng().chance(0.3)) {
-        EXPECT_TRUE((co_await journal->commit()).has_value());
-      }
+inline task::Task<std::unique_ptr<Journal>> must(
+    task::Task<Result<std::unique_ptr<Journal>>> opening) {
+  Result<std::unique_ptr<Journal>> journal = co_await opening;
+  if (!journal) ADD_FAILURE() << journal.error().text();
+  co_return journal ? std::move(*journal) : nullptr;
+}
+inline task::Task<Errc> refusal(env::Env& env, Drive& drive, JournalArea area = kJournalArea,
+                                JournalId id = kJournalId) {
+  JournalTable table;
+  Result<std::unique_ptr<Journal>> journal = co_await Journal::open(env, drive, area, id, table);
+  if (!journal) co_return journal.error().code();
+  co_await (*journal)->close();
+  co_return Errc{};
+}
+// A journal of many records on a drive, closed; the table that was saved.
+inline task::Task<JournalTable> fill(env::Env& env, Drive& drive, uint64_t records) {
+  JournalTable table;
+  auto journal = co_await must(Journal::create(env, drive, kJournalArea, kJournalId, table));
+  for (uint64_t i = 0; i < records; ++i) {
+    const JournalTable::Record record = table.set(env.rng().below(100));
+    journal->add(record, Journal::Needs::kNothing);
+    if (env.rng().chance(0.3)) {
+      EXPECT_TRUE((co_await journal->commit()).has_value());
     }
-    co_await journal->close();
-    co_return table;
   }
-  static task::Task<void> flip(Drive& drive, uint64_t block) {
-    std::vector<std::byte> bytes(drive.geometry().block_size);
-    EXPECT_TRUE((co_await drive.read(Lba(block), bytes)).has_value());
-    bytes[100] ^= std::byte{4};
-    EXPECT_TRUE((co_await drive.write(Lba(block), bytes)).has_value());
-  }
-};
+  co_await journal->close();
+  co_return table;
+}
+inline task::Task<void> flip(Drive& drive, uint64_t block) {
+  std::vector<std::byte> bytes(drive.geometry().block_size);
+  EXPECT_TRUE((co_await drive.read(Lba(block), bytes)).has_value());
+  bytes[100] ^= std::byte{4};
+  EXPECT_TRUE((co_await drive.write(Lba(block), bytes)).has_value());
+}
 
 inline task::Task<void> append(Journal& journal, JournalTable::Record record) {
   journal.add(record, Journal::Needs::kNothing);

@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "service/common/journal.h"
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -53,49 +54,46 @@ class Table final : public JournalOwner {
 task::Task<Result<void>> sync(Journal& journal) { co_return co_await journal.sync(); }
 
 // Data that the flush should have covered may be gone: no record that points to it is committed.
-TEST(Losses, KeepAJournalFromRecordsWhoseDataIsGone) {
-  sim::Cluster cluster;
+SIM_TEST(Losses, KeepAJournalFromRecordsWhoseDataIsGone) {
   sim::Medium& disk = cluster.node("host").disk("d");
-  run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
-    constexpr JournalArea kArea{.first = 3, .blocks = 21};
-    Table table;
-    auto made = co_await Journal::create(env, *drive, kArea, {1, 2}, table);
-    CO_ASSERT_TRUE(made.has_value());
-    Journal& journal = **made;
-    journal.add(table.set(1, 10), Journal::Needs::kData);
-    Result<void> done = co_await journal.commit();
-    EXPECT_TRUE(done.has_value());
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "file:d,size=1M", leaves);
+  constexpr JournalArea kArea{.first = 3, .blocks = 21};
+  Table table;
+  auto made = co_await Journal::create(env, *drive, kArea, {1, 2}, table);
+  CO_ASSERT_TRUE(made.has_value());
+  Journal& journal = **made;
+  journal.add(table.set(1, 10), Journal::Needs::kData);
+  Result<void> done = co_await journal.commit();
+  EXPECT_TRUE(done.has_value());
 
-    co_await write_value(*drive, 100, 7);
-    journal.add(table.set(1, 20), Journal::Needs::kData);
-    disk.fail_flushes();
-    const auto [one, other] = co_await task::when_all(sync(journal), sync(journal));
-    EXPECT_FALSE(one.has_value());
-    EXPECT_FALSE(other.has_value());
-    disk.heal();
-    EXPECT_TRUE(journal.has_lost());
-    done = co_await journal.commit();
-    EXPECT_FALSE(done.has_value());
+  co_await write_value(*drive, 100, 7);
+  journal.add(table.set(1, 20), Journal::Needs::kData);
+  disk.fail_flushes();
+  const auto [one, other] = co_await task::when_all(sync(journal), sync(journal));
+  EXPECT_FALSE(one.has_value());
+  EXPECT_FALSE(other.has_value());
+  disk.heal();
+  EXPECT_TRUE(journal.has_lost());
+  done = co_await journal.commit();
+  EXPECT_FALSE(done.has_value());
 
-    // The first flush after a loss that a disk told already succeeds.
-    table.values.clear();
-    done = co_await journal.reload();
-    EXPECT_TRUE(done.has_value());
-    EXPECT_EQ(table.values, (std::map<uint64_t, uint64_t>{{1, 10}}));
-    journal.add(table.set(2, 30), Journal::Needs::kData);
-    done = co_await journal.commit();
-    EXPECT_TRUE(done.has_value());
-    co_await journal.close();
+  // The first flush after a loss that a disk told already succeeds.
+  table.values.clear();
+  done = co_await journal.reload();
+  EXPECT_TRUE(done.has_value());
+  EXPECT_EQ(table.values, (std::map<uint64_t, uint64_t>{{1, 10}}));
+  journal.add(table.set(2, 30), Journal::Needs::kData);
+  done = co_await journal.commit();
+  EXPECT_TRUE(done.has_value());
+  co_await journal.close();
 
-    Table again;
-    auto opened = co_await Journal::open(env, *drive, kArea, {1, 2}, again);
-    CO_ASSERT_TRUE(opened.has_value());
-    EXPECT_EQ(again.values, (std::map<uint64_t, uint64_t>{{1, 10}, {2, 30}}));
-    co_await (*opened)->close();
-    co_await drive->close();
-  });
+  Table again;
+  auto opened = co_await Journal::open(env, *drive, kArea, {1, 2}, again);
+  CO_ASSERT_TRUE(opened.has_value());
+  EXPECT_EQ(again.values, (std::map<uint64_t, uint64_t>{{1, 10}, {2, 30}}));
+  co_await (*opened)->close();
+  co_await drive->close();
 }
 
 // A file's durable zeroes are flushed; whoever flushes next hears that others' writes went with it.

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "service/common/service.h"
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

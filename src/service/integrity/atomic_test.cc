@@ -9,9 +9,10 @@
 
 #include "base/crc32c.h"
 #include "service/integrity/atomic_format.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -65,7 +66,7 @@ TEST(AtomicFormat, ALayoutThatCannotBeIsRefused) {
   EXPECT_FALSE(decode({.log_blocks = 10, .data_first = UINT64_MAX, .data_blocks = 1}));
 }
 
-task::Task<void> share_the_log(env::Env& env) {
+SIM_TEST(Atomic, WritesThatArriveTogetherShareAWriteOfTheLog) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kStack), leaves);
   EXPECT_EQ(drive->geometry().atomic_blocks, 16U);
@@ -89,11 +90,7 @@ task::Task<void> share_the_log(env::Env& env) {
   co_await drive->close();
 }
 
-TEST(Atomic, WritesThatArriveTogetherShareAWriteOfTheLog) {
-  run_in_sim([](env::Env& env) { return share_the_log(env); });
-}
-
-task::Task<void> fail_in_place(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(Atomic, AWriteThatFailsInPlaceIsNeverReadInParts) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kStack), leaves);
   co_await write_one(*drive, 0, 1, 8);
@@ -113,12 +110,7 @@ task::Task<void> fail_in_place(env::Env& env, sim::Cluster& cluster) {
   co_await drive->close();
 }
 
-TEST(Atomic, AWriteThatFailsInPlaceIsNeverReadInParts) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return fail_in_place(env, cluster); });
-}
-
-task::Task<void> fail_the_log(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(Atomic, AWriteThatCannotBeLoggedChangesNothing) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kStack), leaves);
   co_await write_one(*drive, 0, 1, 8);
@@ -136,12 +128,7 @@ task::Task<void> fail_the_log(env::Env& env, sim::Cluster& cluster) {
   co_await drive->close();
 }
 
-TEST(Atomic, AWriteThatCannotBeLoggedChangesNothing) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return fail_the_log(env, cluster); });
-}
-
-task::Task<void> cancel_one(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(Atomic, ACancelledWriteEndsAtOnceAndIsNeverTorn) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kStack), leaves);
   cluster.node("host").disk("d").stall(1_s);
@@ -157,13 +144,8 @@ task::Task<void> cancel_one(env::Env& env, sim::Cluster& cluster) {
   co_await drive->close();
 }
 
-TEST(Atomic, ACancelledWriteEndsAtOnceAndIsNeverTorn) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return cancel_one(env, cluster); });
-}
-
 // A batch in the log that an attacker with the drive's id wrote.
-task::Task<void> forge_a_batch(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(Atomic, ALogThatPointsPastTheEndIsRefused) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, std::string(kStack), leaves);
   co_await drive->close();
@@ -183,12 +165,7 @@ task::Task<void> forge_a_batch(env::Env& env, sim::Cluster& cluster) {
   EXPECT_TRUE(why.find("makes no sense") != std::string::npos) << why;
 }
 
-TEST(Atomic, ALogThatPointsPastTheEndIsRefused) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return forge_a_batch(env, cluster); });
-}
-
-task::Task<void> refuse(env::Env& env) {
+SIM_TEST(Atomic, WhatDoesNotFitIsRefused) {
   SourceLeaves leaves;
   std::string why = co_await why_not(env, "atomic(mem:size=1M)", leaves);
   EXPECT_TRUE(why.find("too small") != std::string::npos) << why;
@@ -201,10 +178,6 @@ task::Task<void> refuse(env::Env& env) {
   leaves.close();
   why = co_await why_not(env, "atomic(file:a)", leaves);
   EXPECT_TRUE(why.find("holds something else") != std::string::npos) << why;
-}
-
-TEST(Atomic, WhatDoesNotFitIsRefused) {
-  run_in_sim([](env::Env& env) { return refuse(env); });
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "service/integrity/checksum_format.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -7,8 +7,9 @@
 #include <algorithm>
 
 #include "service/integrity/encrypt_format.h"
-#include "stack/files_testing.h"
-#include "stack/service_testing.h"
+#include "testing/sim_test.h"
+#include "testing/stack/files.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -62,23 +63,21 @@ TEST(Encrypt, ShowsTheMediumNoPlaintext) {
   EXPECT_LT(*std::ranges::max_element(counts), 192U);
 }
 
-TEST(Encrypt, BlocksNobodyWroteAreZeroes) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    LeavesWithFiles leaves(some_files());
-    auto drive = co_await must_open(env, "encrypt(mem:size=1M, key=a.key)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    const std::vector<std::byte> ones = blocks_of(1, 3);
-    const Result<void> written = co_await drive->write(Lba(0), ones);
-    const Result<void> discarded = co_await drive->discard(Lba(1), 1);
-    EXPECT_TRUE(written && discarded);
-    std::vector<std::byte> read(4 * 4096);
-    const Result<void> done = co_await drive->read(Lba(0), read);
-    EXPECT_TRUE(done);
-    for (const auto& [block, value] : {std::pair(0, 1), {1, 0}, {2, 1}, {3, 0}}) {
-      EXPECT_EQ(read[static_cast<size_t>(block) * 4096 + 77], std::byte(value)) << block;
-    }
-    co_await drive->close();
-  });
+SIM_TEST(Encrypt, BlocksNobodyWroteAreZeroes) {
+  LeavesWithFiles leaves(some_files());
+  auto drive = co_await must_open(env, "encrypt(mem:size=1M, key=a.key)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const std::vector<std::byte> ones = blocks_of(1, 3);
+  const Result<void> written = co_await drive->write(Lba(0), ones);
+  const Result<void> discarded = co_await drive->discard(Lba(1), 1);
+  EXPECT_TRUE(written && discarded);
+  std::vector<std::byte> read(4 * 4096);
+  const Result<void> done = co_await drive->read(Lba(0), read);
+  EXPECT_TRUE(done);
+  for (const auto& [block, value] : {std::pair(0, 1), {1, 0}, {2, 1}, {3, 0}}) {
+    EXPECT_EQ(read[static_cast<size_t>(block) * 4096 + 77], std::byte(value)) << block;
+  }
+  co_await drive->close();
 }
 
 TEST(Encrypt, SaysWhatIsWrongWithKeysAndWritesNothing) {

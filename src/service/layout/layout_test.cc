@@ -5,7 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "stack/service_testing.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -62,7 +63,7 @@ TEST(Stripe, TakesTurnsByChunkAndLeavesTheRestUnused) {
   EXPECT_EQ(numbers(cluster, "b"), (std::vector{3, 4, 7, 8}));
 }
 
-task::Task<void> move_many(env::Env& env) {
+SIM_TEST(Stripe, MovesMoreChunksThanAFewPieces) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "stripe(mem:size=1M, mem:size=1M, mem:size=1M, chunk=4K)", leaves);
@@ -82,9 +83,7 @@ task::Task<void> move_many(env::Env& env) {
   co_await drive->close();
 }
 
-TEST(Stripe, MovesMoreChunksThanAFewPieces) { run_in_sim(move_many); }
-
-task::Task<void> compare_and_write(env::Env& env) {
+SIM_TEST(Concat, ComparesOnAllDrivesBeforeItWrites) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "concat(mem:size=8K, mem:size=8K)", leaves);
@@ -107,9 +106,7 @@ task::Task<void> compare_and_write(env::Env& env) {
   co_await drive->close();
 }
 
-TEST(Concat, ComparesOnAllDrivesBeforeItWrites) { run_in_sim(compare_and_write); }
-
-task::Task<void> open_wrong_ones(env::Env& env) {
+SIM_TEST(Stack, ThatDoesNotFitNamesTheLayer) {
   struct Case {
     const char* text;
     const char* message;
@@ -132,9 +129,7 @@ task::Task<void> open_wrong_ones(env::Env& env) {
   }
 }
 
-TEST(Stack, ThatDoesNotFitNamesTheLayer) { run_in_sim(open_wrong_ones); }
-
-task::Task<void> look_at_geometry(env::Env& env) {
+SIM_TEST(Stripe, HasTheGeometryOfItsDrives) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "stripe(file:a,size=2M, mem:size=1M, chunk=16K)", leaves);
@@ -147,8 +142,6 @@ task::Task<void> look_at_geometry(env::Env& env) {
   EXPECT_TRUE(!resized && resized.error() == Errc::kUnsupported);
   co_await drive->close();
 }
-
-TEST(Stripe, HasTheGeometryOfItsDrives) { run_in_sim(look_at_geometry); }
 
 }  // namespace
 }  // namespace cairn::drive

@@ -7,8 +7,9 @@
 #include <algorithm>
 
 #include "service/mapped/codec.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -94,33 +95,31 @@ TEST(Compress, TakesTheSpaceThatIsNeeded) {
   }
 }
 
-TEST(Compress, HoldsMoreThanThereIsAndSaysWhenItIsFull) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "compress(file:d0,size=2M, virtual=8M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    EXPECT_EQ(drive->geometry().bytes(), 8_MiB);
-    for (uint64_t at = 0; at < 2048; at += 64)
-      co_await write_bytes(*drive, at, blocks_of(at / 64 + 1, 64));
-    EXPECT_EQ(fact(*drive, "blocks_used"), 256U);
-    // Now what cannot be compressed, until it does not fit.
-    const std::vector<std::byte> junk = noise(env, 8);
-    Result<void> done;
-    uint64_t at = 0;
-    for (; done && at < 2048; at += 8) done = co_await drive->write(Lba(at), junk);
-    EXPECT_EQ(done.error(), Errc::kNoSpace);
-    at -= 8;
-    EXPECT_GT(at, 0U);
-    // What was there is, and what could not be written is as it was.
-    const auto last = co_await read_bytes(*drive, at - 8, 8);
-    EXPECT_EQ(last, junk);
-    const auto old = co_await read_bytes(*drive, at, 8);
-    EXPECT_EQ(old, blocks_of(at / 64 + 1, 8));
-    const Result<void> discarded = co_await drive->discard(Lba(0), 8);
-    EXPECT_TRUE(discarded);
-    co_await write_bytes(*drive, at, junk);
-    co_await drive->close();
-  });
+SIM_TEST(Compress, HoldsMoreThanThereIsAndSaysWhenItIsFull) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "compress(file:d0,size=2M, virtual=8M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  EXPECT_EQ(drive->geometry().bytes(), 8_MiB);
+  for (uint64_t at = 0; at < 2048; at += 64)
+    co_await write_bytes(*drive, at, blocks_of(at / 64 + 1, 64));
+  EXPECT_EQ(fact(*drive, "blocks_used"), 256U);
+  // Now what cannot be compressed, until it does not fit.
+  const std::vector<std::byte> junk = noise(env, 8);
+  Result<void> done;
+  uint64_t at = 0;
+  for (; done && at < 2048; at += 8) done = co_await drive->write(Lba(at), junk);
+  EXPECT_EQ(done.error(), Errc::kNoSpace);
+  at -= 8;
+  EXPECT_GT(at, 0U);
+  // What was there is, and what could not be written is as it was.
+  const auto last = co_await read_bytes(*drive, at - 8, 8);
+  EXPECT_EQ(last, junk);
+  const auto old = co_await read_bytes(*drive, at, 8);
+  EXPECT_EQ(old, blocks_of(at / 64 + 1, 8));
+  const Result<void> discarded = co_await drive->discard(Lba(0), 8);
+  EXPECT_TRUE(discarded);
+  co_await write_bytes(*drive, at, junk);
+  co_await drive->close();
 }
 
 // What surely fits does, however often it is written and by however many.
@@ -134,90 +133,80 @@ task::Task<void> overwrite(env::Env& env, Drive& drive, uint64_t first, uint64_t
   }
 }
 
-TEST(Compress, StandardSizeHoldsWhatCannotBeCompressed) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    const uint64_t blocks = drive->geometry().blocks;
-    EXPECT_GT(blocks, 350U);
-    std::vector<task::Task<void>> workers;
-    for (uint64_t i = 0; i < 4; ++i) {
-      const uint64_t first = blocks / 8 * i / 4 * 8;
-      const uint64_t end = blocks / 8 * (i + 1) / 4 * 8;
-      workers.push_back(overwrite(env, *drive, first, end - first, 3));
-    }
-    co_await task::when_all(std::move(workers));
-    EXPECT_EQ(fact(*drive, "blocks_used"), blocks);
-    co_await drive->close();
-  });
+SIM_TEST(Compress, StandardSizeHoldsWhatCannotBeCompressed) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const uint64_t blocks = drive->geometry().blocks;
+  EXPECT_GT(blocks, 350U);
+  std::vector<task::Task<void>> workers;
+  for (uint64_t i = 0; i < 4; ++i) {
+    const uint64_t first = blocks / 8 * i / 4 * 8;
+    const uint64_t end = blocks / 8 * (i + 1) / 4 * 8;
+    workers.push_back(overwrite(env, *drive, first, end - first, 3));
+  }
+  co_await task::when_all(std::move(workers));
+  EXPECT_EQ(fact(*drive, "blocks_used"), blocks);
+  co_await drive->close();
 }
 
-TEST(Compress, KeepsItsSizeAndReadsEitherCodec) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "compress(file:d0,size=2M, virtual=4M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    co_await write_bytes(*drive, 0, blocks_of(1, 8));
-    co_await drive->close();
-    drive = nullptr;
-    leaves.close();
-    drive = co_await must_open(env, "compress(file:d0, codec=zstd)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    EXPECT_EQ(drive->geometry().bytes(), 4_MiB);
-    co_await write_bytes(*drive, 8, blocks_of(2, 8));
-    const auto both = co_await read_bytes(*drive, 7, 2);
-    EXPECT_TRUE(both[0] == std::byte{1} && both[kBlock] == std::byte{2});
-    co_await drive->close();
-  });
+SIM_TEST(Compress, KeepsItsSizeAndReadsEitherCodec) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "compress(file:d0,size=2M, virtual=4M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await write_bytes(*drive, 0, blocks_of(1, 8));
+  co_await drive->close();
+  drive = nullptr;
+  leaves.close();
+  drive = co_await must_open(env, "compress(file:d0, codec=zstd)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  EXPECT_EQ(drive->geometry().bytes(), 4_MiB);
+  co_await write_bytes(*drive, 8, blocks_of(2, 8));
+  const auto both = co_await read_bytes(*drive, 7, 2);
+  EXPECT_TRUE(both[0] == std::byte{1} && both[kBlock] == std::byte{2});
+  co_await drive->close();
 }
 
-TEST(Compress, SaysWhatIsWrongAndWritesNothing) {
-  sim::Cluster cluster;
+SIM_TEST(Compress, SaysWhatIsWrongAndWritesNothing) {
   sim::Medium& disk = cluster.node("host").disk("d0");
-  run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    co_await drive->close();
-    drive = nullptr;
-    leaves.close();
-    std::vector<Refusal> refusals{
-        {"compress(file:d0, codec=zip)", "lz4 or zstd"},
-        {"compress(file:d0, level=13)", "its highest"},
-        {"compress(file:d0, virtual=1M)", "leave out virtual"},
-        {"compress(mem:size=2M, virtual=4097)", "multiple"},
-        {"compress(mem:size=64K)", "too small"},
-        {"compress(slice(file:d0, length=1M))", "smaller"},
-        {"thin(file:d0)", "another service"},
-    };
-    co_await expect_refusals(env, disk, std::move(refusals));
-  });
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await drive->close();
+  drive = nullptr;
+  leaves.close();
+  std::vector<Refusal> refusals{
+      {"compress(file:d0, codec=zip)", "lz4 or zstd"},
+      {"compress(file:d0, level=13)", "its highest"},
+      {"compress(file:d0, virtual=1M)", "leave out virtual"},
+      {"compress(mem:size=2M, virtual=4097)", "multiple"},
+      {"compress(mem:size=64K)", "too small"},
+      {"compress(slice(file:d0, length=1M))", "smaller"},
+      {"thin(file:d0)", "another service"},
+  };
+  co_await expect_refusals(env, disk, std::move(refusals));
 }
 
-TEST(Compress, AChunkThatIsDamagedFailsAlone) {
-  sim::Cluster cluster;
+SIM_TEST(Compress, AChunkThatIsDamagedFailsAlone) {
   sim::Medium& disk = cluster.node("host").disk("d0");
-  run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    co_await write_bytes(*drive, 0, blocks_of(1, 8));
-    // The first unit that data went to is the last block that is not empty.
-    uint64_t at = disk.size() - kBlock;
-    std::vector<std::byte> block(kBlock);
-    for (disk.peek(at, block); std::ranges::all_of(block, [](auto b) { return b == std::byte{0}; });
-         disk.peek(at, block)) {
-      at -= kBlock;
-    }
-    co_await write_bytes(*drive, 8, blocks_of(2, 8));
-    disk.poke(at, std::vector<std::byte>(kBlock, std::byte{0xff}));
-    const Result<void> bad = co_await drive->read(Lba(3), block);
-    EXPECT_EQ(bad.error(), Errc::kCorrupt);
-    const Result<void> good = co_await drive->read(Lba(9), block);
-    EXPECT_TRUE(good);
-    co_await drive->close();
-  });
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await write_bytes(*drive, 0, blocks_of(1, 8));
+  // The first unit that data went to is the last block that is not empty.
+  uint64_t at = disk.size() - kBlock;
+  std::vector<std::byte> block(kBlock);
+  for (disk.peek(at, block); std::ranges::all_of(block, [](auto b) { return b == std::byte{0}; });
+       disk.peek(at, block)) {
+    at -= kBlock;
+  }
+  co_await write_bytes(*drive, 8, blocks_of(2, 8));
+  disk.poke(at, std::vector<std::byte>(kBlock, std::byte{0xff}));
+  const Result<void> bad = co_await drive->read(Lba(3), block);
+  EXPECT_EQ(bad.error(), Errc::kCorrupt);
+  const Result<void> good = co_await drive->read(Lba(9), block);
+  EXPECT_TRUE(good);
+  co_await drive->close();
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <map>
 
 #include "service/mapped/content_index.h"
-#include "stack/service_testing.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -96,88 +97,82 @@ TEST(ContentHash, DiffersByEveryBitAndLength) {
   EXPECT_EQ(seen.size(), 1 + 512 * 8 + 512U);
 }
 
-TEST(Dedup, EqualBlocksTakeTheSpaceOfOneAndGiveItBack) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "dedup(file:d0,size=4M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    const std::vector<std::byte> data = counted_blocks(1, 20);
-    for (uint64_t copy = 0; copy < 10; ++copy) co_await write_bytes(*drive, copy * 20, data);
-    EXPECT_EQ(fact(*drive, "blocks_written"), 200U);
-    EXPECT_EQ(fact(*drive, "blocks_used"), 20U);
-    EXPECT_EQ(fact(*drive, "blocks_saved"), 180U);
-    for (uint64_t copy = 0; copy < 10; ++copy) {
-      const auto found = co_await read_bytes(*drive, copy * 20, 20);
-      EXPECT_EQ(found, data);
-    }
-    // Zeroes take nothing.
-    co_await write_bytes(*drive, 300, std::vector<std::byte>(5 * kBlock));
-    EXPECT_EQ(fact(*drive, "blocks_used"), 20U);
-    EXPECT_TRUE(drive->extent_at(Lba(300), 5).is_hole);
-    // One copy changes, the others stay.
-    co_await write_bytes(*drive, 40, counted_blocks(1000, 20));
-    EXPECT_EQ(fact(*drive, "blocks_used"), 40U);
-    const auto beside = co_await read_bytes(*drive, 60, 20);
-    EXPECT_EQ(beside, data);
-    for (uint64_t copy = 0; copy < 10; ++copy) {
-      const Result<void> discarded = co_await drive->discard(Lba(copy * 20), 20);
-      EXPECT_TRUE(discarded);
-      const uint64_t used = copy < 2 ? 40 : copy < 9 ? 20 : 0;
-      EXPECT_EQ(fact(*drive, "blocks_used"), used) << copy;
-    }
-    EXPECT_EQ(fact(*drive, "blocks_written"), 0U);
-    co_await drive->close();
-  });
-}
-
-TEST(Dedup, RemembersWhatIsEqualWhenItIsOpenedAgain) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "dedup(file:d0,size=4M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    const std::vector<std::byte> data = counted_blocks(1, 30);
-    co_await write_bytes(*drive, 0, data);
-    co_await write_bytes(*drive, 100, data);
-    co_await drive->close();
-    drive = nullptr;
-    leaves.close();
-    drive = co_await must_open(env, "dedup(file:d0)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    EXPECT_EQ(fact(*drive, "blocks_used"), 30U);
-    co_await write_bytes(*drive, 200, data);
-    EXPECT_EQ(fact(*drive, "blocks_used"), 30U);
-    EXPECT_EQ(fact(*drive, "blocks_saved"), 60U);
-    co_await drive->close();
-  });
-}
-
-TEST(Dedup, HoldsMoreThanThereIsAndSaysWhenItIsFull) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "dedup(file:d0,size=2M, virtual=8M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    EXPECT_EQ(drive->geometry().bytes(), 8_MiB);
-    const std::vector<std::byte> data = counted_blocks(1, 64);
-    for (uint64_t at = 0; at < 2048; at += 64) co_await write_bytes(*drive, at, data);
-    EXPECT_EQ(fact(*drive, "blocks_used"), 64U);
-    Result<void> done;
-    uint64_t at = 0;
-    for (; done && at < 2048; at += 8) {
-      const std::vector<std::byte> unique = counted_blocks(10'000 + at, 8);
-      done = co_await drive->write(Lba(at), unique);
-    }
-    EXPECT_EQ(done.error(), Errc::kNoSpace);
-    at -= 8;
-    EXPECT_GT(at, 300U);
-    const auto last = co_await read_bytes(*drive, at - 8, 8);
-    EXPECT_EQ(last, counted_blocks(10'000 + at - 8, 8));
-    // What is there already needs no room.
-    co_await write_bytes(*drive, 1900, data);
-    const Result<void> discarded = co_await drive->discard(Lba(0), 8);
+SIM_TEST(Dedup, EqualBlocksTakeTheSpaceOfOneAndGiveItBack) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "dedup(file:d0,size=4M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const std::vector<std::byte> data = counted_blocks(1, 20);
+  for (uint64_t copy = 0; copy < 10; ++copy) co_await write_bytes(*drive, copy * 20, data);
+  EXPECT_EQ(fact(*drive, "blocks_written"), 200U);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 20U);
+  EXPECT_EQ(fact(*drive, "blocks_saved"), 180U);
+  for (uint64_t copy = 0; copy < 10; ++copy) {
+    const auto found = co_await read_bytes(*drive, copy * 20, 20);
+    EXPECT_EQ(found, data);
+  }
+  // Zeroes take nothing.
+  co_await write_bytes(*drive, 300, std::vector<std::byte>(5 * kBlock));
+  EXPECT_EQ(fact(*drive, "blocks_used"), 20U);
+  EXPECT_TRUE(drive->extent_at(Lba(300), 5).is_hole);
+  // One copy changes, the others stay.
+  co_await write_bytes(*drive, 40, counted_blocks(1000, 20));
+  EXPECT_EQ(fact(*drive, "blocks_used"), 40U);
+  const auto beside = co_await read_bytes(*drive, 60, 20);
+  EXPECT_EQ(beside, data);
+  for (uint64_t copy = 0; copy < 10; ++copy) {
+    const Result<void> discarded = co_await drive->discard(Lba(copy * 20), 20);
     EXPECT_TRUE(discarded);
-    co_await write_bytes(*drive, at, counted_blocks(10'000 + at, 8));
-    co_await drive->close();
-  });
+    const uint64_t used = copy < 2 ? 40 : copy < 9 ? 20 : 0;
+    EXPECT_EQ(fact(*drive, "blocks_used"), used) << copy;
+  }
+  EXPECT_EQ(fact(*drive, "blocks_written"), 0U);
+  co_await drive->close();
+}
+
+SIM_TEST(Dedup, RemembersWhatIsEqualWhenItIsOpenedAgain) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "dedup(file:d0,size=4M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const std::vector<std::byte> data = counted_blocks(1, 30);
+  co_await write_bytes(*drive, 0, data);
+  co_await write_bytes(*drive, 100, data);
+  co_await drive->close();
+  drive = nullptr;
+  leaves.close();
+  drive = co_await must_open(env, "dedup(file:d0)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 30U);
+  co_await write_bytes(*drive, 200, data);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 30U);
+  EXPECT_EQ(fact(*drive, "blocks_saved"), 60U);
+  co_await drive->close();
+}
+
+SIM_TEST(Dedup, HoldsMoreThanThereIsAndSaysWhenItIsFull) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "dedup(file:d0,size=2M, virtual=8M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  EXPECT_EQ(drive->geometry().bytes(), 8_MiB);
+  const std::vector<std::byte> data = counted_blocks(1, 64);
+  for (uint64_t at = 0; at < 2048; at += 64) co_await write_bytes(*drive, at, data);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 64U);
+  Result<void> done;
+  uint64_t at = 0;
+  for (; done && at < 2048; at += 8) {
+    const std::vector<std::byte> unique = counted_blocks(10'000 + at, 8);
+    done = co_await drive->write(Lba(at), unique);
+  }
+  EXPECT_EQ(done.error(), Errc::kNoSpace);
+  at -= 8;
+  EXPECT_GT(at, 300U);
+  const auto last = co_await read_bytes(*drive, at - 8, 8);
+  EXPECT_EQ(last, counted_blocks(10'000 + at - 8, 8));
+  // What is there already needs no room.
+  co_await write_bytes(*drive, 1900, data);
+  const Result<void> discarded = co_await drive->discard(Lba(0), 8);
+  EXPECT_TRUE(discarded);
+  co_await write_bytes(*drive, at, counted_blocks(10'000 + at, 8));
+  co_await drive->close();
 }
 
 task::Task<void> overwrite(Drive& drive, uint64_t first, uint64_t count, int rounds) {
@@ -189,87 +184,77 @@ task::Task<void> overwrite(Drive& drive, uint64_t first, uint64_t count, int rou
   }
 }
 
-TEST(Dedup, StandardSizeHoldsBlocksThatAllDiffer) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    const uint64_t blocks = drive->geometry().blocks;
-    EXPECT_GT(blocks, 350U);
-    std::vector<task::Task<void>> workers;
-    for (uint64_t i = 0; i < 4; ++i) {
-      const uint64_t first = blocks * i / 4;
-      workers.push_back(overwrite(*drive, first, blocks * (i + 1) / 4 - first, 3));
-    }
-    co_await task::when_all(std::move(workers));
-    EXPECT_EQ(fact(*drive, "blocks_used"), blocks);
-    co_await drive->close();
-  });
+SIM_TEST(Dedup, StandardSizeHoldsBlocksThatAllDiffer) {
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const uint64_t blocks = drive->geometry().blocks;
+  EXPECT_GT(blocks, 350U);
+  std::vector<task::Task<void>> workers;
+  for (uint64_t i = 0; i < 4; ++i) {
+    const uint64_t first = blocks * i / 4;
+    workers.push_back(overwrite(*drive, first, blocks * (i + 1) / 4 - first, 3));
+  }
+  co_await task::when_all(std::move(workers));
+  EXPECT_EQ(fact(*drive, "blocks_used"), blocks);
+  co_await drive->close();
 }
 
 // Its twin lost its bytes: what is written is not thrown away for it.
-TEST(Dedup, ComparesBeforeItBelieves) {
-  sim::Cluster cluster;
+SIM_TEST(Dedup, ComparesBeforeItBelieves) {
   sim::Medium& disk = cluster.node("host").disk("d0");
-  run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    const std::vector<std::byte> data = block_of(5);
-    co_await write_bytes(*drive, 0, data);
-    std::vector<std::byte> block(kBlock);
-    uint64_t at = 0;
-    for (; block != data && at < disk.size(); at += kBlock) disk.peek(at, block);
-    disk.corrupt({.offset = at - kBlock, .length = kBlock});
-    co_await write_bytes(*drive, 1, data);
-    EXPECT_EQ(fact(*drive, "collisions"), 1U);
-    EXPECT_EQ(fact(*drive, "blocks_used"), 2U);
-    const auto found = co_await read_bytes(*drive, 1, 1);
-    EXPECT_EQ(found, data);
-    co_await drive->close();
-  });
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const std::vector<std::byte> data = block_of(5);
+  co_await write_bytes(*drive, 0, data);
+  std::vector<std::byte> block(kBlock);
+  uint64_t at = 0;
+  for (; block != data && at < disk.size(); at += kBlock) disk.peek(at, block);
+  disk.corrupt({.offset = at - kBlock, .length = kBlock});
+  co_await write_bytes(*drive, 1, data);
+  EXPECT_EQ(fact(*drive, "collisions"), 1U);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 2U);
+  const auto found = co_await read_bytes(*drive, 1, 1);
+  EXPECT_EQ(found, data);
+  co_await drive->close();
 }
 
-TEST(Dedup, SaysWhatIsWrongAndWritesNothing) {
-  sim::Cluster cluster;
+SIM_TEST(Dedup, SaysWhatIsWrongAndWritesNothing) {
   sim::Medium& disk = cluster.node("host").disk("d0");
-  run_in_sim(cluster, [&disk](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    co_await drive->close();
-    drive = nullptr;
-    leaves.close();
-    std::vector<Refusal> refusals{
-        {"dedup(file:d0, virtual=1M)", "leave out virtual"},
-        {"dedup(mem:size=2M, virtual=4097)", "multiple"},
-        {"dedup(mem:size=64K)", "too small"},
-        {"dedup(slice(file:d0, length=1M))", "smaller"},
-        {"compress(file:d0)", "another service"},
-    };
-    co_await expect_refusals(env, disk, std::move(refusals));
-  });
+  SourceLeaves leaves;
+  auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await drive->close();
+  drive = nullptr;
+  leaves.close();
+  std::vector<Refusal> refusals{
+      {"dedup(file:d0, virtual=1M)", "leave out virtual"},
+      {"dedup(mem:size=2M, virtual=4097)", "multiple"},
+      {"dedup(mem:size=64K)", "too small"},
+      {"dedup(slice(file:d0, length=1M))", "smaller"},
+      {"compress(file:d0)", "another service"},
+  };
+  co_await expect_refusals(env, disk, std::move(refusals));
 }
 
 // The record that makes the journal write by itself may be the one that makes it save the map.
-TEST(Dedup, MapIsSavedWithTheChangeThatFillsTheJournal) {
-  run_in_sim([](env::Env& env) -> task::Task<void> {
-    SourceLeaves leaves;
-    uint64_t expected = 0;
-    for (int round = 0; round < 40; ++round) {
-      auto drive = co_await must_open(env, "dedup(file:d0,size=64M)", leaves);
-      CO_ASSERT_TRUE(drive != nullptr);
-      EXPECT_EQ(fact(*drive, "blocks_written"), expected) << round;
-      const uint64_t end = env.rng().between(16, 56) * 256;
-      const std::vector<std::byte> data = counted_blocks(1, 256);
-      for (uint64_t at = 0; at < end; at += 256) co_await write_bytes(*drive, at, data);
-      expected = fact(*drive, "blocks_written") - end;
-      const Result<void> discarded = co_await drive->discard(Lba(0), end);
-      EXPECT_TRUE(discarded);
-      EXPECT_EQ(fact(*drive, "blocks_written"), expected) << round;
-      co_await drive->close();
-    }
-  });
+SIM_TEST(Dedup, MapIsSavedWithTheChangeThatFillsTheJournal) {
+  SourceLeaves leaves;
+  uint64_t expected = 0;
+  for (int round = 0; round < 40; ++round) {
+    auto drive = co_await must_open(env, "dedup(file:d0,size=64M)", leaves);
+    CO_ASSERT_TRUE(drive != nullptr);
+    EXPECT_EQ(fact(*drive, "blocks_written"), expected) << round;
+    const uint64_t end = env.rng().between(16, 56) * 256;
+    const std::vector<std::byte> data = counted_blocks(1, 256);
+    for (uint64_t at = 0; at < end; at += 256) co_await write_bytes(*drive, at, data);
+    expected = fact(*drive, "blocks_written") - end;
+    const Result<void> discarded = co_await drive->discard(Lba(0), end);
+    EXPECT_TRUE(discarded);
+    EXPECT_EQ(fact(*drive, "blocks_written"), expected) << round;
+    co_await drive->close();
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "service/common/journal_format.h"
 #include "service/common/label.h"
-#include "stack/service_testing.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

@@ -12,13 +12,14 @@
 
 #include "base/rng.h"
 #include "drive/modelled_drive.h"
-#include "drive/modelled_testing.h"
 #include "env/call.h"
 #include "model/flash/inside.h"
 #include "stack/live_stack.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "testing/drive/modelled.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -76,7 +77,7 @@ Task<void> expect_all(Drive& drive, uint8_t value) {
   }
 }
 
-Task<void> share_a_drive(env::Env& env) {
+SIM_TEST(Channels, TenantsHaveTheirShareAndOnlyThat) {
   FlashLeaves leaves;
   auto low = co_await must_open(env, part(0, 3), leaves);
   auto high = co_await must_open(env, part(3, 1), leaves);
@@ -93,10 +94,6 @@ Task<void> share_a_drive(env::Env& env) {
   high.reset();
   const std::string whole = co_await why_not(env, "flash:profile=p,file=d,size=8M", leaves);
   EXPECT_EQ(whole, "") << "the last one lets go of the drive";
-}
-
-TEST(Channels, TenantsHaveTheirShareAndOnlyThat) {
-  run_in_sim([](env::Env& env) { return share_a_drive(env); });
 }
 
 Task<void> write_on_two_channels(env::Env& env, flash::Spread spread) {
@@ -190,7 +187,7 @@ TEST(Channels, ANoisyNeighbourOnOtherChannelsIsNotHeard) {
   EXPECT_GT(p99_ns(whole, whole), 3 * solo) << "all channels serve both";
 }
 
-Task<void> be_refused(env::Env& env) {
+SIM_TEST(Channels, SaysWhyItDoesNotOpen) {
   FlashLeaves leaves;
   auto low = co_await must_open(env, part(0, 2), leaves);
   CO_ASSERT_TRUE(low != nullptr);
@@ -224,11 +221,7 @@ Task<void> be_refused(env::Env& env) {
   co_await low->close();
 }
 
-TEST(Channels, SaysWhyItDoesNotOpen) {
-  run_in_sim([](env::Env& env) { return be_refused(env); });
-}
-
-Task<void> edit_one(env::Env& env) {
+SIM_TEST(Channels, ComeAndGoWhileOthersUseTheDrive) {
   FlashLeaves leaves;
   LiveOpened live = co_await open_live_stack(
       env, Stack::parse(fmt::format("mirror({}, {})", part(0, 1), part(1, 1))).value(), leaves);
@@ -254,10 +247,6 @@ Task<void> edit_one(env::Env& env) {
   live->reset();
   co_await expect_all(*other, 6);
   co_await other->close();
-}
-
-TEST(Channels, ComeAndGoWhileOthersUseTheDrive) {
-  run_in_sim([](env::Env& env) { return edit_one(env); });
 }
 
 Task<void> share_across_cores(env::Env& env, size_t& left) {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "service/common/token_bucket.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {

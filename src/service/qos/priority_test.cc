@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "stack/service_testing.h"
 #include "task/deadline.h"
 #include "task/gate.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::drive {
 namespace {
@@ -68,7 +69,7 @@ TEST(Priority, BatchKeepsItsFloorBesideMoreThanItsShareOfTheDepth) {
 }
 
 // Requests on a busy part of a drive, and one that its idle part would answer at once.
-task::Task<void> read_beside_stuck_ones(env::Env& env) {
+SIM_TEST(Priority, ABusyPartOfADriveDoesNotKeepFromAnother) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(
       env, "priority(concat(mem:size=1M, limit(mem:size=1M, iops=10, burst_ms=0)))", leaves);
@@ -88,8 +89,6 @@ task::Task<void> read_beside_stuck_ones(env::Env& env) {
   co_await gate.close();
   co_await drive->close();
 }
-
-TEST(Priority, ABusyPartOfADriveDoesNotKeepFromAnother) { run_in_sim(read_beside_stuck_ones); }
 
 TEST(Priority, WithoutAFloorBatchWaitsForTheEnd) {
   const Mix mix = run(8, 8, "depth=4, floor=0");
@@ -116,7 +115,8 @@ TEST(Priority, WithoutADepthOfItsOwnBatchGetsItsFloorAndNoMore) {
   EXPECT_GT(run(0, 8, "batch_depth=0, floor=0").batch_done, 9900U);
 }
 
-task::Task<void> wait_for_quiet(env::Env& env) {
+// Nothing else happens that would remind the service of the waiting request.
+SIM_TEST(Priority, BatchGoesOnItsOwnOnceTheDriveIsQuiet) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "priority(mem:size=1M, batch_depth=0, quiet_ms=30)", leaves);
@@ -132,9 +132,6 @@ task::Task<void> wait_for_quiet(env::Env& env) {
   EXPECT_LE((env.now() - answered).ns, Duration(31_ms).ns);
   co_await drive->close();
 }
-
-// Nothing else happens that would remind the service of the waiting request.
-TEST(Priority, BatchGoesOnItsOwnOnceTheDriveIsQuiet) { run_in_sim(wait_for_quiet); }
 
 // How long a crest of requests takes that comes while batch waits for half of the drive.
 task::Task<void> crest_beside_batch(env::Env& env, std::string options, Duration& took) {
@@ -174,7 +171,7 @@ TEST(Priority, WhatBatchIsOwedIsPaidInTroughsUnlessItIsOld) {
   EXPECT_GE(impatient.ns, Duration(70_ms).ns) << "every other one is batch";
 }
 
-task::Task<void> cancel_waiting(env::Env& env) {
+SIM_TEST(Priority, AWaitingRequestCanBeCancelled) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive =
       co_await must_open(env, "priority(limit(mem:size=1M, iops=10, burst_ms=0), depth=1)", leaves);
@@ -190,8 +187,6 @@ task::Task<void> cancel_waiting(env::Env& env) {
   EXPECT_GE(count, 2U);
   co_await drive->close();
 }
-
-TEST(Priority, AWaitingRequestCanBeCancelled) { run_in_sim(cancel_waiting); }
 
 }  // namespace
 }  // namespace cairn::drive

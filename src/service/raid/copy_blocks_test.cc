@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "service/raid/redundant_testing.h"
-#include "stack/files_testing.h"
 #include "stack/live_stack.h"
+#include "testing/stack/files.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

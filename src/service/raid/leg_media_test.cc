@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "service/raid/redundant_testing.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "service/raid/redundant_testing.h"
 #include "stack/live_stack.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "service/raid/mirror_format.h"
-#include "service/raid/redundant_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

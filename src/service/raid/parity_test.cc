@@ -13,9 +13,9 @@
 #include "base/rng.h"
 #include "drive/filter_drive.h"
 #include "service/raid/parity_code.h"
-#include "service/raid/redundant_testing.h"
 #include "stack/services.h"
 #include "task/deadline.h"
+#include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "drive/replay.h"
-#include "stack/service_testing.h"
 #include "task/deadline.h"
+#include "testing/sim_test.h"
+#include "testing/stack/stacks.h"
 #include "trace/reader.h"
 #include "trace/search.h"
 
@@ -127,7 +128,7 @@ TEST(Trace, AFileThatWasNotStoppedIsRead) {
   EXPECT_LT(read, whole);  // the last lines were in memory
 }
 
-task::Task<void> fill_the_disk(env::Env& env, sim::Cluster& cluster) {
+SIM_TEST(Trace, AFileThatFailsFailsNoRequest) {
   SourceLeaves leaves;
   std::unique_ptr<Drive> drive = co_await must_open(env, "trace(mem:size=1M, to=t)", leaves);
   cluster.node("host").disk("t").full();
@@ -141,11 +142,6 @@ task::Task<void> fill_the_disk(env::Env& env, sim::Cluster& cluster) {
   const auto again = co_await drive->tell({"start"});
   EXPECT_EQ(again.value_or(""), "recording to t.1");
   co_await drive->close();
-}
-
-TEST(Trace, AFileThatFailsFailsNoRequest) {
-  sim::Cluster cluster;
-  run_in_sim(cluster, [&cluster](env::Env& env) { return fill_the_disk(env, cluster); });
 }
 
 // Three reads 1 ms apart on a drive that lets one pass every 2 ms.

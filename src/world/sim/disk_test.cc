@@ -19,6 +19,7 @@
 #include "env/env.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
 #include "world/sim/medium.h"
 #include "world/sim/options.h"
@@ -59,16 +60,21 @@ Task<int> read(Env& env, Disk& disk, uint64_t block) {
 class DiskTest : public testing::Test {
  public:
   using Body = Task<void> (*)(Env&, Disk&, DiskTest&);
+  struct Scene {
+    Env& env;
+    Disk& disk;
+    DiskTest& test;
+  };
 
   // Opens "d" on node a and runs `body` on it to its end.
-  void with_disk(Body body) {
+  void run(Body body) {
     begin(body);
     ASSERT_TRUE(cluster().run_until([&] { return !node().is_running(); }, 100_s));
   }
   void begin(Body body) {
-    node().start([this, body](Env& env) { return run(env, body, *this); });
+    node().start([this, body](Env& env) { return open_and_run(env, body, *this); });
   }
-  static Task<void> run(Env& env, Body body, DiskTest& test) {
+  static Task<void> open_and_run(Env& env, Body body, DiskTest& test) {
     auto disk = env.open_disk({.path = "d", .size = kSize, .create = true});
     EXPECT_TRUE(disk.has_value());
     if (disk) co_await body(env, **disk, test);
@@ -93,36 +99,32 @@ class DiskTest : public testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
-TEST_F(DiskTest, ReadsBackWhatWasWrittenAndZeroesElsewhere) {
-  with_disk([](Env& env, Disk& disk, DiskTest&) -> Task<void> {
-    EXPECT_EQ(disk.size(), kSize);
-    EXPECT_EQ(disk.block_size(), kBlock);
-    const Result<void> written = co_await write(env, disk, 3, 2, 7);
-    EXPECT_TRUE(written.has_value());
-    const Result<void> zeroed = co_await disk.write_zeroes(4 * kBlock, kBlock);
-    EXPECT_TRUE(zeroed.has_value());
-    for (const auto& [block, value] : {std::pair{2, 0}, {3, 7}, {4, 0}, {5, 0}}) {
-      const int got = co_await read(env, disk, block);
-      EXPECT_EQ(got, value);
-    }
-    const Result<void> discarded = co_await disk.discard(0, kSize);
-    EXPECT_TRUE(discarded.has_value());
-    const int gone = co_await read(env, disk, 3);
-    EXPECT_EQ(gone, 0);
-  });
+SIM_TEST_F(DiskTest, ReadsBackWhatWasWrittenAndZeroesElsewhere) {
+  EXPECT_EQ(disk.size(), kSize);
+  EXPECT_EQ(disk.block_size(), kBlock);
+  const Result<void> written = co_await write(env, disk, 3, 2, 7);
+  EXPECT_TRUE(written.has_value());
+  const Result<void> zeroed = co_await disk.write_zeroes(4 * kBlock, kBlock);
+  EXPECT_TRUE(zeroed.has_value());
+  for (const auto& [block, value] : {std::pair{2, 0}, {3, 7}, {4, 0}, {5, 0}}) {
+    const int got = co_await read(env, disk, block);
+    EXPECT_EQ(got, value);
+  }
+  const Result<void> discarded = co_await disk.discard(0, kSize);
+  EXPECT_TRUE(discarded.has_value());
+  const int gone = co_await read(env, disk, 3);
+  EXPECT_EQ(gone, 0);
 }
 
-TEST_F(DiskTest, MisalignedOrPastTheEndIsInvalid) {
-  with_disk([](Env& env, Disk& disk, DiskTest&) -> Task<void> {
-    const Buffer buffer = filled(env, 2, 0);
-    const Result<void> offset = co_await disk.read(512, buffer.first(kBlock));
-    const Result<void> length = co_await disk.read(0, buffer.first(100));
-    const Result<void> memory = co_await disk.read(0, buffer.subspan(512, kBlock));
-    const Result<void> end = co_await disk.write(kSize, buffer.first(kBlock));
-    for (const auto& result : {offset, length, memory, end}) {
-      EXPECT_TRUE(result.error() == Errc::kInvalid);
-    }
-  });
+SIM_TEST_F(DiskTest, MisalignedOrPastTheEndIsInvalid) {
+  const Buffer buffer = filled(env, 2, 0);
+  const Result<void> offset = co_await disk.read(512, buffer.first(kBlock));
+  const Result<void> length = co_await disk.read(0, buffer.first(100));
+  const Result<void> memory = co_await disk.read(0, buffer.subspan(512, kBlock));
+  const Result<void> end = co_await disk.write(kSize, buffer.first(kBlock));
+  for (const auto& result : {offset, length, memory, end}) {
+    EXPECT_TRUE(result.error() == Errc::kInvalid);
+  }
 }
 
 Task<void> open_facts(Env& env, bool& done) {
@@ -158,7 +160,7 @@ Task<void> note_order(Env& env, Disk& disk, int id, std::vector<int>& order) {
 }
 
 TEST_F(DiskTest, RequestsInFlightTogetherCompleteInAnyOrder) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
+  run([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
     std::vector<Task<void>> tasks;
     tasks.reserve(32);
     for (int i = 0; i < 32; ++i) tasks.push_back(note_order(env, disk, i, test.log_));
@@ -184,7 +186,7 @@ Task<void> count_torn_reads(Env& env, Disk& disk, int& torn) {
 }
 
 TEST_F(DiskTest, AReadMaySeeSomeBlocksOfAWriteInFlight) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
+  run([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
     test.log_.push_back(0);
     co_await task::when_all(write_rounds(env, disk), count_torn_reads(env, disk, test.log_[0]));
   });
@@ -220,7 +222,7 @@ TEST_F(DiskTest, CrashKeepsExactlyWhatIsDurableAndASubsetOfTheRest) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     Cluster cluster({.seed = seed});
     Node& a = cluster.node("a");
-    a.start([this](Env& env) { return run(env, &write_generations, *this); });
+    a.start([this](Env& env) { return open_and_run(env, &write_generations, *this); });
     Medium& disk = a.disk("d");
     ASSERT_TRUE(cluster.run_until([&] { return !std::exchange(log_, {}).empty(); }, 1_s));
     EXPECT_EQ(disk.volatile_block_count(), 20u);
@@ -254,7 +256,7 @@ TEST_F(DiskTest, KillKeepsEverythingThatCompleted) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Cluster cluster({.seed = seed});
     Node& a = cluster.node("a");
-    a.start([this](Env& env) { return run(env, &write_generations, *this); });
+    a.start([this](Env& env) { return open_and_run(env, &write_generations, *this); });
     Medium& disk = a.disk("d");
     ASSERT_TRUE(cluster.run_until([&] { return !std::exchange(log_, {}).empty(); }, 1_s));
     a.kill();
@@ -270,77 +272,67 @@ TEST_F(DiskTest, KillKeepsEverythingThatCompleted) {
   }
 }
 
-TEST_F(DiskTest, FailingRangesFailUntilHealed) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
-    test.medium().fail_reads({.offset = 2 * kBlock, .length = kBlock});
-    test.medium().fail_writes({.offset = 5 * kBlock, .length = kBlock});
-    const int good = co_await read(env, disk, 1);
-    const int bad = co_await read(env, disk, 2);
-    EXPECT_TRUE(good == 0 && bad == -2);
-    const Result<void> written = co_await write(env, disk, 4, 4, 1);
-    EXPECT_TRUE(written.error() == Errc::kIo);
-    test.medium().heal();
-    const int healed = co_await read(env, disk, 2);
-    EXPECT_EQ(healed, 0);
-  });
+SIM_TEST_F(DiskTest, FailingRangesFailUntilHealed) {
+  test.medium().fail_reads({.offset = 2 * kBlock, .length = kBlock});
+  test.medium().fail_writes({.offset = 5 * kBlock, .length = kBlock});
+  const int good = co_await read(env, disk, 1);
+  const int bad = co_await read(env, disk, 2);
+  EXPECT_TRUE(good == 0 && bad == -2);
+  const Result<void> written = co_await write(env, disk, 4, 4, 1);
+  EXPECT_TRUE(written.error() == Errc::kIo);
+  test.medium().heal();
+  const int healed = co_await read(env, disk, 2);
+  EXPECT_EQ(healed, 0);
 }
 
-TEST_F(DiskTest, LatentErrorLastsUntilRewritten) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
-    test.medium().latent_error(2 * kBlock);
-    test.medium().heal();
-    const int bad = co_await read(env, disk, 2);
-    EXPECT_EQ(bad, -2);
-    const Result<void> written = co_await write(env, disk, 2, 1, 9);
-    EXPECT_TRUE(written.has_value());
-    const int good = co_await read(env, disk, 2);
-    EXPECT_EQ(good, 9);
-  });
+SIM_TEST_F(DiskTest, LatentErrorLastsUntilRewritten) {
+  test.medium().latent_error(2 * kBlock);
+  test.medium().heal();
+  const int bad = co_await read(env, disk, 2);
+  EXPECT_EQ(bad, -2);
+  const Result<void> written = co_await write(env, disk, 2, 1, 9);
+  EXPECT_TRUE(written.has_value());
+  const int good = co_await read(env, disk, 2);
+  EXPECT_EQ(good, 9);
 }
 
-TEST_F(DiskTest, StallHoldsEverythingButCancellation) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
-    const Time start = env.now();
-    test.medium().stall(5_s);
-    {
-      const Buffer buffer = filled(env, 1, 0);
-      task::Deadline deadline(env, env.now() + 1_s);
-      const Result<void> timed_out = co_await disk.read(0, buffer.bytes(), deadline.token());
-      EXPECT_TRUE(timed_out.error() == Errc::kTimedOut);
-      EXPECT_LT(env.now() - start, 1100_ms);
-    }
-    const int got = co_await read(env, disk, 0);
-    EXPECT_EQ(got, 0);
-    EXPECT_GE(env.now() - start, 5_s);
-  });
+SIM_TEST_F(DiskTest, StallHoldsEverythingButCancellation) {
+  const Time start = env.now();
+  test.medium().stall(5_s);
+  {
+    const Buffer buffer = filled(env, 1, 0);
+    task::Deadline deadline(env, env.now() + 1_s);
+    const Result<void> timed_out = co_await disk.read(0, buffer.bytes(), deadline.token());
+    EXPECT_TRUE(timed_out.error() == Errc::kTimedOut);
+    EXPECT_LT(env.now() - start, 1100_ms);
+  }
+  const int got = co_await read(env, disk, 0);
+  EXPECT_EQ(got, 0);
+  EXPECT_GE(env.now() - start, 5_s);
 }
 
-TEST_F(DiskTest, FullFailsWritesWithNoSpace) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
-    test.medium().full();
-    const Result<void> failed = co_await write(env, disk, 0, 4, 1);
-    EXPECT_TRUE(failed.error() == Errc::kNoSpace);
-    const Result<void> discarded = co_await disk.discard(0, kSize);
-    EXPECT_TRUE(discarded.has_value());
-    test.medium().full(false);
-    const Result<void> written = co_await write(env, disk, 0, 4, 1);
-    EXPECT_TRUE(written.has_value());
-  });
+SIM_TEST_F(DiskTest, FullFailsWritesWithNoSpace) {
+  test.medium().full();
+  const Result<void> failed = co_await write(env, disk, 0, 4, 1);
+  EXPECT_TRUE(failed.error() == Errc::kNoSpace);
+  const Result<void> discarded = co_await disk.discard(0, kSize);
+  EXPECT_TRUE(discarded.has_value());
+  test.medium().full(false);
+  const Result<void> written = co_await write(env, disk, 0, 4, 1);
+  EXPECT_TRUE(written.has_value());
 }
 
-TEST_F(DiskTest, CorruptChangesABitSilently) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
-    const Result<void> written = co_await write(env, disk, 0, 4, 1);
-    EXPECT_TRUE(written.has_value());
-    test.medium().corrupt({.offset = kBlock, .length = kBlock});
-    const int before = co_await read(env, disk, 0);
-    const int damaged = co_await read(env, disk, 1);
-    EXPECT_TRUE(before == 1 && damaged == -1);
-  });
+SIM_TEST_F(DiskTest, CorruptChangesABitSilently) {
+  const Result<void> written = co_await write(env, disk, 0, 4, 1);
+  EXPECT_TRUE(written.has_value());
+  test.medium().corrupt({.offset = kBlock, .length = kBlock});
+  const int before = co_await read(env, disk, 0);
+  const int damaged = co_await read(env, disk, 1);
+  EXPECT_TRUE(before == 1 && damaged == -1);
 }
 
 TEST_F(DiskTest, LyingDrivesLoseOrMisplaceWrites) {
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
+  run([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
     test.medium().set_faults({.lost = 1.0});
     Result<void> written = co_await write(env, disk, 3, 1, 1);
     EXPECT_TRUE(written.has_value());
@@ -359,7 +351,7 @@ TEST_F(DiskTest, LyingDrivesLoseOrMisplaceWrites) {
 
 TEST_F(DiskTest, DrawnFaultsShowUpAtTheirRate) {
   options_.disk.faults = {.slow = 0.1, .read_error = 0.1, .write_error = 0.1, .flush_error = 0.1};
-  with_disk([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
+  run([](Env& env, Disk& disk, DiskTest& test) -> Task<void> {
     test.log_.assign(4, 0);
     for (int i = 0; i < 500; ++i) {
       const Time before = env.now();

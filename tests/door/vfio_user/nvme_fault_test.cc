@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "door/vfio_user/client_access.h"
 #include "door/vfio_user/controller.h"
-#include "door/vfio_user/driver.h"
 #include "door/vfio_user/server.h"
-#include "fabric/oracle.h"
 #include "nvme/controller/registry.h"
 #include "nvme/format/io_format.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/fabric/oracle.h"
+#include "testing/guest/client_access.h"
+#include "testing/guest/driver.h"
 #include "world/sim/cluster.h"
 #include "world/sim/scenario/fault_plan.h"
 #include "world/sim/scenario/scenario.h"

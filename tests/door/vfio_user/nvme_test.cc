@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "door/vfio_user/client_access.h"
 #include "door/vfio_user/controller.h"
-#include "door/vfio_user/driver.h"
 #include "door/vfio_user/rig.h"
 #include "nvme/controller/registry.h"
 #include "nvme/format/io_format.h"
+#include "testing/guest/client_access.h"
+#include "testing/guest/driver.h"
 
 namespace cairn::vfio_user_tests {
 namespace {

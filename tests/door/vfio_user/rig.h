@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/suite.h"
-#include "conformance/verbs.h"
-#include "door/vfio_user/client.h"
-#include "door/vfio_user/fake_device.h"
 #include "door/vfio_user/server.h"
 #include "task/deadline.h"
+#include "testing/door/fake_device.h"
+#include "testing/guest/client.h"
+#include "testing/worlds/suite.h"
+#include "testing/worlds/verbs.h"
 
 namespace cairn::vfio_user_tests {
 

@@ -10,13 +10,13 @@
 #include "fabric/host/remote_drive.h"
 #include "fabric/host/uri.h"
 #include "fabric/live/mutant.h"
-#include "fabric/oracle.h"
 #include "stream/receiver.h"
-#include "target/box.h"
-#include "target/raw_host.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/when_all.h"
+#include "testing/fabric/oracle.h"
+#include "testing/target/box.h"
+#include "testing/target/raw_host.h"
 
 namespace cairn::live_fuzz {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "fabric/live/attack.h"
-#include "target/box.h"
 #include "task/sync.h"
+#include "testing/target/box.h"
 #include "world/epoll/world.h"
 #include "world/uring/world.h"
 

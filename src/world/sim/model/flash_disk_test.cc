@@ -12,6 +12,7 @@
 #include "model/flash/workload.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::sim {
@@ -49,16 +50,20 @@ Task<void> one(Env& env, env::Disk& disk, uint64_t block, bool is_read, Duration
 class FlashDiskTest : public testing::Test {
  public:
   FlashDiskTest() { options_.disk.model = flash_disks(small_drive()); }
+  struct Scene {
+    Env& env;
+    env::Disk& disk;
+  };
   // Runs `body` on a disk of node a to its end.
   using Body = std::function<Task<void>(Env&, env::Disk&)>;
-  void with_disk(Body body) {
+  void run(Body body) {
     Cluster cluster(options_);
     Node& node = cluster.node("a");
-    node.start([&](Env& env) { return run(env, body); });
+    node.start([&](Env& env) { return open_and_run(env, body); });
     ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 100_s));
     hash_ = cluster.trace_hash();
   }
-  static Task<void> run(Env& env, const Body& body) {
+  static Task<void> open_and_run(Env& env, const Body& body) {
     auto disk = env.open_disk({.path = "d", .size = kSize, .create = true});
     EXPECT_TRUE(disk.has_value());
     if (disk) co_await body(env, **disk);
@@ -72,7 +77,7 @@ TEST_F(FlashDiskTest, RequestsTakeWhatTheModelAloneSays) {
   constexpr size_t kTogether = 24;
   std::vector<Duration> took(kTogether);
   std::vector<flash::TimedRequest> requests;
-  with_disk([&](Env& env, env::Disk& disk) -> Task<void> {
+  run([&](Env& env, env::Disk& disk) -> Task<void> {
     std::vector<Task<void>> all;
     for (size_t i = 0; i < kTogether; ++i) {
       const bool is_read = i % 3 == 0;
@@ -98,23 +103,21 @@ TEST_F(FlashDiskTest, SameSeedSameRun) {
     Duration took;
     for (uint64_t i = 0; i < 50; ++i) co_await one(env, disk, i * 5 % 200, i % 3 == 0, took);
   };
-  with_disk(body);
+  run(body);
   const uint64_t first = hash_;
-  with_disk(body);
+  run(body);
   EXPECT_EQ(hash_, first);
 }
 
-TEST_F(FlashDiskTest, CancelledRequestLeavesTheOthersAlone) {
-  with_disk([](Env& env, env::Disk& disk) -> Task<void> {
-    for (uint64_t i = 0; i < 40; ++i) {
-      Buffer buffer = std::move(*env.buffers().allocate(kBlock));
-      task::Deadline soon(env, env.now() + 10_us);
-      (void)co_await disk.write(i * kBlock, buffer.bytes(), {}, soon.token());
-      Duration took;
-      co_await one(env, disk, i, true, took);
-      EXPECT_GT(took, Duration{0});
-    }
-  });
+SIM_TEST_F(FlashDiskTest, CancelledRequestLeavesTheOthersAlone) {
+  for (uint64_t i = 0; i < 40; ++i) {
+    Buffer buffer = std::move(*env.buffers().allocate(kBlock));
+    task::Deadline soon(env, env.now() + 10_us);
+    (void)co_await disk.write(i * kBlock, buffer.bytes(), {}, soon.token());
+    Duration took;
+    co_await one(env, disk, i, true, took);
+    EXPECT_GT(took, Duration{0});
+  }
 }
 
 TEST_F(FlashDiskTest, CrashInMidFlightIsFollowedByAUsableDisk) {
@@ -128,7 +131,7 @@ TEST_F(FlashDiskTest, CrashInMidFlightIsFollowedByAUsableDisk) {
       ++rounds;
     }
   };
-  node.start([&](Env& env) { return run(env, body); });
+  node.start([&](Env& env) { return open_and_run(env, body); });
   for (int i = 0; i < 5; ++i) {
     cluster.run_for(3_ms);
     node.crash();
