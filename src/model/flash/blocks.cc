@@ -8,7 +8,34 @@
 namespace cairn::flash {
 
 namespace {
+
 constexpr uint32_t kFrontiers = 3;
+// The reference never collects more victims than this in a plane, and keeps as many blocks free.
+constexpr uint32_t kMqsimVictims = 10;
+
+}  // namespace
+
+Reserve::Reserve(const Parameters& p, const Quirks& quirks) {
+  const auto share = [&](double part) {
+    return std::max(1U, static_cast<uint32_t>(part * p.blocks_per_plane));
+  };
+  const auto streams = static_cast<uint32_t>(p.streams.size());
+  start = share(p.gc_threshold);
+  urgent = share(p.gc_hard_threshold);
+  if (quirks.collects_ten_at_once()) {
+    victims_at_once = kMqsimVictims;
+    stop = kMqsimVictims;
+    start = std::max(start, kMqsimVictims);
+    return;
+  }
+  // A collection may open a collector and a translation block per stream before it frees one.
+  // Collecting early costs spare space, so never more than half of it is kept free.
+  const auto spare = static_cast<uint32_t>(p.over_provisioning * p.blocks_per_plane);
+  victims_at_once = 1;
+  stop = 2 * streams + 1;
+  const uint32_t half = spare > 3 * streams ? (spare - 3 * streams) / 2 : 0;
+  start = std::max(stop + 1, std::min(start, half));
+  urgent = std::clamp(urgent, stop + 1, start);
 }
 
 Blocks::Blocks(const Parameters& parameters, const Geometry& geometry)

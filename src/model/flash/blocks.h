@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "model/flash/geometry.h"
 #include "model/flash/pool.h"
+#include "model/flash/quirks.h"
 #include "model/flash/zeroed.h"
 
 namespace cairn::flash {
@@ -112,6 +113,20 @@ class Blocks {
   Zeroed<uint32_t> owner_plus_one_;
   std::vector<Plane> planes_;
   uint64_t order_ = 0;
+};
+
+// How many free blocks a plane keeps, and for whom.
+struct Reserve {
+  Reserve(const Parameters& parameters, const Quirks& quirks);
+
+  uint32_t start = 0;            // with fewer a collection starts
+  uint32_t urgent = 0;           // with fewer the collector goes before users
+  uint32_t stop = 0;             // with fewer users' writes wait
+  uint32_t victims_at_once = 0;  // in a plane
+
+  bool writes_must_wait(const Blocks& blocks, uint32_t plane) const {
+    return blocks.free_blocks(plane) < stop;
+  }
 };
 
 }  // namespace cairn::flash

@@ -22,6 +22,18 @@ struct Moment {
   }
 };
 
+// Model time, and the order of what is scheduled for one moment.
+struct Clock {
+  Nanos now = 0;
+  uint64_t order = 0;
+
+  Moment in(Nanos duration) { return {now + duration, order++}; }
+};
+
+// What the heap's events are about: a die, a command in the controller, else a channel.
+inline constexpr uint32_t kDieEvent = 1U << 31;
+inline constexpr uint32_t kCommandEvent = 1U << 30;
+
 // A heap with four children per node: half the levels of a binary one, and the four children of a
 // node share two cache lines.
 class EventHeap {
@@ -87,20 +99,20 @@ class Server {
   // Busy time until the last job that was started.
   Nanos busy() const { return busy_; }
 
-  void push(const Job& job, Nanos duration, Nanos now, uint64_t& order) {
+  void push(const Job& job, Nanos duration, Clock& clock) {
     if (tail_ - head_ == jobs_.size()) grow();
     jobs_[tail_ & (jobs_.size() - 1)] = {job, duration};
     ++tail_;
-    if (!working_) start(now, order);
+    if (!working_) start(clock);
   }
   // The job that is done. The next starts with resume(), after what the job causes.
   Job finish() {
     next_ = Moment{};
     return jobs_[head_++ & (jobs_.size() - 1)].job;
   }
-  void resume(Nanos now, uint64_t& order) {
+  void resume(Clock& clock) {
     working_ = false;
-    if (head_ != tail_) start(now, order);
+    if (head_ != tail_) start(clock);
   }
   void clear() {
     head_ = tail_ = 0;
@@ -114,11 +126,11 @@ class Server {
     Nanos duration = 0;
   };
 
-  void start(Nanos now, uint64_t& order) {
+  void start(Clock& clock) {
     const Nanos duration = jobs_[head_ & (jobs_.size() - 1)].duration;
     working_ = true;
     busy_ += duration;
-    next_ = {now + duration, order++};
+    next_ = clock.in(duration);
   }
   void grow() {
     std::vector<Entry> larger(jobs_.size() * 2);

@@ -59,6 +59,12 @@ struct Domain {
   uint32_t plane_of(uint64_t page) const { return spread[page % spread.size()]; }
 };
 
+inline uint32_t stream_of(const std::vector<Domain>& domains, uint32_t lpa) {
+  uint32_t stream = 0;
+  while (stream + 1 < domains.size() && lpa >= domains[stream + 1].first_lpa) ++stream;
+  return stream;
+}
+
 // One domain per stream. `entries_per_translation_page` logical pages share a translation page.
 std::vector<Domain> partition(const Parameters& parameters, uint64_t entries_per_translation_page);
 

@@ -1,7 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/flash/page_table.h"
 
+#include <cmath>
+
+#include "base/portable_math.h"
+
 namespace cairn::flash {
+
+namespace {
+
+// An entry has numbers of pages, and a bit per sector that was written.
+uint32_t entry_bytes(const Parameters& p, uint32_t page_numbers) {
+  const double bits =
+      page_numbers * binary_log(static_cast<double>(p.physical_pages())) + p.sectors_per_page();
+  return static_cast<uint32_t>(std::ceil(bits / 8));
+}
+
+}  // namespace
+
+uint32_t stored_entry_bytes(const Parameters& parameters) { return entry_bytes(parameters, 1); }
+
+uint32_t cached_entry_bytes(const Parameters& parameters) { return entry_bytes(parameters, 2); }
+
+uint32_t entries_per_translation_page(const Parameters& parameters) {
+  return parameters.page_bytes / stored_entry_bytes(parameters);
+}
 
 uint32_t MappingCache::insert(uint32_t lpa, uint32_t translation_page, bool waiting) {
   const uint32_t index = slots_.take();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/flash/parameters.h"
 #include "model/flash/pool.h"
 #include "model/flash/zeroed.h"
 
@@ -37,6 +38,11 @@ struct PageRecord {
 static_assert(sizeof(PageRecord) == 24);
 
 using PageTable = Zeroed<PageRecord>;
+
+// Bytes of a mapping entry in a translation page, and in DRAM, where it has the logical page too.
+uint32_t stored_entry_bytes(const Parameters& parameters);
+uint32_t cached_entry_bytes(const Parameters& parameters);
+uint32_t entries_per_translation_page(const Parameters& parameters);
 
 // Which mapping entries are in DRAM, in order of use. Entries of one translation page are linked,
 // because they are written back together.

@@ -151,7 +151,7 @@ std::vector<double> shifted(const std::vector<double>& from, uint32_t pages, dou
 uint32_t blocks_to_fill(const FlashModel& model) {
   const auto streams = static_cast<uint32_t>(model.domains().size());
   const uint32_t blocks = model.geometry().blocks();
-  if (model.parameters().mqsim) return (blocks - model.gc_start_blocks() / 2) / streams;
+  if (model.quirks().fills_fullest_first()) return (blocks - model.gc_start_blocks() / 2) / streams;
   return (blocks - 3 * streams - model.gc_start_blocks()) / streams;
 }
 
@@ -159,8 +159,8 @@ uint32_t blocks_to_fill(const FlashModel& model) {
 void close_block(FlashModel& model, uint32_t stream, uint32_t plane, uint32_t valid,
                  std::vector<uint32_t>& lpas) {
   const uint32_t first = model.blocks().fill_block(plane, stream, valid);
-  // The reference notes a single sector; a page that was really written is whole.
-  const uint32_t sectors = model.parameters().mqsim ? 1 : model.geometry().sectors();
+  // A page that was really written is whole.
+  const uint32_t sectors = model.quirks().fills_one_sector() ? 1 : model.geometry().sectors();
   for (uint32_t page = 0; page < valid; ++page) {
     const uint32_t lpa = lpas.back();
     lpas.pop_back();
@@ -242,7 +242,7 @@ bool fill_plane_as_reference(FlashModel& model, uint32_t stream, uint32_t plane,
 std::vector<double> random_writes_leave(const FlashModel& model, double load) {
   const Parameters& p = model.parameters();
   const uint32_t pages = model.geometry().pages();
-  if (!p.mqsim) {
+  if (!model.quirks().approximates_steady_states()) {
     const double possible = std::clamp(load, 1e-6, 1 - 1.001 / pages);
     if (p.gc_policy == GcPolicy::kGreedy) return greedy_mean_field(pages, possible).valid;
     if (p.gc_policy == GcPolicy::kRga) {
@@ -352,7 +352,7 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
 
   double load = occupancy * (1 - p.over_provisioning) /
                 (1 - static_cast<double>(model.gc_start_blocks()) / p.blocks_per_plane);
-  if (!p.mqsim) {
+  if (!model.quirks().approximates_steady_states()) {
     load = static_cast<double>(written.order.size()) /
            (static_cast<double>(domain.spread.size()) * blocks_to_fill(model) * pages);
   }
@@ -370,7 +370,7 @@ bool precondition(FlashModel& model, const Synthetic& workload, double occupancy
   }
   bool fits = true;
   for (auto& [plane, lpas] : by_plane) {
-    const auto fill = p.mqsim ? fill_plane_as_reference : fill_plane;
+    const auto fill = model.quirks().fills_fullest_first() ? fill_plane_as_reference : fill_plane;
     fits &= fill(model, workload.stream, plane, std::move(lpas), distribution);
   }
   std::vector<uint32_t> early;

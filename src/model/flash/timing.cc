@@ -33,8 +33,8 @@ constexpr uint32_t kSuspendCycles = 3;
 
 }  // namespace
 
-Timing::Timing(const Parameters& p)
-    : mqsim_(p.mqsim),
+Timing::Timing(const Parameters& p, const Quirks& quirks)
+    : quirks_(quirks),
       technology_(p.technology),
       lane_gb_per_s_(p.lane_gb_per_s),
       lanes_(p.lanes),
@@ -54,7 +54,8 @@ Timing::Timing(const Parameters& p)
   }
   read_request_ = packets(kReadRequestPayload + kPacketOverhead);
   doorbell_ = pcie_payload(kDoorbellPayload);
-  submission_entry_ = pcie_payload(mqsim_ ? kMqsimSubmissionEntryBytes : kSubmissionEntryBytes);
+  submission_entry_ = pcie_payload(quirks_.fetches_large_entries() ? kMqsimSubmissionEntryBytes
+                                                                   : kSubmissionEntryBytes);
   completion_entry_ = pcie_payload(kCompletionEntryBytes);
 }
 
@@ -76,8 +77,8 @@ Nanos Timing::dram(uint32_t bytes) const {
     const uint32_t transfers = bytes / burst_bytes_ / 2;
     return open_row_ + static_cast<Nanos>(transfers * burst_ns_);
   }
-  if (mqsim_) {
-    // The reference charges every second row, and the rest by a formula of its own.
+  if (quirks_.charges_every_second_dram_row()) {
+    // The rest has a formula of its own.
     const double row = static_cast<double>(row_bytes_ / burst_bytes_ / 2) * burst_ns_;
     const Nanos row_and_close = static_cast<Nanos>(row + static_cast<double>(close_row_));
     const double rows = static_cast<double>(row_and_close) * (bytes / row_bytes_ / 2);
@@ -112,8 +113,8 @@ Nanos Timing::suspend_command() const { return kChipSelect + kSuspendCycles * kW
 
 Nanos Timing::bus_data(uint32_t bytes) const {
   const uint32_t pairs = bytes / width_ / 2;
-  // The reference rounds the cycle down to whole nanoseconds, so that 400 MT/s act as 500.
-  if (mqsim_) return pairs * two_units_;
+  // 400 MT/s then act as 500.
+  if (quirks_.rounds_bus_cycles_down()) return pairs * two_units_;
   return static_cast<Nanos>(pairs * exact_two_units_);
 }
 

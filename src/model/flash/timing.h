@@ -5,12 +5,13 @@
 #include <array>
 
 #include "model/flash/parameters.h"
+#include "model/flash/quirks.h"
 
 namespace cairn::flash {
 
 class Timing {
  public:
-  explicit Timing(const Parameters& parameters);
+  Timing(const Parameters& parameters, const Quirks& quirks);
 
   // PCIe. A payload travels in packets; a read request carries none.
   Nanos pcie_payload(uint32_t bytes) const;
@@ -39,7 +40,7 @@ class Timing {
  private:
   Nanos packets(uint64_t bytes_on_wire) const;
 
-  bool mqsim_;
+  Quirks quirks_;
   Technology technology_;
   double lane_gb_per_s_;
   uint32_t lanes_;

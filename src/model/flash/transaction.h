@@ -53,6 +53,14 @@ struct RequestState {
   Nanos stamp = 0;
 };
 
+// What a request, or a slot of the cache, is about in one page.
+struct PagePart {
+  uint32_t lpa = 0;
+  uint64_t sectors = 0;  // one bit each
+  uint32_t count = 0;    // of sectors that move
+  uint64_t at_hand = 0;  // of a program: sectors that flash has and DRAM too
+};
+
 enum class Source : uint8_t { kUser, kCache, kMapping, kCollector };
 enum class Kind : uint8_t { kRead, kProgram, kErase };
 

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <unordered_map>
+
+#include "model/flash/blocks.h"
+#include "model/flash/geometry.h"
+#include "model/flash/pool.h"
 
 namespace cairn::flash {
 
@@ -29,29 +32,20 @@ struct Undo {
   uint64_t sectors = 0;      // those that are new, or trimmed
 };
 
-// Holds at most the programs under way and the trims of which no translation page tells.
+// Holds at most the programs under way and the trims of which no translation page tells. Blocks
+// with pages that a cut would bring back are pinned. Stays empty if nothing would be undone.
 class UndoLog {
  public:
   using Order = uint64_t;
 
+  UndoLog(bool is_needed, const Geometry& geometry, Blocks& blocks)
+      : is_needed_(is_needed), geometry_(geometry), blocks_(blocks) {}
+
   void add(const Undo& undo) {
-    if (undo.kind == Undo::Kind::kTrimmed) {
-      ++trims_;
-    } else {
-      by_ppa_[undo.ppa] = next_;
-    }
-    entries_.emplace_hint(entries_.end(), next_++, undo);
+    if (is_needed_) keep(undo);
   }
-  // The page is on flash: what its program would have undone.
-  std::optional<Undo> programmed(uint32_t ppa) {
-    const auto known = by_ppa_.find(ppa);
-    if (known == by_ppa_.end()) return std::nullopt;
-    const auto entry = entries_.find(known->second);
-    const Undo undo = entry->second;
-    entries_.erase(entry);
-    by_ppa_.erase(known);
-    return undo;
-  }
+  // The page is on flash. Tells the victim whose erasure waited for that alone, or kNone.
+  uint32_t programmed(uint32_t ppa) { return is_needed_ ? drop(ppa) : kNone; }
 
   size_t trims() const { return trims_; }
   Order end() const { return next_; }
@@ -84,6 +78,30 @@ class UndoLog {
   }
 
  private:
+  void keep(const Undo& undo) {
+    if (undo.kind == Undo::Kind::kTrimmed) {
+      ++trims_;
+    } else {
+      by_ppa_[undo.ppa] = next_;
+    }
+    entries_.emplace_hint(entries_.end(), next_++, undo);
+    if (undo.old_ppa != kNone) ++blocks_[geometry_.block_of(undo.old_ppa)].pins;
+  }
+  uint32_t drop(uint32_t ppa) {
+    const auto known = by_ppa_.find(ppa);
+    if (known == by_ppa_.end()) return kNone;
+    const auto entry = entries_.find(known->second);
+    const uint32_t old_ppa = entry->second.old_ppa;
+    entries_.erase(entry);
+    by_ppa_.erase(known);
+    if (old_ppa == kNone) return kNone;
+    const uint32_t block = geometry_.block_of(old_ppa);
+    return --blocks_[block].pins == 0 && blocks_[block].collecting ? block : kNone;
+  }
+
+  const bool is_needed_;
+  const Geometry& geometry_;
+  Blocks& blocks_;
   std::map<Order, Undo> entries_;
   std::unordered_map<uint32_t, Order> by_ppa_;
   size_t trims_ = 0;

@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's queue pairs and the link between host and drive.
+#include "model/flash/host_link.h"
+
 #include "base/check.h"
-#include "model/flash/engine.h"
 
 namespace cairn::flash {
 
-void Engine::to_drive(Message message, uint32_t about, Nanos duration) {
-  down_.push({message, about}, duration, now_, order_);
+HostLink::HostLink(Shared& shared, RequestSink& sink)
+    : parameters_(shared.parameters),
+      geometry_(shared.geometry),
+      timing_(shared.timing),
+      domains_(shared.domains),
+      pages_(shared.pages),
+      clock_(shared.clock),
+      events_(shared.events),
+      counters_(shared.counters),
+      requests_(shared.requests),
+      sink_(sink),
+      streams_(parameters_.streams.size()) {}
+
+void HostLink::to_drive(Message message, uint32_t about, Nanos duration) {
+  down_.push({message, about}, duration, clock_);
 }
 
-void Engine::to_host(Message message, uint32_t about, Nanos duration) {
-  up_.push({message, about}, duration, now_, order_);
+void HostLink::to_host(Message message, uint32_t about, Nanos duration) {
+  up_.push({message, about}, duration, clock_);
 }
 
-void Engine::submit(const Request& request, Nanos now) {
-  CHECK(now >= now_ && now <= next_event(), "the model was advanced to when the request comes");
+void HostLink::submit(const Request& request) {
   CHECK(request.stream < streams_.size(), "the stream exists");
   CHECK(request.sectors > 0 || request.op == Op::kFlush, "a request has a length");
-  now_ = now;
   ++counters_.requests_submitted;
   const uint32_t index = requests_.take();
   RequestState& state = requests_[index];
@@ -26,24 +37,24 @@ void Engine::submit(const Request& request, Nanos now) {
   state.sectors = request.sectors;
   state.lba = request.lba;
   state.cookie = request.cookie;
-  state.durable = request.durable && has_volatile_cache();
-  state.arrival = now;
+  state.durable = request.durable && !parameters_.cache_protected;
+  state.arrival = clock_.now;
   Stream& stream = streams_[request.stream];
-  if (stream.waiting.empty() && stream.tail - stream.head_known < parameters_.queue_depth - 1) {
+  if (stream.waiting.empty() && has_room(stream)) {
     ring(index);
   } else {
     stream.waiting.push(requests_, index);
   }
 }
 
-void Engine::ring(uint32_t request) {
+void HostLink::ring(uint32_t request) {
   const uint32_t stream = requests_[request].stream;
   streams_[stream].submitted.push(requests_, request);
   ++streams_[stream].tail;
   to_drive(Message::kDoorbell, stream, timing_.doorbell());
 }
 
-void Engine::fetch(uint32_t index) {
+void HostLink::fetch(uint32_t index) {
   Stream& stream = streams_[index];
   const uint32_t request = stream.submitted.pop(requests_);
   ++stream.fetched;
@@ -57,12 +68,12 @@ void Engine::fetch(uint32_t index) {
 }
 
 // The drive has the whole command; its controller looks at it first.
-void Engine::begin(uint32_t request) {
-  if (parameters_.command_ns == 0) return start_request(request);
-  flash_.push({now_ + parameters_.command_ns, order_++}, request | kCommandEvent);
+void HostLink::begin(uint32_t request) {
+  if (parameters_.command_ns == 0) return sink_.start_request(request);
+  events_.push(clock_.in(parameters_.command_ns), request | kCommandEvent);
 }
 
-void Engine::delivered_to_drive(const LinkJob& job) {
+void HostLink::delivered_to_drive(const Job& job) {
   switch (job.message) {
     case Message::kDoorbell: {
       Stream& stream = streams_[job.request];
@@ -88,7 +99,7 @@ void Engine::delivered_to_drive(const LinkJob& job) {
   }
 }
 
-void Engine::delivered_to_host(const LinkJob& job, CompletionSink& sink) {
+void HostLink::delivered_to_host(const Job& job, CompletionSink& sink) {
   switch (job.message) {
     case Message::kFetchEntry:
       to_drive(Message::kEntry, job.request, timing_.submission_entry());
@@ -103,8 +114,7 @@ void Engine::delivered_to_host(const LinkJob& job, CompletionSink& sink) {
       ++counters_.requests_completed;
       Stream& stream = streams_[request.stream];
       stream.head_known = request.queue_head;
-      while (!stream.waiting.empty() &&
-             stream.tail - stream.head_known < parameters_.queue_depth - 1) {
+      while (!stream.waiting.empty() && has_room(stream)) {
         ring(stream.waiting.pop(requests_));
       }
       to_drive(Message::kCompletionDoorbell, request.stream, timing_.doorbell());
@@ -114,7 +124,7 @@ void Engine::delivered_to_host(const LinkJob& job, CompletionSink& sink) {
                       .lba = request.lba,
                       .sectors = request.sectors,
                       .arrival = request.arrival,
-                      .done = now_});
+                      .done = clock_.now});
       break;
     }
     default:  // read data needs no answer
@@ -122,14 +132,9 @@ void Engine::delivered_to_host(const LinkJob& job, CompletionSink& sink) {
   }
 }
 
-void Engine::finish_if_done(uint32_t request) {
-  const RequestState& state = requests_[request];
-  if (state.pages_left + state.dram_sectors + state.programs_left == 0) serviced_request(request);
-}
-
 // The drive is done: data of a read goes first, then the entry of a request that waited for the
 // fetch limit is asked for, then the completion entry.
-void Engine::serviced_request(uint32_t request) {
+void HostLink::finish(uint32_t request) {
   RequestState& state = requests_[request];
   Stream& stream = streams_[state.stream];
   --stream.in_drive;
@@ -140,6 +145,22 @@ void Engine::serviced_request(uint32_t request) {
   if (stream.fetched != stream.visible) fetch(state.stream);
   requests_[request].queue_head = stream.head;
   to_host(Message::kCompletion, request, timing_.completion_entry());
+}
+
+void HostLink::arrive_down() {
+  delivered_to_drive(down_.finish());
+  down_.resume(clock_);
+}
+
+void HostLink::arrive_up(CompletionSink& sink) {
+  delivered_to_host(up_.finish(), sink);
+  up_.resume(clock_);
+}
+
+void HostLink::clear() {
+  down_.clear();
+  up_.clear();
+  streams_.assign(streams_.size(), Stream{});
 }
 
 }  // namespace cairn::flash

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels carry commands and data; dies read, program and erase.
+#include "model/flash/bus.h"
+
 #include "base/check.h"
-#include "model/flash/engine.h"
 
 namespace cairn::flash {
 
-void Engine::send_command(const Command& command, bool suspend) {
+Bus::Bus(Shared& shared, FlashSink& sink)
+    : parameters_(shared.parameters),
+      geometry_(shared.geometry),
+      timing_(shared.timing),
+      clock_(shared.clock),
+      events_(shared.events),
+      counters_(shared.counters),
+      transactions_(shared.transactions),
+      sink_(sink),
+      dies_(geometry_.dies()),
+      channels_(geometry_.channels()),
+      chips_(geometry_.chips()) {}
+
+void Bus::send(const Command& command, bool suspend) {
   const Transaction& first = transactions_[command.transactions[0]];
   const uint32_t index = geometry_.die_of_plane(first.plane);
   const uint32_t chip = geometry_.chip_of_die(index);
@@ -17,14 +30,15 @@ void Engine::send_command(const Command& command, bool suspend) {
                                          : counters_.erase_suspensions);
     duration += timing_.suspend_command();
     die.suspended = die.active;
-    die.remaining = die.finish - now_;
+    die.remaining = die.finish - clock_.now;
     die.has_suspended = true;
+    ++chips_[chip].suspended;
     die.executing = false;
     die.reads_since_suspension = 0;
   } else {
     CHECK(!die.busy, "a command goes to a free die");
     die.busy = true;
-    die.busy_since = now_;
+    die.busy_since = clock_.now;
     ++chips_[chip].commands;
   }
   die.active = command;
@@ -50,18 +64,19 @@ void Engine::send_command(const Command& command, bool suspend) {
   channel.data_out = false;
   channel.die = index;
   channel.busy_time += duration;
-  flash_.push({now_ + duration, order_++}, geometry_.channel_of_chip(chip));
+  events_.push(clock_.in(duration), geometry_.channel_of_chip(chip));
 }
 
-void Engine::execute(uint32_t index, Nanos duration) {
+void Bus::execute(uint32_t index, Nanos duration) {
   Die& die = dies_[index];
   die.executing = true;
-  die.finish = now_ + duration;
-  die.finish_order = order_++;
-  flash_.push({die.finish, die.finish_order}, index | kDieEvent);
+  const Moment end = clock_.in(duration);
+  die.finish = end.time;
+  die.finish_order = end.order;
+  events_.push(end, index | kDieEvent);
 }
 
-void Engine::transfer_done(uint32_t index) {
+void Bus::transfer_done(uint32_t index) {
   Channel& channel = channels_[index];
   const uint32_t die_index = channel.die;
   Die& die = dies_[die_index];
@@ -87,24 +102,24 @@ void Engine::transfer_done(uint32_t index) {
     }
     execute(die_index, duration);
     channel.busy = false;
-    bus_free(index);
+    became_free(index);
     return;
   }
   const uint32_t transaction = channel.transaction;
-  serviced(transaction);
+  sink_.serviced(transaction);
   transactions_.give_back(transaction);
   if (--die.active.count == 0) release_die(die_index);
   channel.busy = false;
-  bus_free(index);
+  became_free(index);
 }
 
-void Engine::die_done(uint32_t index) {
+void Bus::die_done(uint32_t index) {
   Die& die = dies_[index];
-  const uint32_t channel_index = geometry_.channel_of_chip(geometry_.chip_of_die(index));
+  const uint32_t channel_index = channel_of(index);
   Channel& channel = channels_[channel_index];
   die.executing = false;
   if (die.active.kind == Kind::kRead) {
-    if (is_copyback(die.active)) return copy_back(index);
+    if (is_copyback(die.active)) return sink_.page_at_hand(index);
     const Source source = transactions_[die.active.transactions[0]].source;
     for (uint32_t i = 0; i < die.active.count; ++i) {
       const uint32_t transaction = die.active.transactions[i];
@@ -121,32 +136,34 @@ void Engine::die_done(uint32_t index) {
   }
   for (uint32_t i = 0; i < die.active.count; ++i) {
     const uint32_t transaction = die.active.transactions[i];
-    serviced(transaction);
+    sink_.serviced(transaction);
     transactions_.give_back(transaction);
   }
   release_die(index);
-  if (!channel.busy) wake(channel_index);
+  if (!channel.busy) sink_.channel_free(channel_index);
 }
 
-void Engine::release_die(uint32_t index) {
+void Bus::release_die(uint32_t index) {
   Die& die = dies_[index];
   die.busy = false;
-  die.busy_time += now_ - die.busy_since;
+  die.busy_time += clock_.now - die.busy_since;
   --chips_[geometry_.chip_of_die(index)].commands;
 }
 
 // A suspended command goes on where it was; sending "resume" takes no time worth counting.
-void Engine::resume(uint32_t index) {
+void Bus::resume(uint32_t index) {
   Die& die = dies_[index];
   die.has_suspended = false;
   die.active = die.suspended;
   die.busy = true;
-  die.busy_since = now_;
-  ++chips_[geometry_.chip_of_die(index)].commands;
+  die.busy_since = clock_.now;
+  Chip& chip = chips_[geometry_.chip_of_die(index)];
+  --chip.suspended;
+  ++chip.commands;
   execute(index, die.remaining);
 }
 
-void Engine::start_data_out(uint32_t index, uint32_t transaction) {
+void Bus::start_data_out(uint32_t index, uint32_t transaction) {
   Channel& channel = channels_[index];
   const Transaction& t = transactions_[transaction];
   const Nanos duration = timing_.bus_data(t.bytes);
@@ -155,11 +172,11 @@ void Engine::start_data_out(uint32_t index, uint32_t transaction) {
   channel.die = geometry_.die_of_plane(t.plane);
   channel.transaction = transaction;
   channel.busy_time += duration;
-  flash_.push({now_ + duration, order_++}, index);
+  events_.push(clock_.in(duration), index);
 }
 
 // The plane's register holds the data already.
-void Engine::start_copyback(uint32_t index, uint32_t transaction) {
+void Bus::start_copyback(uint32_t index, uint32_t transaction) {
   Channel& channel = channels_[index];
   const Nanos duration = timing_.program_command(1);
   ++counters_.program_commands;
@@ -167,12 +184,12 @@ void Engine::start_copyback(uint32_t index, uint32_t transaction) {
   channel.data_out = false;
   channel.die = geometry_.die_of_plane(transactions_[transaction].plane);
   channel.busy_time += duration;
-  flash_.push({now_ + duration, order_++}, index);
+  events_.push(clock_.in(duration), index);
 }
 
 // Dies that wait to copy a page back go first; then data that was read goes before new commands:
 // mapping, then user, then collector.
-void Engine::bus_free(uint32_t index) {
+void Bus::became_free(uint32_t index) {
   Channel& channel = channels_[index];
   if (!channel.copybacks.empty()) {
     return start_copyback(index, channel.copybacks.pop(transactions_));
@@ -182,44 +199,32 @@ void Engine::bus_free(uint32_t index) {
     start_data_out(index, waiting->pop(transactions_));
     return;
   }
-  wake(index);
+  sink_.channel_free(index);
 }
 
-// What a finished transaction means to the parts above.
-void Engine::serviced(uint32_t index) {
-  const Transaction t = transactions_[index];
-  if (t.kind == Kind::kProgram) on_flash(t.ppa);
-  if (t.source == Source::kCollector) {
-    if (t.kind == Kind::kRead) return collector_read_done(index);
-    if (t.kind == Kind::kProgram) return collector_program_done(index);
-    return erase_done(index);
-  }
-  if (t.ppa != kNone) {
-    const uint32_t block = geometry_.block_of(t.ppa);
-    --(t.kind == Kind::kRead ? blocks_[block].reads : blocks_[block].programs);
-    block_released(block);
-    // When writes found no victim because every block was being written, this may be the first.
-    if (!mqsim_ && !overfull_[t.plane].empty()) check_collection(t.plane);
-  }
-  if (t.source == Source::kMapping) {
-    if (t.kind == Kind::kRead) {
-      ++counters_.mapping_pages_read;
-      mapping_read_done(index);
-    } else {
-      ++counters_.mapping_pages_programmed;
-      arrivals_[t.lpa].departing = false;
-      translation_page_programmed(t.lpa);
-    }
-    return;
-  }
-  if (t.kind == Kind::kRead) {
-    ++counters_.user_pages_read;
-    user_read_done(index);
+void Bus::program_copy(uint32_t index, uint32_t transaction) {
+  ++counters_.copybacks;
+  dies_[index].active = {.kind = Kind::kProgram, .count = 1, .transactions = {transaction}};
+  const uint32_t channel = channel_of(index);
+  if (channels_[channel].busy) {
+    channels_[channel].copybacks.push(transactions_, transaction);
   } else {
-    ++counters_.user_pages_programmed;
-    --plane_load_[t.plane];
-    program_done(index);
+    start_copyback(channel, transaction);
   }
+}
+
+void Bus::clear() {
+  for (uint32_t i = 0; i < dies_.size(); ++i) {
+    const Nanos busy = die_busy(i);
+    dies_[i] = {};
+    dies_[i].busy_time = busy;
+  }
+  for (Channel& channel : channels_) {
+    const Nanos busy = channel.busy_time;
+    channel = {};
+    channel.busy_time = busy;
+  }
+  chips_.assign(chips_.size(), Chip{});
 }
 
 }  // namespace cairn::flash
