@@ -7,6 +7,7 @@
 #include "drive/copy_blocks.h"
 #include "drive/scratch.h"
 #include "service/common/joint.h"
+#include "service/raid/leg_opening.h"
 #include "service/raid/leg_search.h"
 #include "service/raid/mirror.h"
 #include "service/raid/mirror_drive.h"
@@ -101,29 +102,21 @@ task::Task<void> read_bitmaps(env::Env& env, MirrorFound& found, Buffer& memory)
   if (!has_one) found.marked.add_all();
 }
 
-task::Task<Result<MirrorFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
-                                     const MirrorOptions& options, bool may_format) {
-  Result<MirrorCandidates> candidates =
-      co_await read_labels<MirrorLabel>(env, below, may_format, read_mirror_label);
-  if (!candidates) co_return fail(candidates.error());
-  const MirrorLabel* newest = newest_label(*candidates);
-  if (newest == nullptr) co_return make_new(env, *candidates, options);
-  co_return assemble(*candidates, *newest, options);
-}
+constexpr LegOpening<MirrorLabel, MirrorFound, MirrorOptions> kOpening{
+    .read = read_mirror_label, .make_new = make_new, .assemble = assemble};
 
 task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
-  const MirrorOptions options{
-      .spares = parts.options.number("spares"),
-      .degraded = parts.options.is_yes("degraded"),
-      .moved = parts.options.is_yes("moved"),
-      .rate = parts.options.number("rate"),
-      .retry = Duration{static_cast<int64_t>(parts.options.number("retry_ms")) * 1'000'000}};
+  const MirrorOptions options{.spares = parts.options.number("spares"),
+                              .degraded = parts.options.is_yes("degraded"),
+                              .moved = parts.options.is_yes("moved"),
+                              .rate = parts.options.number("rate"),
+                              .retry = retry_of(parts.options)};
   const Result<uint32_t> block_size = common_block_size(parts.below);
   if (!block_size) co_return fail(block_size.error());
   Result<Buffer> label = parts.env.buffers().allocate(*block_size);
   Result<Buffer> bitmap = parts.env.buffers().allocate(*block_size);
   if (!label || !bitmap) co_return fail(Errc::kLimit, "buffers for the mirror's label");
-  Result<MirrorFound> found = co_await look(parts.env, parts.below, options, parts.may_format);
+  Result<MirrorFound> found = co_await find_legs(parts, options, kOpening);
   if (!found) co_return fail(found.error());
   if (!found->is_new) {
     co_await read_bitmaps(parts.env, *found, *bitmap);
@@ -135,32 +128,15 @@ task::Task<Result<std::unique_ptr<Drive>>> open_mirror(ServiceParts parts) {
   const MirrorLabel newest = found->label;
   auto drive = std::make_unique<MirrorDrive>(parts.env, options, std::move(*found), parts.late,
                                              std::move(*label), std::move(*bitmap));
-  const Result<void> begun = co_await drive->begin(newest);
-  if (begun) co_return std::move(drive);
-  co_await drive->close();
-  co_return fail(begun.error());
+  co_return co_await begin_or_close(std::move(drive), newest);
 }
 
 constexpr ServiceOption kOptions[] = {
     {.key = "spares", .default_value = "0", .what = "how many of the last drives wait", .max = 6},
-    {.key = "degraded",
-     .kind = ServiceOption::Kind::kYesNo,
-     .default_value = "no",
-     .what = "go on without a leg that may have newer data"},
-    {.key = "moved",
-     .kind = ServiceOption::Kind::kYesNo,
-     .default_value = "no",
-     .what = "what legs held was copied to other drives"},
-    {.key = "rate",
-     .kind = ServiceOption::Kind::kSize,
-     .default_value = "0",
-     .what = "bytes per second of copying; 0: any",
-     .max = uint64_t{1} << 50},
-    {.key = "retry_ms",
-     .default_value = "5000",
-     .what = "how often a lost leg is tried again",
-     .min = 1,
-     .max = 3'600'000},
+    kDegradedOption,
+    kMovedOption,
+    rate_option("bytes per second of copying; 0: any"),
+    kRetryOption,
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "service/common/joint.h"
+#include "service/raid/leg_opening.h"
 #include "service/raid/leg_search.h"
 #include "service/raid/parity.h"
 #include "service/raid/parity_drive.h"
@@ -135,16 +136,6 @@ task::Task<Result<void>> read_states(env::Env& env, ParityFound& found, Buffer& 
   co_return Result<void>();
 }
 
-task::Task<Result<ParityFound>> look(env::Env& env, std::vector<std::unique_ptr<Drive>>& below,
-                                     const ParityOptions& options, bool may_format) {
-  Result<ParityCandidates> candidates =
-      co_await read_labels<ParityLabel>(env, below, may_format, read_parity_label);
-  if (!candidates) co_return fail(candidates.error());
-  const ParityLabel* newest = newest_label(*candidates);
-  if (newest == nullptr) co_return make_new(env, *candidates, options);
-  co_return assemble(*candidates, *newest, options);
-}
-
 // That of all drives, if they can be legs.
 Result<uint32_t> block_size_of(const std::vector<std::unique_ptr<Drive>>& below) {
   const Result<uint32_t> common = common_block_size(below);
@@ -157,20 +148,22 @@ Result<uint32_t> block_size_of(const std::vector<std::unique_ptr<Drive>>& below)
   return common;
 }
 
+constexpr LegOpening<ParityLabel, ParityFound, ParityOptions> kOpening{
+    .read = read_parity_label, .make_new = make_new, .assemble = assemble};
+
 task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
-  const ParityOptions options{
-      .parity = parts.options.number("parity"),
-      .chunk_bytes = parts.options.number("chunk"),
-      .spares = parts.options.number("spares"),
-      .degraded = parts.options.is_yes("degraded"),
-      .moved = parts.options.is_yes("moved"),
-      .rate = parts.options.number("rate"),
-      .retry = Duration{static_cast<int64_t>(parts.options.number("retry_ms")) * 1'000'000}};
+  const ParityOptions options{.parity = parts.options.number("parity"),
+                              .chunk_bytes = parts.options.number("chunk"),
+                              .spares = parts.options.number("spares"),
+                              .degraded = parts.options.is_yes("degraded"),
+                              .moved = parts.options.is_yes("moved"),
+                              .rate = parts.options.number("rate"),
+                              .retry = retry_of(parts.options)};
   const Result<uint32_t> block_size = block_size_of(parts.below);
   if (!block_size) co_return fail(block_size.error());
   Result<Buffer> state = parts.env.buffers().allocate(*block_size);
   if (!state) co_return fail(Errc::kLimit, "a buffer for the state of parity");
-  Result<ParityFound> found = co_await look(parts.env, parts.below, options, parts.may_format);
+  Result<ParityFound> found = co_await find_legs(parts, options, kOpening);
   if (!found) co_return fail(found.error());
   if (!found->is_new) {
     const Result<void> read = co_await read_states(parts.env, *found, *state);
@@ -182,10 +175,7 @@ task::Task<Result<std::unique_ptr<Drive>>> open_parity(ServiceParts parts) {
   const ParityLabel newest = found->label;
   auto drive = std::make_unique<ParityDrive>(parts.env, options, std::move(*found), parts.late,
                                              slice_of(*block_size), std::move(*state));
-  const Result<void> begun = co_await drive->begin(newest);
-  if (begun) co_return std::move(drive);
-  co_await drive->close();
-  co_return fail(begun.error());
+  co_return co_await begin_or_close(std::move(drive), newest);
 }
 
 constexpr ServiceOption kOptions[] = {
@@ -201,24 +191,10 @@ constexpr ServiceOption kOptions[] = {
      .min = 512,
      .max = 64_MiB},
     {.key = "spares", .default_value = "0", .what = "how many of the last drives wait", .max = 22},
-    {.key = "degraded",
-     .kind = ServiceOption::Kind::kYesNo,
-     .default_value = "no",
-     .what = "go on without a leg that may have newer data"},
-    {.key = "moved",
-     .kind = ServiceOption::Kind::kYesNo,
-     .default_value = "no",
-     .what = "what legs held was copied to other drives"},
-    {.key = "rate",
-     .kind = ServiceOption::Kind::kSize,
-     .default_value = "0",
-     .what = "bytes per second of copying and scrubbing; 0: any",
-     .max = uint64_t{1} << 50},
-    {.key = "retry_ms",
-     .default_value = "5000",
-     .what = "how often a lost leg is tried again",
-     .min = 1,
-     .max = 3'600'000},
+    kDegradedOption,
+    kMovedOption,
+    rate_option("bytes per second of copying and scrubbing; 0: any"),
+    kRetryOption,
 };
 
 }  // namespace
