@@ -3,38 +3,14 @@
 #include "drive/scratch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "drive/scatter.h"
 
 namespace cairn::drive {
 
-namespace {
-
-void gather(std::span<const MutableBytes> pieces, MutableBytes to) {
-  for (MutableBytes piece : pieces) {
-    std::memcpy(to.data(), piece.data(), piece.size());
-    to = to.subspan(piece.size());
-  }
-}
-
-void scatter(Bytes from, std::span<const MutableBytes> pieces) {
-  for (MutableBytes piece : pieces) {
-    std::memcpy(piece.data(), from.data(), piece.size());
-    from = from.subspan(piece.size());
-  }
-}
-
-bool equal(Bytes stored, std::span<const MutableBytes> pieces) {
-  for (MutableBytes piece : pieces) {
-    if (std::memcmp(stored.data(), piece.data(), piece.size()) != 0) return false;
-    stored = stored.subspan(piece.size());
-  }
-  return true;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 FileDrive::FileDrive(env::Env& env, std::unique_ptr<env::Disk> disk, uint32_t block_size,
                      SharedRanges& ranges, const Incarnation& incarnation)
@@ -106,10 +82,10 @@ task::Task<Result<void>> FileDrive::transfer(DriveOp& op, std::span<const Mutabl
   if (!bounce) co_return fail(bounce.error());
   if (reading) {
     Result<void> done = co_await disk_->read(offset(op), bounce->bytes(), op.token());
-    if (done) scatter(bounce->bytes(), pieces);
+    if (done) scatter(bounce->bytes(), pieces, 0);
     co_return done;
   }
-  gather(pieces, bounce->bytes());
+  gather(pieces, 0, bounce->bytes());
   co_return co_await disk_->write(offset(op), bounce->bytes(), options, op.token());
 }
 
@@ -118,7 +94,7 @@ task::Task<Result<void>> FileDrive::compare(DriveOp& op) {
   if (!stored) co_return fail(stored.error());
   Result<void> done = co_await disk_->read(offset(op), stored->bytes(), op.token());
   if (!done) co_return done;
-  if (!equal(stored->bytes(), op.data())) co_return fail(Errc::kMismatch, "compare");
+  if (!holds(op.data(), 0, stored->bytes())) co_return fail(Errc::kMismatch, "compare");
   co_return done;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a PciController has the registry do, on the registry's core.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "door/vfio_user/controller.h"
+#include "drive/scatter.h"
 #include "env/call.h"
 #include "nvme/format/admin_data.h"
 #include "nvme/format/feature_format.h"
@@ -109,19 +109,11 @@ task::Task<void> PciController::cancel_admin() {
 task::Task<nvme::Status> PciController::reserve(const nvme::Sqe& sqe, nvme::Pieces data) {
   std::vector<std::byte> bytes(total_size(data));
   const bool to_guest = sqe.transfer() == nvme::Transfer::kControllerToHost;
-  MutableBytes rest = bytes;
-  for (const MutableBytes piece : data) {
-    if (!to_guest) std::memcpy(rest.data(), piece.data(), piece.size());
-    rest = rest.subspan(piece.size());
-  }
+  if (!to_guest) drive::gather(data, 0, bytes);
   const nvme::Status status = co_await env::call_on(parts_.env, options_.control, [&](env::Env&) {
     return options_.registry.reservation(*control_.controller, sqe, bytes);
   });
-  rest = bytes;
-  for (const MutableBytes piece : data) {
-    if (to_guest) std::memcpy(piece.data(), rest.data(), piece.size());
-    rest = rest.subspan(piece.size());
-  }
+  if (to_guest) drive::scatter(bytes, data, 0);
   co_return status;
 }
 

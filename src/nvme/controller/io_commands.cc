@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "drive/copy_blocks.h"
+#include "drive/scatter.h"
 #include "nvme/controller/io_queue.h"
 #include "nvme/format/copy_format.h"
 #include "nvme/format/dsm_format.h"
@@ -72,13 +72,6 @@ void count_io(CoreNamespace& space, const drive::Request& request, const Result<
 }
 
 namespace {
-
-void gather(Pieces pieces, MutableBytes to) {
-  for (MutableBytes piece : pieces) {
-    std::memcpy(to.data(), piece.data(), piece.size());
-    to = to.subspan(piece.size());
-  }
-}
 
 uint64_t block_count(const CopyRange& range) { return uint64_t{range.blocks} + 1; }
 
@@ -194,7 +187,7 @@ task::Task<Status> IoQueue::manage_dataset(Command& command, CoreNamespace& spac
   // Integral hints ask for nothing; only deallocation does something.
   if (!fields.deallocate) co_return Status();
   std::array<DsmRange, kDsmRangesMax> ranges;
-  gather(*pieces, std::as_writable_bytes(std::span(ranges)).first(total_size(*pieces)));
+  drive::gather(*pieces, 0, std::as_writable_bytes(std::span(ranges)).first(total_size(*pieces)));
   for (uint32_t i = 0; i < fields.ranges; ++i) {
     Status status = check_range(space, Lba(ranges[i].start), ranges[i].blocks);
     if (!status.ok()) co_return status;
@@ -220,7 +213,7 @@ task::Task<Status> IoQueue::copy(Command& command, CoreNamespace& space, uint32_
   Result<Pieces> pieces = co_await command.from_host(fields.ranges * sizeof(CopyRange));
   if (!pieces) co_return data_status(pieces.error());
   std::array<CopyRange, kCopyRangesMax> ranges;
-  gather(*pieces, std::as_writable_bytes(std::span(ranges)).first(total_size(*pieces)));
+  drive::gather(*pieces, 0, std::as_writable_bytes(std::span(ranges)).first(total_size(*pieces)));
   uint64_t blocks = 0;
   for (uint32_t i = 0; i < fields.ranges; ++i) {
     Status status = check_range(space, Lba(ranges[i].start), block_count(ranges[i]));

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "drive/pieces.h"
+#include "drive/scatter.h"
 #include "drive/stable_memory.h"
 #include "task/deadline.h"
 
@@ -221,12 +221,7 @@ task::Task<Result<bool>> FastCache::differs(DriveOp& op) {
   Span lacking;
   const Result<void> done = co_await fetch(request, whole, op.token(), lacking);
   if (!done) co_return fail(done.error());
-  const std::byte* at = memory->data();
-  for (const MutableBytes piece : op.data()) {
-    if (!piece.empty() && std::memcmp(at, piece.data(), piece.size()) != 0) co_return true;
-    at += piece.size();
-  }
-  co_return false;
+  co_return !holds(op.data(), 0, memory->bytes());
 }
 
 task::Task<Result<void>> FastCache::compare(DriveOp& op) {

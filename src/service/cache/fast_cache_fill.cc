@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "drive/pieces.h"
+#include "drive/scatter.h"
 #include "service/cache/fast_cache.h"
 
 namespace cairn::drive {
@@ -13,13 +13,6 @@ namespace {
 
 constexpr size_t kFillsMax = 32;  // on their way at once; what is read meanwhile is not kept
 
-void copy_out(std::span<const MutableBytes> from, size_t offset, MutableBytes to) {
-  Pieces pieces;
-  pieces.add(from, offset, to.size());
-  std::byte* at = to.data();
-  for (const MutableBytes piece : pieces.all()) at = std::ranges::copy(piece, at).out;
-}
-
 }  // namespace
 
 // Blocks as they are on the slow drive. The hold goes with them: nobody changes them meanwhile.
@@ -27,7 +20,7 @@ void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold)
   if (fills_ == kFillsMax || is_closing_ || !may_ask_fast() || guard_.is_lost()) return;
   Result<Scratch> data = Scratch::make(env_, blocks.count * geometry_.block_size);
   if (!data) return;
-  copy_out(memory, offset, data->bytes());
+  gather(memory, offset, data->bytes());
   ++fills_;
   gate().spawn(fill(blocks, std::move(*data), std::move(hold)));
 }

@@ -2,30 +2,15 @@
 // How parity serves changes: which blocks become what, and the parity that follows.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "drive/scatter.h"
 #include "service/raid/parity_drive.h"
 
 namespace cairn::drive {
 
 namespace {
-
-// Copies bytes from `offset` on of a scatter list that has them.
-void gather(std::span<const MutableBytes> from, uint64_t offset, MutableBytes to) {
-  for (const MutableBytes piece : from) {
-    if (to.empty()) return;
-    if (offset >= piece.size()) {
-      offset -= piece.size();
-      continue;
-    }
-    const size_t here = std::min<uint64_t>(to.size(), piece.size() - offset);
-    std::memcpy(to.data(), piece.data() + offset, here);
-    to = to.subspan(here);
-    offset = 0;
-  }
-}
 
 // A request's kind says so, and never its memory, which zeroes may come with or without.
 bool is_zeroing(const Request& request) {
