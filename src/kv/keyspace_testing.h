@@ -27,7 +27,7 @@
 #include "task/deadline.h"
 #include "task/task.h"
 
-namespace cairn::kv::testing {
+namespace cairn::kv {
 
 using KeyspaceBody = task::Task<void> (*)(env::Env&, Keyspace&);
 using Needs = Change::Needs;
@@ -416,4 +416,4 @@ REGISTER_TYPED_TEST_SUITE_P(KeyspaceFacts, KeysComeAndGo, SizesAreLimited, Versi
                             ScansFindWhatStays, RandomKeysAreThere, ClearErasesAll,
                             NobodyChangesKeysMeanwhile, ItIsAMap);
 
-}  // namespace cairn::kv::testing
+}  // namespace cairn::kv

@@ -8,7 +8,7 @@
 #include "kv/keyspace_testing.h"
 #include "world/sim/cluster.h"
 
-namespace cairn::kv::testing {
+namespace cairn::kv {
 namespace {
 
 struct InMemory {
@@ -61,4 +61,4 @@ task::Task<void> expire_many(env::Env& env, Keyspace& keys) {
 TEST(MemoryKeyspace, ErasesWhatHasExpiredByItself) { InMemory::run(&expire_many); }
 
 }  // namespace
-}  // namespace cairn::kv::testing
+}  // namespace cairn::kv
