@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "door/resp/session.h"
+#include "stream/accept.h"
 #include "task/deadline.h"
 
 namespace cairn::door::resp {
@@ -75,23 +76,10 @@ Result<env::Address> RespServer::listen(const env::Address& at) {
     door_.config.note_address(text.substr(0, text.rfind(':')), local.port);
   }
   listeners_.push_back(std::move(*listener));
-  accepting_.spawn(accept_loop(*listeners_.back()));
+  accepting_.spawn(stream::accept_each(
+      env_, *listeners_.back(), stop_.token(),
+      [this](env::Connection connection) { gate_.spawn(serve(std::move(connection))); }));
   return local;
-}
-
-task::Task<void> RespServer::accept_loop(env::Listener& listener) {
-  while (!stop_.requested()) {
-    Result<env::Connection> connection = co_await listener.accept(stop_.token());
-    if (connection) {
-      gate_.spawn(serve(std::move(*connection)));
-    } else if (connection.error() == Errc::kLimit) {
-      // Out of descriptors: connections wait in the backlog until some are free.
-      const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
-      if (!slept) co_return;
-    } else {
-      co_return;
-    }
-  }
 }
 
 bool RespServer::admit(env::Stream& stream, Visitor& visitor) {

@@ -45,7 +45,6 @@ class RespServer {
 
  private:
   struct Member;
-  task::Task<void> accept_loop(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
   task::Task<void> serve_stream(env::Stream& stream, ClientState& client,
                                 stream::Reception::Visitor& visitor);
