@@ -6,6 +6,7 @@
 #include "apps/common/command_tree.h"
 #include "apps/drive/qemu_args.h"
 #include "apps/key/commands.h"
+#include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
 
@@ -88,6 +89,13 @@ void add_commands(CommandTree& tree) {
   tree.add(door, "add", "open another door while the drive is served", make_drive_door_add);
   tree.add(door, "remove", "ask the guest for its device, and close the door",
            make_drive_door_remove);
+  CLI::App& kv = CommandTree::group(root, "kv", "keys and values, for the clients of Redis");
+  tree.add(kv, "serve", "serve keys and values", make_kv_serve);
+  tree.add(kv, "get", "print a value", make_kv_get);
+  tree.add(kv, "put", "set a value", make_kv_put);
+  tree.add(kv, "del", "remove keys", make_kv_del);
+  tree.add(kv, "scan", "list the keys", make_kv_scan);
+  tree.add(kv, "stats", "what a server has done, and has", make_kv_stats);
   CLI::App& rack = CommandTree::group(root, "rack", "space that boxes offer each other");
   tree.add(rack, "offers", "list who has how much space to spare", make_rack_offers);
   tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);

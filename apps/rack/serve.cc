@@ -15,6 +15,7 @@
 #include "rack/client_keys.h"
 #include "rpc/client_keys.h"
 #include "server/common/patience.h"
+#include "server/common/reach.h"
 #include "server/common/stranger_log.h"
 #include "server/open/key_file.h"
 #include "server/open/store.h"
@@ -31,18 +32,10 @@ struct Serving {
   std::shared_ptr<const rpc::ClientKeys> clients;  // none: everybody who reaches it
 };
 
-// Whether only processes of this machine reach it.
-bool is_of_this_machine(const env::Address& at) {
-  const env::Address loopback6 = *env::Address::parse("[::1]:1");
-  const env::AddressKey key = env::key_of(at);
-  return at.ip == loopback6.ip || (key[0] == env::key_of(env::Address::loopback(1))[0] &&
-                                   key[1] == env::Address::loopback(1).ip[0]);
-}
-
 std::string greeting(const Serving& serving, const env::Address& at) {
   const std::string who =
       serving.clients == nullptr
-          ? is_of_this_machine(at) ? "" : ", to everybody who reaches it (--insecure)"
+          ? server::is_of_this_machine(at) ? "" : ", to everybody who reaches it (--insecure)"
           : fmt::format(", through TLS, to {} client{}", serving.clients->size(),
                         serving.clients->size() == 1 ? "" : "s");
   const std::string uri = serving.clients == nullptr
@@ -131,7 +124,7 @@ class ServeCommand final : public Command {
     if (is_insecure_ && serving_.clients != nullptr) {
       return refuse("--tls-keys and --insecure exclude each other: leave one out");
     }
-    if (serving_.clients == nullptr && !is_insecure_ && !is_of_this_machine(serving_.at)) {
+    if (serving_.clients == nullptr && !is_insecure_ && !server::is_of_this_machine(serving_.at)) {
       return refuse(fmt::format(
           "whoever reaches {} could change and remove all metadata: say with --tls-keys "
           "FILE who may, listen at 127.0.0.1, or write --insecure if nobody else is on "

@@ -8,6 +8,7 @@
 #include "door/nbd/negotiation.h"
 #include "door/nbd/session.h"
 #include "env/call.h"
+#include "stream/accept.h"
 #include "task/deadline.h"
 #include "task/sync.h"
 #include "task/when_all.h"
@@ -178,23 +179,10 @@ Result<env::Address> NbdServer::listen(const env::Address& at) {
   if (!listener) return fail(listener.error());
   const env::Address local = (*listener)->local();
   listeners_.push_back(std::move(*listener));
-  accepting_.spawn(accept_loop(*listeners_.back()));
+  accepting_.spawn(stream::accept_each(
+      env_, *listeners_.back(), stop_.token(),
+      [this](env::Connection connection) { gate_.spawn(serve(std::move(connection))); }));
   return local;
-}
-
-task::Task<void> NbdServer::accept_loop(env::Listener& listener) {
-  while (!stop_.requested()) {
-    Result<env::Connection> connection = co_await listener.accept(stop_.token());
-    if (connection) {
-      gate_.spawn(serve(std::move(*connection)));
-    } else if (connection.error() == Errc::kLimit) {
-      // Out of descriptors: connections wait in the backlog until some are free.
-      const Result<void> slept = co_await task::sleep_for(env_, 50_ms, stop_.token());
-      if (!slept) co_return;
-    } else {
-      co_return;
-    }
-  }
 }
 
 NbdServer::PerCore& NbdServer::on(env::Env& there) {

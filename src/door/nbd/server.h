@@ -53,7 +53,6 @@ class NbdServer {
 
  private:
   class PerCore;
-  task::Task<void> accept_loop(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
   bool admit(stream::Reception::Visitor& visitor, const env::Address& peer);
   // Ends an idle client, if there is one: whoever comes next finds its place.

@@ -15,4 +15,7 @@ struct Reach {
 };
 Reach reach(const env::Address& at);
 
+// Whether only processes of this machine reach it.
+bool is_of_this_machine(const env::Address& at);
+
 }  // namespace cairn::server

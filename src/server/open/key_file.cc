@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "base/words.h"
 #include "config/files.h"
-#include "crypto/secret.h"
 #include "world/posix/fd.h"
 
 namespace cairn::server {
@@ -38,6 +37,7 @@ constexpr const char* kNewAuthKey = "cairn key new auth --output FILE";
 constexpr const char* kNewTlsKey = "cairn key new tls --output FILE";
 constexpr const char* kClientKey = "echo \"writer NAME $(cairn key new tls)\" >> FILE";
 constexpr const char* kNewDriveKey = "cairn key new drive --output FILE";
+constexpr const char* kPassword = "openssl rand -base64 24 > FILE";
 constexpr const char* kPskTool = "psktool -u NAME -p FILE";
 constexpr const char* kOpenSslRequest = "openssl req -newkey rsa:2048 -nodes -keyout KEY -out CSR";
 constexpr const char* kOpenSsl = "openssl req -x509 -newkey rsa:2048 -nodes -keyout KEY -out CERT";
@@ -77,6 +77,12 @@ Result<drive::FileContent> whole_content(std::string_view text) {
   if (text.empty()) return fail(Errc::kInvalid, "it is empty");
   if (text.size() >= drive::kServiceFileMax) return fail(Errc::kInvalid, "it is too long");
   return drive::FileContent(as_bytes(text));
+}
+
+Result<Password> whole_password(std::string_view text) {
+  if (text.empty()) return fail(Errc::kInvalid, "it is empty");
+  if (text.size() > 256) return fail(Errc::kInvalid, "a password has at most 256 bytes");
+  return Password(as_bytes(text));
 }
 
 // What the file holds, as `parse` understands it.
@@ -122,6 +128,10 @@ Attempt<door::nbd::NbdKeys> read_psk_file(const std::string& path) {
 Attempt<rpc::ClientKeys> read_client_keys(const std::string& path,
                                           Result<rpc::ClientKeys> (*parse)(std::string_view)) {
   return read_key<rpc::ClientKeys, kClientsFileMax>(path, kClientKey, parse);
+}
+
+Attempt<Password> read_password_file(const std::string& path) {
+  return read_key(path, kPassword, &whole_password);
 }
 
 Attempt<drive::FileContent> read_service_file(const std::string& path) {

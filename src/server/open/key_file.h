@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/problem.h"
+#include "crypto/secret.h"
 #include "door/nbd/keys.h"
 #include "fabric/host/options.h"
 #include "nvme/auth/auth_secret.h"
@@ -25,6 +26,10 @@ Attempt<door::nbd::NbdKeys> read_psk_file(const std::string& path);
 // Who may use a rack's metadata; `parse` is that of rack/client_keys.h, which libcairn lacks.
 Attempt<rpc::ClientKeys> read_client_keys(const std::string& path,
                                           Result<rpc::ClientKeys> (*parse)(std::string_view));
+
+// The password of a key-value door, for its server and its clients.
+using Password = crypto::SecretBytes<256>;
+Attempt<Password> read_password_file(const std::string& path);
 
 // What a service of a stack gets of a file it names; for keys of drives.
 Attempt<drive::FileContent> read_service_file(const std::string& path);

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn kv serve`: keys and values for the clients of Redis.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/common/log.h"
+#include "apps/common/output.h"
+#include "apps/kv/commands.h"
+#include "apps/kv/door_args.h"
+#include "base/duration.h"
+#include "report/build_info.h"
+#include "server/common/reach.h"
+#include "server/kv/serve.h"
+#include "server/open/key_file.h"
+#include "world/machine/facts.h"
+#include "world/machine/world.h"
+
+namespace cairn::apps {
+
+namespace {
+
+task::Task<void> serve_in(env::Env& env, server::KvServeOptions& options, Attempt<void>& outcome) {
+  outcome = co_await server::serve_keys(env, options);
+}
+
+class ServeCommand final : public Command {
+ public:
+  explicit ServeCommand(CLI::App& app) {
+    add_switch(app, "--memory", in_memory_,
+               "keep keys and values in memory, and lose them at the end");
+    add_size(app, "--memory-max SIZE", options_.keyspace.memory_max,
+             "what they may take there; then writes are refused (4G)");
+    add_values(app, "--resp ADDRESS",
+               "ADDR:PORT or unix:SOCKET for clients of Redis, several allowed (127.0.0.1:6390)",
+               [this](const std::string& text) -> Attempt<void> {
+                 Attempt<env::Address> at = parse_door_address(text);
+                 if (!at) return std::unexpected(at.error());
+                 options_.resp.push_back(std::move(*at));
+                 return {};
+               });
+    add_value(app, "--password-file FILE", "clients must show the password in this file",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<server::Password> password = server::read_password_file(text);
+                if (!password) return std::unexpected(password.error());
+                options_.door.password = door::resp::digest_of_password(as_text(password->bytes()));
+                return {};
+              });
+    add_tls(app);
+    add_switch(app, "--insecure", is_insecure_,
+               "without a password, at an address that others reach: they can read and change all");
+    add_integer(app, "--clients-max N", clients_max_, {.min = 1, .max = 1 << 20},
+                "clients at a time (10000)");
+    add_value(app, "--drain-timeout TIME", "at the end, for requests in flight (10s)",
+              [this](const std::string& text) -> Attempt<void> {
+                const Attempt<Duration> time = parse_duration(text);
+                if (!time) return std::unexpected(time.error());
+                options_.drain_timeout = *time;
+                return {};
+              });
+    add_settings(app, settings_);
+    set_examples(app, {"cairn kv serve --memory",
+                       "cairn kv serve --memory --resp 127.0.0.1:6390 --resp unix:/run/kv.sock",
+                       "cairn kv serve --memory --password-file kv.password --resp 10.0.0.9:6390",
+                       "cairn kv serve --memory --tls-cert cert.pem --tls-key key.pem"});
+  }
+
+  Attempt<int> run() override {
+    const Attempt<config::Settings> settings = config::resolve(settings_);
+    if (!settings) return std::unexpected(settings.error());
+    if (const Attempt<void> ready = prepare(*settings); !ready) {
+      return std::unexpected(ready.error());
+    }
+    ::umask(0077);  // sockets are this user's alone
+    Attempt<std::unique_ptr<env::World>> world =
+        machine::make_world(settings->io, config::world_options(*settings));
+    if (!world) return std::unexpected(world.error());
+    Attempt<void> outcome;
+    const Result<void> ran =
+        (*world)->run([&](env::Env& env) { return serve_in(env, options_, outcome); });
+    for (const std::string& socket : sockets_) ::unlink(socket.c_str());
+    if (!ran) return refuse(ran.error().text());
+    if (!outcome) return std::unexpected(outcome.error());
+    return kExitOk;
+  }
+
+ private:
+  void add_tls(CLI::App& app) {
+    for (const auto& [spec, into, help] :
+         {std::tuple{"--tls-cert FILE", &files_.chain,
+                     "clients must come through TLS; what is shown to them"},
+          std::tuple{"--tls-key FILE", &files_.key, "the key of --tls-cert"},
+          std::tuple{"--tls-ca FILE", &files_.clients,
+                     "clients must show a certificate that one of these has signed"}}) {
+      add_value(app, spec, help, [into](const std::string& text) -> Attempt<void> {
+        *into = text;
+        return {};
+      });
+    }
+  }
+
+  Attempt<void> prepare(const config::Settings& settings) {
+    if (Attempt<void> checked = machine::check_cores(settings.cores, machine::gather_cpu());
+        !checked) {
+      return checked;
+    }
+    if (!in_memory_) return refuse("say where keys and values are kept: --memory");
+    if (options_.resp.empty()) options_.resp.push_back(env::Address::loopback(kRespPort));
+    if (Attempt<void> taken = take_certificate(); !taken) return taken;
+    if (Attempt<void> safe = check_reach(); !safe) return safe;
+    options_.door.clients_max = static_cast<uint32_t>(clients_max_);
+    options_.door.version = report::build_info().version;
+    options_.log = log_to_stderr(settings.log_level);
+    options_.ready = [this](const std::vector<env::Address>& addresses) { greet(addresses); };
+    return {};
+  }
+
+  Attempt<void> take_certificate() {
+    if (files_.chain.empty() && files_.key.empty() && files_.clients.empty()) return {};
+    if (files_.chain.empty() || files_.key.empty()) {
+      return refuse("a certificate needs its key: give both, --tls-cert FILE and --tls-key FILE");
+    }
+    Attempt<tls::Certificate> certificate = server::read_certificate(files_);
+    if (!certificate) return std::unexpected(certificate.error());
+    certificate_.emplace(std::move(*certificate));
+    options_.door.certificate = &*certificate_;
+    return {};
+  }
+
+  // Who shows a certificate has proven as much as who knows a password.
+  Attempt<void> check_reach() const {
+    const bool asks = options_.door.password || !files_.clients.empty();
+    for (const env::Address& at : options_.resp) {
+      if (asks || is_insecure_ || server::is_of_this_machine(at)) continue;
+      return refuse(fmt::format(
+          "whoever reaches {} could read and change all keys: say with --password-file FILE who "
+          "may, listen at 127.0.0.1, or write --insecure if nobody else is on that network",
+          at.text()));
+    }
+    return {};
+  }
+
+  void greet(const std::vector<env::Address>& addresses) {
+    for (const env::Address& at : addresses) {
+      say(fmt::format("serving keys and values, in memory, at {}\n", at.text()));
+      const std::string secrets = fmt::format("{}{}", options_.door.password ? " --askpass" : "",
+                                              options_.door.certificate != nullptr ? " --tls" : "");
+      if (at.family == env::Address::Family::kLocal) {
+        sockets_.push_back(at.path);
+        say(fmt::format("  redis-cli -s {}{}\n", at.path, secrets));
+      } else {
+        const server::Reach near = server::reach(at);
+        say(fmt::format("  redis-cli -h {} -p {}{}\n", near.host, near.port, secrets));
+      }
+    }
+    say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
+    finish_output();
+  }
+
+  server::KvServeOptions options_;
+  bool in_memory_ = false;
+  bool is_insecure_ = false;
+  int clients_max_ = 10'000;
+  server::CertificateFiles files_;
+  std::optional<tls::Certificate> certificate_;
+  std::vector<std::string> sockets_;
+  config::SettingsOptions settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_kv_serve(CLI::App& app) {
+  return std::make_unique<ServeCommand>(app);
+}
+
+}  // namespace cairn::apps

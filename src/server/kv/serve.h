@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serving keys and values in any world, from the first key to the last reply.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/units.h"
+#include "config/settings.h"
+#include "door/resp/options.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "server/kv/open_keyspace.h"
+#include "task/task.h"
+
+namespace cairn::server {
+
+struct KvServeOptions {
+  KeyspaceArgs keyspace;
+  std::vector<env::Address> resp;
+  door::resp::RespOptions door;
+  Duration drain_timeout = 10_s;
+  std::function<void(config::LogLevel, std::string_view)> log;
+  // Clients can connect, at these addresses.
+  std::function<void(const std::vector<env::Address>&)> ready;
+};
+
+// Until the world is asked to end; then requests in flight are answered. The Problem: the keyspace
+// does not open, or an address cannot be listened at.
+task::Task<Attempt<void>> serve_keys(env::Env& env, KvServeOptions& options);
+
+}  // namespace cairn::server
