@@ -36,8 +36,8 @@ void KeyLog::Commit::start() {
   log_.gate_.spawn(log_.pump());
 }
 
-uint16_t KeyLog::unstable() const {
-  return static_cast<uint16_t>(std::min<uint64_t>(parts_.space.tail() - stable_, kUnstableUnknown));
+uint16_t KeyLog::unstable_at(uint64_t position) const {
+  return static_cast<uint16_t>(std::min<uint64_t>(position - stable_, kUnstableUnknown));
 }
 
 // As many waiting commits as fit before the end of the lap and into the stage; the first fits.
@@ -45,6 +45,7 @@ void KeyLog::fill(Batch& batch) {
   const LogSpace& space = parts_.space;
   const uint64_t room = std::min(
       {space.lap_left(space.tail()), kBatchBucketsMax, stage_.size() / parts_.layout.block_bytes});
+  batch.position = space.tail();
   batch.is_durable = true;
   batch.losses = UINT64_MAX;
   while (Commit* next = queue_.front()) {
@@ -84,9 +85,9 @@ void KeyLog::encode(Batch& batch, MutableBytes to) {
   BucketHeader header{.epoch = parts_.epoch,
                       .starts_batch = true,
                       .batch_left = static_cast<uint16_t>(batch.buckets),
-                      .unstable = unstable(),
+                      .unstable = unstable_at(batch.position),
                       .value_head = parts_.values.head()};
-  uint64_t position = parts_.space.tail();
+  uint64_t position = batch.position;
   batch.commits.for_each([&](const Commit& commit) {
     for (const SegmentWrite& write : commit.writes_) {
       const size_t length = encode_segment(write, header, position, to);
@@ -96,29 +97,30 @@ void KeyLog::encode(Batch& batch, MutableBytes to) {
   });
 }
 
-// What is left of this lap is too little: one bucket says so.
-Task<Result<void>> KeyLog::start_lap(bool is_durable) {
-  LogSpace& space = parts_.space;
-  const uint64_t position = space.tail();
+// What is left of this lap is too little: one bucket says so. It counts with the batch: after a
+// failure both are written again.
+Task<Result<void>> KeyLog::end_lap(Batch& batch) {
+  const LogSpace& space = parts_.space;
+  const uint64_t position = batch.position;
   const BucketHeader header{.epoch = parts_.epoch,
                             .starts_batch = true,
                             .batch_left = 1,
-                            .unstable = unstable(),
+                            .unstable = unstable_at(position),
                             .chain_length = 1,
                             .value_head = parts_.values.head()};
   const MutableBytes bucket = stage_.first(parts_.layout.block_bytes);
   encode_bucket(parts_.id, position, header, {}, bucket);
-  const Result<void> written = co_await parts_.io.write(
-      parts_.layout.key_block + space.place_of(position), bucket, is_durable);
-  if (written) space.skip(space.lap_left(position));
-  co_return written;
+  batch.skipped = space.lap_left(position);
+  batch.position += batch.skipped;
+  return parts_.io.write(parts_.layout.key_block + space.place_of(position), bucket,
+                         batch.is_durable);
 }
 
 Task<Result<void>> KeyLog::run(Batch& batch) {
-  LogSpace& space = parts_.space;
-  if (batch.buckets > space.lap_left(space.tail())) {
-    const Result<void> started = co_await start_lap(batch.is_durable);
-    if (!started) co_return started;
+  const LogSpace& space = parts_.space;
+  if (batch.buckets > space.lap_left(batch.position)) {
+    const Result<void> ended = co_await end_lap(batch);
+    if (!ended) co_return ended;
   }
   MutableBytes bytes = stage_.bytes();
   Scratch larger;
@@ -130,8 +132,9 @@ Task<Result<void>> KeyLog::run(Batch& batch) {
     bytes = larger.bytes();
   }
   encode(batch, bytes.first(size));
-  Result<void> done = co_await parts_.io.write(
-      parts_.layout.key_block + space.place_of(space.tail()), bytes.first(size), batch.is_durable);
+  Result<void> done =
+      co_await parts_.io.write(parts_.layout.key_block + space.place_of(batch.position),
+                               bytes.first(size), batch.is_durable);
   if (done && parts_.syncer.is_needed() && !batch.is_durable) done = co_await parts_.syncer.flush();
   if (done && !batch.is_durable && batch.losses != parts_.syncer.losses()) {
     done = fail(Errc::kIo, "the drive lost values before they were committed");
@@ -141,7 +144,8 @@ Task<Result<void>> KeyLog::run(Batch& batch) {
 
 void KeyLog::publish(const Batch& batch) {
   LogSpace& space = parts_.space;
-  uint64_t position = space.tail();
+  if (batch.skipped > 0) space.skip(batch.skipped);
+  uint64_t position = batch.position;
   const_cast<Batch&>(batch).commits.for_each([&](const Commit& commit) {
     for (const SegmentWrite& write : commit.writes_) {
       const size_t length = buckets_of(write.items.size(), parts_.layout.block_bytes);

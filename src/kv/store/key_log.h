@@ -114,20 +114,22 @@ class KeyLog {
  private:
   struct Batch {
     List<Commit, KeyLog> commits;
+    uint64_t position = 0;
     uint64_t buckets = 0;
+    uint64_t skipped = 0;     // before it, up to the end of a lap
     bool is_durable = false;  // every write of it is
     uint64_t losses = 0;
   };
   task::Task<void> pump();
   void fill(Batch& batch);
   task::Task<Result<void>> run(Batch& batch);
-  task::Task<Result<void>> start_lap(bool is_durable);
+  task::Task<Result<void>> end_lap(Batch& batch);
   void encode(Batch& batch, MutableBytes to);
   size_t encode_segment(const SegmentWrite& write, BucketHeader& header, uint64_t position,
                         MutableBytes to) const;
   void publish(const Batch& batch);
   void finish(Batch& batch, const Result<void>& done);
-  uint16_t unstable() const;
+  uint16_t unstable_at(uint64_t position) const;
 
   const Parts parts_;
   drive::Scratch stage_;
