@@ -91,7 +91,8 @@ Task<void> overwrite(env::Env& env, std::string disk, uint64_t rounds) {
 
 TEST(StoreSpace, AStoreThatIsNinetyPercentFullIsOverwrittenAgainAndAgain) {
   run_with_small_blocks([](env::Env& env) { return overwrite(env, kSmallDisk, 10); });
-  run_with_small_blocks([](env::Env& env) { return overwrite(env, "file:d,size=8M,block=4096", 3); });
+  run_with_small_blocks(
+      [](env::Env& env) { return overwrite(env, "file:d,size=8M,block=4096", 3); });
 }
 
 Task<void> let_expire(env::Env& env) {
