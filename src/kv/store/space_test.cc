@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
+#include "kv/store/check.h"
 #include "kv/store/store_testing.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
@@ -17,6 +18,15 @@ namespace {
 using task::Task;
 
 std::string key_of(uint64_t n) { return "key" + std::to_string(n); }
+
+// What a check of the closed store says.
+Task<Result<CheckReport>> check_closed(env::Env& env, OnDisk& on, std::string disk) {
+  const std::unique_ptr<drive::Drive> drive = co_await drive::must_open(env, disk, on.leaves);
+  Result<CheckReport> report = co_await check(env, *drive, 30_s);
+  co_await drive->close();
+  on.leaves.close();
+  co_return report;
+}
 
 // Puts until the store is full; how many were put.
 Task<uint64_t> fill(Store& store, std::string value, std::optional<WallTime> expires = {}) {
@@ -87,6 +97,11 @@ Task<void> overwrite(env::Env& env, std::string disk, uint64_t rounds) {
   EXPECT_GT(stats.key_buckets_moved, count);
   EXPECT_EQ(stats.damaged, 0u);
   co_await on.close();
+  const Result<CheckReport> report = co_await check_closed(env, on, disk);
+  CO_ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->what, std::vector<std::string>());
+  EXPECT_EQ(report->keys, count);
+  EXPECT_EQ(report->live_bytes, stats.live_bytes);
 }
 
 TEST(StoreSpace, AStoreThatIsNinetyPercentFullIsOverwrittenAgainAndAgain) {
@@ -115,7 +130,21 @@ Task<void> let_expire(env::Env& env) {
 
 TEST(StoreSpace, ExpiredKeysGiveTheirSpaceBack) { run_with_small_blocks(&let_expire); }
 
-// A change that waits for nothing and one of many keys, all at once, on a store without room.
+// Nothing in memory but the table grows with the keys.
+Task<void> weigh(env::Env& env) {
+  OnDisk on;
+  const std::string disk = "file:d,size=32M,block=512";
+  EXPECT_EQ(outcome(co_await on.make(env, disk)), "ok");
+  CO_ASSERT_TRUE((co_await on.open(env, disk)).has_value());
+  const uint64_t count = co_await fill(*on.store, std::string(256, 'x'));
+  const StoreStats stats = on.store->stats();
+  EXPECT_LE(static_cast<double>(stats.table_bytes) / static_cast<double>(count), 0.35);
+  co_await on.close();
+}
+
+TEST(StoreSpace, TheTableTakesAThirdOfAByteForEachKey) { run_with_small_blocks(&weigh); }
+
+// Many changes at once, again and again through both logs.
 Task<void> crowd(env::Env& env) {
   OnDisk on;
   EXPECT_EQ(outcome(co_await on.make(env, kSmallDisk)), "ok");
@@ -147,6 +176,10 @@ Task<void> rot(env::Env& env, sim::Medium& disk) {
   const Result<Layout> layout = plan_layout({.blocks = 8192, .block_size = 512}, 272);
   CO_ASSERT_TRUE(layout.has_value());
   disk.corrupt({layout->value_block * 512 + 10'000, 16});
+  const Result<CheckReport> report = co_await check_closed(env, on, kSmallDisk);
+  CO_ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->damaged, 1u);
+  EXPECT_NE(report->what[0].find("the value of a key of segment"), std::string::npos);
   CO_ASSERT_TRUE((co_await on.open(env, kSmallDisk)).has_value());
   int damaged = 0;
   for (uint64_t n = 0; n < 100; ++n) {
