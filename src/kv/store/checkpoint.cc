@@ -50,14 +50,17 @@ Task<Result<void>> Checkpointer::write_table(uint64_t number) {
   co_return Result<void>();
 }
 
-Task<Result<void>> Checkpointer::write_superblock(const Checkpoint& checkpoint) {
+Task<Result<void>> Checkpointer::write_superblock(Checkpoint checkpoint) {
   Superblock next = core_.superblock;
   next.checkpoint = checkpoint;
   drive::Label label = core_.label;
   label.body = encode_superblock(next);
   const Result<void> written =
       co_await drive::write_label(core_.env, *core_.drive, kLabelKind, label);
-  if (written) {
+  if (!written) {
+    unsure_ = checkpoint;
+  } else {
+    unsure_.reset();
     core_.superblock = next;
     core_.label = std::move(label);
     core_.key_space.pin(checkpoint.key_from);
@@ -71,8 +74,12 @@ Task<Result<void>> Checkpointer::save() {
   if (!entered) co_return entered;
   const task::Units held(one_, 1);
   core_.checkpoint_wanted.reset();
+  // Either of two superblocks may be in force, and with it either table: first one has to be.
+  Result<void> done;
+  if (unsure_) done = co_await write_superblock(*unsure_);
+  if (!done) co_return done;
   Checkpoint checkpoint = now(core_.superblock.checkpoint.number + 1);
-  Result<void> done = co_await write_table(checkpoint.number);
+  done = co_await write_table(checkpoint.number);
   if (!done) co_return done;
   // The table may speak of commits up to here, and after this they are durable.
   checkpoint.key_stable = core_.key_space.tail();

@@ -2,6 +2,8 @@
 // Checkpoints: the segment table on the drive, so that recovery reads little of the key log.
 #pragma once
 
+#include <optional>
+
 #include "base/error.h"
 #include "kv/store/core.h"
 #include "task/sync.h"
@@ -24,11 +26,12 @@ class Checkpointer {
 
  private:
   task::Task<Result<void>> write_table(uint64_t number);
-  task::Task<Result<void>> write_superblock(const Checkpoint& checkpoint);
+  task::Task<Result<void>> write_superblock(Checkpoint checkpoint);
   Checkpoint now(uint64_t number) const;
 
   Core& core_;
   task::Semaphore one_{1};
+  std::optional<Checkpoint> unsure_;  // its superblock was written, and the write failed
 };
 
 }  // namespace cairn::kv::store
