@@ -35,7 +35,7 @@ void Turn::start() {
 }
 
 void Turn::cancel() {
-  unlink();
+  ListHook<>::unlink();
   --tenant_.count_;
   --scheduler_.waiting_;
   complete(cancelled());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "drive/drive.h"
@@ -38,6 +39,11 @@ struct Recovered {
   LogSpace::Ends keys;
   LogSpace::Ends values;
   uint64_t scanned = 0;  // buckets of the key log behind the checkpoint
+  struct Blocks {
+    uint64_t first = 0;
+    uint64_t count = 0;
+  };
+  std::vector<Blocks> unsettled;  // of batches and values that may not be durable
 };
 
 // How much of a log may be live, and who may take how much of the rest.

@@ -46,6 +46,11 @@ class Recovery {
   Task<Result<bool>> has_values(const LogScan::Batch& batch, Bytes buckets);
   Task<Result<bool>> has_value(uint64_t value_head, Item item);
   Result<void> apply(const LogScan::Batch& batch, Bytes buckets);
+  void note_unsettled(uint64_t position, const ValueWindow& window) {
+    const uint64_t place = position % layout().value_units;
+    found_.unsettled.push_back({.first = layout().value_block + place / layout().units_in_block(),
+                                .count = window.memory.size() / layout().block_bytes});
+  }
   void find_key_head();
   uint64_t position_of(uint64_t value_head, uint64_t place) const {
     const uint64_t size = layout().value_units;
@@ -95,6 +100,7 @@ Task<Result<bool>> Recovery::has_value(uint64_t value_head, Item item) {
   if (!record || record->header.version != item.version || record->value.size() != inside) {
     co_return false;
   }
+  note_unsettled(position, *window);
   if (!in_pieces) co_return true;
   const std::optional<std::vector<uint64_t>> places =
       decode_places(record->value, item.value_bytes, layout().value_units);
@@ -105,6 +111,7 @@ Task<Result<bool>> Recovery::has_value(uint64_t value_head, Item item) {
         co_await read_values(env_, io_, layout(), at, kRecordBytesMax);
     if (!piece) co_return fail(piece.error());
     if (!decode_record(found_.label.id, at, piece->bytes)) co_return false;
+    note_unsettled(at, *piece);
   }
   co_return true;
 }
@@ -183,6 +190,9 @@ Task<Result<void>> Recovery::replay(LogScan& scan) {
         found_.keys.tail = batch.position;
         break;
       }
+      found_.unsettled.push_back(
+          {.first = layout().key_block + batch.position % layout().key_buckets,
+           .count = batch.buckets});
     }
     const Result<void> applied = apply(batch, *buckets);
     if (!applied) co_return applied;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "drive/scratch.h"
 #include "kv/store/reader.h"
 #include "kv/store/recovery.h"
 #include "kv/store/transaction.h"
@@ -25,24 +26,42 @@ Result<void> check_key(std::string_view key) {
   return {};
 }
 
+// What was found counts from now on, so it has to be durable. A flush is not enough: one that
+// failed before may have left what is read now, and is never going to be written.
+Task<Result<void>> settle(env::Env& env, drive::Drive& drive, const Recovered& found,
+                          Duration io_timeout) {
+  BlockIo io(env, drive, io_timeout);
+  for (const Recovered::Blocks& blocks : found.unsettled) {
+    const Result<drive::Scratch> memory =
+        drive::Scratch::make(env, blocks.count * io.block_bytes());
+    if (!memory) co_return fail(memory.error());
+    Result<void> done = co_await io.read(blocks.first, memory->bytes());
+    if (done) done = co_await io.write(blocks.first, memory->bytes(), true);
+    if (!done) co_return done;
+  }
+  Result<void> flushed = co_await io.flush();
+  co_return flushed;
+}
+
 // Has the drive, as it was found, with a new epoch.
-Task<Result<void>> claim(env::Env& env, drive::Drive& drive, Recovered& found) {
-  // What was found counts from now on, so it has to be durable.
-  const Result<void> flushed = co_await drive.flush();
-  if (!flushed) co_return flushed;
+Task<Result<void>> claim(env::Env& env, drive::Drive& drive, Recovered& found,
+                         Duration io_timeout) {
+  Result<void> done = co_await drive::claim_label(env, drive, kLabelKind, found.label);
+  if (done) done = co_await settle(env, drive, found, io_timeout);
+  if (!done) co_return done;
   ++found.superblock.epoch;
   Checkpoint& checkpoint = found.superblock.checkpoint;
   checkpoint.key_stable = std::max(checkpoint.key_stable, found.keys.tail);
   found.label.body = encode_superblock(found.superblock);
-  Result<void> claimed = co_await drive::claim_label(env, drive, kLabelKind, found.label);
-  co_return claimed;
+  done = co_await drive::write_label(env, drive, kLabelKind, found.label);
+  co_return done;
 }
 
 Task<Result<std::unique_ptr<Core>>> open_core(env::Env& env, std::unique_ptr<drive::Drive>& drive,
                                               StoreOptions options) {
   Result<Recovered> found = co_await recover(env, *drive, options.io_timeout);
   if (!found) co_return fail(found.error());
-  const Result<void> claimed = co_await claim(env, *drive, *found);
+  const Result<void> claimed = co_await claim(env, *drive, *found, options.io_timeout);
   if (!claimed) co_return fail(claimed.error());
   auto core = std::make_unique<Core>(env, std::move(drive), options, std::move(*found));
   Result<std::unique_ptr<ValueLog>> values =
