@@ -281,7 +281,7 @@ task::Task<Result<void>> MirrorDrive::save_bitmap(bool durable) {
   const Result<void> all = co_await join.all();
   (void)all;  // judged leg by leg
   Result<void> done = co_await judge(outcome, {}, {});
-  if (done) marked_.add(saved);
+  if (done && durable) marked_.add(saved);  // marks that a crash may take are no marks
   co_return done;
 }
 
