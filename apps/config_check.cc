@@ -4,7 +4,7 @@
 
 #include "apps/common/command.h"
 #include "apps/common/output.h"
-#include "server/box/keys.h"
+#include "server/config/keys.h"
 #include "server/open/open_stack.h"
 
 namespace cairn::apps {

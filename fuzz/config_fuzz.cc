@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "config/config.h"
 #include "config/settings.h"
-#include "server/box/changes_text.h"
-#include "server/box/keys.h"
+#include "server/config/changes_text.h"
+#include "server/config/keys.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;

@@ -12,10 +12,10 @@
 #include "apps/common/output.h"
 #include "base/duration.h"
 #include "base/words.h"
-#include "server/box/stacks.h"
 #include "server/common/default_nqn.h"
 #include "server/common/reach.h"
 #include "server/control/control_path.h"
+#include "server/open/take_drive.h"
 
 namespace cairn::apps {
 

@@ -14,7 +14,7 @@
 #include "drive/size_text.h"
 #include "drive/source.h"
 #include "nvme/format/limits.h"
-#include "server/box/stacks.h"
+#include "server/open/take_drive.h"
 
 namespace cairn::apps {
 

@@ -13,13 +13,13 @@
 
 #include "apps/common/log.h"
 #include "apps/common/output.h"
-#include "server/box/serve.h"
-#include "server/box/shelf_files.h"
-#include "server/box/state_folder.h"
+#include "server/config/shelf_files.h"
+#include "server/config/state_folder.h"
 #include "server/control/control_path.h"
 #include "server/control/health_json.h"
 #include "server/open/key_file.h"
 #include "server/open/store.h"
+#include "server/serve/serve_box.h"
 #include "world/machine/facts.h"
 #include "world/machine/world.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/problem.h"
 #include "config/settings.h"
-#include "server/box/box.h"
-#include "server/box/keys.h"
+#include "server/config/keys.h"
+#include "server/serve/box.h"
 
 namespace cairn::apps {
 

@@ -10,9 +10,9 @@
 #include "apps/common/command.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "server/box/flash_stats.h"
 #include "server/common/lane_words.h"
 #include "server/control/health_json.h"
+#include "server/serve/flash_stats.h"
 
 namespace cairn::apps {
 

@@ -7,8 +7,8 @@
 #include "apps/common/command.h"
 #include "apps/common/output.h"
 #include "config/json_text.h"
-#include "server/drives/control.h"
 #include "server/open/check.h"
+#include "server/serve/control.h"
 
 namespace cairn::apps {
 

@@ -10,7 +10,7 @@
 #include "apps/drive/client.h"
 #include "base/duration.h"
 #include "config/json_text.h"
-#include "server/drives/guest_socket.h"
+#include "server/serve/guest_socket.h"
 
 namespace cairn::apps {
 

@@ -18,8 +18,8 @@
 #include "drive/size_text.h"
 #include "drive/source.h"
 #include "server/control/health_json.h"
-#include "server/drives/control.h"
 #include "server/open/open.h"
+#include "server/serve/control.h"
 #include "task/deadline.h"
 
 namespace cairn::apps {

@@ -11,7 +11,7 @@
 #include "base/problem.h"
 #include "config/config.h"
 #include "env/address.h"
-#include "server/drives/serve.h"
+#include "server/serve/server.h"
 
 namespace cairn::apps {
 

@@ -11,7 +11,7 @@
 #include "config/json_text.h"
 #include "door/vhost_user/options.h"
 #include "drive/source.h"
-#include "server/drives/guest_socket.h"
+#include "server/serve/guest_socket.h"
 
 namespace cairn::apps {
 

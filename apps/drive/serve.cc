@@ -22,8 +22,8 @@
 #include "server/common/reach.h"
 #include "server/control/control_path.h"
 #include "server/control/health_json.h"
-#include "server/drives/serve.h"
 #include "server/open/key_file.h"
+#include "server/serve/server.h"
 #include "world/machine/facts.h"
 #include "world/machine/world.h"
 

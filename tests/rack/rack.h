@@ -13,7 +13,7 @@
 #include "meta/state.h"
 #include "rack/space_command.h"
 #include "rack/tenant.h"
-#include "server/box/serve.h"
+#include "server/serve/serve_box.h"
 #include "task/task.h"
 #include "world/sim/cluster.h"
 
