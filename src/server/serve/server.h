@@ -130,7 +130,7 @@ class DriveServer final : private drive::HealthWatch::Owner {
   // Drives (serve_drives.cc).
   task::Task<Attempt<void>> open_drives();
   task::Task<Attempt<std::unique_ptr<drive::Source>>> open_source(DriveArgs& words, CoreId home);
-  Attempt<void> add_export(const ServedDrive& drive);
+  task::Task<Attempt<void>> add_export(const ServedDrive& drive);
   void note_size(const ServedDrive& drive, const drive::Spec& spec);
   task::Task<void> reopen_all();
   bool has_failed() const;

@@ -34,15 +34,15 @@ task::Task<Attempt<std::unique_ptr<drive::Source>>> DriveServer::open_source(Dri
       fmt::format("drive {} cannot be served:\n{}", in_quotes(words.name), source.error().text));
 }
 
-Attempt<void> DriveServer::add_export(const ServedDrive& drive) {
-  const Result<void> added = nbd_.add(
+task::Task<Attempt<void>> DriveServer::add_export(const ServedDrive& drive) {
+  const Result<void> added = co_await nbd_.add(
       {.name = drive.name,
        .description = drive.text,
        .read_only = options_.read_only,
        .has_other_writers = !options_.nvme.empty() || !options_.vfio.empty() || drive.vhost,
        .source = drive.source.get()});
-  if (added) return {};
-  return refuse(
+  if (added) co_return Attempt<void>();
+  co_return refuse(
       fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), added.error().text()));
 }
 
@@ -71,7 +71,8 @@ task::Task<Attempt<void>> DriveServer::open_drives() {
       drive.source = std::move(pending);
     }
     drives_.push_back(std::move(drive));
-    if (Attempt<void> added = add_export(drives_.back()); !added) co_return added;
+    const Attempt<void> added = co_await add_export(drives_.back());
+    if (!added) co_return added;
     if (!is_stack) note_size(drives_.back(), words.spec);
   }
   if (failed == drives_.size()) co_return std::unexpected(*first);
