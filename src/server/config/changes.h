@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was changed while a box served, relative to its configuration. Applied again after a
+// What was changed while a server ran, relative to its configuration. Applied again after a
 // restart, so that a configuration may be edited and live changes still hold.
 #pragma once
 
@@ -25,6 +25,8 @@ struct SubsystemChanges {
   std::set<uint32_t> removed;                        // namespaces of the configuration
   std::map<uint32_t, nvme::NamespaceOptions> added;  // by nsid, with all their ids
   std::map<uint32_t, uint64_t> resized;              // bytes, of the configuration's namespaces
+  // What drives of the configuration became, with the ids they had.
+  std::map<uint32_t, nvme::NamespaceOptions> edited;
   std::optional<HostAccess> access;
   std::map<uint32_t, nvme::AnaState> ana;  // by group
   // Space that was given away; the namespace of each is among those added.
@@ -36,12 +38,12 @@ struct SubsystemChanges {
   uint32_t last_nsid = 0;
 
   bool empty() const {
-    return removed.empty() && added.empty() && resized.empty() && !access && ana.empty() &&
-           contracts.empty() && ended.empty() && last_nsid == 0;
+    return removed.empty() && added.empty() && resized.empty() && edited.empty() && !access &&
+           ana.empty() && contracts.empty() && ended.empty() && last_nsid == 0;
   }
 };
 
 // By NQN.
-using BoxChanges = std::map<std::string, SubsystemChanges, std::less<>>;
+using ServerChanges = std::map<std::string, SubsystemChanges, std::less<>>;
 
 }  // namespace cairn::server

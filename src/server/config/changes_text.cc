@@ -47,9 +47,10 @@ std::string toml_list(const std::vector<std::string>& texts) {
 }
 
 // Ids that are not given are made from the names again.
-std::string namespace_text(const nvme::NamespaceOptions& options) {
-  std::string text = fmt::format("[[subsystem.namespace]]\nnsid = {}\ndrive = {}\n", options.nsid,
+std::string namespace_text(const char* table, const nvme::NamespaceOptions& options) {
+  std::string text = fmt::format("[[subsystem.{}]]\nnsid = {}\ndrive = {}\n", table, options.nsid,
                                  toml_text(options.drive_text()));
+  if (!options.name.empty()) text += fmt::format("name = {}\n", toml_text(options.name));
   if (options.uuid != Uuid{}) {
     text += fmt::format("uuid = \"{}\"\n", uuid_text(options.uuid));
   }
@@ -79,7 +80,8 @@ std::string subsystem_text(const std::string& nqn, const SubsystemChanges& chang
     text += fmt::format("any_host = {}\nhosts = {}\n", changes.access->any,
                         toml_list(changes.access->hosts));
   }
-  for (const auto& [nsid, options] : changes.added) text += namespace_text(options);
+  for (const auto& [nsid, options] : changes.added) text += namespace_text("namespace", options);
+  for (const auto& [nsid, options] : changes.edited) text += namespace_text("edited", options);
   for (const auto& [nsid, size] : changes.resized) {
     text += fmt::format("[[subsystem.resized]]\nnsid = {}\nsize = {}\n", nsid, size);
   }
@@ -120,11 +122,13 @@ config::Section resized_keys(SubsystemChanges& changes) {
   }));
 }
 
-config::Section added_keys(SubsystemChanges& changes) {
+// Those that were added, or that were edited.
+using Namespaces = std::map<uint32_t, nvme::NamespaceOptions>;
+config::Section changed_keys(Namespaces& changed) {
   const auto options = std::make_shared<nvme::NamespaceOptions>();
-  return std::move(namespace_keys(*options).whole([&changes, options]() -> Attempt<void> {
+  return std::move(namespace_keys(*options).whole([&changed, options]() -> Attempt<void> {
     if (options->nsid == 0) return refuse("there is no nsid");
-    if (changes.added.emplace(options->nsid, *options).second) return {};
+    if (changed.emplace(options->nsid, *options).second) return {};
     return refuse(fmt::format("nsid {} is there twice", options->nsid));
   }));
 }
@@ -176,7 +180,7 @@ config::Section contract_keys(Contracts& contracts) {
   return keys;
 }
 
-config::Section subsystem_keys(BoxChanges& all) {
+config::Section subsystem_keys(ServerChanges& all) {
   struct Read {
     std::string nqn;
     SubsystemChanges changes;
@@ -196,7 +200,10 @@ config::Section subsystem_keys(BoxChanges& all) {
         read->access.hosts.push_back(text);
         return {};
       });
-  keys.tables("namespace", nvme::kNamespacesMax, [read] { return added_keys(read->changes); });
+  keys.tables("namespace", nvme::kNamespacesMax,
+              [read] { return changed_keys(read->changes.added); });
+  keys.tables("edited", nvme::kNamespacesMax,
+              [read] { return changed_keys(read->changes.edited); });
   keys.tables("resized", nvme::kNamespacesMax, [read] { return resized_keys(read->changes); });
   keys.tables("ana", nvme::kAnaGroupsMax, [read] { return changed_ana_keys(read->changes); });
   keys.tables("contract", rack::kContractsMax,
@@ -220,14 +227,14 @@ config::Section subsystem_keys(BoxChanges& all) {
 
 Problem damaged(const std::string& file, std::string_view lines) {
   return {
-      fmt::format("{}\n{}: what was changed while the box served is kept here: restore it from "
+      fmt::format("{}\n{}: what was changed while the server ran is kept here: restore it from "
                   "a copy, mend it, or move it away to start without those changes",
                   lines, file)};
 }
 
 }  // namespace
 
-std::string changes_text(const BoxChanges& changes) {
+std::string changes_text(const ServerChanges& changes) {
   std::string text = fmt::format("version = {}\n", kChangesVersion);
   for (const auto& [nqn, each] : changes) {
     if (!each.empty()) text += subsystem_text(nqn, each);
@@ -237,7 +244,7 @@ std::string changes_text(const BoxChanges& changes) {
                      kChecksumStart, checksum_of(text), text);
 }
 
-Attempt<BoxChanges> parse_changes(std::string_view text, const std::string& file) {
+Attempt<ServerChanges> parse_changes(std::string_view text, const std::string& file) {
   if (const std::optional<uint32_t> stated = stated_checksum(text)) {
     const std::string_view rest = text.substr(std::min(text.find('\n'), text.size() - 1) + 1);
     if (checksum_of(rest) != *stated) {
@@ -247,10 +254,11 @@ Attempt<BoxChanges> parse_changes(std::string_view text, const std::string& file
                             file)));
     }
   }
-  BoxChanges changes;
+  ServerChanges changes;
   int version = 0;
   config::Section root;
-  // Of version 1 an nsid was not remembered when its namespace went.
+  // Of version 1 an nsid was not remembered when its namespace went; of version 2 drives had no
+  // names, and were not edited.
   root.integer("version", version, {.min = 1, .max = kChangesVersion}).required();
   root.tables("subsystem", kSubsystemsMax, [&changes] { return subsystem_keys(changes); });
   root.table("end", config::Section()).required();

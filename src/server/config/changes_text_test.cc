@@ -8,8 +8,8 @@
 namespace cairn::server {
 namespace {
 
-BoxChanges some_changes() {
-  BoxChanges all;
+ServerChanges some_changes() {
+  ServerChanges all;
   SubsystemChanges& first = all["nqn.2026-11.io.cairn:a"];
   first.removed = {2, 9};
   first.resized = {{1, 8192}};
@@ -19,7 +19,12 @@ BoxChanges some_changes() {
   added.drive = *drive::Spec::parse("file:/srv/a \xc3\xbc,size=8G");
   added.uuid = {1, 2};
   added.nguid = {3, 4};
+  added.name = "vm.1";
   first.added = {{5, added}};
+  nvme::NamespaceOptions edited{.nsid = 1, .stack = "limit(mem:size=1048576,block=4096, iops=9)"};
+  edited.uuid = {6};
+  edited.nguid = {7};
+  first.edited = {{1, edited}};
   rack::Contract contract{.id = {7, 8},
                           .nqn = "nqn.2026-11.io.cairn:a",
                           .owner = "nqn.\"h\"",
@@ -39,7 +44,7 @@ BoxChanges some_changes() {
 
 TEST(ChangesText, ReadsWhatItWrites) {
   const std::string text = changes_text(some_changes());
-  const Attempt<BoxChanges> read = parse_changes(text, "f");
+  const Attempt<ServerChanges> read = parse_changes(text, "f");
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_EQ(changes_text(*read), text);
   const SubsystemChanges& first = read->at("nqn.2026-11.io.cairn:a");
@@ -49,12 +54,15 @@ TEST(ChangesText, ReadsWhatItWrites) {
   EXPECT_EQ(first.added.at(5).drive.path, "/srv/a \xc3\xbc");
   EXPECT_TRUE(first.added.at(5).read_only);
   EXPECT_EQ(first.added.at(5).uuid[1], 2);
+  EXPECT_EQ(first.added.at(5).name, "vm.1");
+  EXPECT_TRUE(first.edited.at(1).stack.starts_with("limit(mem:size=1048576"));
+  EXPECT_EQ(first.edited.at(1).nguid[0], 7);
   EXPECT_EQ(first.ana.at(3), nvme::AnaState::kInaccessible);
   EXPECT_TRUE(read->at("nqn.2026-11.io.cairn:b").access->any);
 }
 
 TEST(ChangesText, ContractsComeBackAsTheyWere) {
-  const Attempt<BoxChanges> read = parse_changes(changes_text(some_changes()), "f");
+  const Attempt<ServerChanges> read = parse_changes(changes_text(some_changes()), "f");
   ASSERT_TRUE(read) << read.error().text;
   const std::string nqn = "nqn.2026-11.io.cairn:a";
   EXPECT_EQ(read->at(nqn).contracts, some_changes().at(nqn).contracts);
@@ -63,15 +71,15 @@ TEST(ChangesText, ContractsComeBackAsTheyWere) {
 }
 
 TEST(ChangesText, AContractWithoutItsNamespaceIsDamage) {
-  BoxChanges changes = some_changes();
+  ServerChanges changes = some_changes();
   changes.at("nqn.2026-11.io.cairn:a").added.clear();
-  const Attempt<BoxChanges> read = parse_changes(changes_text(changes), "f");
+  const Attempt<ServerChanges> read = parse_changes(changes_text(changes), "f");
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().text.find("has no namespace"), std::string::npos) << read.error().text;
 }
 
 TEST(ChangesText, NothingIsAText) {
-  const Attempt<BoxChanges> read = parse_changes(changes_text({}), "f");
+  const Attempt<ServerChanges> read = parse_changes(changes_text({}), "f");
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_TRUE(read->empty());
 }
@@ -80,7 +88,7 @@ TEST(ChangesText, ATextCutShortIsNeverTakenForWhole) {
   const std::string text = changes_text(some_changes());
   const std::string edited = text.substr(text.find('\n') + 1);
   for (size_t size = 0; size < text.size(); ++size) {
-    const Attempt<BoxChanges> read = parse_changes(text.substr(0, size), "f");
+    const Attempt<ServerChanges> read = parse_changes(text.substr(0, size), "f");
     ASSERT_FALSE(read) << size;
     EXPECT_NE(read.error().text.find("move it away"), std::string::npos) << read.error().text;
   }
@@ -94,22 +102,22 @@ TEST(ChangesText, OneWrongBitIsNoticed) {
   for (size_t i = 0; i < text.size(); ++i) {
     std::string wrong = text;
     wrong[i] = static_cast<char>(wrong[i] ^ 1);
-    const Attempt<BoxChanges> read = parse_changes(wrong, "f");
+    const Attempt<ServerChanges> read = parse_changes(wrong, "f");
     // In the remark of the first line it changes nothing.
     EXPECT_TRUE(!read || changes_text(*read) == text) << i;
   }
 }
 
 TEST(ChangesText, ItMayBeEdited) {
-  const Attempt<BoxChanges> read =
+  const Attempt<ServerChanges> read =
       parse_changes("version = 1\n[[subsystem]]\nnqn = 'nqn.x'\nremoved = [1]\n[end]\n", "f");
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_TRUE(read->at("nqn.x").removed.contains(1));
-  const Attempt<BoxChanges> wrong =
+  const Attempt<ServerChanges> wrong =
       parse_changes("version = 1\n[[subsystem]]\nnqn = 'nqn.x'\nremovd = [1]\n[end]\n", "f");
   EXPECT_NE(wrong.error().text.find("f:4:1: unknown key 'removd'"), std::string::npos)
       << wrong.error().text;
-  EXPECT_FALSE(parse_changes("version = 3\n[end]\n", "f"));
+  EXPECT_FALSE(parse_changes("version = 4\n[end]\n", "f"));
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ Take into(std::string& target, size_t size_max) {
   };
 }
 
-config::Section box_listener_keys(std::vector<BoxListener>& listeners) {
+config::Section server_listener_keys(std::vector<ListenerOptions>& listeners) {
   config::Section keys = listener_keys(listeners);
-  BoxListener& listener = listeners.back();
+  ListenerOptions& listener = listeners.back();
   keys.taken_list(
       "subsystems", kSubsystemsMax, [] {},
       [&listener](const std::string& text) -> Attempt<void> {
@@ -68,9 +68,9 @@ config::Section box_listener_keys(std::vector<BoxListener>& listeners) {
   return keys;
 }
 
-Attempt<void> take_nqn(const std::string& text, BoxOptions& box, BoxSubsystem& into) {
+Attempt<void> take_nqn(const std::string& text, ServerOptions& server, SubsystemConfig& into) {
   if (Attempt<void> named = check_subsystem_nqn(text); !named) return named;
-  for (const BoxSubsystem& other : box.subsystems) {
+  for (const SubsystemConfig& other : server.subsystems) {
     if (other.options.nqn == text) {
       return refuse(
           fmt::format("{} is there twice: give each subsystem its own name", in_quotes(text)));
@@ -81,17 +81,17 @@ Attempt<void> take_nqn(const std::string& text, BoxOptions& box, BoxSubsystem& i
 }
 
 // Two of one number or on one file are told at the second.
-config::Section namespace_keys_of(BoxOptions& box, BoxSubsystem& subsystem) {
+config::Section namespace_keys_of(ServerOptions& server, SubsystemConfig& subsystem) {
   nvme::NamespaceOptions& options = subsystem.namespaces.emplace_back();
   config::Section keys = namespace_keys(options);
-  keys.whole([&box, &subsystem, &options]() -> Attempt<void> {
+  keys.whole([&server, &subsystem, &options]() -> Attempt<void> {
     for (const nvme::NamespaceOptions& other : subsystem.namespaces) {
       if (&other != &options && other.nsid != 0 && other.nsid == options.nsid) {
         return refuse(
             fmt::format("nsid {} is there twice: give each namespace its own", options.nsid));
       }
     }
-    for (const BoxSubsystem& each : box.subsystems) {
+    for (const SubsystemConfig& each : server.subsystems) {
       for (const nvme::NamespaceOptions& other : each.namespaces) {
         if (&other != &options && !options.drive.path.empty() &&
             other.drive.path == options.drive.path) {
@@ -105,12 +105,12 @@ config::Section namespace_keys_of(BoxOptions& box, BoxSubsystem& subsystem) {
   return keys;
 }
 
-config::Section subsystem_keys(BoxOptions& box) {
-  BoxSubsystem& subsystem = box.subsystems.emplace_back();
+config::Section subsystem_keys(ServerOptions& server) {
+  SubsystemConfig& subsystem = server.subsystems.emplace_back();
   nvme::SubsystemOptions& options = subsystem.options;
   config::Section keys;
-  keys.taken("nqn",
-             [&box, &subsystem](const std::string& text) { return take_nqn(text, box, subsystem); })
+  keys.taken("nqn", [&server, &subsystem](
+                        const std::string& text) { return take_nqn(text, server, subsystem); })
       .required();
   keys.taken("serial", into(options.serial, 20)).taken("model", into(options.model, 40));
   add_access_keys(keys, subsystem);
@@ -120,7 +120,7 @@ config::Section subsystem_keys(BoxOptions& box) {
   keys.integer("controller_id_min", options.controller_id_min, {.min = 1, .max = 65519});
   keys.integer("controller_id_max", options.controller_id_max, {.min = 1, .max = 65519});
   keys.tables("namespace", nvme::kNamespacesMax,
-              [&box, &subsystem] { return namespace_keys_of(box, subsystem); });
+              [&server, &subsystem] { return namespace_keys_of(server, subsystem); });
   keys.tables("ana", nvme::kAnaGroupsMax, [&subsystem] {
     const auto option = std::make_shared<AnaGroupOption>();
     config::Section ana = ana_keys(*option);
@@ -157,6 +157,14 @@ config::Section namespace_keys(nvme::NamespaceOptions& options) {
                return taken;
              })
       .required();
+  keys.taken("name", [&options](const std::string& text) -> Attempt<void> {
+    if (!is_drive_name(text)) {
+      return refuse(fmt::format(
+          "{} is no name for a drive: write letters, digits, '_', '.' and '-'", in_quotes(text)));
+    }
+    options.name = text;
+    return {};
+  });
   keys.integer("nsid", options.nsid, {.min = 1, .max = nvme::kNsidMax});
   keys.taken("uuid", into(options.uuid)).taken("nguid", into(options.nguid));
   keys.integer("ana_group", options.ana_group, {.min = 1, .max = nvme::kAnaGroupsMax});
@@ -178,8 +186,50 @@ config::Section ana_keys(AnaGroupOption& option) {
   return keys;
 }
 
-void add_box_keys(config::Section& root, BoxConfig& config) {
-  BoxOptions& box = config.box;
+namespace {
+
+Attempt<void> take_nbd_address(const std::string& text, NbdConfig& nbd) {
+  Result<env::Address> address = env::Address::parse(text);
+  if (!address) {
+    return refuse(fmt::format("{} is no address: {}; write unix:/run/cairn.sock or 127.0.0.1:10809",
+                              in_quotes(text), address.error().what()));
+  }
+  nbd.addresses.push_back(std::move(*address));
+  return {};
+}
+
+config::Section nbd_keys(NbdConfig& nbd) {
+  config::Section keys;
+  keys.taken_list(
+      "addresses", kListenersMax, [] {},
+      [&nbd](const std::string& text) { return take_nbd_address(text, nbd); });
+  keys.text("tls_psk", nbd.tls_psk);
+  keys.text("tls_cert", nbd.tls_cert);
+  keys.text("tls_key", nbd.tls_key);
+  keys.text("tls_ca", nbd.tls_ca);
+  keys.integer("connections_max", nbd.connections_max, {.min = 1, .max = 1 << 20});
+  keys.taken("idle_timeout", into(nbd.idle_timeout));
+  return keys;
+}
+
+// Doors for virtual machines, in the words of the command line.
+void add_guest_keys(config::Section& keys, ServerConfig& config) {
+  const auto add = [&keys](const char* name, std::vector<std::string>& into) {
+    keys.taken_list(
+        name, kListenersMax, [] {},
+        [&into](const std::string& text) -> Attempt<void> {
+          into.push_back(text);
+          return {};
+        });
+  };
+  add("vfio_user", config.vfio_user);
+  add("vhost_user", config.vhost_user);
+}
+
+}  // namespace
+
+void add_server_keys(config::Section& root, ServerConfig& config) {
+  ServerOptions& server = config.server;
   config::Section keys;
   keys.text("state", config.state);
   keys.taken("control", [&config](const std::string& text) -> Attempt<void> {
@@ -188,21 +238,24 @@ void add_box_keys(config::Section& root, BoxConfig& config) {
     config.control = text;
     return {};
   });
-  keys.taken("drain_timeout", into(box.drain_timeout));
-  keys.taken("handshake_timeout", into(box.target.handshake_timeout));
-  keys.taken("write_timeout", into(box.target.write_timeout));
-  keys.taken("data_timeout", into(box.target.data_timeout));
-  keys.taken("linger_timeout", into(box.target.linger_timeout));
-  env::ConnectionLimits& connections = box.target.connections;
+  keys.taken("drain_timeout", into(server.drain_timeout));
+  keys.taken("handshake_timeout", into(server.target.handshake_timeout));
+  keys.taken("write_timeout", into(server.target.write_timeout));
+  keys.taken("data_timeout", into(server.target.data_timeout));
+  keys.taken("linger_timeout", into(server.target.linger_timeout));
+  env::ConnectionLimits& connections = server.target.connections;
   keys.integer("connections_max", connections.connections_max, {.min = 1, .max = 1 << 20});
   keys.integer("connections_unproven_max", connections.unproven_max, {.min = 1, .max = 1 << 20});
   keys.integer("connections_reserved", connections.reserved, {.min = 0, .max = 1 << 20});
-  keys.boolean("header_digest", box.target.header_digest);
-  keys.boolean("data_digest", box.target.data_digest);
-  add_doorbell_keys(keys, box.target.doorbell);
-  root.table("box", std::move(keys));
-  root.tables("listener", kListenersMax, [&box] { return box_listener_keys(box.listeners); });
-  root.tables("subsystem", kSubsystemsMax, [&box] { return subsystem_keys(box); });
+  keys.boolean("header_digest", server.target.header_digest);
+  keys.boolean("data_digest", server.target.data_digest);
+  add_doorbell_keys(keys, server.target.doorbell);
+  add_guest_keys(keys, config);
+  root.table("server", std::move(keys));
+  root.table("nbd", nbd_keys(config.nbd));
+  root.tables("listener", kListenersMax,
+              [&server] { return server_listener_keys(server.listeners); });
+  root.tables("subsystem", kSubsystemsMax, [&server] { return subsystem_keys(server); });
   add_rack_keys(root, config.rack);
 }
 

@@ -42,10 +42,10 @@ Attempt<StateFolder> StateFolder::open(std::string path) {
   if (lock < 0) return std::unexpected(cannot_use(path, errno));
   StateFolder state(std::move(path), lock);
   if (!posix::lock_alone(lock, kHolderPatience)) {
-    return refuse(
-        fmt::format("the state folder {} is in use by another box, which 'cairn box status' may "
-                    "show: end that one, or name another folder",
-                    in_quotes(state.path_)));
+    return refuse(fmt::format(
+        "the state folder {} is in use by another server, which 'cairn drive status' may "
+        "show: end that one, or name another folder",
+        in_quotes(state.path_)));
   }
   return state;
 }
@@ -57,18 +57,18 @@ StateFolder::~StateFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-Attempt<BoxChanges> StateFolder::load() const {
+Attempt<ServerChanges> StateFolder::load() const {
   struct stat info = {};
-  if (::stat(file().c_str(), &info) != 0 && errno == ENOENT) return BoxChanges();
+  if (::stat(file().c_str(), &info) != 0 && errno == ENOENT) return ServerChanges();
   const Attempt<std::string> text = config::read_file(file(), config::kConfigSizeMax);
   if (!text) return std::unexpected(text.error());
   return parse_changes(*text, file());
 }
 
-Attempt<void> StateFolder::save(const BoxChanges& changes) const {
+Attempt<void> StateFolder::save(const ServerChanges& changes) const {
   const std::string text = changes_text(changes);
   // What could not be read again, a path that is not UTF-8 for one, must not replace what can.
-  if (const Attempt<BoxChanges> again = parse_changes(text, file());
+  if (const Attempt<ServerChanges> again = parse_changes(text, file());
       text.size() > config::kConfigSizeMax || !again || changes_text(*again) != text) {
     return refuse(fmt::format("{} cannot hold this: name drives in UTF-8, and not too many of them",
                               in_quotes(file())));

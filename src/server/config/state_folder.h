@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StateFolder: where a box keeps, in files, what must survive its restart.
+// StateFolder: where a server keeps, in files, what must survive its restart.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ class StateFolder {
 
   const std::string& path() const { return path_; }
   // None when there is no file yet.
-  Attempt<BoxChanges> load() const;
+  Attempt<ServerChanges> load() const;
   // On success the changes are on the disk, and nothing of what was there before.
-  Attempt<void> save(const BoxChanges& changes) const;
+  Attempt<void> save(const ServerChanges& changes) const;
 
  private:
   StateFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}

@@ -22,4 +22,12 @@ Attempt<void> take_drive(std::string_view text, LookUp when, nvme::NamespaceOpti
   return {};
 }
 
+void set_kept_size(nvme::NamespaceOptions& options, uint64_t bytes) {
+  if (options.stack.empty()) {
+    options.drive.size = bytes;
+  } else if (const auto plan = StackPlan::prepare(options.stack, LookUp::kWhenOpened); plan) {
+    options.stack = (*plan)->grown_text();
+  }
+}
+
 }  // namespace cairn::server

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a box does when it is asked at its control socket.
+// What a server does when it is asked at its control socket.
 #pragma once
 
 #include "base/problem.h"
 #include "server/control/control_format.h"
-#include "server/serve/box.h"
+#include "server/serve/server.h"
 #include "task/task.h"
 
 namespace cairn::server {
@@ -13,6 +13,6 @@ namespace cairn::server {
 inline constexpr size_t kListedMax = 1000;
 
 // The result as an object, or what the person who asked should know.
-task::Task<Attempt<Json>> execute(Box& box, ControlRequest request);
+task::Task<Attempt<Json>> execute(Server& server, ControlRequest request);
 
 }  // namespace cairn::server

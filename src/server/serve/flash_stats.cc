@@ -56,9 +56,9 @@ std::string mean_text(const std::vector<Json>& shares) {
 
 }  // namespace
 
-std::vector<Json> flash_stats(Box& box, std::string_view nqn) {
+std::vector<Json> flash_stats(Server& server, std::string_view nqn) {
   std::vector<Json> all;
-  for (const nvme::NamespaceInfo& each : box.registry().namespaces(nqn)) {
+  for (const nvme::NamespaceInfo& each : server.registry().namespaces(nqn)) {
     if (each.modelled == nullptr) continue;
     Json json = {
         {"nqn", nqn}, {"nsid", each.options.nsid}, {"profile", each.options.drive.profile}};

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "server/control/control_format.h"
-#include "server/serve/box.h"
+#include "server/serve/server.h"
 
 namespace cairn::server {
 
 // One object for each modelled drive of the subsystem: the model's inside, and how much later than
 // the model said requests went on.
-std::vector<Json> flash_stats(Box& box, std::string_view nqn);
+std::vector<Json> flash_stats(Server& server, std::string_view nqn);
 
 // The same as a table for people; empty when there is none.
 std::string flash_stats_text(const Json& answer);

@@ -109,9 +109,7 @@ Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
 }
 
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
-                             const std::vector<DriveArgs>& drives) {
-  std::vector<std::string> names;
-  for (const DriveArgs& each : drives) names.push_back(each.name);
+                             const std::vector<std::string>& names) {
   if (const Attempt<void> done = spread(sockets, names); !done) return done;
   std::set<std::string> taken;
   std::set<std::string> paths;
@@ -122,7 +120,7 @@ Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
                       "or give each its own by a % in the path",
                       names.size(), in_quotes(socket.at.path), socket.at.path, first_few(names)));
     }
-    if (socket.drive.empty()) socket.drive = names.front();
+    if (socket.drive.empty() && !names.empty()) socket.drive = names.front();
     if (std::ranges::find(names, socket.drive) == names.end()) {
       return refuse(fmt::format("no drive {} is served{} (there are {})", in_quotes(socket.drive),
                                 did_you_mean(socket.drive, names), first_few(names)));

@@ -9,7 +9,6 @@
 #include "base/problem.h"
 #include "door/common/waiting.h"
 #include "env/address.h"
-#include "server/open/open.h"
 
 namespace cairn::server {
 
@@ -33,7 +32,7 @@ Attempt<GuestSocket> parse_guest_socket(std::string_view text);
 // for each drive, whose name takes the place of %. The Problem: there is no such drive, or several
 // and none was named, or a drive or a socket comes twice, or a path is too long.
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
-                             const std::vector<DriveArgs>& drives);
+                             const std::vector<std::string>& names);
 
 // What QEMU is given to use a drive that is served.
 struct QemuArgs {

@@ -8,10 +8,8 @@ namespace {
 
 using door::Waiting;
 
-std::vector<DriveArgs> drives(std::initializer_list<const char*> names) {
-  std::vector<DriveArgs> out;
-  for (const char* name : names) out.emplace_back().name = name;
-  return out;
+std::vector<std::string> drives(std::initializer_list<const char*> names) {
+  return {names.begin(), names.end()};
 }
 
 std::string assigned(std::initializer_list<const char*> texts,

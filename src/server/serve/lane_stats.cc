@@ -34,11 +34,11 @@ void add_work(Json& json, const LaneWork& work) {
 // Names of hosts, by subsystem and controller.
 class HostNames {
  public:
-  explicit HostNames(Box& box) : box_(box) {}
+  explicit HostNames(Server& server) : server_(server) {}
   std::string of(const TargetLane& lane) {
     auto [found, is_new] = names_.try_emplace(lane.key.nqn);
     if (is_new) {
-      for (const nvme::ControllerInfo& each : box_.registry().controllers(lane.key.nqn)) {
+      for (const nvme::ControllerInfo& each : server_.registry().controllers(lane.key.nqn)) {
         found->second[each.id] = each.host_nqn;
       }
     }
@@ -47,7 +47,7 @@ class HostNames {
   }
 
  private:
-  Box& box_;
+  Server& server_;
   std::map<std::string, std::map<uint16_t, std::string>> names_;
 };
 
@@ -66,7 +66,7 @@ Json lane_json(const TargetLane& lane, const TargetReport& report, HostNames& na
 
 }  // namespace
 
-Json lane_stats(Box& box, const TargetReport& report, std::string_view nqn) {
+Json lane_stats(Server& server, const TargetReport& report, std::string_view nqn) {
   const auto is_meant = [nqn](const LaneKey& key) { return nqn.empty() || key.nqn == nqn; };
   Json totals = Json::array();
   uint64_t open = 0;
@@ -80,7 +80,7 @@ Json lane_stats(Box& box, const TargetReport& report, std::string_view nqn) {
     open += sum.open;
   }
   Json lanes = Json::array();
-  HostNames names(box);
+  HostNames names(server);
   for (const TargetLane& lane : report.lanes) {
     if (is_meant(lane.key)) lanes.push_back(lane_json(lane, report, names));
   }

@@ -8,7 +8,7 @@
 
 #include "fabric/target/report.h"
 #include "server/control/control_format.h"
-#include "server/serve/box.h"
+#include "server/serve/server.h"
 
 namespace cairn::server {
 
@@ -17,6 +17,6 @@ inline constexpr size_t kLanesListed = 32;
 
 // "connections", "lane_totals" by listener, subsystem and kind of queue, "lanes" and "lanes_more".
 // An empty `nqn` means all subsystems; connections that belong to none are in the totals then.
-Json lane_stats(Box& box, const fabric::TargetReport& report, std::string_view nqn);
+Json lane_stats(Server& server, const fabric::TargetReport& report, std::string_view nqn);
 
 }  // namespace cairn::server

@@ -5,7 +5,7 @@
 
 #include "base/metrics_text.h"
 #include "server/control/health_json.h"
-#include "server/serve/control.h"
+#include "server/serve/show.h"
 
 namespace cairn::server {
 

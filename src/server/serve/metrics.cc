@@ -11,6 +11,7 @@
 #include "fabric/target/report.h"
 #include "nvme/controller/io_totals.h"
 #include "server/control/health_json.h"
+#include "server/serve/drive_commands.h"
 
 namespace cairn::server {
 
@@ -27,12 +28,12 @@ struct NamespaceCounters {
   nvme::IoTotals totals;
 };
 
-task::Task<std::vector<NamespaceCounters>> namespaces_of(Box& box) {
+task::Task<std::vector<NamespaceCounters>> namespaces_of(Server& server) {
   std::vector<NamespaceCounters> all;
-  for (const nvme::SubsystemOptions& subsystem : box.registry().subsystems()) {
-    for (const nvme::NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
+  for (const nvme::SubsystemOptions& subsystem : server.registry().subsystems()) {
+    for (const nvme::NamespaceInfo& each : server.registry().namespaces(subsystem.nqn)) {
       const uint32_t nsid = each.options.nsid;
-      const Result<nvme::IoTotals> totals = co_await box.registry().totals(subsystem.nqn, nsid);
+      const Result<nvme::IoTotals> totals = co_await server.registry().totals(subsystem.nqn, nsid);
       if (totals) all.push_back({subsystem.nqn, fmt::to_string(nsid), *totals});
     }
   }
@@ -59,42 +60,32 @@ void add_namespaces(MetricsText& text, const std::vector<NamespaceCounters>& all
       [](const nvme::IoTotals& totals) { return totals.media_errors; });
 }
 
-void add_authentication(MetricsText& text, Box& box) {
+void add_authentication(MetricsText& text, Server& server) {
   text.family(Type::kCounter, "cairn_box_authentications_total",
               "Authentication transactions of a subsystem's queues, by outcome.");
-  for (const nvme::SubsystemOptions& subsystem : box.registry().subsystems()) {
-    const nvme::AuthTotals totals = box.registry().authentication_totals(subsystem.nqn);
+  for (const nvme::SubsystemOptions& subsystem : server.registry().subsystems()) {
+    const nvme::AuthTotals totals = server.registry().authentication_totals(subsystem.nqn);
     text.sample({{"nqn", subsystem.nqn}, {"outcome", "succeeded"}}, totals.succeeded);
     text.sample({{"nqn", subsystem.nqn}, {"outcome", "failed"}}, totals.failed);
   }
 }
 
-void add_refused(MetricsText& text, Box& box) {
+void add_refused(MetricsText& text, Server& server) {
   text.family(Type::kCounter, "cairn_box_hosts_refused_total",
               "Connects of hosts that are not on a subsystem's list.");
-  for (const nvme::SubsystemOptions& subsystem : box.registry().subsystems()) {
-    text.sample({{"nqn", subsystem.nqn}}, box.registry().refused_hosts(subsystem.nqn));
+  for (const nvme::SubsystemOptions& subsystem : server.registry().subsystems()) {
+    text.sample({{"nqn", subsystem.nqn}}, server.registry().refused_hosts(subsystem.nqn));
   }
-  const nvme::AuthTotals tls = box.registry().tls_totals();
+  const nvme::AuthTotals tls = server.registry().tls_totals();
   text.family(Type::kCounter, "cairn_box_tls_handshakes_total",
               "TLS handshakes of all listeners, by outcome.");
   text.sample({{"outcome", "succeeded"}}, tls.succeeded);
   text.sample({{"outcome", "failed"}}, tls.failed);
 }
 
-void add_drives(MetricsText& text, Box& box) {
+void add_drives(MetricsText& text, Server& server) {
   std::vector<Json> drives;
-  const auto add = [&](const std::string& nqn, uint32_t nsid) {
-    Json json = {{"name", fmt::format("{}/{}", nqn, nsid)}};
-    json.update(health_json(box.health(nqn, nsid)));
-    drives.push_back(std::move(json));
-  };
-  for (const nvme::SubsystemOptions& subsystem : box.registry().subsystems()) {
-    for (const nvme::NamespaceInfo& each : box.registry().namespaces(subsystem.nqn)) {
-      add(subsystem.nqn, each.options.nsid);
-    }
-  }
-  for (const Box::NotServed& each : box.not_served()) add(each.nqn, each.options.nsid);
+  for (const auto& drive : server.drives()) drives.push_back(health_of(server, *drive));
   add_health(text, drives);
 }
 
@@ -181,19 +172,19 @@ class LaneFamilies {
 
 }  // namespace
 
-task::Task<std::string> metrics_of(Box& box) {
-  const std::vector<NamespaceCounters> namespaces = co_await namespaces_of(box);
-  const TargetReport report = co_await box.target().report(0);
+task::Task<std::string> metrics_of(Server& server) {
+  const std::vector<NamespaceCounters> namespaces = co_await namespaces_of(server);
+  const TargetReport report = co_await server.nvme().target().report(0);
   MetricsText text;
   text.family(Type::kGauge, "cairn_box_uptime_seconds", "Since the box was started.");
-  text.sample({}, static_cast<uint64_t>(box.uptime() / 1_s));
+  text.sample({}, static_cast<uint64_t>(server.uptime() / 1_s));
   text.family(Type::kCounter, "cairn_box_connections_refused_total",
               "Connections that found no place (connections_max, _unproven_max, _reserved).");
   text.sample({}, report.refused);
   add_namespaces(text, namespaces);
-  add_drives(text, box);
-  add_authentication(text, box);
-  add_refused(text, box);
+  add_drives(text, server);
+  add_authentication(text, server);
+  add_refused(text, server);
   LaneFamilies(text, report).add_all();
   co_return text.text();
 }

@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "server/serve/box.h"
+#include "server/serve/server.h"
 #include "task/task.h"
 
 namespace cairn::server {
 
 // All of them, in the text form. The number of lines depends on listeners, subsystems and
-// namespaces, not on hosts. docs/box.md lists the names.
-task::Task<std::string> metrics_of(Box& box);
+// namespaces, not on hosts. docs/server.md lists the names.
+task::Task<std::string> metrics_of(Server& server);
 
 }  // namespace cairn::server

@@ -40,35 +40,32 @@ ControlRequest about(const BoxPlace& place, Verb verb) {
   return {.command = verb, .nqn = place.uri.nqn};
 }
 
-// The nsid of the namespace with the place's UUID; 0: the box says that it has none. The Problem:
+// The name of the drive with the place's UUID; empty: the box says that it has none. The Problem:
 // it does not say.
-task::Task<Attempt<uint32_t>> find_namespace(env::Env& env, const BoxPlace& place) {
+task::Task<Attempt<std::string>> find_drive(env::Env& env, const BoxPlace& place) {
   const Attempt<Json> list =
-      co_await ask_box(env, place.control, about(place, Verb::kNsList), kListPatience);
+      co_await ask_server(env, place.control, about(place, Verb::kDriveList), kListPatience);
   if (!list) co_return std::unexpected(list.error());
-  for (const Json& each : list_at(*list, "namespaces")) {
-    if (text_at(each, "uuid") == place.uuid) {
-      co_return static_cast<uint32_t>(number_at(each, "nsid"));
-    }
+  for (const Json& each : list_at(*list, "drives")) {
+    if (text_at(each, "uuid") == place.uuid) co_return text_at(each, "name");
   }
-  if (list->contains("namespaces_more")) co_return refuse("it has more namespaces than it lists");
-  co_return uint32_t{0};
+  co_return std::string();
 }
 
 // Done when the box has said that the layers are not open there; asks again for `patience`.
 task::Task<Attempt<void>> close_in_box(env::Env& env, BoxPlace& place, Duration patience) {
   const Time until = env.now() + patience;
   for (;;) {
-    const Attempt<uint32_t> nsid = co_await find_namespace(env, place);
-    if (nsid && *nsid == 0) {
+    const Attempt<std::string> name = co_await find_drive(env, place);
+    if (name && name->empty()) {
       place.may_be_open = false;
       co_return Attempt<void>();
     }
-    std::string why = nsid ? "" : nsid.error().text;
-    if (nsid) {
-      ControlRequest removal = about(place, Verb::kNsRemove);
-      removal.nsid = *nsid;
-      const Attempt<Json> removed = co_await ask_box(env, place.control, removal, kPatience);
+    std::string why = name ? "" : name.error().text;
+    if (name) {
+      ControlRequest removal = about(place, Verb::kDriveRemove);
+      removal.drive = *name;
+      const Attempt<Json> removed = co_await ask_server(env, place.control, removal, kPatience);
       if (removed) continue;  // now it says so
       why = removed.error().text;
     }
@@ -77,7 +74,7 @@ task::Task<Attempt<void>> close_in_box(env::Env& env, BoxPlace& place, Duration 
     if (env.now() < until) continue;
     co_return refuse(fmt::format(
         "the box at {} does not say that it has closed the layers, and they are never opened "
-        "twice: {}. When 'cairn box ns list --control {}' answers again, repeat 'cairn drive move "
+        "twice: {}. When 'cairn drive list --control {}' answers again, repeat 'cairn drive move "
         "--back'",
         in_quotes(place.control), why, place.control));
   }
@@ -89,9 +86,9 @@ bool was_not_heard(const Error& error) {
 }
 
 task::Task<Attempt<void>> open_in_box(env::Env& env, BoxPlace& place, uint32_t nsid) {
-  ControlRequest addition = about(place, Verb::kNsAdd);
+  ControlRequest addition = about(place, Verb::kDriveAdd);
   addition.nsid = nsid;
-  addition.drive = place.layers;
+  addition.stack = place.layers;
   addition.uuid = place.uuid;
   const Result<std::string> reply =
       co_await exchange_lines(env, place.control, encode_request(addition) + "\n", kPatience);
@@ -137,7 +134,7 @@ Attempt<fabric::Uri> uri_from_status(const Json& status, const std::string& cont
 task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string control, std::string via,
                                                 std::string layers) {
   const Attempt<Json> status =
-      co_await ask_box(env, control, {.command = Verb::kStatus}, kPatience);
+      co_await ask_server(env, control, {.command = Verb::kStatus}, kPatience);
   if (!status) co_return std::unexpected(status.error());
   const Uuid uuid = draw_uuid(env);
   BoxPlace place{.control = control, .uuid = uuid_text(uuid), .layers = std::move(layers)};
@@ -154,7 +151,7 @@ task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string contr
         subsystems, [&uri](const Json& each) { return text_at(each, "nqn") == uri->nqn; });
     if (!is_served) {
       co_return refuse(
-          fmt::format("the box at {} does not serve {}: 'cairn box status --control "
+          fmt::format("the box at {} does not serve {}: 'cairn drive status --control "
                       "{}' names what it serves",
                       in_quotes(control), in_quotes(uri->nqn), control));
     }

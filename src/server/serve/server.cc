@@ -1,343 +1,247 @@
 // SPDX-License-Identifier: Apache-2.0
+// From the configuration and what was kept to open doors, and the end.
 #include "server/serve/server.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <set>
 #include <utility>
 
 #include "base/words.h"
-#include "nvme/controller/namespace_ids.h"
-#include "server/common/advice.h"
-#include "server/common/patience.h"
-#include "server/common/reach.h"
-#include "server/control/control_server.h"
-#include "server/control/health_json.h"
-#include "server/serve/control.h"
-#include "task/sync.h"
-#include "task/when_all.h"
+#include "server/open/take_drive.h"
+#include "task/deadline.h"
 
 namespace cairn::server {
 
 namespace {
 
-// Of each queue at most: what drivers of guests usually take.
+constexpr Duration kReopenFirst = 5_s;
+constexpr Duration kReopenMax = 60_s;
+// Of each queue at most, where virtual machines come: what their drivers usually take.
 constexpr uint16_t kGuestQueueEntries = 1024;
 
-Problem cannot_export(const ServedDrive& drive, const Error& error) {
-  return {fmt::format("drive {} cannot be served: {}", in_quotes(drive.name), error.text())};
-}
-
-// A drive as a namespace. Hosts know it by name, in whatever order they come; in each subsystem by
-// ids of its own.
-nvme::NamespaceOptions namespace_of(const ServedDrive& drive, const std::string& nqn,
-                                    bool read_only) {
-  const nvme::NamespaceIds ids = nvme::make_named_ids(nqn, drive.name);
-  return {.source = drive.source.get(),
-          .stack = drive.text,
-          .nguid = ids.nguid,
-          .uuid = ids.uuid,
-          .read_only = read_only};
-}
-
-void add_namespace(BoxSubsystem& subsystem, const DriveServeOptions& options,
-                   const ServedDrive& drive) {
-  subsystem.namespaces.push_back(namespace_of(drive, subsystem.options.nqn, options.read_only));
-}
-
-// One subsystem with all drives, and one for each drive that has a controller of its own.
-BoxOptions box_options(const DriveServeOptions& options, const std::vector<ServedDrive>& drives,
-                       const std::vector<VfioController>& controllers) {
-  BoxOptions box;
-  box.listeners = options.nvme;
-  // Those of guests have no list of hosts, and are nobody's over the network.
-  for (BoxListener& listener : box.listeners) listener.subsystems = {options.nqn()};
-  BoxSubsystem& all = box.subsystems.emplace_back(options.subsystem);
-  if (!controllers.empty()) all.options.queue_entries_max = kGuestQueueEntries;
-  for (const ServedDrive& drive : drives) add_namespace(all, options, drive);
-  std::set<std::string_view> made = {options.nqn()};
-  for (const VfioController& controller : controllers) {
-    if (!made.insert(controller.nqn).second) continue;
-    BoxSubsystem& own = box.subsystems.emplace_back();
-    own.options.nqn = controller.nqn;
-    own.options.queue_entries_max = kGuestQueueEntries;
-    for (const ServedDrive& drive : drives) {
-      if (controller.has(drive.name)) add_namespace(own, options, drive);
+// The nsids of a configuration: those that are given, and for the others the lowest that are free
+// in their order. So they are the same at each start, whatever was added in between.
+Attempt<void> number_namespaces(SubsystemConfig& subsystem) {
+  std::set<uint32_t> taken;
+  for (const nvme::NamespaceOptions& each : subsystem.namespaces) {
+    if (each.nsid != 0 && !taken.insert(each.nsid).second) {
+      return refuse(fmt::format("namespace {} of {} is there twice: give each its own nsid",
+                                each.nsid, subsystem.options.nqn));
     }
   }
-  box.drain_timeout = options.drain_timeout;
-  return box;
-}
-
-std::vector<std::string> names_of(const std::vector<ServedDrive>& drives) {
-  std::vector<std::string> names;
-  names.reserve(drives.size());
-  for (const ServedDrive& drive : drives) names.push_back(drive.name);
-  return names;
-}
-
-door::nbd::NbdOptions nbd_options(const DriveServeOptions& options, door::nbd::ExportFinder& views,
-                                  StrangerLog& strangers) {
-  door::nbd::NbdOptions door;
-  door.finder = &views;
-  door.keys = options.keys;
-  door.certificate = options.certificate;
-  door.connections.connections_max = static_cast<uint32_t>(options.nbd_connections_max);
-  door.idle_timeout = options.nbd_idle_timeout;
-  door.on_refused = [&strangers](const stream::RefusedConnection& connection) {
-    strangers.note(connection, "NBD client");
-  };
-  return door;
-}
-
-door::vhost_user::VhostOptions vhost_options(const DriveServeOptions& options) {
-  door::vhost_user::VhostOptions door;
-  if (options.log) {
-    door.log = [&options](std::string_view text) { options.log(config::LogLevel::kWarn, text); };
+  uint32_t next = 1;
+  for (nvme::NamespaceOptions& each : subsystem.namespaces) {
+    if (each.nsid != 0) continue;
+    while (!taken.insert(next).second) ++next;
+    each.nsid = next;
   }
-  return door;
+  return {};
 }
 
-// As a part of a URI: what has a meaning there is written as %NN.
-std::string in_uri(std::string_view text) {
-  constexpr std::string_view kPlain = "-._~/";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kPlain.find(c) != kPlain.npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+// What a configured namespace became while it was served.
+void apply_changes(const SubsystemChanges& changes, nvme::NamespaceOptions& space) {
+  if (const auto edited = changes.edited.find(space.nsid); edited != changes.edited.end()) {
+    space.drive = edited->second.drive;
+    space.stack = edited->second.stack;
+    space.uuid = edited->second.uuid;
+    space.nguid = edited->second.nguid;
   }
-  return out;
+  const auto resized = changes.resized.find(space.nsid);
+  if (resized != changes.resized.end()) set_kept_size(space, resized->second);
 }
 
 }  // namespace
 
-Attempt<void> name_drives(std::vector<DriveArgs>& drives) {
-  std::set<std::string> taken;
-  for (size_t i = 0; i < drives.size(); ++i) {
-    if (drives[i].name.empty()) drives[i].name = fmt::format("d{}", i);
-    if (!taken.insert(drives[i].name).second) {
-      return refuse(fmt::format("two drives are named {}: write another NAME=DRIVE",
-                                in_quotes(drives[i].name)));
+Server::Server(env::Env& env, ServerOptions options, ServerChanges changes, ServerHooks hooks,
+               DoorOptions doors)
+    : env_(env),
+      started_(env.now()),
+      options_(std::move(options)),
+      door_options_(std::move(doors)),
+      changes_(std::move(changes)),
+      hooks_(std::move(hooks)),
+      strangers_(env, hooks_.log),
+      drives_(env, hooks_),
+      nvme_(env, options_, hooks_, strangers_),
+      doors_(env, door_options_, options_, hooks_, drives_, nvme_, strangers_) {
+  if (!options_.reservations.empty()) reservations_.emplace(env, options_.reservations);
+}
+
+task::Task<Attempt<void>> Server::open() {
+  Attempt<void> done = add_subsystems();
+  for (const SubsystemConfig& subsystem : options_.subsystems) {
+    if (done) done = add_drives(subsystem);
+  }
+  if (done) done = name_drives();
+  if (done) done = co_await open_drives();
+  for (const SubsystemConfig& subsystem : options_.subsystems) {
+    if (done) done = co_await set_ana_states(subsystem);
+  }
+  if (done) done = co_await nvme_.listen();
+  if (done) done = co_await doors_.open();
+  if (!done) co_return done;
+  co_await drives_.look_now();
+  if (has_failed()) reopening_.spawn(reopen_all());
+  co_return done;
+}
+
+Attempt<void> Server::add_subsystems() {
+  for (SubsystemConfig& subsystem : options_.subsystems) {
+    if (Attempt<void> numbered = number_namespaces(subsystem); !numbered) return numbered;
+    nvme::SubsystemOptions options = subsystem.options;
+    const bool is_first = &subsystem == &options_.subsystems.front();
+    if (is_first && !door_options_.vfio.empty()) options.queue_entries_max = kGuestQueueEntries;
+    const auto change = changes_.find(options.nqn);
+    if (change != changes_.end() && change->second.access) {
+      options.allow_any_host = change->second.access->any;
+      options.hosts = change->second.access->hosts;
+    }
+    if (reservations_) {
+      options.keep_reservations = true;
+      options.reservation_store = &*reservations_;
+    }
+    if (Attempt<void> added = nvme_.add_subsystem(subsystem, options); !added) return added;
+  }
+  for (const auto& [nqn, change] : changes_) {
+    const bool known = std::ranges::any_of(
+        options_.subsystems,
+        [&nqn](const SubsystemConfig& each) { return each.options.nqn == nqn; });
+    if (!known) {
+      hooks_.say(config::LogLevel::kWarn,
+                 fmt::format("changes are kept for {}, which is not served", nqn));
     }
   }
   return {};
 }
 
-DriveServer::DriveServer(env::Env& env, DriveServeOptions& options)
-    : env_(env),
-      options_(options),
-      shared_(env),
-      views_(env, drives_, options.read_only),
-      strangers_(env, options.log),
-      nbd_(env, nbd_options(options, views_, strangers_)),
-      vhost_(env, vhost_options(options)),
-      watch_(env, *this, [this](drive::Health health, std::string_view line) {
-        if (options_.log) options_.log(level_of(health), line);
-      }) {}
-
-task::Task<Attempt<void>> DriveServer::open() {
-  Attempt<void> done = co_await open_drives();
-  if (done && (!options_.nvme.empty() || !options_.vfio.empty())) done = co_await open_nvme();
-  if (done && !vfio_at_.empty()) done = co_await open_vfio();
-  if (done) done = co_await open_nbd();
-  if (done) done = co_await open_vhost();
-  if (!done) co_return done;
-  co_await watch_.look();
-  watch_.start();
-  if (has_failed()) reopening_.spawn(reopen_all());
-  co_return done;
-}
-
-task::Task<Attempt<void>> DriveServer::open_nvme() {
-  Attempt<std::vector<VfioController>> controllers =
-      plan_controllers(options_.vfio, names_of(drives_), options_.nqn());
-  if (!controllers) co_return std::unexpected(controllers.error());
-  vfio_at_ = std::move(*controllers);
-  Attempt<void> opened = co_await open_box();
-  co_return opened;
-}
-
-task::Task<Attempt<void>> DriveServer::open_box() {
-  box_ = std::make_unique<Box>(env_, box_options(options_, drives_, vfio_at_), BoxChanges{},
-                               BoxHooks{.log = options_.log,
-                                        .read_key = options_.read_key,
-                                        .read_tls_key = options_.read_tls_key});
-  const Attempt<void> opened = co_await box_->open();
-  nvme_at_ = box_->listening();
-  if (!opened) co_return opened;
-  // Those that are not open yet come later; all others must be there.
-  for (const Box::NotServed& each : box_->not_served()) {
-    const bool is_pending = std::ranges::any_of(drives_, [&](const ServedDrive& drive) {
-      return drive.source.get() == each.options.source && !drive.problem.empty();
-    });
-    if (!is_pending) co_return refuse(each.problem);
-  }
-  co_return opened;
-}
-
-task::Task<Attempt<void>> DriveServer::add_subsystem_of(const VfioController& controller) {
-  nvme::Registry& registry = box_->registry();
-  nvme::SubsystemOptions options;
-  options.nqn = controller.nqn;
-  options.queue_entries_max = kGuestQueueEntries;
-  const Result<void> added = registry.add_subsystem(options);
-  if (!added && added.error() == Errc::kExists) co_return Attempt<void>();
-  if (!added) co_return refuse(added.error().text());
-  for (const ServedDrive& drive : drives_) {
-    if (!controller.has(drive.name)) continue;
-    const Result<uint32_t> served = co_await registry.add_namespace(
-        controller.nqn, namespace_of(drive, controller.nqn, options_.read_only));
-    if (served) continue;
-    const Result<void> undone = co_await registry.remove_subsystem(controller.nqn);
-    (void)undone;
-    co_return std::unexpected(cannot_export(drive, served.error()));
-  }
-  co_return Attempt<void>();
-}
-
-task::Task<Attempt<void>> DriveServer::open_vfio() {
-  vfio_ = std::make_unique<VfioDoor>(env_, box_->registry(), options_.log);
-  Attempt<void> opened = co_await vfio_->open(vfio_at_);
-  co_return opened;
-}
-
-task::Task<Attempt<void>> DriveServer::open_nbd() {
-  for (const env::Address& at : options_.nbd) {
-    Result<env::Address> local = fail(Errc::kClosed, "not tried");
-    Patience patience(env_);
-    for (bool again = true; again;) {
-      local = nbd_.listen(at);
-      again = co_await patience.after(local);
+Attempt<void> Server::add_drives(const SubsystemConfig& subsystem) {
+  const std::string& nqn = subsystem.options.nqn;
+  const SubsystemChanges& changes = changes_[nqn];
+  std::vector<nvme::NamespaceOptions> all;
+  for (nvme::NamespaceOptions each : subsystem.namespaces) {
+    configured_[nqn].insert(each.nsid);
+    if (changes.removed.contains(each.nsid)) {
+      hooks_.say(config::LogLevel::kInfo,
+                 fmt::format("namespace {} of {} stays removed", each.nsid, nqn));
+      continue;
     }
-    if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
-    nbd_at_.push_back(std::move(*local));
+    if (changes.added.contains(each.nsid)) {
+      return refuse(
+          fmt::format("namespace {} of {} is configured, and was added while the server ran: give "
+                      "the configured one another nsid",
+                      each.nsid, nqn));
+    }
+    apply_changes(changes, each);
+    all.push_back(std::move(each));
   }
+  for (const auto& [nsid, added] : changes.added) all.push_back(added);
+  // Whom a namespace was given to, they alone see it.
+  for (const auto& [id, contract] : changes.contracts) {
+    const auto given = std::ranges::find(all, contract.nsid, &nvme::NamespaceOptions::nsid);
+    if (given != all.end()) given->owner = contract.owner;
+  }
+  for (nvme::NamespaceOptions& each : all) drives_.add(nqn, std::move(each));
+  return {};
+}
+
+// Those that have none get one that nobody else was given.
+Attempt<void> Server::name_drives() {
+  std::set<std::string_view> taken;
+  for (const auto& drive : drives_.all()) {
+    if (!drive->name.empty() && !taken.insert(drive->name).second) {
+      return refuse(
+          fmt::format("two drives are named {}: write another NAME=DRIVE", in_quotes(drive->name)));
+    }
+  }
+  for (const auto& drive : drives_.all()) {
+    if (!drive->name.empty()) continue;
+    const bool is_first = drive->nqn == options_.subsystems.front().options.nqn;
+    drive->name = drives_.free_name(drive->nqn, drive->space.nsid, is_first);
+    drive->space.name = drive->name;
+  }
+  return {};
+}
+
+task::Task<Attempt<void>> Server::open_drives() {
+  std::optional<Problem> first;
+  bool serves_any = drives_.all().empty();
+  for (const auto& drive : drives_.all()) {
+    const auto typed = options_.typed.find(drive->text);
+    const Attempt<void> opened = co_await open_drive(
+        *drive, typed == options_.typed.end() ? "" : typed->second, options_.format);
+    if (!opened && !first) first = opened.error();
+    serves_any = serves_any || opened;
+  }
+  if (!serves_any) co_return std::unexpected(*first);
   co_return Attempt<void>();
 }
 
-// A single source is served on one core after the other, a stack on its own.
-task::Task<Attempt<void>> DriveServer::open_vhost() {
-  for (const ServedDrive& drive : drives_) {
-    if (!drive.vhost || !drive.problem.empty()) continue;
-    const Attempt<void> served = co_await serve_vhost(drive, *drive.vhost);
-    if (!served) co_return served;
+task::Task<Attempt<void>> Server::set_ana_states(const SubsystemConfig& subsystem) {
+  const std::string& nqn = subsystem.options.nqn;
+  std::map<uint32_t, nvme::AnaState> states = changes_[nqn].ana;
+  states.insert(subsystem.ana.begin(), subsystem.ana.end());  // where nothing was changed
+  for (const auto& [group, state] : states) {
+    Result<void> set = co_await registry().set_ana_state(nqn, group, state);
+    if (!set) {
+      co_return refuse(fmt::format("ANA group {} of {}: {}", group, nqn, set.error().text()));
+    }
   }
-  co_return Attempt<void>();
+  co_return Attempt<void>{};
 }
 
-task::Task<Attempt<void>> DriveServer::serve_vhost(const ServedDrive& drive, GuestSocket socket) {
-  const CoreId core =
-      drive.stack != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
-  const bool has_others = !options_.nvme.empty() || !options_.nbd.empty() || !vfio_at_.empty();
-  Result<void> served = fail(Errc::kClosed, "not tried");
-  Patience patience(env_);
-  for (bool again = true; again;) {
-    served = co_await vhost_.serve({.drive = {.name = drive.name,
-                                              .description = drive.text,
-                                              .read_only = options_.read_only,
-                                              .has_other_writers = has_others,
-                                              .source = drive.source.get()},
-                                    .at = socket.at,
-                                    .core = core,
-                                    .waiting = socket.waiting});
-    again = co_await patience.after(served);
+bool Server::has_failed() const {
+  return std::ranges::any_of(drives_.all(),
+                             [](const auto& drive) { return !drive->problem.empty(); });
+}
+
+task::Task<void> Server::reopen_all() {
+  Duration pause = kReopenFirst;
+  while (has_failed()) {
+    const Result<void> slept = co_await task::sleep_for(env_, pause, closing_.token());
+    if (!slept) break;
+    std::vector<std::string> failed;
+    for (const auto& drive : drives_.all()) {
+      if (!drive->problem.empty()) failed.push_back(drive->name);
+    }
+    for (const std::string& name : failed) {
+      if (closing_.requested()) break;
+      const Attempt<void> opened = co_await reopen_drive(name);
+      (void)opened;  // its health says why not
+    }
+    pause = std::min(pause * 2, kReopenMax);
   }
-  if (!served) co_return std::unexpected(cannot_listen(socket.at, served.error()));
-  co_return Attempt<void>();
 }
 
-task::Task<void> DriveServer::close_vhost() {
-  co_await vhost_.drain(env_.now() + options_.drain_timeout);
-  co_await vhost_.close();
-}
-
-task::Task<void> DriveServer::close_nbd() {
-  co_await nbd_.drain(env_.now() + options_.drain_timeout);
-  co_await nbd_.close();
-}
-
-// Controllers of virtual machines go before the registry they are attached to.
-task::Task<void> DriveServer::close_nvme() {
-  if (vfio_ != nullptr) co_await vfio_->close(env_.now() + options_.drain_timeout);
-  co_await box_->close();
-}
-
-task::Task<void> DriveServer::close() {
+task::Task<void> Server::close() {
   closing_.request();
   co_await reopening_.close();
-  co_await watch_.close();
-  std::vector<task::Task<void>> doors;
-  doors.push_back(close_nbd());
-  if (box_ != nullptr) doors.push_back(close_nvme());
-  doors.push_back(close_vhost());
-  co_await task::when_all(std::move(doors));
-  for (ServedDrive& drive : drives_) co_await drive.source->close(env_);
-  drives_.clear();
+  // Controllers of virtual machines go before the registry they are attached to.
+  co_await doors_.close();
+  co_await nvme_.close();
+  co_await drives_.close();
 }
 
-Attempt<ServedDrive*> DriveServer::find(std::string_view name) {
-  std::vector<std::string> names;
-  for (ServedDrive& drive : drives_) {
-    if (drive.name == name || (name.empty() && drives_.size() == 1)) return &drive;
-    names.push_back(drive.name);
-  }
-  if (name.empty()) {
-    return refuse(
-        fmt::format("{} drives are served here: name one of {}", drives_.size(), first_few(names)));
-  }
-  return refuse(fmt::format("no drive {} is served here{} (there are {})", in_quotes(name),
-                            did_you_mean(name, names), first_few(names)));
+task::Task<Attempt<task::Units>> Server::take_turn() {
+  const Result<void> mine = co_await changing_.acquire(1, closing_.token());
+  if (!mine) co_return refuse("drives are not served any more");
+  co_return task::Units(changing_, 1);
 }
 
-namespace {
-
-// The control socket's path; empty when there is to be none.
-task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer& control,
-                                                    const DriveServeOptions& options) {
-  if (!options.control_path) co_return std::string();
-  Attempt<std::string> path = options.control_path();
-  if (!path) co_return path;
-  const Attempt<void> listening = co_await listen_at(env, control, *path);
-  if (!listening) co_return std::unexpected(listening.error());
-  co_return path;
+task::Task<Attempt<Server::Turn>> Server::take_turn(std::string nqn) {
+  Attempt<task::Units> held = co_await take_turn();
+  if (!held) co_return std::unexpected(held.error());
+  Attempt<std::string> found = nvme_.find(nqn);
+  if (!found) co_return std::unexpected(found.error());
+  co_return Turn{.held = std::move(*held), .nqn = std::move(*found)};
 }
 
-}  // namespace
-
-task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options) {
-  DriveServer server(env, options);
-  ControlServer control(
-      env, [&server](ControlRequest request) { return execute(server, std::move(request)); });
-  Attempt<void> outcome = co_await server.open();
-  if (outcome) {
-    const Attempt<std::string> path = co_await listen_for_control(env, control, options);
-    if (path) {
-      if (options.ready) options.ready(server, *path);
-      task::Event never;
-      const Result<void> stopped = co_await never.wait(env.stop_token());
-      (void)stopped;
-    } else {
-      outcome = std::unexpected(path.error());
-    }
-  }
-  co_await control.close();
-  co_await server.close();
-  co_return outcome;
-}
-
-std::string nbd_uri(const env::Address& at, const std::string& name, const NbdWay& way) {
-  const std::string scheme = way.is_secure ? "nbds" : "nbd";
-  const std::string who = way.user.empty() ? "" : in_uri(way.user) + "@";
-  if (at.family == env::Address::Family::kLocal) {
-    return fmt::format("{}+unix://{}/{}?socket={}", scheme, who, in_uri(name), in_uri(at.path));
-  }
-  const Reach near = reach(at);
-  const bool is_ip6 = near.host.find(':') != std::string::npos;
-  const std::string host = is_ip6 ? fmt::format("[{}]", near.host) : near.host;
-  return fmt::format("{}://{}{}:{}/{}", scheme, who, host, near.port, in_uri(name));
+task::Task<Attempt<Server::Turn>> Server::take_turn_of(std::string drive) {
+  Attempt<task::Units> held = co_await take_turn();
+  if (!held) co_return std::unexpected(held.error());
+  const Attempt<ServedDrive*> found = find(drive);
+  if (!found) co_return std::unexpected(found.error());
+  co_return Turn{.held = std::move(*held), .nqn = (*found)->nqn, .drive = *found};
 }
 
 }  // namespace cairn::server

@@ -1,35 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serving drives and stacks in any world, from the first drive to the last reply.
+// Server: drives, at every door there is, and how both are changed while they are used. Lives on
+// the control core of any world; knows neither the command line nor files.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/problem.h"
 #include "base/units.h"
-#include "config/settings.h"
-#include "door/nbd/keys.h"
-#include "door/nbd/server.h"
-#include "door/vhost_user/server.h"
-#include "drive/source.h"
-#include "env/address.h"
 #include "env/env.h"
+#include "nvme/controller/registry.h"
 #include "server/common/options.h"
 #include "server/common/stranger_log.h"
-#include "server/open/open.h"
-#include "server/open/pending_source.h"
-#include "server/open/stack_source.h"
-#include "server/serve/box.h"
-#include "server/serve/guest_socket.h"
-#include "server/serve/move.h"
-#include "server/serve/vfio_door.h"
-#include "server/serve/views.h"
-#include "stack/health_watch.h"
+#include "server/config/changes.h"
+#include "server/config/reservation_files.h"
+#include "server/open/open_stack.h"
+#include "server/serve/doors.h"
+#include "server/serve/drives.h"
+#include "server/serve/hooks.h"
+#include "server/serve/nvme_door.h"
+#include "stack/live_stack.h"
 #include "task/cancel.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -37,57 +33,11 @@
 
 namespace cairn::server {
 
-class DriveServer;
-
-struct DriveServeOptions {
-  std::vector<DriveArgs> drives;  // with names, each another; their plans are taken
-  std::vector<env::Address> nbd;
-  std::vector<BoxListener> nvme;
-  std::vector<VfioArgs> vfio;
-  std::vector<GuestSocket> vhost;  // of drives, by name
-  // Whose namespaces the drives are, in order: its NQN, and which hosts may connect to it.
-  BoxSubsystem subsystem;
-  // The key of such a host in a file.
-  std::function<Attempt<nvme::AuthSecret>(const std::string& path)> read_key;
-  std::function<Attempt<nvme::TlsKey>(const std::string& path)> read_tls_key;
-  bool read_only = false;
-  // NBD clients must come through TLS; both null: without.
-  const door::nbd::NbdKeys* keys = nullptr;
-  const tls::Certificate* certificate = nullptr;
-  int nbd_connections_max = 1024;
-  Duration nbd_idle_timeout = 600_s;  // docs/door.md
-  Duration drain_timeout = 10_s;
-  std::function<void(config::LogLevel, std::string_view)> log;
-  // Where to listen for those who look at the drives and change them; none: nobody can.
-  std::function<Attempt<std::string>()> control_path;
-  // A door came at this socket, or the one there is gone; null: nobody is told.
-  std::function<void(const std::string& socket, bool is_there)> door_changed;
-  // Clients can connect. With the path of the control socket.
-  std::function<void(const DriveServer&, const std::string& control)> ready;
-
-  const std::string& nqn() const { return subsystem.options.nqn; }
-};
-
-// Gives every drive a name: d0, d1 and so on where none was given. The Problem: a name comes twice.
-Attempt<void> name_drives(std::vector<DriveArgs>& drives);
-
-// A drive that is open, with its doors.
-struct ServedDrive {
-  std::string name;
-  std::string text;
-  std::unique_ptr<drive::Source> source;
-  StackSource* stack = nullptr;      // what `source` is; null: a source of its own
-  PendingSource* pending = nullptr;  // what `source` is, if it could not be opened at first
-  std::string problem;               // why it is not open; empty: it is
-  CoreId home{};                     // of a stack
-  std::unique_ptr<BoxPlace> moved;   // where its layers are; null: here
-  std::optional<GuestSocket> vhost;  // where a virtual machine finds it; none: nowhere
-};
-
-// Lives on the control core of any world; knows neither the command line nor files.
-class DriveServer final : private drive::HealthWatch::Owner {
+class Server final {
  public:
-  DriveServer(env::Env& env, DriveServeOptions& options);
+  // `options` has a subsystem at least. `changes`: what was kept before the restart.
+  Server(env::Env& env, ServerOptions options, ServerChanges changes, ServerHooks hooks,
+         DoorOptions doors = {});
 
   // Opens the drives, then the doors. A drive that does not open keeps nobody else down: its name
   // and number wait for it, it is tried again by itself, after 5 s and ever more rarely up to 60 s,
@@ -97,98 +47,141 @@ class DriveServer final : private drive::HealthWatch::Owner {
   // Takes no more requests, answers those in flight, then closes everything.
   task::Task<void> close();
 
-  const std::vector<env::Address>& nbd() const { return nbd_at_; }
-  const std::vector<env::Address>& nvme() const { return nvme_at_; }
-  const std::vector<VfioController>& vfio() const { return vfio_at_; }
-  const std::vector<ServedDrive>& drives() const { return drives_; }
-  // The drive of this name, or the only one when the name is empty.
-  Attempt<ServedDrive*> find(std::string_view name);
   env::Env& env() { return env_; }
+  NvmeDoor& nvme() { return nvme_; }
+  const NvmeDoor& nvme() const { return nvme_; }
+  nvme::Registry& registry() { return nvme_.registry(); }
+  const nvme::Registry& registry() const { return nvme_.registry(); }
+  const Doors& doors() const { return doors_; }
+  const ServerOptions& options() const { return options_; }
+  const DoorOptions& door_options() const { return door_options_; }
+  Duration uptime() const { return env_.now() - started_; }
 
-  // Tries again to open a drive that could not be. The Problem says why it still cannot.
-  task::Task<Attempt<void>> reopen(std::string name);
+  const ServedDrives& drives() const { return drives_.all(); }
+  // The drive of this name, or the only one when the name is empty.
+  Attempt<ServedDrive*> find(std::string_view name) const { return drives_.find(name); }
   // How well it was at the last look, a second ago at most; null: it is a single drive, and open.
   const drive::WatchedDrive* health(const ServedDrive& drive) const {
-    return watch_.find(drive.name);
+    return drives_.health(drive);
   }
+  // Nothing while the drive is not open.
+  std::optional<nvme::NamespaceInfo> info(const ServedDrive& drive) const;
 
-  // Changes a drive's size at every door. Hosts at the NVMe door and guests are told; clients at
-  // the NBD door learn it when they connect again.
-  task::Task<Attempt<void>> resize(std::string name, uint64_t bytes);
-  // In bytes. kNotFound.
-  Result<uint64_t> size(const std::string& name) { return nbd_.size(name); }
+  // Changes while serving. Clients see them at once; they are kept before the call is done. When
+  // they cannot be kept the Problem says that they are made all the same; any other Problem says
+  // that nothing has changed. An empty `nqn` means the only subsystem there is.
+  //
+  // A drive at all doors but those of virtual machines. Without a name or a number it gets one.
+  task::Task<Attempt<ServedDrive*>> add_drive(std::string nqn, nvme::NamespaceOptions space,
+                                              bool format = false);
+  // Its clients lose it.
+  task::Task<Attempt<void>> remove_drive(std::string name);
+  // Clients at the NBD door learn it when they connect again, all others are told.
+  task::Task<Attempt<void>> resize_drive(std::string name, uint64_t bytes);
+  // Makes it another stack. Gives its text.
+  task::Task<Attempt<std::string>> edit_drive(std::string name, std::unique_ptr<StackPlan> to);
+  // Has its layers leave for the box at the control socket `box`, reached by `via` or as it says
+  // itself; or come back from there. Gives how long requests waited.
+  task::Task<Attempt<Duration>> move_drive(std::string name, std::string box, std::string via);
+  task::Task<Attempt<Duration>> bring_back(std::string name);
+  // Tries again to open a drive that could not be. The Problem says why it still cannot.
+  task::Task<Attempt<void>> reopen_drive(std::string name);
+  // A command for one layer.
+  task::Task<Attempt<std::string>> tell_drive(std::string name, std::string layer,
+                                              std::vector<std::string> words);
+  // The layers of its stack as they are now. None: it is a single drive, or not open.
+  task::Task<std::optional<drive::LayerInfo>> layers(std::string name);
 
-  // A door for virtual machines, of a drive that is served, comes or goes. The Problem says why it
-  // does not, and what to do; nothing has changed then.
-  enum class DoorKind : uint8_t { kVfioUser, kVhostUser };
-  task::Task<Attempt<void>> add_door(DoorKind kind, GuestArgs words);
-  // The guest of a vfio-user door is asked to give the device back, one of a vhost-user door cannot
-  // be asked; what is in flight is done, and at `until` at the latest the door is gone.
-  task::Task<Attempt<void>> remove_door(DoorKind kind, GuestArgs words, Time until);
+  // A door for virtual machines comes or goes.
+  task::Task<Attempt<void>> add_door(GuestDoor kind, GuestArgs args);
+  task::Task<Attempt<void>> remove_door(GuestDoor kind, GuestArgs args, Time until);
+
+  task::Task<Attempt<void>> set_ana_state(std::string nqn, uint32_t group, nvme::AnaState state);
+  // "any" opens a subsystem to every host, or closes it to all.
+  task::Task<Attempt<void>> allow_host(std::string nqn, std::string host);
+  task::Task<Attempt<void>> deny_host(std::string nqn, std::string host);
+
+  // Space that is given away (server_contracts.cc): a drive of the contract's id, which nobody
+  // removes or changes before the contract ends. All or nothing: what cannot be kept is not done.
+  task::Task<Result<uint32_t>> add_contract(rack::Contract contract,
+                                            nvme::NamespaceOptions options);
+  task::Task<Result<void>> confirm_contract(rack::Contract contract);
+  // Ends it. With a file it stays among those that have ended until it is forgotten, through
+  // restarts too. One that has ended before is no error.
+  task::Task<Result<void>> remove_contract(rack::Contract contract, bool has_file);
+  // Nothing is left of it.
+  task::Task<void> forget_contract(rack::Contract contract);
+  std::vector<rack::Contract> contracts() const;
+  std::vector<rack::Contract> ended_contracts() const;
 
  private:
-  // Drives (serve_drives.cc).
-  task::Task<Attempt<void>> open_drives();
-  task::Task<Attempt<std::unique_ptr<drive::Source>>> open_source(DriveArgs& words, CoreId home);
-  task::Task<Attempt<void>> add_export(const ServedDrive& drive);
-  void note_size(const ServedDrive& drive, const drive::Spec& spec);
-  task::Task<void> reopen_all();
-  bool has_failed() const;
-  task::Task<std::vector<drive::DriveHealth>> look() override;
+  // Held while a change is made and kept: one at a time.
+  struct Turn {
+    task::Units held;
+    std::string nqn;
+    ServedDrive* drive = nullptr;
+  };
+  task::Task<Attempt<task::Units>> take_turn();
+  task::Task<Attempt<Turn>> take_turn(std::string nqn);
+  task::Task<Attempt<Turn>> take_turn_of(std::string drive);
 
-  task::Task<Attempt<void>> open_nvme();
-  task::Task<Attempt<void>> open_box();
-  task::Task<Attempt<void>> open_vfio();
-  task::Task<Attempt<void>> open_nbd();
-  task::Task<Attempt<void>> open_vhost();
-  task::Task<Attempt<void>> serve_vhost(const ServedDrive& drive, GuestSocket socket);
-  task::Task<Attempt<void>> add_vfio(std::string drive, GuestArgs words);
-  task::Task<Attempt<void>> add_vhost(ServedDrive& drive, GuestArgs words);
-  task::Task<Attempt<void>> remove_vfio(std::string socket, Time until);
-  task::Task<Attempt<void>> remove_vhost(ServedDrive& drive, std::string socket, Time until);
-  // Those who write to the drive learn that others will.
-  task::Task<void> expect_other_writers(const ServedDrive& drive);
-  // One with its drives, unless there is one.
-  task::Task<Attempt<void>> add_subsystem_of(const VfioController& controller);
-  task::Task<Attempt<void>> resize_in_turn(std::string name, uint64_t bytes);
-  // What a change of a drive's size takes at each door that has it, in order.
-  using Resizing = std::function<task::Task<Attempt<void>>(uint64_t bytes)>;
-  std::vector<Resizing> resizings_of(const ServedDrive& drive);
-  task::Task<Attempt<void>> resize_at_nbd(std::string name, uint64_t bytes);
-  task::Task<Attempt<void>> resize_at_vhost(std::string name, uint64_t bytes);
-  task::Task<void> close_nbd();
-  task::Task<void> close_nvme();
-  task::Task<void> close_vhost();
+  // At the start (server.cc).
+  Attempt<void> add_subsystems();
+  Attempt<void> add_drives(const SubsystemConfig& subsystem);
+  Attempt<void> name_drives();
+  task::Task<Attempt<void>> open_drives();
+  task::Task<Attempt<void>> set_ana_states(const SubsystemConfig& subsystem);
+  bool has_failed() const;
+  task::Task<void> reopen_all();
+
+  // Drives (server_drives.cc).
+  task::Task<Attempt<void>> open_drive(ServedDrive& drive, std::string typed, bool format);
+  task::Task<Attempt<void>> attach(ServedDrive& drive);
+  void note_size(const ServedDrive& drive);
+  // Whether nobody has its number or its name.
+  Attempt<void> check_new(const std::string& nqn, const nvme::NamespaceOptions& space) const;
+  // Serves another one, and puts it among those added.
+  task::Task<Attempt<ServedDrive*>> serve_added(std::string nqn, nvme::NamespaceOptions space,
+                                                bool format);
+  // Stops serving one at every door, and forgets its reservations.
+  task::Task<void> stop_serving(ServedDrive& drive);
+  task::Task<void> stop_serving(std::string nqn, uint32_t nsid);
+  task::Task<Attempt<void>> resize_at_every_door(ServedDrive& drive, uint64_t bytes);
+  task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
+  // A stack that is open, and nobody's by contract.
+  Attempt<void> check_changeable(const ServedDrive& drive) const;
+  task::Task<Attempt<Duration>> move_to_box(ServedDrive& drive, BoxPlace& place);
+
+  // What is kept (server_changes.cc).
+  Attempt<void> save() const { return hooks_.keep ? hooks_.keep(changes_) : Attempt<void>{}; }
+  // `what` was done, and holds whether it can be kept or not.
+  Attempt<void> keep(std::string_view what);
+  // A number for another namespace: above all there were, so that no host remembers it; from the
+  // lowest again when those have run out.
+  uint32_t next_nsid(const std::string& nqn) const;
+  // What a drive's size, and what its text is from now on, in what is kept.
+  void set_size(const ServedDrive& drive, uint64_t bytes);
+  void set_text(ServedDrive& drive, const std::string& text);
+  // Refused while the drive is under contract.
+  Attempt<void> check_free(const ServedDrive& drive) const;
+  Attempt<void> set_access(const std::string& nqn, HostAccess access);
+  HostAccess access_of(std::string_view nqn) const;
 
   env::Env& env_;
-  DriveServeOptions& options_;
-  drive::SharedSources shared_;  // of all stacks
-  std::vector<ServedDrive> drives_;
-  std::unique_ptr<Box> box_;  // the NVMe door
-  std::unique_ptr<VfioDoor> vfio_;
-  DriveViews views_;
+  Time started_;
+  ServerOptions options_;
+  const DoorOptions door_options_;
+  ServerChanges changes_;
+  const ServerHooks hooks_;
+  std::optional<ReservationFiles> reservations_;
   StrangerLog strangers_;
-  door::nbd::NbdServer nbd_;
-  door::vhost_user::VhostServer vhost_;
-  std::vector<env::Address> nbd_at_;
-  std::vector<env::Address> nvme_at_;
-  std::vector<VfioController> vfio_at_;
-  uint32_t vhost_sources_ = 0;   // single drives that were given a core
-  task::Semaphore changing_{1};  // doors and sizes, one change at a time
-  drive::HealthWatch watch_;
+  Drives drives_;
+  NvmeDoor nvme_;
+  Doors doors_;
+  std::map<std::string, std::set<uint32_t>, std::less<>> configured_;  // nsids, by NQN
   task::CancelSource closing_;
   task::Gate reopening_;
+  task::Semaphore changing_{1};
 };
-
-// Serves until the world is asked to stop. `options` outlives the task.
-task::Task<Attempt<void>> serve_drives(env::Env& env, DriveServeOptions& options);
-
-// How NBD clients come: in the clear, or through TLS, with the name of a key or without one.
-struct NbdWay {
-  bool is_secure = false;
-  std::string user;
-};
-// What a client on this machine calls an export, for nbdinfo, qemu and all that use libnbd.
-std::string nbd_uri(const env::Address& at, const std::string& name, const NbdWay& way);
 
 }  // namespace cairn::server

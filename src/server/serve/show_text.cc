@@ -9,7 +9,7 @@
 #include "drive/size_text.h"
 #include "drive/source.h"
 #include "server/control/health_json.h"
-#include "server/serve/control.h"
+#include "server/serve/show.h"
 #include "stack/services.h"
 
 namespace cairn::server {

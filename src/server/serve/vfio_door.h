@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vfio-user door of `cairn drive serve`: where virtual machines find controllers, and what
+// The vfio-user door of a server: where virtual machines find controllers, and what
 // drives those have.
 #pragma once
 

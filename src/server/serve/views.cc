@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "env/call.h"
-#include "server/serve/server.h"
 
 namespace cairn::server {
 
@@ -26,26 +25,36 @@ Result<std::unique_ptr<drive::SharedDrive>> open_view(env::Env& home, drive::Dri
 
 task::Task<Result<door::nbd::ExportOptions>> DriveViews::find(std::string name) {
   const size_t at = name.find('@');
-  const auto drive = std::ranges::find(drives_, name.substr(0, at), &ServedDrive::name);
-  if (at == std::string::npos || drive == drives_.end() || drive->stack == nullptr) {
+  const std::string drive_name = name.substr(0, at);
+  const auto found =
+      std::ranges::find(drives_, drive_name, [](const auto& one) { return one->name; });
+  ServedDrive* const drive = found == drives_.end() ? nullptr : found->get();
+  if (at == std::string::npos || drive == nullptr || drive->stack == nullptr) {
     co_return fail(Errc::kNotFound, "no export of that name");
   }
+  const DriveUse use(*drive);
+  if (!use) co_return fail(Errc::kNotFound, "the drive is being removed");
   const std::string view = name.substr(at + 1);
   drive::SharedDrive& stack = drive->stack->shared();
   Result<std::unique_ptr<drive::SharedDrive>> opened = co_await env::call_on(
       env_, stack.core(),
       [&stack, &view](env::Env& home) { return open_view(home, stack.drive(), view); });
   if (!opened) co_return fail(opened.error());
-  open_.push_back(std::move(*opened));
-  co_return door::nbd::ExportOptions{.name = name,
-                                     .description = fmt::format("{} of {}", view, drive->text),
-                                     .read_only = read_only_ || !view.starts_with("clone:"),
-                                     .source = open_.back().get()};
+  open_.push_back({drive_name, std::move(*opened)});
+  co_return door::nbd::ExportOptions{
+      .name = name,
+      .description = fmt::format("{} of {}", view, drive->text),
+      .read_only = drive->space.read_only || !view.starts_with("clone:"),
+      .source = open_.back().view.get()};
 }
 
 task::Task<void> DriveViews::give_back(drive::Source& source) {
   co_await source.close(env_);
-  std::erase_if(open_, [&](const auto& one) { return one.get() == &source; });
+  std::erase_if(open_, [&](const auto& one) { return one.view.get() == &source; });
+}
+
+bool DriveViews::are_open(std::string_view drive) const {
+  return std::ranges::find(open_, drive, &Open::drive) != open_.end();
 }
 
 }  // namespace cairn::server

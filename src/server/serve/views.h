@@ -5,31 +5,35 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "door/nbd/found_exports.h"
 #include "drive/shared_drive.h"
 #include "env/env.h"
+#include "server/serve/served_drive.h"
 #include "task/task.h"
 
 namespace cairn::server {
 
-struct ServedDrive;
-
 class DriveViews final : public door::nbd::ExportFinder {
  public:
   // `drives` outlive this; views are given back before they close.
-  DriveViews(env::Env& env, const std::vector<ServedDrive>& drives, bool read_only)
-      : env_(env), drives_(drives), read_only_(read_only) {}
+  DriveViews(env::Env& env, const ServedDrives& drives) : env_(env), drives_(drives) {}
 
   task::Task<Result<door::nbd::ExportOptions>> find(std::string name) override;
   task::Task<void> give_back(drive::Source& source) override;
+  // Whether somebody uses a view of the drive.
+  bool are_open(std::string_view drive) const;
 
  private:
   env::Env& env_;
-  const std::vector<ServedDrive>& drives_;
-  const bool read_only_;
-  std::vector<std::unique_ptr<drive::SharedDrive>> open_;
+  struct Open {
+    std::string drive;
+    std::unique_ptr<drive::SharedDrive> view;
+  };
+  const ServedDrives& drives_;
+  std::vector<Open> open_;
 };
 
 }  // namespace cairn::server

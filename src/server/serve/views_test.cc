@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/serve/server.h"
+#include "server/open/open.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::server {
@@ -37,28 +37,33 @@ task::Task<std::string> look(env::Env& env, DriveViews& views, std::string name)
 }
 
 task::Task<void> use_views(env::Env& env, std::vector<DriveArgs>& words) {
-  std::vector<ServedDrive> drives;
+  ServedDrives drives;
   for (DriveArgs& one : words) {
     const bool is_stack = one.stack != nullptr;
     Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env, one, CoreId(0));
     EXPECT_TRUE(source.has_value());
     auto* stack = is_stack ? static_cast<StackSource*>(source->get()) : nullptr;
-    drives.push_back(
-        {.name = one.name, .text = one.text, .source = std::move(*source), .stack = stack});
+    drives.push_back(std::make_unique<ServedDrive>());
+    drives.back()->name = one.name;
+    drives.back()->text = one.text;
+    drives.back()->source = std::make_unique<PendingSource>(env.core_count());
+    drives.back()->stack = stack;
+    co_await drives.back()->source->fill(env, std::move(*source));
   }
-  EXPECT_EQ(co_await told(drives[0], {"take", "good"}), "version 1");
-  EXPECT_EQ(co_await told(drives[0], {"clone", "1", "c"}), "clone:c of version 1");
-  DriveViews views(env, drives, false);
+  EXPECT_EQ(co_await told(*drives[0], {"take", "good"}), "version 1");
+  EXPECT_EQ(co_await told(*drives[0], {"clone", "1", "c"}), "clone:c of version 1");
+  DriveViews views(env, drives);
   EXPECT_EQ(co_await look(env, views, "s@1"), "read-only");
   EXPECT_EQ(co_await look(env, views, "s@good"), "read-only");
   EXPECT_EQ(co_await look(env, views, "s@clone:c"), "writable");
   for (const char* none : {"s@2", "s@", "s", "t@1", "plain@1", "@1", "s@clone:d"}) {
     EXPECT_EQ(co_await look(env, views, none), "") << none;
   }
-  DriveViews guarded(env, drives, true);
+  for (const auto& drive : drives) drive->space.read_only = true;
+  DriveViews guarded(env, drives);
   EXPECT_EQ(co_await look(env, guarded, "s@clone:c"), "read-only");
-  EXPECT_EQ(co_await told(drives[0], {"remove", "clone:c"}), "removed clone:c");
-  for (ServedDrive& drive : drives) co_await drive.source->close(env);
+  EXPECT_EQ(co_await told(*drives[0], {"remove", "clone:c"}), "removed clone:c");
+  for (const auto& drive : drives) co_await drive->source->close(env);
 }
 
 TEST(DriveViews, AreFoundByNameAndGivenBack) {
