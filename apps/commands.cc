@@ -14,25 +14,14 @@ namespace cairn::apps {
 
 namespace {
 
-// A command by itself, and over it those that ask a box that runs.
-void add_box(CommandTree& tree) {
+// What is asked of a server that runs.
+void add_server(CommandTree& tree) {
   CLI::App& root = tree.root();
-  CLI::App& box = tree.add(root, "box", "serve drives over NVMe/TCP", make_box);
-  CLI::App& ns = CommandTree::group(box, "ns", "namespaces of a running box");
-  tree.add(ns, "list", "list the namespaces", make_box_ns_list);
-  tree.add(ns, "add", "serve another drive", make_box_ns_add);
-  tree.add(ns, "remove", "stop serving a namespace", make_box_ns_remove);
-  tree.add(ns, "resize", "change the size of a namespace", make_box_ns_resize);
-  tree.add(ns, "retry", "open a namespace that could not be opened", make_box_ns_retry);
-  CLI::App& hosts = CommandTree::group(box, "hosts", "who may connect to a running box");
-  tree.add(hosts, "allow", "let a host connect", make_box_hosts_allow);
-  tree.add(hosts, "deny", "do not let a host connect", make_box_hosts_deny);
-  CLI::App& ana =
-      CommandTree::group(box, "ana", "how well namespaces are reached through a running box");
-  tree.add(ana, "set", "set the state of an ANA group", make_box_ana_set);
-  tree.add(box, "status", "what runs, and which hosts are connected", make_box_status);
-  tree.add(box, "stats", "what was read and written, and what connections do", make_box_stats);
-  tree.add(box, "metrics", "all counters, for Prometheus", make_box_metrics);
+  tree.add(root, "serve", "serve drives and stacks of services, at every door", make_serve);
+  CLI::App& host = CommandTree::group(root, "host", "which NVMe hosts may connect");
+  tree.add(host, "list", "those that may, and those that are connected", make_host_list);
+  tree.add(host, "add", "let a host connect", make_host_add);
+  tree.add(host, "remove", "do not let a host connect", make_host_remove);
 }
 
 void add_key(CommandTree& tree) {
@@ -52,6 +41,8 @@ void add_renamed(CommandTree& tree) {
   tree.add_renamed("sim plan", "plan capacity");
   tree.add_renamed("sim fit", "plan fit");
   tree.add_renamed("sim check", "plan validate");
+  tree.add_renamed("box", "serve");
+  tree.add_renamed("drive serve", "serve");
   tree.add_renamed("nvme gen-key", "key new auth");
   tree.add_renamed("nvme gen-tls-key", "key new tls");
   tree.add_renamed("nvme check-tls-key", "key inspect");
@@ -66,11 +57,15 @@ void add_commands(CommandTree& tree) {
   CLI::App& doctor =
       tree.add(root, "doctor", "say what this machine can do, and what to mend", make_doctor);
   tree.add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
-  add_box(tree);
-  CLI::App& drive = CommandTree::group(
-      root, "drive", "serve drives and stacks of services, and change them while they are used");
-  tree.add(drive, "serve", "serve drives and stacks over NBD and NVMe/TCP", make_drive_serve);
+  add_server(tree);
+  CLI::App& drive =
+      CommandTree::group(root, "drive", "drives that are served, changed while they are used");
   tree.add(drive, "list", "the drives that are served", make_drive_list);
+  tree.add(drive, "status", "what runs, and which hosts are connected", make_status);
+  tree.add(drive, "stats", "what was read and written, and what connections do", make_stats);
+  tree.add(drive, "metrics", "all counters, for Prometheus", make_metrics);
+  tree.add(drive, "add", "serve another drive", make_drive_add);
+  tree.add(drive, "remove", "stop serving a drive", make_drive_remove);
   tree.add(drive, "create", "make a drive of space that boxes of a rack spare", make_drive_create);
   tree.add(drive, "release", "remove such a drive and give its space back", make_drive_release);
   tree.add(drive, "show", "stacks as trees, with live figures", make_drive_show);
@@ -79,6 +74,8 @@ void add_commands(CommandTree& tree) {
            make_drive_move);
   tree.add(drive, "retry", "open a drive that could not be opened", make_drive_retry);
   tree.add(drive, "resize", "change the size of a drive while it is used", make_drive_resize);
+  tree.add(drive, "snapshot", "take a version of a drive", make_drive_snapshot);
+  tree.add(drive, "ana", "say how well a group of drives is reached here", make_drive_ana);
   tree.add(drive, "qemu-args", "print the options with which QEMU uses a drive",
            make_drive_qemu_args);
   tree.add(drive, "tell", "give a command to one layer of a stack", make_drive_tell);
@@ -99,8 +96,7 @@ void add_commands(CommandTree& tree) {
   CLI::App& rack = CommandTree::group(root, "rack", "space that boxes offer each other");
   tree.add(rack, "offers", "list who has how much space to spare", make_rack_offers);
   tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);
-  tree.add(rack, "stack", "print such a drive's stack as 'cairn drive serve' takes it",
-           make_rack_stack);
+  tree.add(rack, "stack", "print such a drive's stack as 'cairn serve' takes it", make_rack_stack);
   tree.add(rack, "serve", "serve the metadata of a rack on one machine", make_rack_serve);
   CLI::App& nvme = CommandTree::group(root, "nvme", "use drives across the network");
   for (const NvmeVerb& verb : nvme_verbs()) tree.add(nvme, verb.name, verb.what, verb.make);

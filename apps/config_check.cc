@@ -4,16 +4,16 @@
 
 #include "apps/common/command.h"
 #include "apps/common/output.h"
-#include "server/box/keys.h"
+#include "server/config/keys.h"
 #include "server/open/open_stack.h"
 
 namespace cairn::apps {
 
 namespace {
 
-// A box starts without a drive whose host or key it cannot find; whoever asks is told here.
-Attempt<void> look_up(const server::BoxConfig& config) {
-  for (const server::BoxSubsystem& subsystem : config.box.subsystems) {
+// A server starts without a drive whose host or key it cannot find; whoever asks is told here.
+Attempt<void> look_up(const server::ServerConfig& config) {
+  for (const server::SubsystemConfig& subsystem : config.server.subsystems) {
     for (const nvme::NamespaceOptions& each : subsystem.namespaces) {
       if (each.stack.empty()) continue;
       const auto plan = server::StackPlan::prepare(each.stack);
@@ -33,11 +33,12 @@ class ConfigCheckCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    server::BoxConfig box;
+    server::ServerConfig server;
     const Attempt<config::Settings> settings = config::resolve(
-        {.config = path_}, [&box](config::Section& root) { server::add_box_keys(root, box); });
+        {.config = path_},
+        [&server](config::Section& root) { server::add_server_keys(root, server); });
     if (!settings) return std::unexpected(settings.error());
-    if (const Attempt<void> found = look_up(box); !found) return std::unexpected(found.error());
+    if (const Attempt<void> found = look_up(server); !found) return std::unexpected(found.error());
     say(fmt::format("{}: ok\n", path_));
     return kExitOk;
   }

@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
-#include "apps/box/run.h"
 #include "apps/common/command.h"
 #include "apps/common/output.h"
 #include "apps/doctor/judge.h"
+#include "apps/serve/run.h"
 #include "base/words.h"
 #include "config/files.h"
 #include "server/common/reach.h"
@@ -62,7 +62,7 @@ Attempt<std::string> make_nqn() {
   const std::optional<std::string> id = config::first_line(source);
   if (!id || id->size() < 13) {
     return refuse(
-        fmt::format("{} gives no new name for the box: mount /proc, or write a "
+        fmt::format("{} gives no new name for the server: mount /proc, or write a "
                     "configuration and name it with --config FILE",
                     source));
   }
@@ -72,7 +72,7 @@ Attempt<std::string> make_nqn() {
 std::string first_config(const std::string& folder, const std::string& nqn) {
   std::string text = fmt::format(
       "# What 'cairn up' serves. Made at its first start; edit it as you like (docs/box.md).\n\n"
-      "[box]\nstate = '{}/state'\n\n[[listener]]\naddress = \"127.0.0.1:4420\"\n\n"
+      "[server]\nstate = '{}/state'\n\n[[listener]]\naddress = \"127.0.0.1:4420\"\n\n"
       "[[subsystem]]\nnqn = \"{}\"\n",
       folder, nqn);
   const char* more = has_direct_access(folder) ? "" : ",direct=off";
@@ -98,26 +98,26 @@ class UpCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    server::BoxConfig config;
+    server::ServerConfig config;
     const Attempt<config::Settings> settings = read(config);
     if (!settings) return std::unexpected(settings.error());
     const machine::Facts facts = machine::gather();
     const Attempt<machine::Backend> backend = machine::choose_backend(settings->io, facts.uring);
     if (!backend) return std::unexpected(backend.error());
     const doctor::Diagnosis diagnosis = doctor::judge(facts);
-    const std::vector<std::string> nqns = nqns_of(config.box);
-    return run_box(*settings, config, [&](const server::Box& box) {
+    const std::vector<std::string> nqns = nqns_of(config.server);
+    return run_server(*settings, config, [&](const server::Server& server) {
       say(verdict(diagnosis, *backend));
-      greet(box, nqns);
+      greet(server, nqns);
     });
   }
 
  private:
   // The settings and what to serve: from the file that was named, else from the data folder's.
-  Attempt<config::Settings> read(server::BoxConfig& config) {
+  Attempt<config::Settings> read(server::ServerConfig& config) {
     Attempt<config::Settings> settings = config::resolve(
-        options_, [&config](config::Section& root) { server::add_box_keys(root, config); });
-    if (!settings || !config.box.subsystems.empty()) return settings;
+        options_, [&config](config::Section& root) { server::add_server_keys(root, config); });
+    if (!settings || !config.server.subsystems.empty()) return settings;
     Attempt<std::string> folder = data_.empty() ? default_folder() : data_;
     if (folder) folder = make_folder(*folder);
     if (!folder) return std::unexpected(folder.error());
@@ -131,20 +131,20 @@ class UpCommand final : public Command {
       config = {};
       options.config = file;
       settings = config::resolve(
-          options, [&config](config::Section& root) { server::add_box_keys(root, config); });
+          options, [&config](config::Section& root) { server::add_server_keys(root, config); });
     } else {
-      const server::BoxConfig said = std::exchange(config, {});
-      const Attempt<config::Settings> more =
-          config::resolve({.config = file},
-                          [&config](config::Section& root) { server::add_box_keys(root, config); });
+      const server::ServerConfig said = std::exchange(config, {});
+      const Attempt<config::Settings> more = config::resolve(
+          {.config = file},
+          [&config](config::Section& root) { server::add_server_keys(root, config); });
       if (!more) return more;
-      if (!said.box.listeners.empty()) config.box.listeners = said.box.listeners;
+      if (!said.server.listeners.empty()) config.server.listeners = said.server.listeners;
       if (!said.state.empty()) config.state = said.state;
       if (!said.control.empty()) config.control = said.control;
-      config.box.target = said.box.target;
-      config.box.drain_timeout = said.box.drain_timeout;
+      config.server.target = said.server.target;
+      config.server.drain_timeout = said.server.drain_timeout;
     }
-    for (server::BoxListener& each : config.box.listeners) each.or_any_port = true;
+    for (server::ListenerOptions& each : config.server.listeners) each.or_any_port = true;
     return settings;
   }
 
@@ -167,11 +167,11 @@ class UpCommand final : public Command {
     return fmt::format("This machine: {} ({}); {}.\n", name(backend.io), backend.why, rest);
   }
 
-  void greet(const server::Box& box, const std::vector<std::string>& nqns) const {
+  void greet(const server::Server& server, const std::vector<std::string>& nqns) const {
     const char* called_as = std::getenv("CAIRN_CALLED_AS");
     const std::string_view cairn = called_as != nullptr ? called_as : "cairn";
     if (!folder_.empty()) say(fmt::format("Drives and state are in {}\n", folder_));
-    for (const env::Address& at : box.listening()) {
+    for (const env::Address& at : server.nvme().listening()) {
       const server::Reach near = server::reach(at);
       const std::string uri = fmt::format(
           "nvme-tcp://{}:{}",
@@ -186,10 +186,10 @@ class UpCommand final : public Command {
       }
     }
     say(
-        fmt::format("To change what is served:\n  {0} box ns add --drive mem:size=1G\n"
-                    "  {0} box status\n\n",
+        fmt::format("To change what is served:\n  {0} drive add mem:size=1G\n"
+                    "  {0} drive status\n\n",
                     cairn));
-    for (const env::Address& at : box.listening()) {
+    for (const env::Address& at : server.nvme().listening()) {
       for (const std::string& nqn : nqns) say(fmt::format("serving {} at {}\n", nqn, at.text()));
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a configuration file, and as the kept changes of a box: accepted, or refused with a
+// Any bytes as a configuration file, and as a server's kept changes: accepted, or refused with a
 // place in the file.
 #include <cstddef>
 #include <cstdint>
@@ -8,21 +8,21 @@
 #include "base/check.h"
 #include "config/config.h"
 #include "config/settings.h"
-#include "server/box/changes_text.h"
-#include "server/box/keys.h"
+#include "server/config/changes_text.h"
+#include "server/config/keys.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;
   config::Settings settings;
-  server::BoxConfig box;
+  server::ServerConfig server;
   config::Section root = config::settings_keys(settings);
-  server::add_box_keys(root, box);
+  server::add_server_keys(root, server);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Attempt<void> checked = config::check_config(text, "f.toml", root);
   CHECK(checked || checked.error().text.starts_with("f.toml:"));
-  if (const Attempt<server::BoxChanges> changes = server::parse_changes(text, "f.toml")) {
+  if (const Attempt<server::ServerChanges> changes = server::parse_changes(text, "f.toml")) {
     const std::string again = server::changes_text(*changes);
-    const Attempt<server::BoxChanges> same = server::parse_changes(again, "f.toml");
+    const Attempt<server::ServerChanges> same = server::parse_changes(again, "f.toml");
     CHECK(same && server::changes_text(*same) == again);
   } else {
     CHECK(changes.error().text.starts_with("f.toml:"));

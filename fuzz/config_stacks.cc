@@ -3,9 +3,9 @@
 // the files that stacks name.
 #include <utility>
 
-#include "server/box/stacks.h"
 #include "server/common/drive_option.h"
 #include "server/open/is_stack.h"
+#include "server/open/take_drive.h"
 #include "stack/services.h"
 #include "stack/stack_text.h"
 

@@ -163,7 +163,8 @@ Task<void> run(env::Env& env, Input input, env::Address at, bool& done) {
     options.negotiation_timeout = options.stall_timeout = 2_s;
     NbdServer server(env, options);
     const ExportOptions exported{.name = "a", .description = "", .source = source->get()};
-    CHECK(server.add(exported).has_value());
+    const Result<void> added = co_await server.add(exported);
+    CHECK(added.has_value());
     CHECK(server.listen(at).has_value());
     Peer peer(env);
     co_await peer.dial(at);

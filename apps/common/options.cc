@@ -69,6 +69,8 @@ CLI::Option* add_values(CLI::App& app, std::string_view spec, std::string help,
       .add_option_function<std::vector<std::string>>(option, std::move(callback), std::move(help))
       ->expected(1)
       ->take_all()
+      // The word behind the value of an option is not another value.
+      ->allow_extra_args(!option.starts_with('-'))
       ->option_text(std::string(space == spec.npos ? "" : spec.substr(space + 1)));
 }
 

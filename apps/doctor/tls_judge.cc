@@ -166,7 +166,7 @@ std::vector<TlsStep> judge_tls(const TlsFacts& facts) {
             "it speaks TLS, but no NVMe/TCP inside: check the port");
   way.judge("session", facts.session_error,
             fmt::format("{} lets {} in", escaped(facts.nqn), escaped(facts.host_nqn)),
-            "allow this host there ('cairn box hosts allow'), name a subsystem that 'cairn nvme "
+            "allow this host there ('cairn host add'), name a subsystem that 'cairn nvme "
             "discover' lists, or add dhchap_key=FILE if it demands authentication too");
   return std::move(way).steps();
 }

@@ -7,8 +7,8 @@
 #include "apps/common/command.h"
 #include "apps/common/output.h"
 #include "config/json_text.h"
-#include "server/drives/control.h"
 #include "server/open/check.h"
+#include "server/serve/show.h"
 
 namespace cairn::apps {
 
@@ -19,7 +19,7 @@ constexpr int kSchemaVersion = 1;
 class DriveCheckCommand final : public Command {
  public:
   explicit DriveCheckCommand(CLI::App& app) {
-    add_value(app, "STACK", "a drive or a stack, as 'cairn drive serve' takes it",
+    add_value(app, "STACK", "a drive or a stack, as 'cairn serve' takes it",
               [this](const std::string& text) { return take(server::check_drive_args(text)); });
     add_value(app, "--file FILE", "a stack as TOML",
               [this](const std::string& text) { return take(server::check_stack_file(text)); });

@@ -140,8 +140,8 @@ class CreateCommand final : public Command {
       say(fmt::format("{} of {}/{} at {}\n", text_bytes(leg.amount.bytes), leg.box, leg.shelf,
                       leg.place.address));
     }
-    say(fmt::format("drive {} is made; to use it:\n  cairn drive serve '{}={}'\n", made->name,
-                    made->name, rack::stack_of(*made).value_or("")));
+    say(fmt::format("drive {} is made; to use it:\n  cairn serve '{}={}'\n", made->name, made->name,
+                    rack::stack_of(*made).value_or("")));
     return kExitOk;
   }
 

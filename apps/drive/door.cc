@@ -7,10 +7,10 @@
 
 #include "apps/common/command.h"
 #include "apps/common/output.h"
-#include "apps/drive/client.h"
+#include "apps/serve/client.h"
 #include "base/duration.h"
 #include "config/json_text.h"
-#include "server/drives/guest_socket.h"
+#include "server/serve/guest_socket.h"
 
 namespace cairn::apps {
 
@@ -25,14 +25,13 @@ class DoorCommand : public Command {
     required(add_text(app, "NAME", request_.drive, "the drive"));
     add_door(app, "vfio-user", "an NVMe controller at this socket");
     add_door(app, "vhost-user", "a virtio disk at this socket");
-    add_switch(app, "--json", json_, "print the answer as one JSON object");
   }
 
   Attempt<int> run() override {
     if (request_.door.empty()) return refuse("say which door: --vfio-user or --vhost-user SOCKET");
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(json_ ? config::json_text(*answer) : sentence(*answer));
+    say(client_.json() ? config::json_text(*answer) : sentence(*answer));
     return kExitOk;
   }
 
@@ -57,8 +56,7 @@ class DoorCommand : public Command {
               });
   }
 
-  DriveClient client_;
-  bool json_ = false;
+  ServerClient client_;
 };
 
 class AddCommand final : public DoorCommand {

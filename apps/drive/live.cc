@@ -9,7 +9,7 @@
 #include "apps/common/confirm.h"
 #include "apps/common/errand.h"
 #include "apps/common/output.h"
-#include "apps/drive/client.h"
+#include "apps/serve/client.h"
 #include "base/duration.h"
 #include "base/table.h"
 #include "base/units.h"
@@ -18,8 +18,8 @@
 #include "drive/size_text.h"
 #include "drive/source.h"
 #include "server/control/health_json.h"
-#include "server/drives/control.h"
 #include "server/open/open.h"
+#include "server/serve/show.h"
 #include "task/deadline.h"
 
 namespace cairn::apps {
@@ -35,40 +35,52 @@ std::function<Attempt<void>(const std::string&)> into(std::string& text) {
   };
 }
 
+// With whom its space was given to, if it was.
+std::string stack_text(const server::Json& drive) {
+  const std::string stack = drive::with_size_texts(server::text_at(drive, "stack"));
+  const auto contract = drive.find("contract");
+  if (contract == drive.end() || !contract->is_object()) return stack;
+  return fmt::format("{} (given to drive {} of {})", stack, server::text_at(*contract, "drive"),
+                     server::text_at(*contract, "owner"));
+}
+
+std::string size_text(const server::Json& drive) {
+  return drive.contains("size") ? text_bytes(server::number_at(drive, "size")) : "-";
+}
+
 class ListCommand final : public Command {
  public:
   explicit ListCommand(CLI::App& app) : client_(app) {
-    add_switch(app, "--json", json_, "print one JSON object");
     set_examples(app, {"cairn drive list", "cairn drive list --json | jq -r '.drives[].stack'"});
   }
   Attempt<int> run() override {
     const server::ControlRequest request{.command = Verb::kDriveList};
-    const Attempt<server::Json> answer =
-        run_errand<server::Json>([&](env::Env& env) { return client_.ask_all(env, request); });
+    const Attempt<server::Json> answer = run_errand<server::Json>(
+        [&](env::Env& env) { return client_.ask_for_drives(env, request); });
     if (!answer) return std::unexpected(answer.error());
-    std::vector<std::vector<std::string>> rows = {{"NAME", "HEALTH", "STACK", "CONTROL"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"NAME", "HEALTH", "STACK", "SIZE", "NSID", "NQN", "CONTROL"}};
     std::string reasons;
     for (const server::Json& each : server::list_at(*answer, "drives")) {
       rows.push_back({server::text_at(each, "name"), server::text_at(each, "health"),
-                      drive::with_size_texts(server::text_at(each, "stack")),
+                      stack_text(each), size_text(each),
+                      fmt::to_string(server::number_at(each, "nsid")), server::text_at(each, "nqn"),
                       server::text_at(each, "control")});
       const std::string lines = server::health_lines(each);
       if (!lines.empty()) reasons += fmt::format("\n{}\n{}", server::text_at(each, "name"), lines);
     }
-    say(json_ ? config::json_text(*answer) : table_text(rows) + reasons);
+    say(client_.json() ? config::json_text(*answer) : table_text(rows) + reasons);
     return kExitOk;
   }
 
  private:
-  DriveClient client_;
-  bool json_ = false;
+  ServerClient client_;
 };
 
 class ShowCommand final : public Command {
  public:
   explicit ShowCommand(CLI::App& app) : client_(app) {
     add_value(app, "NAME", "a drive, when not all are to be shown", into(request_.drive));
-    add_switch(app, "--json", json_, "print one JSON object, with --watch one per line");
     add_switch(app, "--prometheus", prometheus_, "print what Prometheus reads");
     add_switch(app, "--watch", watch_, "again and again, until Ctrl-C");
     add_value(app, "--interval TIME", "between two looks (1s)",
@@ -90,7 +102,7 @@ class ShowCommand final : public Command {
  private:
   task::Task<Attempt<int>> show(env::Env& env) {
     for (;;) {
-      const Attempt<server::Json> answer = co_await client_.ask_all(env, request_);
+      const Attempt<server::Json> answer = co_await client_.ask_for_drives(env, request_);
       if (env.stop_token().requested()) co_return kExitOk;
       if (!answer) co_return std::unexpected(answer.error());
       print(*answer);
@@ -102,7 +114,7 @@ class ShowCommand final : public Command {
   }
   void print(const server::Json& answer) const {
     if (prometheus_) return say(server::metrics_text(answer));
-    if (json_) {
+    if (client_.json()) {
       say(watch_ ? answer.dump(-1, ' ', true, server::Json::error_handler_t::replace) + "\n"
                  : config::json_text(answer));
       return;
@@ -111,9 +123,8 @@ class ShowCommand final : public Command {
     say(server::show_text(answer));
   }
 
-  DriveClient client_;
+  ServerClient client_;
   server::ControlRequest request_;
-  bool json_ = false;
   bool prometheus_ = false;
   bool watch_ = false;
   Duration interval_ = 1_s;
@@ -131,7 +142,6 @@ class EditCommand final : public Command {
     });
     add_switch(app, "--format", request_.format,
                "layers may take drives that are not blank: what those hold is lost");
-    add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveEdit;
     set_examples(app, {"cairn drive edit safe 'limit(mirror(file:/a, file:/b), iops=5000)'",
                        "cairn drive edit safe --file stack.toml"});
@@ -142,11 +152,12 @@ class EditCommand final : public Command {
     }
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(json_ ? config::json_text(*answer)
-              : fmt::format("{0} is changed. To have the same after a restart, serve it as\n"
-                            "  cairn drive serve '{0}={1}'\n",
-                            server::text_at(*answer, "name"),
-                            drive::with_size_texts(server::text_at(*answer, "stack"))));
+    say(client_.json()
+            ? config::json_text(*answer)
+            : fmt::format("{0} is changed. To have the same after a restart, serve it as\n"
+                          "  cairn serve '{0}={1}'\n",
+                          server::text_at(*answer, "name"),
+                          drive::with_size_texts(server::text_at(*answer, "stack"))));
     return kExitOk;
   }
 
@@ -159,9 +170,8 @@ class EditCommand final : public Command {
     return {};
   }
 
-  DriveClient client_;
+  ServerClient client_;
   server::ControlRequest request_;
-  bool json_ = false;
 };
 
 class ResizeCommand final : public Command {
@@ -175,7 +185,6 @@ class ResizeCommand final : public Command {
                              fmt::format("takes a number of bytes such as 512M or 8G, not {}",
                                          in_quotes(text)));
                        }));
-    add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveResize;
     set_examples(app, {"cairn drive resize safe 16G", "cairn drive resize safe 4G --yes"});
   }
@@ -194,18 +203,17 @@ class ResizeCommand final : public Command {
     }
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(json_ ? config::json_text(*answer)
-              : fmt::format("{} has {} now. NBD clients see it when they connect again\n",
-                            server::text_at(*answer, "name"),
-                            text_bytes(server::number_at(*answer, "size"))));
+    say(client_.json() ? config::json_text(*answer)
+                       : fmt::format("{} has {} now. NBD clients see it when they connect again\n",
+                                     server::text_at(*answer, "name"),
+                                     text_bytes(server::number_at(*answer, "size"))));
     return kExitOk;
   }
 
  private:
-  DriveClient client_;
+  ServerClient client_;
   Confirmation confirmation_;
   server::ControlRequest request_;
-  bool json_ = false;
 };
 
 class TellCommand final : public Command {
@@ -225,12 +233,12 @@ class TellCommand final : public Command {
   Attempt<int> run() override {
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(server::text_at(*answer, "said") + "\n");
+    client_.print(*answer, server::text_at(*answer, "said") + "\n");
     return kExitOk;
   }
 
  private:
-  DriveClient client_;
+  ServerClient client_;
   server::ControlRequest request_;
 };
 
@@ -238,24 +246,22 @@ class RetryCommand final : public Command {
  public:
   explicit RetryCommand(CLI::App& app) : client_(app) {
     required(add_value(app, "NAME", "the drive", into(request_.drive)));
-    add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = Verb::kDriveRetry;
     set_examples(app, {"cairn drive retry safe"});
   }
   Attempt<int> run() override {
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(json_ ? config::json_text(*answer)
-              : fmt::format(
-                    "{} {}\n", server::text_at(*answer, "name"),
-                    server::flag_at(*answer, "was_open") ? "was open already" : "is open now"));
+    say(client_.json() ? config::json_text(*answer)
+                       : fmt::format("{} {}\n", server::text_at(*answer, "name"),
+                                     server::flag_at(*answer, "was_open") ? "was open already"
+                                                                          : "is open now"));
     return kExitOk;
   }
 
  private:
-  DriveClient client_;
+  ServerClient client_;
   server::ControlRequest request_;
-  bool json_ = false;
 };
 
 }  // namespace

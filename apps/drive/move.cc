@@ -5,25 +5,22 @@
 #include <utility>
 
 #include "apps/common/command.h"
-#include "apps/common/errand.h"
 #include "apps/common/output.h"
-#include "apps/drive/client.h"
+#include "apps/serve/client.h"
 #include "config/json_text.h"
 #include "drive/size_text.h"
-#include "server/control/control_client.h"
 #include "server/control/control_path.h"
 
 namespace cairn::apps {
 
 namespace {
 
-constexpr Duration kPatience = 10_s;
-
 class MoveCommand final : public Command {
  public:
   explicit MoveCommand(CLI::App& app) : client_(app) {
     required(add_text(app, "NAME", request_.drive, "the drive"));
-    add_value(app, "--to PATH", "the control socket of the box; without it the only box here",
+    add_value(app, "--to PATH",
+              "the control socket of the box; without it the only other server here",
               [this](const std::string& text) -> Attempt<void> {
                 Attempt<std::string> path = server::check_control_path(text);
                 if (!path) return std::unexpected(path.error());
@@ -32,7 +29,6 @@ class MoveCommand final : public Command {
               });
     add_text(app, "--via URI", request_.via, "how the box is reached, when not as it says itself");
     add_switch(app, "--back", back_, "from the box to who serves the drive");
-    add_switch(app, "--json", json_, "print the answer as one JSON object");
     request_.command = server::ControlRequest::Command::kDriveMove;
     set_examples(app, {"cairn drive move safe", "cairn drive move safe --to /run/card/box.sock",
                        "cairn drive move safe --back"});
@@ -43,15 +39,13 @@ class MoveCommand final : public Command {
       return refuse("a drive comes back from where it is: leave out --to and --via");
     }
     if (!back_ && request_.box.empty()) {
-      Attempt<std::string> box = run_errand<std::string>([](env::Env& env) {
-        return server::find_box(env, server::control_paths(), "", kPatience);
-      });
+      Attempt<std::string> box = client_.find_another(request_.drive);
       if (!box) return std::unexpected(box.error());
       request_.box = std::move(*box);
     }
     const Attempt<server::Json> answer = client_.ask(request_);
     if (!answer) return std::unexpected(answer.error());
-    say(json_ ? config::json_text(*answer) : text(*answer));
+    say(client_.json() ? config::json_text(*answer) : text(*answer));
     return kExitOk;
   }
 
@@ -65,14 +59,13 @@ class MoveCommand final : public Command {
                             server::text_at(answer, "box"), server::number_at(answer, "nsid"));
     return fmt::format(
         "{}; requests waited {:.1f} ms. To have the same after a restart, serve it as\n"
-        "  cairn drive serve '{}={}'\n",
+        "  cairn serve '{}={}'\n",
         where, waited, name, drive::with_size_texts(server::text_at(answer, "stack")));
   }
 
-  DriveClient client_;
+  ServerClient client_;
   server::ControlRequest request_;
   bool back_ = false;
-  bool json_ = false;
 };
 
 }  // namespace

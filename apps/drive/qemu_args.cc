@@ -6,12 +6,12 @@
 
 #include "apps/common/errand.h"
 #include "apps/common/output.h"
-#include "apps/drive/client.h"
+#include "apps/serve/client.h"
 #include "base/words.h"
 #include "config/json_text.h"
 #include "door/vhost_user/options.h"
 #include "drive/source.h"
-#include "server/drives/guest_socket.h"
+#include "server/serve/guest_socket.h"
 
 namespace cairn::apps {
 
@@ -39,8 +39,8 @@ class QemuArgsCommand final : public Command {
     set_examples(app, {"qemu-system-x86_64 -M q35 $(cairn drive qemu-args d0 --queues 2) -smp 2"});
   }
   Attempt<int> run() override {
-    const Attempt<server::Json> answer =
-        run_errand<server::Json>([&](env::Env& env) { return client_.ask_all(env, request_); });
+    const Attempt<server::Json> answer = run_errand<server::Json>(
+        [&](env::Env& env) { return client_.ask_for_drives(env, request_); });
     if (!answer) return std::unexpected(answer.error());
     std::vector<std::string> names;
     for (const server::Json& each : server::list_at(*answer, "drives")) {
@@ -66,7 +66,7 @@ class QemuArgsCommand final : public Command {
   }
 
  private:
-  DriveClient client_;
+  ServerClient client_;
   server::ControlRequest request_;
   server::QemuArgs words_;
 };

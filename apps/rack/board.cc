@@ -85,7 +85,7 @@ class StackCommand final : public Command {
  public:
   explicit StackCommand(CLI::App& app) : client_(app) {
     required(add_text(app, "NAME", name_, "a drive, as 'cairn rack drives' names it"));
-    set_examples(app, {"cairn drive serve \"$(cairn rack stack vm1)\" --nbd unix:/tmp/vm1.sock"});
+    set_examples(app, {"cairn serve \"$(cairn rack stack vm1)\" --nbd unix:/tmp/vm1.sock"});
   }
   Attempt<int> run() override {
     const Attempt<rack::Drives> all = client_.run<rack::Drives>(ask_drives);

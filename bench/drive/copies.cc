@@ -113,7 +113,6 @@ class CopiesBench {
         "LD_PRELOAD=" + library_,
         fmt::format("{}={}", kCopyCountVariable, folder_.file("copies")),
         options_.program,
-        "drive",
         "serve",
         *stack,
         door == "vfio_user" ? "--vfio-user" : "--vhost-user",

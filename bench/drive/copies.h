@@ -8,7 +8,7 @@
 
 namespace cairn::bench {
 
-// `cairn drive serve` at both doors for guests, with a file, a drive of a box over NVMe/TCP and
+// `cairn serve` at both doors for guests, with a file, a drive of a box over NVMe/TCP and
 // memory behind it, while a driver without a guest reads and writes. Lines have the bytes that the
 // serving process copied over those that were read or written, counted by a library that takes the
 // place of memcpy() and its like; extras how many requests that were. Skipped where this library is

@@ -37,7 +37,7 @@ const std::vector<std::string>& drive_bench_parts();
 //   checkpoint_pause_ms       the longest durable write while a service's journal saves a map of
 //                             2^19 entries: the median of the rounds; with _small, _medium and
 //                             _large, of 2^13, 2^16 and 2^19
-//   nbd_iops_per_cpu_vs_qsd   requests per CPU second of `cairn drive serve` over those of
+//   nbd_iops_per_cpu_vs_qsd   requests per CPU second of `cairn serve` over those of
 //                             qemu-storage-daemon, serving the same file to the same fio jobs: the
 //                             geometric mean of the jobs, each against qemu's better way of I/O
 //   vfio_read_iops_vs_bare, vfio_mixed_iops_vs_bare, vfio_p99_vs_bare, vfio_p999_vs_bare

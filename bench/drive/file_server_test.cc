@@ -19,9 +19,8 @@ bool has_word(const std::vector<std::string>& words, std::string_view word) {
 
 TEST(NbdServer, BothServeTheSameFileAtTheSameSocket) {
   const std::vector<std::string> ours = nbd_command(FileServer::kCairn, kService);
-  EXPECT_EQ(ours,
-            (std::vector<std::string>{"/bin/cairn", "drive", "serve", "d0=file:/d/file,direct=on",
-                                      "--nbd", "unix:/d/socket", "--cores", "3"}));
+  EXPECT_EQ(ours, (std::vector<std::string>{"/bin/cairn", "serve", "d0=file:/d/file,direct=on",
+                                            "--nbd", "unix:/d/socket", "--cores", "3"}));
   const std::vector<std::string> theirs = nbd_command(FileServer::kQemuThreads, kService);
   EXPECT_TRUE(
       has_word(theirs, "driver=file,node-name=file0,filename=/d/file,aio=threads,cache.direct=on"));

@@ -86,21 +86,18 @@ class MoveBench {
   std::string box_control() const { return folder_.file("box"); }
 
   std::vector<std::string> box_command() const {
-    return {options_.program, "box",
-            "--listen",       "127.0.0.1:0",
-            "--control",      box_control(),
-            "--drive",        "mem:size=1M",
-            "--cores",        fmt::format("{}", options_.client_cpu)};
+    return {options_.program, "serve",     "--nvme-tcp",
+            "127.0.0.1:0",    "--control", box_control(),
+            "mem:size=1M",    "--cores",   fmt::format("{}", options_.client_cpu)};
   }
   std::vector<std::string> serve_command() const {
     const auto leg = [this](const char* name) {
       return fmt::format("file:{},size={}", folder_.file(name), kLegSize);
     };
-    return {options_.program, "drive",
-            "serve",          fmt::format("d0=mirror({}, {})", leg("left"), leg("right")),
-            "--vhost-user",   socket(),
-            "--control",      control(),
-            "--cores",        fmt::format("{}", options_.server_cpu)};
+    return {
+        options_.program, "serve",   fmt::format("d0=mirror({}, {})", leg("left"), leg("right")),
+        "--vhost-user",   socket(),  "--control",
+        control(),        "--cores", fmt::format("{}", options_.server_cpu)};
   }
 
   Result<void> carry_load() {

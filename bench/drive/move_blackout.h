@@ -8,7 +8,7 @@
 
 namespace cairn::bench {
 
-// `cairn drive serve` has a mirror of two files, and a driver without a guest asks for its blocks
+// `cairn serve` has a mirror of two files, and a driver without a guest asks for its blocks
 // over vhost-user, eight requests at once, seven reads in ten. In each round `cairn drive move`
 // takes the layers to a box and back. Lines have the longest time without an answer in each move,
 // as the driver saw it, and between moves; extras the worst of them and what the command itself

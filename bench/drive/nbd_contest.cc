@@ -131,7 +131,7 @@ Result<void> bench_idle_drives(const DriveBenchOptions& options, Report& report)
   Result<TemporaryFolder> folder = TemporaryFolder::make(options.folder);
   if (!folder) return fail(folder.error());
   const std::string socket = folder->file("socket");
-  std::vector<std::string> command = {options.program, "drive", "serve"};
+  std::vector<std::string> command = {options.program, "serve"};
   for (uint32_t i = 0; i < kIdleDrives; ++i) command.push_back(fmt::format("d{}=mem:size=16M", i));
   for (const std::string& word : {std::string("--nbd"), "unix:" + socket, std::string("--cores"),
                                   fmt::format("{}", options.server_cpu)}) {

@@ -12,7 +12,7 @@ namespace cairn::bench {
 // page cache and through it: a ServerContest, with fio on the other CPU.
 Result<void> bench_nbd(const DriveBenchOptions& options, Report& report);
 
-// `cairn drive serve` with 200 drives in memory, and nobody who asks: the part of a core it uses.
+// `cairn serve` with 200 drives in memory, and nobody who asks: the part of a core it uses.
 Result<void> bench_idle_drives(const DriveBenchOptions& options, Report& report);
 
 }  // namespace cairn::bench

@@ -154,12 +154,15 @@ class VfioBench {
   Result<Figures> measure_guest(const Medium& medium, const Job& job) const {
     const std::string socket = folder_.file("vm.sock");
     std::filesystem::remove(socket);
-    const std::vector<std::string> command = {
-        options_.program, "drive",
-        "serve",          medium.leaf,
-        "--vfio-user",    socket + ",mode=polling",
-        "--control",      "off",
-        "--cores",        fmt::format("{}", options_.server_cpu)};
+    const std::vector<std::string> command = {options_.program,
+                                              "serve",
+                                              medium.leaf,
+                                              "--vfio-user",
+                                              socket + ",mode=polling",
+                                              "--control",
+                                              "off",
+                                              "--cores",
+                                              fmt::format("{}", options_.server_cpu)};
     const auto server = ServerProcess::start(command, socket, options_.server_cpu);
     if (!server) return fail(server.error());
     const GuestLoad load{.at = {.family = env::Address::Family::kLocal, .path = socket},

@@ -4,8 +4,8 @@
 
     guest_bench.py --cairn PROGRAM --folder DIR [--cache DIR] [--rounds 3] [--seconds 2]
 
-One guest has one disk per way. `cairn drive serve --vhost-user` and qemu-storage-daemon, twice,
-export the same file; another `cairn drive serve` has a second file of the same size at its NBD and
+One guest has one disk per way. `cairn serve --vhost-user` and qemu-storage-daemon, twice,
+export the same file; another `cairn serve` has a second file of the same size at its NBD and
 NVMe/TCP doors, which QEMU's emulated NVMe controller and the guest's own nvme-tcp host use. In each
 round every way carries every job once. Prints one JSON object:
 
@@ -64,7 +64,7 @@ class Bench(GuestBench):
         first, second = self.folder / "first", self.folder / "second"
         make_file(first)
         make_file(second)
-        cairn = [self.options.cairn, "drive", "serve"]
+        cairn = [self.options.cairn, "serve"]
         place = ["--control", "off", "--cores", str(self.options.server_cpu)]
         self.add_vhost("vhost_user", [*cairn, f"d0=file:{first}", "--vhost-user", "SOCKET", *place])
         for aio in ("io_uring", "threads"):

@@ -6,9 +6,9 @@
 
     fv             QEMU's own emulated NVMe controller on a file
     vh             vhost-user-blk, served by qemu-storage-daemon from that file
-    cairn          vhost-user-blk, served by `cairn drive serve` from that file
-    remote_kernel  the guest's own NVMe/TCP host and `cairn box`, with a file of its own
-    remote_cairn   vhost-user-blk, served by `cairn drive serve` from that box
+    cairn          vhost-user-blk, served by `cairn serve` from that file
+    remote_kernel  the guest's own NVMe/TCP host and `cairn serve`, with a file of its own
+    remote_cairn   vhost-user-blk, served by `cairn serve` from that box
 
 One guest has a disk for each. The database is loaded once; before each way has its turn, its file
 gets the bytes that were there after loading. Writes one JSON object:
@@ -82,7 +82,7 @@ class Bench(GuestBench):
         return path
 
     def start_servers(self):
-        serve = [self.options.cairn, "drive", "serve"]
+        serve = [self.options.cairn, "serve"]
         if self.wants("fv", "vh", "cairn"):
             self.start_local(serve, self.make_file("local"))
         if self.wants("remote_kernel", "remote_cairn"):
@@ -103,8 +103,8 @@ class Bench(GuestBench):
 
     def start_remote(self, serve, file):
         box = self.serve("box", [
-            self.options.cairn, "box", "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN,
-            "--drive", f"file:{file}", "--control", "off"], lambda: answers_on(self.port))
+            self.options.cairn, "serve", "--nvme-tcp", f"127.0.0.1:{self.port}", "--nqn", NQN,
+            f"file:{file}", "--control", "off"], lambda: answers_on(self.port))
         if self.wants("remote_kernel"):
             self.add_kernel_host("remote_kernel", NQN, [box], file)
         if self.wants("remote_cairn"):

@@ -43,7 +43,7 @@ const std::vector<Figure>& guest_figures() {
       {"7",
        "YCSB on RocksDB in a guest",
        "Paper: LeapIO beside pass-through (PT) of a local drive; latencies are somewhat worse, by "
-       "virtual interrupts. Here LeapIO's place is taken by cairn drive serve --vhost-user on a "
+       "virtual interrupts. Here LeapIO's place is taken by cairn serve --vhost-user on a "
        "file. PT has no counterpart: to give a guest a device takes VFIO and an IOMMU, which this "
        "bench does not ask of a machine; Figure 6 and cairn bench drive have what our door adds to "
        "a bare drive.",
@@ -53,13 +53,13 @@ const std::vector<Figure>& guest_figures() {
        "Paper: full virtualization (FV) is slowest; LeapIO has 1.6% less throughput than virtual "
        "host (VH). There by db_bench on SPDK, here by the load of Figure 7. FV is QEMU's emulated "
        "NVMe controller, VH is vhost-user-blk by qemu-storage-daemon, Leap is vhost-user-blk by "
-       "cairn drive serve, all on the same file.",
+       "cairn serve, all on the same file.",
        {{"fv", "FV"}, {"vh", "VH"}, kLeap}},
       {"9",
        "Remote drives",
        "Paper: LeapIO has 6% less throughput than the kernel's NVMe over fabrics, and is steadier "
        "than SPDK's. Here the box, its file and TCP on loopback are the same for both: the host is "
-       "the guest kernel's NVMe/TCP, or Leap, cairn drive serve before the guest's vhost-user "
+       "the guest kernel's NVMe/TCP, or Leap, cairn serve before the guest's vhost-user "
        "disk. A kernel's target would have to run in a second emulated machine, whose slowness "
        "would be all one sees; it is left out, and so is SPDK's.",
        {{"remote_kernel", "kernel"}, kRemoteLeap}},

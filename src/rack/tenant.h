@@ -56,7 +56,7 @@ enum class Release : uint8_t { kUnused, kByForce };
 task::Task<Outcome<void>> release_drive(meta::Store& store, Peers& peers, std::string name,
                                         Release how, task::CancelToken token);
 
-// The drive as `cairn drive serve` takes it, or what is wrong with its connect options.
+// The drive as `cairn serve` takes it, or what is wrong with its connect options.
 Outcome<std::string> stack_of(const DriveRecord& drive);
 
 }  // namespace cairn::rack

@@ -32,31 +32,31 @@ class AcrossMachines(arm_support.OnArm, BoxTest):
     def test_a_box_on_arm_serves_a_host_here(self):
         with self.on_arm():
             doctor = json.loads(self.run_cairn("doctor", "--json").stdout)
-            box = self.start_box("--drive", LAYERS)
+            box = self.start_box(LAYERS,)
         self.assertEqual(doctor["io"]["chosen"], "epoll")
         self.assertIn("aarch64", json.dumps(doctor))
         self.verify(box, "--seconds", "2")
         self.assertEqual(box.stop(), 0, box.log)
         # What was written there reads here, by layers of this machine.
-        box = self.start_box("--drive", LAYERS)
+        box = self.start_box(LAYERS,)
         self.verify(box, "--check-only")
         self.assertEqual(box.stop(), 0, box.log)
 
     def test_a_host_on_arm_uses_a_box_here(self):
-        box = self.start_box("--drive", LAYERS)
+        box = self.start_box(LAYERS,)
         with self.on_arm():
             self.verify(box, "--seconds", "2")
         self.verify(box, "--check-only")
         self.assertEqual(box.stop(), 0, box.log)
         with self.on_arm():
-            box = self.start_box("--drive", LAYERS)
+            box = self.start_box(LAYERS,)
         self.verify(box, "--check-only")
 
     @unittest.skipIf(shutil.which("fio") is None, "not installed: fio")
     def test_a_drive_served_here_stands_on_a_box_on_arm(self):
         with self.on_arm():
-            box = self.start_box("--drive", LAYERS)
-        self.start_cairn("drive", "serve", f"priority({self.uri(box)})", "--nbd", "unix:nbd.sock",
+            box = self.start_box(LAYERS,)
+        self.start_cairn("serve", f"priority({self.uri(box)})", "--nbd", "unix:nbd.sock",
                          until="Ctrl-C", env=self.env)
         subprocess.run(["fio", "--name=job", "--ioengine=nbd", "--size=8M", "--rw=randwrite",
                         f"--uri=nbd+unix:///d0?socket={self.folder}/nbd.sock", "--bs=4k",

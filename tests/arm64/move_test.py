@@ -30,8 +30,8 @@ class MovesToArm(arm_support.OnArm, DriveTest):
         self.box_control = str(self.folder / "box.sock")
         self.running = self.serve(self.LAYERS, "--control", self.control)
         with self.on_arm():
-            self.box = self.start_cairn("box", "--listen", "127.0.0.1:0", "--control",
-                                        self.box_control, "--drive", "mem:size=1M",
+            self.box = self.start_cairn("serve", "--nvme-tcp", "127.0.0.1:0", "--control",
+                                        self.box_control, "mem:size=1M",
                                         until="Ctrl-C or SIGTERM")
 
     def move(self, *words):

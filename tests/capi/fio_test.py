@@ -67,7 +67,7 @@ class Engine(BoxTest):
         self.verified("mirror(file:d1,size=8M,direct=off, file:d2,size=8M,direct=off)", "--thread")
 
     def test_a_box_over_nvme_tcp(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         self.verified(f"nvme-tcp://127.0.0.1:{box.port}/{NQN}")
         self.assertEqual(box.stop(), 0)
 

@@ -44,7 +44,7 @@ class Installed(BoxTest):
         return program
 
     def test_a_c_program_uses_memory_files_and_the_network(self):
-        box = self.start_box("--drive", "mem:size=16M")
+        box = self.start_box("mem:size=16M")
         program = self.build(HERE / "use_drive.c")
         said = self.run_tool(program, "mem:size=16M", "file:d0,size=16M,direct=off",
                              f"nvme-tcp://127.0.0.1:{box.port}/{NQN}",
@@ -55,13 +55,13 @@ class Installed(BoxTest):
         self.assertEqual(box.stop(), 0)
 
     def test_a_size_that_changes_across_the_network_is_told(self):
-        box = self.start_box("--drive", "mem:size=16M")
+        box = self.start_box("mem:size=16M")
         program = self.build(HERE / "use_drive.c")
         with subprocess.Popen([program, "watch", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                               env=self.env) as watcher:
             self.assertEqual(watcher.stdout.readline(), f"watching {16 << 20}\n")
-            self.run_ok("box", "ns", "resize", "--nsid", "1", "--size", "32M")
+            self.run_ok("drive", "resize", "d0", "32M")
             self.assertEqual(watcher.stdout.readline(), f"now {32 << 20}\n")
             watcher.stdin.close()
             self.assertEqual(watcher.wait(timeout=60), 0)

@@ -76,7 +76,7 @@ class Authenticates(BoxTest):
 
     def serve(self, more=""):
         self.write("box.toml", CONFIG.format(nqn=NQN, host=HOST, more=more))
-        self.box = self.start(["box", "--config", "box.toml"], cwd=self.folder)
+        self.box = self.start(["serve", "--config", "box.toml"], cwd=self.folder)
 
     def uri(self, key=None, controller_key=None, host=HOST):
         text = f"nvme-tcp://127.0.0.1:{self.box.port}/{NQN}?hostnqn={host}"
@@ -87,7 +87,7 @@ class Authenticates(BoxTest):
         return text
 
     def totals(self):
-        return self.ask("stats")["authentication"][0]
+        return self.ask("drive", "stats")["authentication"][0]
 
     def test_the_right_key_opens(self):
         self.serve()
@@ -96,7 +96,7 @@ class Authenticates(BoxTest):
         totals = self.totals()
         self.assertGreaterEqual(totals["succeeded"], 4)
         self.assertEqual(totals["failed"], 0)
-        self.assertRegex(self.run_ok("box", "stats"),
+        self.assertRegex(self.run_ok("drive", "stats"),
                          rf"{re.escape(NQN)}: \d+ queues authenticated")
 
     def test_other_keys_do_not_and_the_box_notes_it(self):
@@ -124,7 +124,7 @@ class Authenticates(BoxTest):
     def test_a_box_refuses_keys_that_others_can_read(self):
         os.chmod(self.folder / "box.key", 0o604)
         self.write("box.toml", CONFIG.format(nqn=NQN, host=HOST, more=""))
-        self.expect_sentence(self.run_cairn("box", "--config", "box.toml", cwd=self.folder), 1,
+        self.expect_sentence(self.run_cairn("serve", "--config", "box.toml", cwd=self.folder), 1,
                              "'box.key'", "mode 0604", "chmod 600")
 
     def test_mistakes_in_the_file_are_named(self):

@@ -12,7 +12,7 @@ io = "epoll"
 [log]
 level = "warn"
 
-[box]
+[server]
 state = "s"
 control = "c"
 drain_timeout = "5s"
@@ -78,16 +78,16 @@ class Files(BoxTest):
     def test_every_key(self):
         self.write("c.toml", FULL)
         self.assertEqual(self.run_ok("config", "check", "c.toml"), "c.toml: ok\n")
-        box = self.start(["box", "--config", "c.toml"])
+        box = self.start(["serve", "--config", "c.toml"])
         self.assertRegex(box.said, r"serving nqn.2026-11.io.cairn:b at \[::1\]:\d+\n"
                                    r"  nvme connect -t tcp -a ::1 -s \d+ -n ")
-        asked = self.ask("status", "--control", "c")["boxes"][0]
+        asked = self.ask("drive", "status", "--control", "c")["servers"][0]
         self.assertEqual(len(asked["listeners"]), 2)
         first, second = asked["subsystems"]
         self.assertEqual((first["serial"], first["model"], first["hosts"]),
                          ("S1", "A model", ["nqn.2026-11.io.cairn:h1", "nqn.2026-11.io.cairn:h2"]))
         self.assertTrue(second["any_host"])
-        spaces = self.ask("ns", "list", "--control", "c")["namespaces"]
+        spaces = self.ask("drive", "list", "--control", "c")["drives"]
         self.assertEqual([(each["nqn"][-1], each["nsid"]) for each in spaces],
                          [("a", 1), ("a", 9), ("b", 1)])
         ninth = spaces[1]
@@ -101,45 +101,45 @@ class Files(BoxTest):
 
     def test_a_subsystem_must_be_named_where_there_are_two(self):
         self.write("c.toml", FULL)
-        self.start(["box", "--config", "c.toml"])
-        self.refused(["ns", "remove", "--control", "c", "--nsid", "1"],
-                     "this box serves 2 subsystems: say which with --nqn")
-        self.refused(["--config", "c.toml", "--drive", "mem:size=1M"],
+        self.start(["serve", "--config", "c.toml"])
+        self.refused(["drive", "add", "mem:size=1M", "--control", "c"],
+                     "this server serves 2 subsystems: say which with --nqn")
+        self.refused(["serve", "--config", "c.toml", "mem:size=1M"],
                      "the file has several subsystems", "--nqn")
 
     def test_the_command_line_adds_and_wins(self):
         self.write("c.toml", SMALL)
-        self.start(["box", "--config", "c.toml", "--listen", "[::1]:0", "--drive", "mem:size=2M",
+        self.start(["serve", "--config", "c.toml", "--nvme-tcp", "[::1]:0", "mem:size=2M",
                     "--host", f"{NQN}-host"])
         self.assertEqual(len(self.namespaces()), 2)
-        box = self.ask("status")["boxes"][0]
+        box = self.ask("drive", "status")["servers"][0]
         self.assertRegex(box["listeners"][0], r"^\[::1\]:")
         self.assertEqual(box["subsystems"][0]["hosts"], [f"{NQN}-host"])
 
     def test_another_subsystem_by_the_command_line(self):
         self.write("c.toml", SMALL)
-        self.start(["box", "--config", "c.toml", "--nqn", NQN + "2", "--drive", "mem:size=2M"])
-        self.assertEqual(len(self.ask("status")["boxes"][0]["subsystems"]), 2)
+        self.start(["serve", "--config", "c.toml", "--nqn", NQN + "2", "mem:size=2M"])
+        self.assertEqual(len(self.ask("drive", "status")["servers"][0]["subsystems"]), 2)
 
 
 class Mistakes(BoxTest):
     def expect(self, text, *lines):
         self.write("c.toml", text)
-        for words in (["config", "check", "c.toml"], ["box", "--config", "c.toml"],
+        for words in (["config", "check", "c.toml"], ["serve", "--config", "c.toml"],
                       ["up", "--config", "c.toml"]):
             result = self.run_cairn(*words)
             self.assertEqual(result.stderr, "cairn: " + "\n".join(lines) + "\n")
             self.assertEqual(result.returncode, 1)
 
     def test_keys(self):
-        self.expect("[bok]\n", "c.toml:1:2: unknown key 'bok' in this file; did you mean 'box'? "
-                    "(allowed: runtime, log, box, listener, subsystem, rack)")
+        self.expect("[sever]\n", "c.toml:1:2: unknown key 'sever' in this file; did you mean "
+                    "'server'? (allowed: runtime, log, server, nbd, listener, subsystem, rack)")
         self.expect("[[listener]]\nadress = 1\n",
                     "c.toml:2:1: unknown key 'adress' in [listener[0]]; did you mean 'address'? "
                     "(allowed: address, advertise, tls, subsystems)",
                     "c.toml:1:1: [listener[0]] needs the key 'address'; add it")
-        self.expect("[box]\ndrain_timeout = 'soon'\n",
-                    "c.toml:2:17: box.drain_timeout: 'soon' is not a time from 1ms to 24h: "
+        self.expect("[server]\ndrain_timeout = 'soon'\n",
+                    "c.toml:2:17: server.drain_timeout: 'soon' is not a time from 1ms to 24h: "
                     "write something like 500ms or 10s")
         self.expect("[[listener]]\naddress = 'box1'\n",
                     "c.toml:2:11: listener[0].address: 'box1' is no address: "

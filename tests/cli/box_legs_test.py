@@ -5,6 +5,7 @@ get back what they lack. CAIRN_BOX_KILLS says how often fio is interrupted, 3 ti
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -25,7 +26,7 @@ class Leg:
 
     def __init__(self, test, number, drive):
         self._test = test
-        self._words = ("--drive", drive)
+        self._words = (drive,)
         self._nqn = f"{NQN}{number}"
         self._box = test.start_box(*self._words, nqn=self._nqn)
         self.port = self._box.port
@@ -146,10 +147,10 @@ class Legs(DriveTest, BoxTest):
 
 class Names(BoxTest):
     def test_two_boxes_that_nobody_named_differ(self):
-        boxes = [self.start_box("--drive", "mem:size=1M", nqn=None) for _ in range(2)]
+        boxes = [self.start_box("mem:size=1M", nqn=None) for _ in range(2)]
         seen = []
         for box in boxes:
-            nqn = box.said.split("serving ", 1)[1].split(" at ", 1)[0]
+            nqn = re.search(r"(?m)^serving (nqn\S+) at ", box.said).group(1)
             uri = f"nvme-tcp://127.0.0.1:{box.port}/{nqn}"
             (space,) = json.loads(self.run_ok("nvme", "list", uri, "--json"))["namespaces"]
             page = json.loads(self.run_ok("nvme", "id-ctrl", uri, "--json"))
@@ -158,11 +159,11 @@ class Names(BoxTest):
             self.assertNotEqual(one, other)
 
     def test_names_stay_where_something_is_kept(self):
-        for words in (("--drive", "file:d,size=1M"), ("--drive", "mem:size=1M", "--state", "s")):
+        for words in (("file:d,size=1M",), ("mem:size=1M", "--state", "s")):
             said = []
             for _ in range(2):
                 box = self.start_box(*words, nqn=None)
-                said.append(box.said.split("serving ", 1)[1].split(" at ", 1)[0])
+                said.append(re.search(r"(?m)^serving (nqn\S+) at ", box.said).group(1))
                 self.assertEqual(box.stop(), 0)
             self.assertEqual(said[0], said[1])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `cairn box` share: a box that runs, and asking it."""
+"""What the tests of `cairn serve` with NVMe hosts share: a box that runs, and asking it."""
 
 import json
 import os
@@ -23,9 +23,9 @@ class BoxTest(support.CliTest):
 
     def start_box(self, *words, listen=("127.0.0.1:0",), nqn=NQN, **options):
         """A box in this folder; box.port is that of its first listener."""
-        listens = [word for at in listen for word in ("--listen", at)]
+        listens = [word for at in listen for word in ("--nvme-tcp", at)]
         names = ("--nqn", nqn) if nqn else ()
-        return self.start(["box", *listens, *names, *words], **options)
+        return self.start(["serve", *listens, *names, *words], **options)
 
     def start(self, words, until="Ctrl-C or SIGTERM", **options):
         box = self.start_cairn(*words, until=until, **{"env": self.env, **options})
@@ -33,12 +33,16 @@ class BoxTest(support.CliTest):
         return box
 
     def ask(self, *words):
-        """`cairn box WORDS --json`, which must succeed."""
-        return json.loads(self.run_ok("box", *words, "--json"))
+        """`cairn WORDS --json`, which must succeed."""
+        return json.loads(self.run_ok(*words, "--json"))
 
     def refused(self, words, *parts):
-        """`cairn box WORDS` fails and says so in one sentence."""
-        self.expect_sentence(self.run_cairn("box", *words), 1, *parts)
+        """`cairn WORDS` fails and says so in one sentence."""
+        self.expect_sentence(self.run_cairn(*words), 1, *parts)
 
     def namespaces(self):
-        return {each["nsid"]: each for each in self.ask("ns", "list")["namespaces"]}
+        """The drives of one server by the numbers of their namespaces."""
+        drives = self.ask("drive", "list")["drives"]
+        for each in drives:
+            del each["control"]
+        return {each["nsid"]: each for each in drives}

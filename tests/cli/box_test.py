@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn box` and the commands that ask a running one."""
+"""`cairn serve` for NVMe hosts, and the commands that ask a running server."""
 
 import json
 import os
@@ -14,154 +14,159 @@ MIB = 1 << 20
 
 class Namespaces(BoxTest):
     def test_they_come_change_and_go(self):
-        self.start_box("--drive", "mem:size=1M")
-        self.assertEqual(self.run_ok("box", "ns", "add", "--nqn", NQN, "--nsid", "3", "--drive",
-                                     "mem:size=64M"), "namespace 3 is added\n")
-        self.assertEqual(self.ask("ns", "add", "--drive", "file:d,size=1M"), {"nsid": 4})
+        self.start_box("mem:size=1M")
+        self.assertEqual(self.run_ok("drive", "add", "--nqn", NQN, "--nsid", "3", "mem:size=64M"),
+                         "drive d2 is added as namespace 3\n")
+        self.assertEqual(self.ask("drive", "add", "file:d,size=1M"), {"name": "d3", "nsid": 4})
         self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
                          {1: MIB, 3: 64 * MIB, 4: MIB})
-        self.assertEqual(self.run_ok("box", "ns", "resize", "--nqn", NQN, "--nsid", "3", "--size",
-                                     str(32 * MIB), "--yes"), "namespace 3 has 32 MiB now\n")
-        self.ask("ns", "resize", "--nsid", "4", "--size", "2M")
+        self.assertEqual(self.run_ok("drive", "resize", "--nqn", NQN, "d2", str(32 * MIB), "--yes"),
+                         "d2 has 32 MiB now. NBD clients see it when they connect again\n")
+        self.ask("drive", "resize", "d3", "2M")
         self.assertEqual((self.folder / "d").stat().st_size, 2 * MIB)
         self.assertEqual(self.namespaces()[3]["size"], 32 * MIB)
-        self.assertEqual(self.run_ok("box", "ns", "remove", "--nqn", NQN, "--nsid", "3", "--yes"),
-                         "namespace 3 is removed\n")
+        self.assertEqual(self.run_ok("drive", "remove", "--nqn", NQN, "d2", "--yes"),
+                         "drive d2 is removed\n")
         self.assertEqual(sorted(self.namespaces()), [1, 4])
 
     def test_no_number_is_given_twice(self):
-        words = ("--state", "s", "--drive", "mem:size=1M")
+        words = ("--state", "s", "mem:size=1M")
         box = self.start_box(*words)
         for nsid in (2, 3):
-            self.assertEqual(self.ask("ns", "add", "--drive", "mem:size=1M"), {"nsid": nsid})
-            self.ask("ns", "remove", "--nsid", str(nsid), "--yes")
+            self.assertEqual(self.ask("drive", "add", "mem:size=1M")["nsid"], nsid)
+            self.ask("drive", "remove", f"d{nsid - 1}", "--yes")
         box.kill()
         self.start_box(*words)
-        self.assertEqual(self.ask("ns", "add", "--drive", "mem:size=1M"), {"nsid": 4})
+        self.assertEqual(self.ask("drive", "add", "mem:size=1M")["nsid"], 4)
 
     def test_what_it_is_given_is_what_it_has(self):
-        self.start_box("--drive", "mem:size=1M")
+        self.start_box("mem:size=1M")
         uuid = "01234567-89ab-cdef-0123-456789abcdef"
-        self.ask("ns", "add", "--nsid", "7", "--drive", "mem:size=1M,block=512", "--uuid", uuid,
+        self.ask("drive", "add", "--nsid", "7", "mem:size=1M,block=512", "--uuid", uuid,
                  "--ana-group", "5", "--read-only")
         added = self.namespaces()[7]
         self.assertEqual((added["uuid"], added["block_size"], added["ana_group"],
                           added["read_only"]), (uuid, 512, 5, True))
 
     def test_what_cannot_be_done_is_told(self):
-        self.start_box("--drive", "mem:size=1M", "--drive", "file:d,size=1M")
-        self.refused(["ns", "add", "--nsid", "1", "--drive", "mem:size=1M"],
+        self.start_box("mem:size=1M", "file:d,size=1M")
+        self.refused(["drive", "add", "--nsid", "1", "mem:size=1M"],
                      "the namespace id is in use")
-        self.refused(["ns", "add", "--drive", "file:d"], "served as another namespace already")
+        self.refused(["drive", "add", "file:d"], "served as another namespace already")
         os.symlink("d", self.folder / "other")
-        self.refused(["ns", "add", "--drive", "file:other"], "in use by another drive or process")
-        self.refused(["ns", "add", "--drive", "file:none"], "add ,size=8G to have the file made")
-        self.refused(["ns", "add", "--drive", "file:no/d,size=1M"], "make its folder first")
-        self.refused(["ns", "remove", "--nsid", "9"], "has no namespace 9", "'cairn box ns list'")
-        self.refused(["ns", "resize", "--nsid", "9", "--size", "1M"], "has no namespace 9")
-        self.refused(["ns", "resize", "--nsid", "1", "--size", "1000", "--yes"],
+        self.refused(["drive", "add", "file:other"], "in use by another drive or process")
+        self.refused(["drive", "add", "file:none"], "add ,size=8G to have the file made")
+        self.refused(["drive", "add", "file:no/d,size=1M"], "make its folder first")
+        self.refused(["drive", "remove", "d8"], "no drive 'd8' of this user", "'cairn drive list'")
+        self.refused(["drive", "resize", "d8", "1M"], "no drive 'd8' of this user")
+        self.refused(["drive", "resize", "d0", "1000", "--yes"],
                      "keeps its size", "not a multiple of the block size")
-        self.refused(["ns", "list", "--nqn", "nqn.2026-11.io.cairn:tset"], "no box of this user")
+        self.refused(["drive", "list", "--nqn", "nqn.2026-11.io.cairn:tset"],
+                     "no server of this user")
         self.assertEqual(sorted(self.namespaces()), [1, 2])
 
     def test_words_that_are_wrong_reach_no_box(self):
         for words, part in (
-                (["ns", "add"], "needs --drive"),
-                (["ns", "add", "--drive", "disk0"], "'disk0' is no drive"),
-                (["ns", "add", "--drive", "mem:size=1M", "--nsid", "0"], "from 1 to 65536"),
-                (["ns", "remove"], "needs --nsid"),
-                (["ns", "resize", "--nsid", "1", "--size", "big"], "such as 512M or 8G"),
-                (["ns", "resiz"], "did you mean 'resize'?"),
-                (["ns"], "needs a command: list, add, remove, resize"),
-                (["ana", "set", "--state", "optimised"], "did you mean 'optimized'?"),
-                (["statsu"], "did you mean 'status'?"),
-                (["status", "--control", "x" * 108], "1 to 107 characters")):
-            self.expect_usage(["box", *words], part)
+                (["drive", "add", "--nsid", "x"], "--nsid"),
+                (["drive", "add", "disk0"], "'disk0' is no drive"),
+                (["drive", "add", "mem:size=1M", "--nsid", "0"], "from 1 to 65536"),
+                (["drive", "remove"], "needs NAME"),
+                (["drive", "resize", "d0", "big"], "such as 512M or 8G"),
+                (["drive", "resiz"], "did you mean 'resize'?"),
+                (["drive"], "needs a command: list, status, stats, metrics, add, remove"),
+                (["drive", "ana", "--state", "optimised"], "did you mean 'optimized'?"),
+                (["drive", "statsu"], "did you mean 'status'?"),
+                (["drive", "status", "--control", "x" * 108], "1 to 107 characters")):
+            self.expect_usage(words, part)
 
 
 class Access(BoxTest):
     def subsystem(self):
-        return self.ask("status")["boxes"][0]["subsystems"][0]
+        return self.ask("drive", "status")["servers"][0]["subsystems"][0]
 
     def test_hosts(self):
-        self.start_box("--drive", "mem:size=1M")
+        self.start_box("mem:size=1M")
         self.assertTrue(self.subsystem()["any_host"])
         one, other = f"{NQN}-host-a", f"{NQN}-host-b"
-        self.refused(["hosts", "deny", "--host", one], "is open to every host")
+        self.refused(["host", "remove", one], "is open to every host")
         for host in (one, other, one):
-            self.ask("hosts", "allow", "--host", host)
+            self.ask("host", "add", host)
         self.assertEqual(self.subsystem()["hosts"], [one, other])
         self.assertFalse(self.subsystem()["any_host"])
-        self.refused(["hosts", "deny", "--host", "nqn.c"], "'nqn.c' is not on the list")
-        self.ask("hosts", "deny", "--host", one)
+        self.refused(["host", "remove", "nqn.c"], "'nqn.c' is not on the list")
+        self.ask("host", "remove", one)
         self.assertEqual(self.subsystem()["hosts"], [other])
-        self.ask("hosts", "allow", "--host", "any")
+        self.ask("host", "add", "any")
         self.assertTrue(self.subsystem()["any_host"])
-        self.ask("hosts", "deny", "--host", "any", "--yes")
+        self.ask("host", "remove", "any", "--yes")
         self.assertEqual((self.subsystem()["any_host"], self.subsystem()["hosts"]), (False, []))
 
     def test_ana(self):
-        box = self.start_box("--drive", "mem:size=1M")
-        self.ask("ns", "add", "--drive", "mem:size=1M", "--ana-group", "2")
-        self.ask("ana", "set", "--group", "2", "--state", "inaccessible")
+        box = self.start_box("mem:size=1M")
+        self.ask("drive", "add", "mem:size=1M", "--ana-group", "2")
+        self.ask("drive", "ana", "--group", "2", "--state", "inaccessible")
         states = {nsid: each["ana_state"] for nsid, each in self.namespaces().items()}
         self.assertEqual(states, {1: "optimized", 2: "inaccessible"})
         uri = f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=2&loss_timeout=0"
         result = self.run_cairn("nvme", "read", uri, "--output", "out")
         self.expect_sentence(result, 1, "ANA closes every path", "the target answers",
-                             "'cairn box ana'")
+                             "'cairn drive ana'")
 
 
 class Finding(BoxTest):
     def test_nobody_is_there(self):
-        self.refused(["status"], "no box of this user runs here")
-        self.refused(["status", "--control", "none"], "no box listens at 'none'")
+        self.refused(["drive", "status"], "no server of this user runs here")
+        self.refused(["drive", "status", "--control", "none"], "no server listens at 'none'")
 
     def test_of_several_the_one_with_the_name(self):
-        first = self.start_box("--drive", "mem:size=1M")
+        first = self.start_box("mem:size=1M")
         other = NQN + "2"
-        self.start_box("--drive", "mem:size=2M", nqn=other)
-        self.assertEqual(self.ask("ns", "list", "--nqn", other)["namespaces"][0]["size"], 2 * MIB)
-        self.refused(["ns", "list"], "2 boxes could be meant", f"box-{first.port}.sock")
-        self.assertEqual(len(self.ask("status")["boxes"]), 2)
+        self.start_box("mem:size=2M", nqn=other)
+        self.assertEqual(self.ask("drive", "list", "--nqn", other)["drives"][0]["size"], 2 * MIB)
+        self.refused(["drive", "add", "mem:size=1M"], "2 servers could be meant",
+                     f"server-{first.pid}.sock")
+        self.assertEqual(len(self.ask("drive", "status")["servers"]), 2)
         first.stop()
-        self.assertEqual(len(self.ask("ns", "list")["namespaces"]), 1)
+        self.assertEqual(len(self.ask("drive", "list")["drives"]), 1)
 
     def test_a_socket_of_its_own(self):
-        box = self.start_box("--drive", "mem:size=1M", "--control", "s")
-        self.refused(["status"], "no box of this user")
-        self.assertIn("listens at", self.run_ok("box", "status", "--control", "s"))
-        self.refused(["--listen", "127.0.0.1:0", "--drive", "mem:size=1M", "--control", "s"],
-                     "listens at the control socket 's'")
+        box = self.start_box("mem:size=1M", "--control", "s")
+        self.refused(["drive", "status"], "no server of this user")
+        self.assertIn("listens at", self.run_ok("drive", "status", "--control", "s"))
+        self.refused(["serve", "--nvme-tcp", "127.0.0.1:0", "mem:size=1M", "--control", "s"],
+                     f"listens at the control socket '{self.folder}/s'")
         self.assertEqual(box.stop(), 0)
         self.assertFalse((self.folder / "s").exists())
 
     def test_a_dead_box_leaves_a_socket_that_is_taken_over(self):
-        self.start_box("--drive", "mem:size=1M", "--control", "s").kill()
+        self.start_box("mem:size=1M", "--control", "s").kill()
         self.assertTrue((self.folder / "s").exists())
-        self.refused(["status", "--control", "s"], "no box listens at 's'")
-        self.start_box("--drive", "mem:size=1M", "--control", "s")
-        self.run_ok("box", "status", "--control", "s")
+        self.refused(["drive", "status", "--control", "s"], "no server listens at 's'")
+        self.start_box("mem:size=1M", "--control", "s")
+        self.run_ok("drive", "status", "--control", "s")
 
     def test_its_stacks_are_shown(self):
-        self.start_box("--drive", "mem:size=1M", "--drive", "limit(mem:size=2M, iops=500)",
-                       "--control", "s")
+        self.start_box("mem:size=1M", "limit(mem:size=2M, iops=500)", "--control", "s")
         shown = json.loads(self.run_ok("drive", "show", "--control", "s", "--json"))["drives"]
         self.assertEqual([drive["is_stack"] for drive in shown], [False, True])
-        self.assertTrue(shown[0]["name"].endswith("/1"), shown)
+        self.assertEqual([drive["name"] for drive in shown], ["d0", "d1"])
         self.assertEqual(shown[0]["layers"][0]["size"], 1 << 20)
         self.assertEqual([layer["name"] for layer in shown[1]["layers"]],
                          ["limit", "mem:size=2097152,block=4096"])
-        text = self.run_ok("drive", "show", "2", "--control", "s")
+        text = self.run_ok("drive", "show", "d1", "--control", "s")
         self.assertIn("limit iops=500", text)
-        self.assertNotIn("/1 ", text)
-        self.assertIn("/2", self.run_ok("drive", "list", "--control", "s"))
-        for words in (["show", "7"], ["edit", "2", "mem:size=2M"], ["tell", "2", "limit", "x"]):
-            result = self.run_cairn("drive", *words, "--control", "s")
-            self.expect_sentence(result, 1, "no namespace" if words[0] == "show" else "box")
+        self.assertNotIn("d0 ", text)
+        self.assertIn("d1", self.run_ok("drive", "list", "--control", "s"))
+        self.expect_sentence(self.run_cairn("drive", "show", "d7", "--control", "s"), 1,
+                             "no drive 'd7' is served here")
+        self.assertEqual(self.ask("drive", "edit", "d1", "priority(mem:size=2M)",
+                                  "--control", "s")["stack"],
+                         "priority(mem:size=2097152,block=4096)")
+        shown = self.ask("drive", "show", "d1", "--control", "s")["drives"][0]
+        self.assertEqual(shown["layers"][0]["name"], "priority")
 
     def test_a_host_that_breaks_the_protocol_is_in_the_log(self):
-        box = self.start_box("--drive", "mem:size=1M")
+        box = self.start_box("mem:size=1M")
         with socket.create_connection(("127.0.0.1", box.port)) as host:
             host.sendall(b"GET / HTTP/1.1\r\n\r\n")
             address = "{}:{}".format(*host.getsockname())
@@ -171,12 +176,12 @@ class Finding(BoxTest):
                       "invalid PDU header field at byte 0, in a PDU of type 47h", box.log)
 
     def test_without_a_socket(self):
-        self.start_box("--drive", "mem:size=1M", "--control", "off")
+        self.start_box("mem:size=1M", "--control", "off")
         self.assertFalse((self.folder / "cairn").exists())
 
     def test_a_folder_open_to_others_is_refused(self):
         (self.folder / "cairn").mkdir(mode=0o755)
-        self.refused(["--listen", "127.0.0.1:0", "--drive", "mem:size=1M"],
+        self.refused(["serve", "--nvme-tcp", "127.0.0.1:0", "mem:size=1M"],
                      "is open to others", "chmod 700")
 
 
@@ -184,10 +189,10 @@ class Listeners(BoxTest):
     def test_both_families_at_once_on_one_port(self):
         if not socket.has_ipv6:
             self.skipTest("needs IPv6")
-        first = self.start_box("--drive", "mem:size=1M", listen=("0.0.0.0:0",))
+        first = self.start_box("mem:size=1M", listen=("0.0.0.0:0",))
         port = first.port
         first.stop()
-        box = self.start_box("--drive", "mem:size=1M", listen=(f"0.0.0.0:{port}", f"[::]:{port}"))
+        box = self.start_box("mem:size=1M", listen=(f"0.0.0.0:{port}", f"[::]:{port}"))
         for at, reached in (("0.0.0.0", "127.0.0.1"), ("[::]", "::1")):
             self.assertIn(f"serving {NQN} at {at}:{port}\n"
                           f"  nvme connect -t tcp -a {reached} -s {port} ", box.said)
@@ -195,9 +200,9 @@ class Listeners(BoxTest):
             socket.create_connection((address, port)).close()
 
     def test_advertise_goes_with_listen(self):
-        self.refused(["--drive", "mem:size=1M", "--advertise", "192.0.2.1:1"],
-                     "--advertise goes with a --listen each")
-        self.expect_usage(["box", "--listen", "here"], "--listen 'here' is no address")
+        self.refused(["serve", "mem:size=1M", "--advertise", "192.0.2.1:1"],
+                     "--advertise goes with a --nvme-tcp each")
+        self.expect_usage(["serve", "--nvme-tcp", "here"], "--nvme-tcp 'here' is no address")
 
 
 class Protocol(BoxTest):
@@ -205,7 +210,7 @@ class Protocol(BoxTest):
 
     def setUp(self):
         super().setUp()
-        self.start_box("--drive", "mem:size=1M", "--control", "s")
+        self.start_box("mem:size=1M", "--control", "s")
 
     def talk(self, data):
         with socket.socket(socket.AF_UNIX) as client:
@@ -218,7 +223,7 @@ class Protocol(BoxTest):
             return [json.loads(line) for line in said.splitlines()]
 
     def test_a_line_a_request(self):
-        question = b'{"version":1,"command":"ns.list"}\n'
+        question = b'{"version":1,"command":"drive.list"}\n'
         answers = self.talk(question * 3)
         self.assertEqual([answer["ok"] for answer in answers], [True] * 3)
 
@@ -227,10 +232,10 @@ class Protocol(BoxTest):
                            (b"\xff\xfe\x00", "not a JSON object"), (b"[" * 9000, "not a JSON"),
                            (b"{}", "no version"), (b'{"version":2}', "version 2 is spoken"),
                            (b'{"version":1}', "no command ''"),
-                           (b'{"version":1,"command":"ns.lits"}', "did you mean 'ns.list'?"),
+                           (b'{"version":1,"command":"drive.lits"}', "did you mean 'drive.list'?"),
                            (b'{"version":1,"command":"status","nsdi":1}', "did you mean 'nsid'?"),
-                           (b'{"version":1,"command":"ns.add","nsid":-1}', "'nsid' must be"),
-                           (b'{"version":1,"command":"ns.add"}', "needs a drive")):
+                           (b'{"version":1,"command":"drive.add","nsid":-1}', "'nsid' must be"),
+                           (b'{"version":1,"command":"drive.add"}', "say what the drive is")):
             wrong, right = self.talk(line + b'\n{"version":1,"command":"status"}\n')
             self.assertFalse(wrong["ok"], line)
             self.assertIn(part, wrong["error"])
@@ -241,7 +246,7 @@ class Protocol(BoxTest):
             self.assertEqual(self.talk(b"x" * (1 << 20)), [])
         except (ConnectionResetError, BrokenPipeError):
             pass
-        self.run_ok("box", "status", "--control", "s")
+        self.run_ok("drive", "status", "--control", "s")
 
 
 if __name__ == "__main__":

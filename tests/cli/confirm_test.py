@@ -45,58 +45,59 @@ class Terminal(BoxTest):
         return {nsid: each["size"] >> 20 for nsid, each in self.namespaces().items()}
 
     def test_a_namespace_is_removed_when_the_user_says_so(self):
-        self.start_box("--drive", "mem:size=1M", "--drive", "mem:size=2M")
-        words = ["ns", "remove", "--nsid", "2"]
-        loss = f"namespace 2 of {NQN} (2 MiB, mem:size=2M"
+        self.start_box("mem:size=1M", "mem:size=2M")
+        words = ["drive", "remove", "d1"]
+        loss = "drive d1 (2 MiB, mem:size=2M"
         self.refused(words, loss, "what it has in memory is lost", "add --yes if that is meant")
         for answer in ("n", "", "no", "yess"):
-            status, seen = self.at_terminal("box", *words, answer=answer)
+            status, seen = self.at_terminal(*words, answer=answer)
             self.assertEqual(status, 1)
             self.assertIn(loss, seen)
             self.assertIn("Go on? [y/N]", seen)
             self.assertIn("nothing was changed", seen)
             self.assertEqual(sorted(self.sizes()), [1, 2])
-        status, seen = self.at_terminal("box", *words, answer="y")
+        status, seen = self.at_terminal(*words, answer="y")
         self.assertEqual(status, 0, seen)
         self.assertEqual(sorted(self.sizes()), [1])
-        self.ask("ns", "remove", "--nsid", "1", "--yes")
+        self.ask("drive", "remove", "d0", "--yes")
         self.assertEqual(self.sizes(), {})
 
     def test_a_namespace_grows_at_once_and_shrinks_when_the_user_says_so(self):
-        self.start_box("--drive", "mem:size=4M")
-        self.ask("ns", "resize", "--nsid", "1", "--size", "8M")
-        words = ["ns", "resize", "--nsid", "1", "--size", "1M"]
-        self.refused(words, f"namespace 1 of {NQN} shrinks from 8 MiB to 1 MiB",
+        self.start_box("mem:size=4M")
+        self.ask("drive", "resize", "d0", "8M")
+        words = ["drive", "resize", "d0", "1M"]
+        self.refused(words, "drive d0 shrinks from 8 MiB to 1 MiB",
                      "what is in its last 7 MiB is lost", "--yes")
         self.assertEqual(self.sizes(), {1: 8})
-        status, seen = self.at_terminal("box", *words, answer="yes")
+        status, seen = self.at_terminal(*words, answer="yes")
         self.assertEqual(status, 0, seen)
         self.assertEqual(self.sizes(), {1: 1})
 
     def subsystem(self):
-        return self.ask("status")["boxes"][0]["subsystems"][0]
+        return self.ask("drive", "status")["servers"][0]["subsystems"][0]
 
     def test_hosts_are_not_locked_out_by_mistake(self):
-        box = self.start_box("--drive", "mem:size=1M")
+        box = self.start_box("mem:size=1M")
         nobody = f"no host may connect to {NQN} any more"
-        self.refused(["hosts", "deny", "--host", "any"], nobody, "--yes")
+        self.refused(["host", "remove", "any"], nobody, "--yes")
         self.assertTrue(self.subsystem()["any_host"])
-        self.ask("hosts", "allow", "--host", HOST)
-        self.refused(["hosts", "deny", "--host", HOST], nobody, "--yes")
+        self.ask("host", "add", HOST)
+        self.refused(["host", "remove", HOST], nobody, "--yes")
         self.assertEqual(self.subsystem()["hosts"], [HOST])
-        status, seen = self.at_terminal("box", "hosts", "deny", "--host", HOST, answer="n")
+        status, seen = self.at_terminal("host", "remove", HOST, answer="n")
         self.assertEqual((status, nobody in seen), (1, True), seen)
-        self.ask("hosts", "allow", "--host", "any")
+        self.ask("host", "add", "any")
         # Somebody is connected, and is not the one that is named.
         server = self.start_cairn(
-            "drive", "serve", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?hostnqn={NQN}-guest",
-            "--nbd", f"unix:{self.folder}/nbd.sock", until="Ctrl-C", env=self.env)
-        self.refused(["hosts", "allow", "--host", HOST], f"closed to all but {HOST}",
+            "serve", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?hostnqn={NQN}-guest",
+            "--nbd", f"unix:{self.folder}/nbd.sock", "--control", "off", until="Ctrl-C",
+            env=self.env)
+        self.refused(["host", "add", HOST], f"closed to all but {HOST}",
                      f"connected and lose it: {NQN}-guest", "--yes")
         self.assertTrue(self.subsystem()["any_host"])
         self.assertEqual(server.stop(), 0)
-        self.ask("hosts", "allow", "--host", HOST)
-        self.ask("hosts", "deny", "--host", HOST, "--yes")
+        self.ask("host", "add", HOST)
+        self.ask("host", "remove", HOST, "--yes")
         self.assertEqual((self.subsystem()["any_host"], self.subsystem()["hosts"]), (False, []))
 
 
@@ -106,10 +107,10 @@ class Names(BoxTest):
     WRONG = "is not the NQN of a host: it is like nqn.2014-08.org.nvmexpress:uuid:"
 
     def test_on_the_command_line(self):
-        for words in (["--drive", "mem:size=1M", "--host", "web1"],
-                      ["--drive", "mem:size=1M", "--tls-key", "web1=key"],
-                      ["hosts", "allow", "--host", "nqn.web1"]):
-            self.expect_usage(["box", *words], self.WRONG)
+        for words in (["serve", "mem:size=1M", "--host", "web1"],
+                      ["serve", "mem:size=1M", "--tls-key", "web1=key"],
+                      ["host", "add", "nqn.web1"]):
+            self.expect_usage(words, self.WRONG)
 
     def test_in_a_file(self):
         head = "[[subsystem]]\nnqn = 'nqn.2026-11.io.cairn:a'\n"
@@ -120,10 +121,10 @@ class Names(BoxTest):
             self.assertIn(f"'web1' {self.WRONG}", result.stderr + result.stdout)
 
     def test_at_the_control_socket(self):
-        self.start_box("--drive", "mem:size=1M", "--control", "c")
+        self.start_box("mem:size=1M", "--control", "c")
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(self.folder / "c"))
-            client.sendall(b'{"version": 1, "command": "hosts.allow", "host": "web1"}\n')
+            client.sendall(b'{"version": 1, "command": "host.add", "host": "web1"}\n')
             answer = json.loads(client.makefile().readline())
         self.assertFalse(answer["ok"])
         self.assertIn(self.WRONG, answer["error"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may come to the NVMe door of `cairn drive serve`, and what its subsystem is called."""
+"""Who may come to the NVMe door of `cairn serve`, and what its subsystem is called."""
 
 import re
 
@@ -44,7 +44,7 @@ class DoorTest(BoxTest):
 
     def serve(self, *words):
         """Starts it; its NVMe door is at self.port, as self.nqn."""
-        running = self.start_cairn("drive", "serve", *words, until="Ctrl-C", env=self.env,
+        running = self.start_cairn("serve", *words, until="Ctrl-C", env=self.env,
                                    cwd=self.folder)
         self.connect = re.search(r"nvme connect -t tcp -a 127\.0\.0\.1 -s (\d+) -n (\S+)(.*)\n",
                                  running.said)
@@ -61,7 +61,7 @@ class DoorTest(BoxTest):
         self.expect_sentence(self.run_cairn("nvme", "id-ns", uri), 1, *parts)
 
     def refused_words(self, words, *parts):
-        result = self.run_cairn("drive", "serve", "mem:size=1M", *words, cwd=self.folder)
+        result = self.run_cairn("serve", "mem:size=1M", *words, cwd=self.folder)
         self.assertIn(result.returncode, (1, 2), result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn drive serve`: what it prints, how it ends, and what it says about mistakes."""
+"""`cairn serve`: what it prints, how it ends, and what it says about mistakes."""
 
 import base64
 import os
@@ -65,9 +65,9 @@ class Mistakes(DriveTest):
                 (["mem:size=1M", "--nbd", "here"], "write unix:/run/cairn.sock or"),
                 (["mem:size=1M", "--nbdd=x"], "did you mean '--nbd'?"),
                 (["mem:size=1M", "--drain-timeout", "soon"], "--drain-timeout")):
-            self.expect_usage(["drive", "serve", *words], part)
-        self.expect_usage(["drive"], "needs a command: serve")
-        self.expect_sentence(self.run_cairn("drive", "serve"), 1, "there is nothing to serve")
+            self.expect_usage(["serve", *words], part)
+        self.expect_usage(["drive"], "needs a command: list")
+        self.expect_sentence(self.run_cairn("serve"), 1, "there is nothing to serve")
 
     def test_what_cannot_be_served(self):
         self.write("wide.psk", KEY)
@@ -79,12 +79,12 @@ class Mistakes(DriveTest):
                 (["mem:size=1M", "--tls-psk", "none"], ["'", "cannot be read"]),
                 (["mem:size=1M", "--tls-psk", "wide.psk"], ["chmod 600"]),
                 (["mem:size=1M", "--tls-psk", "bad.psk"], ["in line 2", "psktool"])):
-            result = self.run_cairn("drive", "serve", *words)
+            result = self.run_cairn("serve", *words)
             self.expect_sentence(result, 1, *parts)
 
     def test_an_address_in_use_is_told(self):
         self.serve("mem:size=1M")
-        result = self.run_cairn("drive", "serve", "mem:size=1M", "--nbd", f"unix:{self.socket}")
+        result = self.run_cairn("serve", "mem:size=1M", "--nbd", f"unix:{self.socket}")
         self.expect_sentence(result, 1, "cannot listen at unix:", "end what listens there")
         self.assertTrue(self.socket.exists())
 

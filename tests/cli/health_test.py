@@ -53,7 +53,7 @@ class HealthTest(DriveTest, BoxTest):
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class Legs(HealthTest):
     def test_a_leg_that_is_killed_and_comes_back(self):
-        box = self.start_box("--drive", "file:remote,size=8M")
+        box = self.start_box("file:remote,size=8M")
         leg = (f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?loss_timeout=100ms&connect_timeout=1s")
         running = self.serve(f'safe=mirror(file:local,size=8M, "{leg}", retry_ms=200)',
                              "mem:size=1M")
@@ -77,46 +77,45 @@ class Legs(HealthTest):
         self.assertIn('cairn_drive_health{drive="safe"} 1', metrics)
         self.assertIn('cairn_drive_health{drive="d1"} 0', metrics)
         self.assertRegex(metrics, r'cairn_drive_concern{drive="safe",.*code="leg_lost",.*} 1')
-        self.start_box("--drive", "file:remote", listen=(f"127.0.0.1:{box.port}",))
+        self.start_box("file:remote", listen=(f"127.0.0.1:{box.port}",))
         self.wait_for_health("safe", "ok")
         self.wait_for_line(running, rf"cairn: info: {TIME} drive safe is ok again: mirror")
         self.assertIn('cairn_drive_health{drive="safe"} 0', self.ask_drive("show", "--prometheus"))
         self.assertEqual(running.stop(), 0)
 
     def test_a_box_says_so_of_its_stacks(self):
-        self.start_box("--drive", "thin(file:pool,size=4M, virtual=64M, warn=1)",
-                       "--drive", "mem:size=1M")
-        (box,) = self.ask("status")["boxes"]
+        self.start_box("thin(file:pool,size=4M, virtual=64M, warn=1)",
+                       "mem:size=1M")
+        (box,) = self.ask("drive", "status")["servers"]
         self.assertEqual(box["health"], "ok")
-        self.assertIn(": ok\n", self.run_ok("box", "status"))
-        self.ask("ns", "add", "--nsid", "9", "--drive", "mirror(file:l,size=4M, file:m,size=4M)")
-        self.assertIn(f'cairn_drive_health{{drive="{NQN}/1"}} 0', self.run_ok("box", "metrics"))
+        self.assertIn(": ok\n", self.run_ok("drive", "status"))
+        self.ask("drive", "add", "--nsid", "9", "mirror(file:l,size=4M, file:m,size=4M)")
+        self.assertIn('cairn_drive_health{drive="d0"} 0', self.run_ok("drive", "metrics"))
         self.assertEqual({nsid: each["health"] for nsid, each in self.namespaces().items()},
                          {1: "ok", 2: "ok", 9: "ok"})
 
 
 class Siblings(HealthTest):
     def test_a_box_serves_the_drives_that_open(self):
-        box = self.start_box("--drive", "file:gone", "--drive", "file:d,size=1M", "--drive",
-                             "thin(file:gone2)")
-        self.assertRegex(box.log, rf"cairn: error: {TIME} drive {NQN}/1 is failing: not open: ")
-        self.assertIn(f"not serving namespace 3 of {NQN}, whose drive could not be", box.said)
-        (status,) = self.ask("status")["boxes"]
+        box = self.start_box("file:gone", "file:d,size=1M", "thin(file:gone2)")
+        self.assertRegex(box.log, rf"cairn: error: {TIME} drive d0 is failing: not open: ")
+        self.assertRegex(box.said, r"not serving thin\(\S+\) as d2, which could not be opened: ")
+        (status,) = self.ask("drive", "status")["servers"]
         self.assertEqual(status["health"], "failing")
-        self.assertEqual([each["name"] for each in status["drives"]], [f"{NQN}/1", f"{NQN}/3"])
-        text = self.run_ok("box", "status")
-        self.assertIn(f"drive {NQN}/1 is failing", text)
-        self.assertIn("'cairn box ns retry", text)
+        self.assertEqual([each["name"] for each in status["drives"]], ["d0", "d2"])
+        text = self.run_ok("drive", "status")
+        self.assertIn("drive d0 is failing", text)
+        self.assertIn("'cairn drive retry d0'", text)
         self.assertEqual({nsid: each["health"] for nsid, each in self.namespaces().items()},
                          {1: "failing", 2: "ok", 3: "failing"})
-        self.assertIn(f'cairn_drive_health{{drive="{NQN}/1"}} 2', self.run_ok("box", "metrics"))
-        self.refused(["ns", "retry", "--nsid", "1"], "drive 'file:")
+        self.assertIn('cairn_drive_health{drive="d0"} 2', self.run_ok("drive", "metrics"))
+        self.refused(["drive", "retry", "d0"], "drive 'file:")
         self.write("gone", b"\0" * MIB)
-        self.ask("ns", "retry", "--nsid", "1")
+        self.ask("drive", "retry", "d0")
         self.assertEqual(self.namespaces()[1]["size"], MIB)
-        self.assertRegex(box.log, rf"drive {NQN}/1 is ok again: not open is over")
-        self.ask("ns", "remove", "--nsid", "3", "--yes")
-        self.assertEqual(self.ask("status")["boxes"][0]["health"], "ok")
+        self.assertRegex(box.log, r"drive d0 is ok again: not open is over")
+        self.ask("drive", "remove", "d2", "--yes")
+        self.assertEqual(self.ask("drive", "status")["servers"][0]["health"], "ok")
         self.assertEqual(box.stop(), 0)
 
     def test_served_drives_too(self):
@@ -157,15 +156,15 @@ class Siblings(HealthTest):
         reasons = {1: "the host name 'no-such-host.invalid' cannot be looked up .*: check its "
                       "spelling", 2: "e.key", 4: "host.key", 5: "no-such-host.invalid"}
         for nsid, reason in reasons.items():
-            self.assertRegex(box.log, rf"(?m)^cairn: error: {TIME} drive {NQN}/{nsid} is failing: "
-                                      rf"not open: .*{reason}.*'cairn box ns retry .*--nsid {nsid}")
-            self.assertRegex(self.run_ok("box", "status"), reason)
+            self.assertRegex(box.log, rf"(?m)^cairn: error: {TIME} drive d{nsid - 1} is failing: "
+                                      rf"not open: .*{reason}.*'cairn drive retry d{nsid - 1}'")
+            self.assertRegex(self.run_ok("drive", "status"), reason)
         self.run_ok("key", "new", "drive", "--output", "e.key")
-        self.ask("ns", "retry", "--nsid", "2")
+        self.ask("drive", "retry", "d1")
         self.assertEqual(self.namespaces()[2]["health"], "ok")
         self.assertEqual(box.stop(), 0)
-        for words in (["box", "--drive", "nvme-tcp://h", "--drive", "mem:size=1M"],
-                      ["drive", "serve", "mem:size=1M", "slice(nvme-tcp://h)"]):
+        for words in (["serve", "nvme-tcp://h", "mem:size=1M"],
+                      ["serve", "mem:size=1M", "slice(nvme-tcp://h)"]):
             self.assertIn("names a discovery service", self.run_cairn(*words).stderr)
 
     def test_hosts_and_keys_of_served_drives(self):
@@ -186,7 +185,7 @@ class Siblings(HealthTest):
         self.assertEqual(running.stop(), 0)
 
     def test_a_leg_whose_key_comes_late(self):
-        box = self.start_box("--drive", "file:remote,size=8M")
+        box = self.start_box("file:remote,size=8M")
         # A way to write 127.0.0.1 that is looked up as names are.
         leg = f"nvme-tcp://0x7f.1:{box.port}/{NQN}?dhchap_key={self.folder}/host.key"
         mirror = f'mirror(file:local,size=8M, "{leg}", retry_ms=100, degraded=yes)'
@@ -206,7 +205,7 @@ class Siblings(HealthTest):
         self.assertEqual(running.stop(), 0)
 
     def test_nothing_is_served_when_no_drive_opens(self):
-        result = self.run_cairn("drive", "serve", "file:gone", "slice(file:gone2)")
+        result = self.run_cairn("serve", "file:gone", "slice(file:gone2)")
         self.assertEqual(result.returncode, 1)
         self.assertIn("add ,size=8G to have the file made", result.stderr)
 
@@ -226,10 +225,11 @@ class Growth(HealthTest):
 
     def test_a_box_whose_file_grew_before_that_was_kept(self):
         self.write("d", b"\0" * (2 * MIB))
-        box = self.start_box("--drive", "file:d,size=1M", "--drive", "file:e,size=1M")
+        box = self.start_box("file:d,size=1M", "file:e,size=1M")
         self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
                          {1: 2 * MIB, 2: MIB})
-        self.assertIn("has 2 MiB, and 1 MiB was said: it keeps what its file has", box.log)
+        self.assertIn("drive d0 has 2M, and its line says size=1M: it keeps what its file has",
+                      box.log)
         self.assertEqual(box.stop(), 0)
 
 

@@ -55,7 +55,7 @@ class Lingering(BoxTest):
         self.addCleanup(thread.join, 60)
 
     def serve(self, *words):
-        return self.start_cairn("drive", "serve", *words, until="Ctrl-C")
+        return self.start_cairn("serve", *words, until="Ctrl-C")
 
     def test_a_socket_of_a_vhost_user_door(self):
         path = self.hold_socket("vm")
@@ -73,12 +73,12 @@ class Lingering(BoxTest):
         path = self.hold_socket("drives")
         self.serve("mem:size=1M", "--nbd", "127.0.0.1:0", "--control", path)
         path = self.hold_socket("box")
-        self.start_box("--drive", "mem:size=1M", "--control", path)
+        self.start_box("mem:size=1M", "--control", path)
 
     def test_a_file(self):
         self.write("d", bytes(1 << 20))
         self.hold_lock("d", fcntl.flock, IN_CLOSE)
-        self.start_box("--drive", "file:d")
+        self.start_box("file:d")
 
     def test_a_file_in_a_stack(self):
         self.write("d", bytes(1 << 20))
@@ -88,7 +88,7 @@ class Lingering(BoxTest):
     def test_a_state_folder(self):
         (self.folder / "s").mkdir()
         self.hold_lock("s/lock", fcntl.flock, IN_OPEN)
-        self.start_box("--state", "s", "--drive", "mem:size=1M")
+        self.start_box("--state", "s", "mem:size=1M")
 
     def test_a_folder_of_metadata(self):
         words = ("rack", "serve", "meta", "--listen", "127.0.0.1:0")
@@ -100,12 +100,12 @@ class Lingering(BoxTest):
 class Living(BoxTest):
     def test_who_listens_is_told(self):
         path = str(self.folder / "s")
-        running = self.start_cairn("drive", "serve", "mem:size=1M", "--vhost-user", path,
+        running = self.start_cairn("serve", "mem:size=1M", "--vhost-user", path,
                                    "--control", str(self.folder / "ctl"), until="Ctrl-C")
         for door in ("--vhost-user", "--vfio-user"):
-            result = self.run_cairn("drive", "serve", "mem:size=1M", door, path, "--control", "off")
+            result = self.run_cairn("serve", "mem:size=1M", door, path, "--control", "off")
             self.expect_sentence(result, 1, f"end what listens there (process {running.pid})")
-        result = self.run_cairn("drive", "serve", "mem:size=1M", "--nbd", "127.0.0.1:0",
+        result = self.run_cairn("serve", "mem:size=1M", "--nbd", "127.0.0.1:0",
                                 "--control", str(self.folder / "ctl"))
         self.expect_sentence(result, 1, f"another server (process {running.pid}) listens")
         self.assertEqual(running.stop(), 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn nvme lanes`, and what `cairn box stats` and `cairn box metrics` tell of lanes."""
+"""`cairn nvme lanes`, and what `cairn drive stats` and `cairn drive metrics` tell of lanes."""
 
 import json
 import os
@@ -23,10 +23,10 @@ class LaneTest(BoxTest):
         return said, [each for each in said["lanes"] if each["queue"] > 0]
 
     def totals(self):
-        return {each["kind"]: each for each in self.ask("stats")["lane_totals"]}
+        return {each["kind"]: each for each in self.ask("drive", "stats")["lane_totals"]}
 
     def metrics(self):
-        text = self.run_ok("box", "metrics")
+        text = self.run_ok("drive", "metrics")
         self.assertEqual(prometheus_text.check_with_promtool(text), "")
         return prometheus_text.parse(text)
 
@@ -39,7 +39,7 @@ class LaneTest(BoxTest):
 
 class HostLanes(LaneTest):
     def test_a_load_shows_caravans(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         said, io = self.lanes(box, "--seconds", "0.2", "--depth", "64", options="&batching=fixed")
         self.assertEqual(len(io), 1)
         lane = io[0]
@@ -53,7 +53,7 @@ class HostLanes(LaneTest):
         self.assertGreater(lane["received"]["pdus"], said["ios"])
 
     def test_without_a_load_it_only_looks(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         said, io = self.lanes(box, "--seconds", "0", options="&queues=3&depth=8")
         self.assertEqual((said["ios"], said["rw"]), (0, None))
         self.assertEqual([(each["queue"], each["depth"], each["messages"]) for each in io],
@@ -63,7 +63,7 @@ class HostLanes(LaneTest):
         self.assertRegex(text, r"(?m)^0 +127\.0\.0\.1:\d+ +1 +adaptive, 16 or 64 KiB, 50 us +1: 1")
 
     def test_lanes_can_be_set_apart(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         _, io = self.lanes(box, "--seconds", "0.1", options="&queues=2&lane.2.batching=off"
                            "&lane.2.urgent=on&lane.1.caravan=4")
         self.assertEqual([each["batching"] for each in io], ["adaptive", "off"])
@@ -73,7 +73,7 @@ class HostLanes(LaneTest):
         self.expect_sentence(refused, 2, "write queues=2")
 
     def test_perf_has_a_summary(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         said = json.loads(self.run_ok("nvme", "perf", self.uri(box), "--json", "--seconds", "0.1",
                                       "--warmup", "0", "--depth", "8"))
         self.assertEqual(said["lanes"]["count"], 1)
@@ -82,50 +82,51 @@ class HostLanes(LaneTest):
 
 class BoxLanes(LaneTest):
     def test_totals_outlive_connections(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         self.assertEqual(self.totals(), {})
-        self.assertIn("no host has connected", self.run_ok("box", "stats"))
+        self.assertIn("no host has connected", self.run_ok("drive", "stats"))
         said, lanes = self.lanes(box, "--seconds", "0.1")
         # The box hears of their end in its own time.
-        while (stats := self.ask("stats"))["connections"]["open"] > 0:
+        while (stats := self.ask("drive", "stats"))["connections"]["open"] > 0:
             pass
         io = self.totals()["io"]
         self.assertEqual((io["opened"], io["failures"]), (1 + len(lanes), 0))
         self.assertGreaterEqual(io["commands"], said["ios"])
         self.assertEqual(io["messages"], io["commands"])
         self.assertEqual((stats["connections"], stats["lanes"]), ({"open": 0, "refused": 0}, []))
-        self.assertRegex(self.run_ok("box", "stats"), rf"(?m)^127\.0\.0\.1:\d+ +{NQN} +io +\d+ +0 ")
+        self.assertRegex(self.run_ok("drive", "stats"),
+                         rf"(?m)^127\.0\.0\.1:\d+ +{NQN} +io +\d+ +0 ")
 
     def test_a_healthy_session_has_no_failures(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         self.run_ok("nvme", "id-ns", self.uri(box))
         self.run_ok("nvme", "list", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}")
         self.lanes(box, "--seconds", "0")
         # The box hears of their end in its own time.
-        while self.ask("stats")["connections"]["open"] > 0:
+        while self.ask("drive", "stats")["connections"]["open"] > 0:
             pass
         self.assertEqual({kind: each["failures"] for kind, each in self.totals().items()},
                          {"admin": 0, "io": 0})
         self.run_cairn("nvme", "id-ns", f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=4294967294")
-        while self.ask("stats")["connections"]["open"] > 0:
+        while self.ask("drive", "stats")["connections"]["open"] > 0:
             pass
         self.assertEqual(self.totals()["admin"]["failures"], 1, "there is no such namespace")
 
     def test_many_connections_are_summed_up(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         hosts = [socket.create_connection(("127.0.0.1", box.port)) for _ in range(100)]
         # The box accepts in its own time.
-        while (stats := self.ask("stats"))["connections"]["open"] < len(hosts):
+        while (stats := self.ask("drive", "stats"))["connections"]["open"] < len(hosts):
             self.assertLess(stats["connections"]["open"], len(hosts))
         self.assertEqual((len(stats["lanes"]), stats["lanes_more"]), (32, 68))
-        self.assertIn("and 68 connections more", self.run_ok("box", "stats"))
+        self.assertIn("and 68 connections more", self.run_ok("drive", "stats"))
         for host in hosts:
             host.close()
 
 
 class Metrics(LaneTest):
     def test_names_and_values(self):
-        box = self.start_box("--drive", "mem:size=8M", "--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M", "mem:size=8M")
         before = self.metrics()
         self.run_ok("nvme", "write", self.uri(box), "--input", self.block_file(8192))
         after = self.metrics()
@@ -147,7 +148,7 @@ class Metrics(LaneTest):
                              self.value(after, "cairn_lane_messages_total", **io))
 
     def test_counters_never_fall(self):
-        box = self.start_box("--drive", "mem:size=8M")
+        box = self.start_box("mem:size=8M")
         last = {}
         rose = 0
         for _ in range(3):

@@ -83,7 +83,7 @@ class Looks(LiveTest):
         # People read sizes as they write them; programs read bytes.
         self.assertRegex(self.ask("list"), r"(?m)^d1 +ok +mem:size=1M,block=4096 ")
         self.assertRegex(self.ask("show", "a"), r"(?m)^`- mem:size=1M,block=4096 ")
-        self.assertIn("no figures", self.ask("show", "d1"))
+        self.assertIn("reads=0 writes=0", self.ask("show", "d1"))
         self.assertIn("serve it as a stack", self.refused("edit", "d1", "priority(mem:size=1M)"))
         self.assertIn("takes no commands", self.refused("tell", "a", "priority", "go"))
         self.assertIn("there is no layer 'x'", self.refused("tell", "a", "x", "go"))
@@ -127,7 +127,7 @@ class Edits(LiveTest):
         while load.poll() is None or edits < len(stacks):
             stack = stacks[edits % len(stacks)].format("file:l, file:r")
             said = self.ask("edit", "d0", stack)
-            self.assertIn("cairn drive serve 'd0=", said)
+            self.assertIn("cairn serve 'd0=", said)
             edits += 1
         out = load.stdout.read()
         self.assertEqual(load.wait(), 0, out)

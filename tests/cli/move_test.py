@@ -32,8 +32,8 @@ class MoveTest(DriveTest):
         return super().serve(*words, "--control", self.control)
 
     def start_box(self):
-        return self.start_cairn("box", "--listen", "127.0.0.1:0", "--control", self.box_control,
-                                "--drive", "mem:size=1M", until="Ctrl-C or SIGTERM")
+        return self.start_cairn("serve", "--nvme-tcp", "127.0.0.1:0", "--control", self.box_control,
+                                "mem:size=1M", until="Ctrl-C or SIGTERM")
 
     def move(self, *words, name="d0"):
         return json.loads(self.run_ok("drive", "move", name, *words, "--json", "--control",
@@ -48,8 +48,8 @@ class MoveTest(DriveTest):
         return result.stderr
 
     def namespaces(self):
-        return json.loads(self.run_ok("box", "ns", "list", "--json", "--control",
-                                      self.box_control))["namespaces"]
+        return json.loads(self.run_ok("drive", "list", "--json", "--control",
+                                      self.box_control))["drives"]
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
@@ -111,7 +111,7 @@ class Moves(MoveTest):
 
     def test_what_is_refused_leaves_it_where_it_is(self):
         self.serve("a=priority(file:a,size=2M)", "m=priority(mem:size=1M)", "s=file:s,size=1M")
-        self.assertIn("no box listens", self.refused("--to", self.box_control, name="a"))
+        self.assertIn("no server listens", self.refused("--to", self.box_control, name="a"))
         self.start_box()
         to = ("--to", self.box_control)
         self.assertIn("in the memory of this process", self.refused(*to, name="m"))
@@ -187,8 +187,8 @@ class Proof(MoveTest):
 
     def setUp(self):
         super().setUp()
-        legs = self.start_cairn("box", "--listen", "127.0.0.1:0", "--control", "off", "--nqn",
-                                "nqn.2026-11.io.cairn:legs", "--drive", "mem:size=8M",
+        legs = self.start_cairn("serve", "--nvme-tcp", "127.0.0.1:0", "--control", "off", "--nqn",
+                                "nqn.2026-11.io.cairn:legs", "mem:size=8M",
                                 until="Ctrl-C or SIGTERM")
         port = re.search(r"127\.0\.0\.1:(\d+)", legs.said).group(1)
         self.layers = (f"limit(nvme-tcp://127.0.0.1:{port}/nqn.2026-11.io.cairn:legs?nsid=1, "
@@ -211,7 +211,7 @@ class Proof(MoveTest):
     def expect_no_proof(self):
         said = self.refused("--back")
         self.assertIn("does not say that it has closed the layers", said)
-        self.assertIn("'cairn box ns list --control ", said)
+        self.assertIn("'cairn drive list --control ", said)
         self.assertIn(f"'d0={self.layers}'", said)
         self.check_it_is_there_and_used()
 
@@ -250,7 +250,7 @@ class Proof(MoveTest):
     def test_layers_that_a_box_may_have_opened_are_not_opened_here(self):
         self.copy("--flush", self.data, self.uri())
         relay = Relay(self, str(self.folder / "relay.sock"), self.box_control)
-        relay.loses_answer_to = b'"ns.add"'
+        relay.loses_answer_to = b'"drive.add"'
         said = self.refused("--to", relay.path)
         self.assertIn("may have opened the layers of d0", said)
         self.assertIn("'cairn drive move d0 --back' asks it", said)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `cairn drive serve` share."""
+"""What the tests of `cairn serve` share."""
 
 import re
 import socket
@@ -16,7 +16,7 @@ class DriveTest(support.CliTest):
 
     def serve(self, *words):
         """Starts it; one more port of its own choice is self.port."""
-        running = self.start_cairn("drive", "serve", *words, "--nbd", f"unix:{self.socket}",
+        running = self.start_cairn("serve", *words, "--nbd", f"unix:{self.socket}",
                                    "--nbd", "127.0.0.1:0", until="Ctrl-C")
         self.port = int(re.findall(r"127\.0\.0\.1:(\d+)", running.said)[-1])
         return running

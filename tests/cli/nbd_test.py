@@ -191,7 +191,7 @@ class Clients(DriveTest):
                 (["--tls-cert", "ca.pem", "--tls-key", "ca.key", "--tls-ca", "ca.csr"],
                  "no certificate of a signer"),
                 (["--tls-cert", "none", "--tls-key", "ca.key"], "none")):
-            result = self.run_cairn("drive", "serve", "mem:size=1M", *words)
+            result = self.run_cairn("serve", "mem:size=1M", *words)
             self.expect_sentence(result, 1, part)
 
 

@@ -56,13 +56,13 @@ class Process:
 
 
 class Box(Process):
-    """`cairn box` on a port of its own. It has a terminal, to which programs speak line by line."""
+    """`cairn serve` on a port of its own. It has a terminal, so it speaks line by line."""
 
     def __init__(self, test, *drives, port=0, options=()):
         master, slave = pty.openpty()
-        words = ["box", "--listen", f"127.0.0.1:{port}", "--nqn", NQN, *options]
+        words = ["serve", "--nvme-tcp", f"127.0.0.1:{port}", "--nqn", NQN, *options]
         for drive in drives:
-            words += ["--drive", drive]
+            words += [drive]
         try:
             super().__init__(test, words, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
         finally:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn nvme` against `cairn box`: what a target offers, and what goes wrong."""
+"""`cairn nvme` against `cairn serve`: what a target offers, and what goes wrong."""
 
 import re
 
@@ -145,7 +145,7 @@ class Mistakes(NvmeTest):
 
     def test_nobody_listens(self):
         self.box.stop()
-        hint = f"'cairn box --listen 127.0.0.1:{self.box.port}"
+        hint = f"'cairn serve --nvme-tcp 127.0.0.1:{self.box.port}"
         for verb in (*self.VERBS, "discover"):
             words = [verb, self.uri()]
             if verb == "read":

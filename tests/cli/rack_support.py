@@ -25,7 +25,7 @@ class RackTest(DriveTest, BoxTest):
     def start_box_in_rack(self, name, meta, size="64M", more="", port=0):
         """A box with a shelf of files; it lasts what is in its folder."""
         self.write(f"{name}.toml", f"""
-[box]
+[server]
 state = "{self.folder}/{name}.state"
 control = "{self.folder}/{name}.sock"
 [[listener]]
@@ -44,7 +44,7 @@ size = "{size}"
 iops = 100000
 bandwidth = "1G"
 {more}""")
-        return self.start(["box", "--config", f"{name}.toml"])
+        return self.start(["serve", "--config", f"{name}.toml"])
 
     def start_boxes(self, meta, *names, **options):
         boxes = {name: self.start_box_in_rack(name, meta, **options) for name in names}

@@ -88,17 +88,17 @@ class Space(RackTest):
         self.start_boxes(meta, "a")
         self.create("d", meta, "--raid", "0", "--legs", "1", "--size", "8M", "--iops", "500")
         control = ("--control", f"{self.folder}/a.sock")
-        space = self.ask("ns", "list", *control)["namespaces"][0]
+        space = self.ask("drive", "list", *control)["drives"][0]
         self.assertEqual(space["contract"]["drive"], "d")
         self.assertEqual(space["contract"]["shelf"], "d0")
-        self.assertRegex(space["drive"], r"^limit\(file:\S+,size=8388608,block=4096, iops=500\)$")
-        self.assertIn("(given to drive d of nqn.", self.run_ok("box", "ns", "list", *control))
-        self.refused(["ns", "remove", "--nsid", "1", *control], "'cairn drive release d'")
-        self.refused(["ns", "resize", "--nsid", "1", "--size", "16M", *control], "by contract")
+        self.assertRegex(space["stack"], r"^limit\(file:\S+,size=8388608,block=4096, iops=500\)$")
+        self.assertIn("(given to drive d of nqn.", self.run_ok("drive", "list", *control))
+        self.refused(["drive", "remove", "d0", *control], "'cairn drive release d'")
+        self.refused(["drive", "resize", "d0", "16M", *control], "by contract")
         self.wait_for(
-            lambda: self.ask("ns", "list", *control)["namespaces"][0]["contract"]["confirmed"])
+            lambda: self.ask("drive", "list", *control)["drives"][0]["contract"]["confirmed"])
         self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
-        self.assertEqual(self.ask("ns", "list", *control)["namespaces"], [])
+        self.assertEqual(self.ask("drive", "list", *control)["drives"], [])
 
     def test_space_is_offered_when_nothing_is_left_of_what_was_in_it(self):
         meta = self.serve_metadata()
@@ -159,9 +159,9 @@ key = "{key}"
         self.expect_usage(["drive", "create", "d", "--raid", "1"], "--size")
         self.expect_usage(["drive", "create", "d", "--raid", "5", "--size", "1M"], "0 (stripes)")
         self.expect_usage(["rack", "offers", "--rack", "nowhere"], "is no metadata store")
-        self.expect_usage(["box", "--shelf", "d0=tape:size=1G"], "is no shelf")
-        self.expect_usage(["box", "--shelf", "d0=mem:size=1G,heads=4"], "no option 'heads'")
-        shelf = ["--shelf", "d0=mem:size=1G"]
+        self.expect_usage(["serve", "--shelf", "d0=tape:size=1G"], "is no shelf")
+        self.expect_usage(["serve", "--shelf", "d0=mem:size=1G,heads=4"], "no option 'heads'")
+        shelf = ["serve", "--shelf", "d0=mem:size=1G"]
         self.refused(shelf, "--rack meta://127.0.0.1:4430")
         self.refused([*shelf, "--rack", "meta://127.0.0.1:1"], "--state DIR")
         meta = self.serve_metadata()
@@ -221,11 +221,11 @@ class Data(RackTest):
         self.run_ok("drive", "release", "old", "--rack", meta, "--yes")
         new = self.create("new", meta, *words)
         self.assertNotEqual(new["legs"][0]["nsid"], old["legs"][0]["nsid"])
-        result = self.run_cairn("drive", "serve", old["stack"], "--nbd", f"unix:{self.socket}")
+        result = self.run_cairn("serve", old["stack"], "--nbd", f"unix:{self.socket}")
         self.assertEqual(result.returncode, 1)
         self.assertIn("has no namespace with the UUID", result.stderr)
         stranger = new["stack"].replace(":owner", ":stranger")
-        result = self.run_cairn("drive", "serve", stranger, "--nbd", f"unix:{self.socket}")
+        result = self.run_cairn("serve", stranger, "--nbd", f"unix:{self.socket}")
         self.assertEqual(result.returncode, 1)
         self.assertIn("has no namespace with the UUID", result.stderr)
         running = self.serve(f"new={new['stack']}")

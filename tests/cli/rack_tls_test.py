@@ -59,7 +59,7 @@ class Keys(RackTest):
         self.make_key("vm1")
         rack = self.serve_with_keys()
         for name in "ab":
-            self.start(["box", "--state", f"{name}.state", "--listen", "127.0.0.1:0", "--tls",
+            self.start(["serve", "--state", f"{name}.state", "--nvme-tcp", "127.0.0.1:0", "--tls",
                         "required", "--tls-key", f"{host}=vm1.key", "--control",
                         f"{self.folder}/{name}.sock", "--rack", rack("box"), "--shelf",
                         f"d0=file:{self.folder}/{name}.shelf,size=64M"])

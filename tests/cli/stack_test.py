@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks at the doors: `cairn drive serve STACK`, `cairn box --drive STACK`, local and remote
+"""Stacks at the doors: `cairn serve STACK`, what is added while they are used, local and remote
 legs, and what is said about stacks that do not open."""
 
 import base64
@@ -77,6 +77,26 @@ class Doors(StackTest):
         kept = self.data("in", 8 * MIB, 11)
         self.assertEqual((self.folder / "a").read_bytes(), kept.read_bytes())
 
+    def test_drives_come_and_go_at_both_doors(self):
+        control = ("--control", str(self.folder / "ctl"))
+        running = self.serve("a=mem:size=1M", "--nvme-tcp", "127.0.0.1:0", *control)
+        port = self.nvme_port(running)
+        self.run_ok("drive", "add", "b=priority(mem:size=2M)", *control)
+        self.assertEqual(self.size_of("b"), 2 * MIB)
+        written = self.data("in", 2 * MIB, 3)
+        self.run_tool("nbdcopy", written, self.uri("b"))
+        self.nvme("read", self.place(port, 2), "--output", "out")
+        self.assertEqual((self.folder / "out").read_bytes(), written.read_bytes())
+        self.run_ok("drive", "resize", "b", "3M", *control)
+        self.assertEqual(self.size_of("b"), 3 * MIB)
+        again = self.run_cairn("drive", "add", "b=mem:size=1M", *control)
+        self.expect_sentence(again, 1, "a drive named 'b' is served here")
+        self.run_ok("drive", "remove", "b", "--yes", *control)
+        self.run_tool("nbdinfo", "--size", self.uri("b"), status=1)
+        self.assertEqual(self.size_of("a"), MIB)
+        self.assertEqual(running.stop(), 0)
+        self.assertEqual(running.log.count("cairn: error"), 0, running.log)
+
     def test_a_namespace_keeps_its_ids_by_name(self):
         uuids = []
         for words in (["a=mem:size=1M", "b=priority(mem:size=1M)"],
@@ -95,11 +115,11 @@ class Doors(StackTest):
         self.serve("--file", "wide=s.toml")
         self.assertEqual(self.size_of("wide"), 4 * MIB)
         self.write("bad.toml", "service = 'stripe'\nbelow = ['mem:size=1M', 'frob(mem:)']\n")
-        result = self.run_cairn("drive", "serve", "--file", "bad.toml")
+        result = self.run_cairn("serve", "--file", "bad.toml")
         self.assertIn("there is no service 'frob'", result.stderr)
 
     def test_local_and_remote_legs_mix(self):
-        box = self.start_box("--drive", "file:remote,size=8M")
+        box = self.start_box("file:remote,size=8M")
         leg = f"nvme-tcp://127.0.0.1:{box.port}/{NQN}"
         running = self.serve(f"mirror(file:local,size=8M, {leg})")
         written = self.data("in", self.size_of(), 3)
@@ -121,16 +141,16 @@ class Doors(StackTest):
             image.write(b"precious")
         before = old.read_bytes()
         stack = f"mirror(file:new,size=8M, file:{old})"
-        result = self.run_cairn("drive", "serve", stack, "--nbd", "unix:s")
+        result = self.run_cairn("serve", stack, "--nbd", "unix:s")
         self.assertEqual(result.returncode, 1, result.stderr)
         for part in (f"file:{old}", "a btrfs file system at byte 65600", "would be lost",
                      "--format"):
             self.assertIn(part, result.stderr)
         self.assertEqual(old.read_bytes(), before)
-        box = self.start_box("--drive", "mem:size=1M")
+        box = self.start_box("mem:size=1M")
         for words in (("thin",), ("mirror", "file:other,size=8M")):
             stack_of = f"{words[0]}({', '.join([*words[1:], f'file:{old}'])})"
-            said = self.run_cairn("box", "ns", "add", "--drive", stack_of)
+            said = self.run_cairn("drive", "add", stack_of)
             self.assertIn("a btrfs file system", said.stderr)
         self.assertEqual(old.read_bytes(), before)
         self.assertEqual(box.stop(), 0)
@@ -173,7 +193,7 @@ class Secrets(StackTest):
         self.assertEqual(running.stop(), 0)
         self.assertNotIn(b"reads", (self.folder / "d").read_bytes())
         before = (self.folder / "d").read_bytes()
-        result = self.run_cairn("drive", "serve", "encrypt(file:d, key=b.key)")
+        result = self.run_cairn("serve", "encrypt(file:d, key=b.key)")
         self.assertEqual(result.returncode, 1)
         self.assertIn("the key is wrong", result.stderr)
         self.assertEqual((self.folder / "d").read_bytes(), before)
@@ -275,7 +295,7 @@ class Tenants(StackTest):
         self.assertEqual(running.stop(), 0)
 
     def test_channels_that_another_has_are_refused(self):
-        running = self.start_cairn("drive", "serve", f"a={self.part(0, 2)}",
+        running = self.start_cairn("serve", f"a={self.part(0, 2)}",
                                    f"b={self.part(1, 2)}", until="Ctrl-C or SIGTERM")
         self.assertIn("another has some of these channels", running.log)
         self.assertEqual(running.stop(), 0)
@@ -283,26 +303,25 @@ class Tenants(StackTest):
 
 class Boxes(StackTest):
     def test_a_box_serves_stacks_and_takes_more_while_it_runs(self):
-        words = ("--drive", "mirror(file:a,size=4M, file:b,size=4M)", "--state", "state")
+        words = ("mirror(file:a,size=4M, file:b,size=4M)", "--state", "state")
         box = self.start_box(*words)
-        self.assertEqual(self.ask("ns", "add", "--drive", "limit(file:c,size=2M, iops=100000)"),
-                         {"nsid": 2})
+        self.assertEqual(self.ask("drive", "add", "limit(file:c,size=2M, iops=100000)")["nsid"], 2)
         written = self.data("in", 2 * MIB, 5)
         self.nvme("write", self.place(box.port, 2, NQN), "--input", written)
         self.nvme("write", self.place(box.port, 1, NQN), "--input", written)
-        self.ask("ns", "resize", "--nsid", "2", "--size", "3M")
+        self.ask("drive", "resize", "d1", "3M")
         self.assertEqual(self.namespaces()[2]["size"], 3 * MIB)
         box.kill()
         box = self.start_box(*words)
         listed = self.namespaces()
-        self.assertIn("mirror(file:", listed[1]["drive"])
-        self.assertIn("limit(file:", listed[2]["drive"])
+        self.assertIn("mirror(file:", listed[1]["stack"])
+        self.assertIn("limit(file:", listed[2]["stack"])
         self.assertEqual(listed[2]["size"], 3 * MIB)
         for nsid in (1, 2):
             self.nvme("read", self.place(box.port, nsid, NQN), "--length", "2M", "--output", "out")
             self.assertEqual((self.folder / "out").read_bytes(), written.read_bytes())
-        self.ask("ns", "remove", "--nsid", "2", "--yes")
-        self.ask("ns", "add", "--drive", "priority(file:c)")  # nobody holds the file any more
+        self.ask("drive", "remove", "d1", "--yes")
+        self.ask("drive", "add", "priority(file:c)")  # nobody holds the file any more
         self.assertEqual(box.stop(), 0)
         self.assertNotIn("error", box.log)
 
@@ -315,13 +334,13 @@ nqn = "{NQN}"
 [[subsystem.namespace]]
 drive = "concat(mem:size=1M, mem:size=1M)"
 """)
-        self.start(["box", "--config", "box.toml"])
+        self.start(["serve", "--config", "box.toml"])
         self.assertEqual(self.namespaces()[1]["size"], 2 * MIB)
 
 
 class Mistakes(StackTest):
     def shown(self, words, *parts, status):
-        result = self.run_cairn("drive", "serve", *words)
+        result = self.run_cairn("serve", *words)
         self.assertEqual(result.returncode, status, result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)
@@ -358,12 +377,12 @@ class Mistakes(StackTest):
         running = self.serve("priority(file:a,size=1M)", "--nvme-tcp", "127.0.0.1:0")
         port = self.nvme_port(running)
         self.shown(["priority(file:a)", "--nbd", "127.0.0.1:0"], "end what uses it", status=1)
-        result = self.run_cairn("drive", "serve", "mem:size=1M", "--nvme-tcp", f"127.0.0.1:{port}")
+        result = self.run_cairn("serve", "mem:size=1M", "--nvme-tcp", f"127.0.0.1:{port}")
         self.expect_sentence(result, 1, f"cannot listen at 127.0.0.1:{port}",
                              "choose another port")
         for words, part in ((["mem:size=1M", "--nvme-tcp", "unix:/x"], "a port is needed"),
                             (["--file", "none.toml"], "none.toml")):
-            self.assertIn(part, self.run_cairn("drive", "serve", *words).stderr)
+            self.assertIn(part, self.run_cairn("serve", *words).stderr)
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")

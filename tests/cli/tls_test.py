@@ -127,7 +127,7 @@ class Encrypted(BoxTest):
 
     def serve(self, more=""):
         self.write("box.toml", CONFIG.format(nqn=NQN, host=HOST, other=OTHER, more=more))
-        self.box = self.start(["box", "--config", "box.toml"], cwd=self.folder)
+        self.box = self.start(["serve", "--config", "box.toml"], cwd=self.folder)
         self.plain_port = int(re.findall(r"(?m)^serving \S+ at \S+:(\d+)$", self.box.said)[1])
 
     def uri(self, key="host.key", host=HOST, port=None, more="", nqn=NQN):
@@ -156,7 +156,7 @@ class Encrypted(BoxTest):
         self.run_ok("nvme", "list", self.uri(more="&tls_identity=0"))
         self.run_ok("nvme", "verify", self.uri(more="&queues=2&hdgst=on&ddgst=on"), "--size", "1M",
                     "--seconds", "0.2")
-        self.assertIn("connections encrypted, 0 refused", self.run_ok("box", "stats"))
+        self.assertIn("connections encrypted, 0 refused", self.run_ok("drive", "stats"))
 
     def test_authentication_goes_on_inside(self):
         self.serve(more='key = "auth.key"')
@@ -174,7 +174,7 @@ class Encrypted(BoxTest):
                              "have no TLS key in common")
         self.assertIn(f"{HOST} at 127.0.0.1:", self.box.log)
         self.assertIn("the host has another TLS key", self.box.log)
-        self.assertEqual(self.ask("stats")["tls"]["failed"], 3)
+        self.assertEqual(self.ask("drive", "stats")["tls"]["failed"], 3)
         secret = (self.folder / "host.key").read_text().split(":")[2]
         self.assertNotIn(secret[:20], self.box.log)
 
@@ -185,7 +185,7 @@ class Encrypted(BoxTest):
         self.expect_sentence(self.run_cairn("nvme", "id-ns", self.uri(port=self.plain_port)), 1,
                              "speaks plain NVMe/TCP, without TLS")
         self.assertIn("it speaks plain NVMe/TCP, and this listener demands TLS", self.box.log)
-        self.assertEqual(self.ask("stats")["tls"]["failed"], 2)
+        self.assertEqual(self.ask("drive", "stats")["tls"]["failed"], 2)
 
     def test_discovery_tells_which_port_demands_it(self):
         self.serve()
@@ -198,11 +198,12 @@ class Encrypted(BoxTest):
 
     def test_mistakes(self):
         self.expect_sentence(
-            self.run_cairn("box", "--drive", "mem:size=1M", "--tls", "required"), 1,
-            "demands TLS, and no host has a key", "cairn key new tls")
-        self.expect_usage(["box", "--drive", "mem:size=1M", "--tls", "maybe"],
+            self.run_cairn("serve", "mem:size=1M", "--tls", "required"), 1,
+            "demands TLS, and no host has a key", "key new tls")
+        self.expect_usage(["serve", "mem:size=1M", "--tls", "maybe"],
                           "required or refused")
-        self.expect_usage(["box", "--drive", "mem:size=1M", "--tls-key", "x"], "HOSTNQN=FILE")
+        self.expect_sentence(self.run_cairn("serve", "mem:size=1M", "--tls-key", "x"), 1,
+                             "HOSTNQN=FILE")
         uri = f"nvme-tcp://127.0.0.1:1/{NQN}?"
         self.expect_usage(["nvme", "list", uri + "tls=required"], "tls_key=FILE")
         self.expect_usage(["nvme", "list", uri + "tls_key=x"], "tls=required")
@@ -211,7 +212,7 @@ class Encrypted(BoxTest):
                           "name of a file")
 
     def test_the_command_line_is_enough(self):
-        self.box = self.start_box("--drive", "mem:size=1M", "--tls", "required", "--tls-key",
+        self.box = self.start_box("mem:size=1M", "--tls", "required", "--tls-key",
                                   f"{HOST}={self.folder}/host.key")
         self.assertIn("--tls\n", self.box.said)
         self.run_ok("nvme", "id-ns", self.uri())
@@ -248,7 +249,7 @@ class WithOpenssl(BoxTest):
         self.identity, self.psk = identity_and_psk(text, HOST, NQN)
 
     def test_its_client_against_our_box(self):
-        box = self.start_box("--drive", "mem:size=1M", "--tls", "required", "--tls-key",
+        box = self.start_box("mem:size=1M", "--tls", "required", "--tls-key",
                              f"{HOST}={self.folder}/host.key")
         client = [OPENSSL, "s_client", "-tls1_3", "-connect", f"127.0.0.1:{box.port}",
                   "-psk_identity", self.identity]
@@ -277,7 +278,7 @@ class WithOpenssl(BoxTest):
         self.assertIn(b"alert protocol version", refused.stderr)
 
     def test_its_client_may_ask_for_new_keys(self):
-        box = self.start_box("--drive", "mem:size=1M", "--tls", "required", "--tls-key",
+        box = self.start_box("mem:size=1M", "--tls", "required", "--tls-key",
                              f"{HOST}={self.folder}/host.key")
         talk = subprocess.Popen(
             [OPENSSL, "s_client", "-tls1_3", "-connect", f"127.0.0.1:{box.port}", "-psk_identity",

@@ -26,7 +26,7 @@ class Up(BoxTest):
         for line in (f"nvme discover -t tcp -a 127.0.0.1 -s {up.port}",
                      f"nvme connect -t tcp -a 127.0.0.1 -s {up.port} -n {nqn}",
                      f"cairn nvme list nvme-tcp://127.0.0.1:{up.port}/{nqn}",
-                     "cairn box ns add --drive mem:size=1G"):
+                     "cairn drive add mem:size=1G"):
             self.assertIn(f"\n  {line}\n", up.said)
         self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
                          {1: GIB, 2: GIB, 3: GIB, 4: GIB})
@@ -35,9 +35,9 @@ class Up(BoxTest):
 
     def test_the_next_start_serves_the_same_with_its_changes(self):
         up = self.up()
-        self.ask("ns", "remove", "--nsid", "2", "--yes")
-        self.ask("ns", "resize", "--nsid", "3", "--size", "2G")
-        self.ask("ns", "add", "--drive", "mem:size=1M")
+        self.ask("drive", "remove", "d1", "--yes")
+        self.ask("drive", "resize", "d2", "2G")
+        self.ask("drive", "add", "mem:size=1M")
         before = self.namespaces()
         up.kill()
         again = self.up()
@@ -57,7 +57,7 @@ class Up(BoxTest):
     def test_a_folder_of_its_own_which_one_at_a_time_may_use(self):
         self.up("--data", "d")
         self.assertTrue((self.folder / "d/drive-4").exists())
-        self.expect_sentence(self.run_cairn("up", "--data", "d"), 1, "is in use by another box")
+        self.expect_sentence(self.run_cairn("up", "--data", "d"), 1, "is in use by another server")
 
     def test_a_file_may_say_what_to_serve(self):
         self.write("c.toml", "[runtime]\nio = 'epoll'\n[[listener]]\naddress = '127.0.0.1:0'\n"

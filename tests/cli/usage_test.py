@@ -117,7 +117,8 @@ class Mistakes(support.CliTest):
                          "sim plan": "plan capacity", "sim fit": "plan fit",
                          "sim check": "plan validate", "nvme gen-key": "key new auth",
                          "nvme gen-tls-key": "key new tls", "nvme check-tls-key": "key inspect",
-                         "drive key new": "key new drive"}.items():
+                         "drive key new": "key new drive", "box": "serve",
+                         "drive serve": "serve"}.items():
             for rest in ([], ["--help"], ["x", "--json"]):
                 with self.subTest(old=old, rest=rest):
                     self.expect_usage([*old.split(), *rest], f"is 'cairn {new}' now",

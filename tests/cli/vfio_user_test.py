@@ -20,7 +20,7 @@ DATA = 65536
 
 class VfioUser(support.CliTest):
     def serve(self, *words):
-        return self.start_cairn("drive", "serve", *words, until="Ctrl-C")
+        return self.start_cairn("serve", *words, until="Ctrl-C")
 
     def connect(self, name="vm.sock"):
         client = VfioClient(self.folder / name)
@@ -204,9 +204,9 @@ class VfioUser(support.CliTest):
         self.assertEqual(running.log.count("was turned away"), 2)
 
     def test_mistakes_are_told(self):
-        self.expect_usage(["drive", "serve", "mem:size=1M", "--vfio-user", "s,mode=fast"],
+        self.expect_usage(["serve", "mem:size=1M", "--vfio-user", "s,mode=fast"],
                           "polling, adaptive or interrupt")
-        result = self.run_cairn("drive", "serve", "mem:size=1M", "--vfio-user", "x=s")
+        result = self.run_cairn("serve", "mem:size=1M", "--vfio-user", "x=s")
         self.expect_sentence(result, 1, "no drive", "d0")
 
 

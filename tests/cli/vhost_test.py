@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Drives for virtual machines, as far as it goes without one: `cairn drive serve --vhost-user`,
+"""Drives for virtual machines, as far as it goes without one: `cairn serve --vhost-user`,
 `cairn drive qemu-args`, and the first messages of the protocol."""
 
 import json
@@ -18,7 +18,7 @@ GET_FEATURES, GET_PROTOCOL_FEATURES, GET_CONFIG = 1, 15, 24
 class VhostTest(support.CliTest):
     def serve(self, *words):
         self.control = str(self.folder / "ctl")
-        return self.start_cairn("drive", "serve", *words, "--control", self.control,
+        return self.start_cairn("serve", *words, "--control", self.control,
                                 until="Ctrl-C")
 
     def path(self, name="vm"):
@@ -127,10 +127,10 @@ class QemuArgs(VhostTest):
             self.expect_sentence(asked, 1, reason)
 
     def test_sockets_belong_to_drives(self):
-        result = self.run_cairn("drive", "serve", "a=mem:size=1M", "b=mem:size=1M",
+        result = self.run_cairn("serve", "a=mem:size=1M", "b=mem:size=1M",
                                 "--vhost-user", "/tmp/x")
         self.expect_sentence(result, 1, "say whose socket '/tmp/x' is")
-        self.expect_usage(["drive", "serve", "mem:size=1M", "--vhost-user", "/tmp/x,mode=often"],
+        self.expect_usage(["serve", "mem:size=1M", "--vhost-user", "/tmp/x,mode=often"],
                           "polling, adaptive or interrupt")
 
 

@@ -30,7 +30,7 @@ struct Scenery {
 
 Task<void> serve(env::Env& env, env::Address at) {
   Door door(env);
-  door.open(at);
+  co_await door.open(at);
   task::Event never;
   const Result<void> stopped = co_await never.wait(env.stop_token());
   EXPECT_FALSE(stopped.has_value());

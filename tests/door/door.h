@@ -47,22 +47,22 @@ class Door {
   explicit Door(env::Env& env, const door::nbd::NbdOptions& options = {})
       : env_(env), server_(env, options) {}
 
-  void open(env::Address at) {
-    add({.name = "a", .description = "the first"}, "mem:size=4M");
-    add({.name = "small", .description = ""}, "mem:size=1M,block=512");
-    add({.name = "fixed", .description = "", .read_only = true}, "mem:size=1M");
+  Task<void> open(env::Address at) {
+    co_await add({.name = "a", .description = "the first"}, "mem:size=4M");
+    co_await add({.name = "small", .description = ""}, "mem:size=1M,block=512");
+    co_await add({.name = "fixed", .description = "", .read_only = true}, "mem:size=1M");
     address = must(server_.listen(at));
   }
-  void add(door::nbd::ExportOptions options, const char* drive) {
-    add(std::move(options), drive::Spec::parse(drive).value());
+  Task<void> add(door::nbd::ExportOptions options, const char* drive) {
+    return add(std::move(options), drive::Spec::parse(drive).value());
   }
-  void add(door::nbd::ExportOptions options, const drive::Spec& drive) {
-    add(std::move(options), must(drive::Source::make(env_, drive)));
+  Task<void> add(door::nbd::ExportOptions options, drive::Spec drive) {
+    return add(std::move(options), must(drive::Source::make(env_, drive)));
   }
-  void add(door::nbd::ExportOptions options, std::unique_ptr<drive::Source> source) {
+  Task<void> add(door::nbd::ExportOptions options, std::unique_ptr<drive::Source> source) {
     sources_.push_back(std::move(source));
     options.source = sources_.back().get();
-    must(server_.add(std::move(options)));
+    co_await sure(server_.add(std::move(options)));
   }
   Task<void> close() { return server_.close(); }
 

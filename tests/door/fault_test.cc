@@ -72,8 +72,8 @@ class NbdWorkload final : public sim::Workload {
     door::nbd::NbdOptions options;
     options.negotiation_timeout = options.stall_timeout = 5_s;
     door::nbd::NbdServer server(env, options);
-    const bool added =
-        server.add({.name = "a", .description = "", .source = source->get()}).has_value();
+    const Result<void> added =
+        co_await server.add({.name = "a", .description = "", .source = source->get()});
     if (added && server.listen(at)) {
       task::Event never;
       const Result<void> stopped = co_await never.wait(env.stop_token());

@@ -24,7 +24,7 @@ Task<bool> is_over(NbdClient& client) {
 
 WORLD_TEST(NbdNegotiation, GoTellsSizeFlagsAndBlockSizes) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   const Told told = co_await sure(client.arrive(door.address, "small", true));
   EXPECT_EQ(told.size, 1u << 20);
@@ -38,7 +38,7 @@ WORLD_TEST(NbdNegotiation, GoTellsSizeFlagsAndBlockSizes) {
 
 WORLD_TEST(NbdNegotiation, ExportNameIsAnsweredWithZeroesUnlessBothLeaveThemOut) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   for (const uint32_t flags : {1u, 3u}) {
     NbdClient client(env);
     co_await sure(client.dial(door.address));
@@ -55,7 +55,7 @@ WORLD_TEST(NbdNegotiation, ExportNameIsAnsweredWithZeroesUnlessBothLeaveThemOut)
 
 WORLD_TEST(NbdNegotiation, TheEmptyNameIsTheFirstExport) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   const Told told = co_await sure(client.arrive(door.address, "", false));
   EXPECT_EQ(told.size, kSize);
@@ -65,7 +65,7 @@ WORLD_TEST(NbdNegotiation, TheEmptyNameIsTheFirstExport) {
 
 WORLD_TEST(NbdNegotiation, ListNamesEveryExport) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.dial(door.address));
   co_await sure(client.greet());
@@ -84,7 +84,7 @@ WORLD_TEST(NbdNegotiation, ListNamesEveryExport) {
 
 WORLD_TEST(NbdNegotiation, WhatIsRefusedLeavesTheRestPossible) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.dial(door.address));
   co_await sure(client.greet());
@@ -127,7 +127,7 @@ WORLD_TEST(NbdNegotiation, WhatIsRefusedLeavesTheRestPossible) {
 
 WORLD_TEST(NbdNegotiation, WhoBreaksTheProtocolIsLeft) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   for (const int way : {0, 1, 2, 3, 4, 5}) {
     NbdClient client(env);
     co_await sure(client.dial(door.address));
@@ -153,7 +153,7 @@ WORLD_TEST(NbdNegotiation, WhoBreaksTheProtocolIsLeft) {
 WORLD_TEST(NbdNegotiation, WhoMustComeThroughTlsIsHeardOnlyThere) {
   const door::nbd::NbdKeys keys = must(door::nbd::NbdKeys::parse("alice:" + std::string(64, '5')));
   Door door(env, {.keys = &keys});
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.dial(door.address));
   co_await sure(client.greet());

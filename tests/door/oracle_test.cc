@@ -100,13 +100,13 @@ WORLD_TEST(NbdOracle, SeveralConnectionsFindWhatTheyWrote) {
   std::unique_ptr<drive::Source> stack =
       co_await env::call_on(env, home, [&](env::Env& there) { return share(there, text, leaves); });
   drive::Source& shared = *stack;
-  door.add({.name = "stack", .description = ""}, std::move(stack));
+  co_await door.add({.name = "stack", .description = ""}, std::move(stack));
   const env::DiskOptions disk = scene.disk("nbd", 1 << 20);
-  door.add({.name = "disk", .description = ""}, {.kind = drive::Spec::Kind::kFile,
-                                                 .path = disk.path,
-                                                 .size = 1 << 20,
-                                                 .direct = disk.direct});
-  door.open(scene.any_port());
+  co_await door.add({.name = "disk", .description = ""}, {.kind = drive::Spec::Kind::kFile,
+                                                          .path = disk.path,
+                                                          .size = 1 << 20,
+                                                          .direct = disk.direct});
+  co_await door.open(scene.any_port());
   const uint64_t seed = env.rng().next();
   for (const Place& place : kPlaces) {
     std::vector<Task<void>> clients;

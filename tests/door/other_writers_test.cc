@@ -34,12 +34,12 @@ Task<void> write_part(NbdClient& client, uint8_t value) {
 Task<void> write_among_others(env::Env& env, Scene& scene, bool is_known) {
   Door door(env);
   const env::DiskOptions disk = scene.disk("nbd", 1 << 20);
-  door.add({.name = "disk", .description = "", .has_other_writers = is_known},
-           {.kind = drive::Spec::Kind::kFile,
-            .path = disk.path,
-            .size = 1 << 20,
-            .direct = disk.direct});
-  door.open(scene.any_port());
+  co_await door.add({.name = "disk", .description = "", .has_other_writers = is_known},
+                    {.kind = drive::Spec::Kind::kFile,
+                     .path = disk.path,
+                     .size = 1 << 20,
+                     .direct = disk.direct});
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "disk", true));
   if (!is_known) {

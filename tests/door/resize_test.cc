@@ -29,7 +29,7 @@ WORLD_TEST(NbdResize, ReachesEveryCoreOrIsUndone) {
   auto source = must(drive::Source::make(env, drive::Spec::parse("mem:size=1M").value()));
   auto stubborn = std::make_unique<drive::StubbornSource>(*source, CoreId(env.core_count() - 1));
   drive::StubbornSource& made = *stubborn;
-  door.add({.name = "s", .description = ""}, std::move(stubborn));
+  co_await door.add({.name = "s", .description = ""}, std::move(stubborn));
   door.address = must(door.server().listen(scene.any_port()));
   const std::vector<uint64_t> before(env.core_count(), 1 << 20);
   EXPECT_EQ(co_await sizes(env, door), before);

@@ -34,7 +34,7 @@ WORLD_TEST(NbdStrangers, SilentConnectionsTakeNoFriendsPlace) {
   size_t refused = 0;
   options.on_refused = [&](const stream::RefusedConnection&) { ++refused; };
   Door door(env, options);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   std::vector<std::unique_ptr<NbdClient>> strangers;
   for (int i = 0; i < 100; ++i) {
     strangers.push_back(std::make_unique<NbdClient>(env));
@@ -54,7 +54,7 @@ WORLD_TEST(NbdStrangers, WhoIsIdleForLongestMakesRoom) {
   options.connections = {.connections_max = 4, .unproven_max = 4, .reserved = 0};
   options.idle_timeout = 60_s;
   Door door(env, options);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   std::vector<std::unique_ptr<NbdClient>> idle;
   for (int i = 0; i < 4; ++i) {
     idle.push_back(std::make_unique<NbdClient>(env));
@@ -89,7 +89,7 @@ WORLD_TEST(NbdStrangers, WhoIsRefusedIsTold) {
     told.push_back(connection.why);
   };
   Door door(env, options);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   {
     NbdClient lost(env);
     const Result<Told> nowhere = co_await lost.arrive(door.address, "nowhere", true);

@@ -29,7 +29,7 @@ Task<void> expect(NbdClient& client, Ask request, uint32_t error, Bytes payload 
 
 WORLD_TEST(NbdTransmission, WhatIsWrittenIsRead) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   for (const bool structured : {false, true}) {
     NbdClient client(env);
     co_await sure(client.arrive(door.address, "a", structured));
@@ -62,7 +62,7 @@ WORLD_TEST(NbdTransmission, WhatIsWrittenIsRead) {
 
 WORLD_TEST(NbdTransmission, ZeroesAndTrimsKeepWhatIsAround) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "small", true));
   Content expected = pattern(65536, 3);
@@ -101,8 +101,8 @@ WORLD_TEST(NbdOneCore, DurableTrimsAndZeroesFlushNothing) {
   auto source = std::make_unique<drive::SeenSource>(
       must(drive::Source::make(env, drive::Spec::parse("mem:size=1M").value())));
   const drive::SeenSource::Counts& counts = source->counts();
-  door.add({.name = "seen"}, std::move(source));
-  door.open(scene.any_port());
+  co_await door.add({.name = "seen"}, std::move(source));
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "seen", true));
   co_await expect(client, {Command::kWrite, 0, 65536, 0}, 0u, pattern(65536, 3));
@@ -119,7 +119,7 @@ WORLD_TEST(NbdOneCore, DurableTrimsAndZeroesFlushNothing) {
 
 WORLD_TEST(NbdTransmission, HolesAndStatusTellWhereZeroesAre) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "a", true));
   const Content data = pattern(64 << 10, 9);
@@ -144,7 +144,7 @@ WORLD_TEST(NbdTransmission, HolesAndStatusTellWhereZeroesAre) {
 
 WORLD_TEST(NbdTransmission, RequestsThatCannotBeServedAreAnswered) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   for (const bool structured : {false, true}) {
     NbdClient client(env);
     co_await sure(client.arrive(door.address, "a", structured));
@@ -176,7 +176,7 @@ WORLD_TEST(NbdTransmission, RequestsThatCannotBeServedAreAnswered) {
 
 WORLD_TEST(NbdTransmission, GarbageEndsTheConnectionAndNothingElse) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient other(env);
   co_await sure(other.arrive(door.address, "a", true));
   for (const int way : {0, 1, 2, 3}) {
@@ -202,7 +202,7 @@ WORLD_TEST(NbdTransmission, GarbageEndsTheConnectionAndNothingElse) {
 // Large replies and small ones, in whatever order they come, and none inside another.
 WORLD_TEST(NbdTransmission, AllThatIsInFlightIsAnsweredBeforeGoodbye) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   const Content data = pattern(1 << 20, 6);
   for (const bool structured : {false, true}) {
     NbdClient client(env);
@@ -231,7 +231,7 @@ WORLD_TEST(NbdTransmission, AllThatIsInFlightIsAnsweredBeforeGoodbye) {
 
 WORLD_TEST(NbdTransmission, DrainAnswersWhatItHasTaken) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.arrive(door.address, "a", false));
   co_await sure(client.ask({Command::kRead, 0, 1 << 20, 0}));
@@ -247,7 +247,7 @@ WORLD_TEST(NbdTransmission, DrainAnswersWhatItHasTaken) {
 
 WORLD_TEST(NbdTransmission, NewConnectionsAreToldTheNewSize) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient before(env);
   co_await sure(before.arrive(door.address, "a", true));
   co_await sure(door.server().resize("a", 2 * kSize));
@@ -269,7 +269,7 @@ WORLD_TEST(NbdTransmission, NewConnectionsAreToldTheNewSize) {
 // A client that asks for much and takes nothing fills its own memory, not that of others.
 WORLD_TEST(NbdTransmission, WhoDoesNotReadHoldsUpNobody) {
   Door door(env);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient slow(env);
   co_await sure(slow.arrive(door.address, "a", false));
   for (int i = 0; i < 100; ++i) co_await sure(slow.ask({Command::kRead, 0, 1 << 20, 0}));

@@ -95,7 +95,7 @@ WORLD_TEST(NbdViews, VersionsAndClonesAreExportsByName) {
   door::nbd::NbdOptions options;
   options.finder = &views;
   Door door(env, options);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   {
     // Each on a core of its own, where there are several.
     NbdClient first(env);
@@ -149,7 +149,7 @@ WORLD_TEST(NbdViews, AViewIsFreeWhenTheConnectionEnds) {
   door::nbd::NbdOptions options;
   options.finder = &views;
   Door door(env, options);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   for (int version = 1; version <= 8; ++version) {
     const std::string name = std::to_string(version);
     EXPECT_EQ(co_await tell(drive, {"take"}), "version " + name);
@@ -179,7 +179,7 @@ WORLD_TEST(NbdViews, WhoLooksAtManyUsesOne) {
   door::nbd::NbdOptions options;
   options.finder = &views;
   Door door(env, options);
-  door.open(scene.any_port());
+  co_await door.open(scene.any_port());
   NbdClient client(env);
   co_await sure(client.dial(door.address));
   co_await sure(client.greet());

@@ -5,8 +5,8 @@
     interop_test.py [--suite kernel_host|kernel_target|kernel_nbd|kernel_vhost]
                     [--program build/apps/cairn] [--folder build/interop] [-k fio] [-v]
 
-The short form, for CI, is one kernel and the core cases: its host meets `cairn box`, or while there
-is none the kernel's target. CAIRN_INTEROP=full is all kernels, all cases and both targets.
+The short form, for CI, is one kernel and the core cases: its host meets `cairn serve`, or while
+there is none the kernel's target. CAIRN_INTEROP=full is all kernels, all cases and both targets.
 """
 
 import argparse

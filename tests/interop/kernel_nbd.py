@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel's nbd client in a guest uses a stack that `cairn drive serve` serves: file systems made,
+"""A kernel's nbd client in a guest uses a stack that `cairn serve` serves: file systems made,
 filled, left, checked and found again, also after the server was killed."""
 
 import pathlib
@@ -41,7 +41,7 @@ class KernelNbd(unittest.TestCase):
     def serve(self):
         """Starts it; returns the port of its own choice."""
         self.server = subprocess.Popen(
-            [self.program, "drive", "serve", "disk=mirror(file:a,size=340M, file:b,size=340M)",
+            [self.program, "serve", "disk=mirror(file:a,size=340M, file:b,size=340M)",
              "--nbd", "127.0.0.1:0"], cwd=self.folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, text=True)
         for line in self.server.stdout:

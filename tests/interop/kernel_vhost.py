@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QEMU and its guest use drives that `cairn drive serve --vhost-user` serves: firmware boots from
+"""QEMU and its guest use drives that `cairn serve --vhost-user` serves: firmware boots from
 one, a kernel makes file systems on them in both layouts of virtqueues, sees a resize, and notices
 nothing when the server is killed under verified I/O."""
 
@@ -33,7 +33,7 @@ def boot_sector():
 
 
 class Server:
-    """`cairn drive serve` with its drives, which can be killed and started again."""
+    """`cairn serve` with its drives, which can be killed and started again."""
 
     def __init__(self, program, folder, drives):
         self.program, self.folder, self.drives = program, folder, drives
@@ -43,7 +43,7 @@ class Server:
         return self.folder / f"{name}.sock"
 
     def start(self):
-        words = [self.program, "drive", "serve", "--control", self.folder / "control"]
+        words = [self.program, "serve", "--control", self.folder / "control"]
         words += [f"{name}={stack}" for name, stack in self.drives.items()]
         for name in self.drives:
             words += ["--vhost-user", f"{name}={self.socket(name)}"]

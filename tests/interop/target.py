@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cases connect to: an NVMe/TCP target that can be started, changed, killed and restarted.
 
-KernelTarget is Linux's own in a guest, CairnBox is `cairn box` as a process. Both listen on a port
+KernelTarget is Linux's own in a guest, CairnBox is `cairn serve` as one. Both listen on a port
 of our loopback and keep what was written over kill() and start(). Sizes are in bytes.
 """
 
@@ -207,9 +207,9 @@ class AnaTarget(KernelTarget):
 
 
 class CairnBox(Target):
-    """`cairn box`: its first namespace on a file, the others in memory and in small blocks."""
+    """`cairn serve`: its first namespace on a file, the others in memory and in small blocks."""
 
-    name = "cairn box"
+    name = "cairn serve"
 
     def __init__(self, program, folder):
         super().__init__()
@@ -219,21 +219,22 @@ class CairnBox(Target):
     @staticmethod
     def why_not(program):
         """Why this program cannot serve yet, or None."""
-        return why_no_command(program, "box")
+        return why_no_command(program, "serve")
 
     def why_not_case(self, case):
-        return why_no_command(self._program, "box", "ns") if case.startswith("namespace_") else None
+        return (why_no_command(self._program, "drive", "add")
+                if case.startswith("namespace_") else None)
 
     def command(self):
         folder = self._folder.resolve()
         drives = [self._drive(folder, nsid, size) for nsid, size in NAMESPACES.items()]
         config = folder / "box.toml"
         config.write_text(keys_for_tests.box_config(self.nqn, folder))
-        words = [self._program, "box", "--config", config, "--nqn", self.nqn,
-                 "--control", CONTROL, "--listen", f"{self.address}:{self.port}",
+        words = [self._program, "serve", "--config", config, "--nqn", self.nqn,
+                 "--control", CONTROL, "--nvme-tcp", f"{self.address}:{self.port}",
                  "--advertise", f"{self.address_for_guests}:{self.port}"]
         for drive in drives:
-            words += ["--drive", drive]
+            words += [drive]
         return [str(word) for word in words]
 
     @staticmethod
@@ -245,11 +246,11 @@ class CairnBox(Target):
         with (self._folder / "box.log").open("a") as log:
             self._process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                              stderr=log, cwd=self._folder)
-        wait_until(self._listens, START_LIMIT_S, f"cairn box listening on port {self.port}")
+        wait_until(self._listens, START_LIMIT_S, f"cairn serve listening on port {self.port}")
 
     def _listens(self):
         if self._process.poll() is not None:
-            raise TargetError(f"cairn box ended with {self._process.returncode}: {self._last()}")
+            raise TargetError(f"cairn serve ended with {self._process.returncode}: {self._last()}")
         with socket.socket() as probe:
             return probe.connect_ex((self.address, self.port)) == 0
 
@@ -263,9 +264,9 @@ class CairnBox(Target):
             status = self._process.wait(STOP_LIMIT_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise TargetError(f"cairn box did not end within {STOP_LIMIT_S} s of SIGTERM")
+            raise TargetError(f"cairn serve did not end within {STOP_LIMIT_S} s of SIGTERM")
         if status:
-            raise TargetError(f"cairn box ended with {status} on SIGTERM: {self._last()}")
+            raise TargetError(f"cairn serve ended with {status} on SIGTERM: {self._last()}")
 
     def kill(self):
         if self._process and self._process.poll() is None:
@@ -274,26 +275,26 @@ class CairnBox(Target):
 
     def add_namespace(self, nsid, size, service=None):
         drive = f"mem:size={size}"
-        self._ns("add", "--nsid", nsid, "--drive", f"{service}({drive})" if service else drive)
+        self._drive_verb("add", "--nsid", nsid, f"{service}({drive})" if service else drive)
 
     def remove_namespace(self, nsid):
-        self._ns("remove", "--nsid", nsid, "--yes")
+        self._drive_verb("remove", f"d{nsid - 1}", "--yes")
 
     def resize_namespace(self, nsid, size):
-        self._ns("resize", "--nsid", nsid, "--size", size, "--yes")
+        self._drive_verb("resize", f"d{nsid - 1}", size, "--yes")
 
-    def _ns(self, verb, *words):
-        command = [self._program, "box", "ns", verb, "--control", CONTROL, "--nqn", self.nqn,
+    def _drive_verb(self, verb, *words):
+        command = [self._program, "drive", verb, "--control", CONTROL, "--nqn", self.nqn,
                    *words]
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                                 cwd=self._folder, timeout=START_LIMIT_S)
         if result.returncode:
-            raise TargetError(f"cairn box ns {verb} ended with {result.returncode}:"
+            raise TargetError(f"cairn drive {verb} ended with {result.returncode}:"
                               f" {result.stderr.strip()}")
 
     def trouble(self):
         if self._process.poll() is not None:
-            return f"cairn box ended with {self._process.returncode}: {self._last()}"
+            return f"cairn serve ended with {self._process.returncode}: {self._last()}"
         return None
 
 

@@ -75,14 +75,14 @@ Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::
   BoxFacts& facts = boxes_[name];
   facts.is_dying = false;
   server::ServeOptions options;
-  options.box.listeners.push_back({.address = at});
-  options.box.subsystems.emplace_back().options.nqn = kNqn;
+  options.server.listeners.push_back({.address = at});
+  options.server.subsystems.emplace_back().options.nqn = kNqn;
   options.changes = facts.kept;
   options.hooks.log = [&facts](config::LogLevel, std::string_view line) {
     facts.log += fmt::format("{}\n", line);
   };
   // A program that is dying writes to its disk no more.
-  options.hooks.keep = [&facts, &env](const server::BoxChanges& all) -> Attempt<void> {
+  options.hooks.keep = [&facts, &env](const server::ServerChanges& all) -> Attempt<void> {
     if (facts.is_dying || env.stop_token().requested()) return refuse("the power is gone");
     facts.kept = all;
     return {};
@@ -103,7 +103,7 @@ Task<void> Rack::run_box(env::Env& env, std::string name, env::Address at, env::
     return {};
   };
   options.rack_hooks.log = options.hooks.log;
-  const Attempt<void> served = co_await server::serve_box(env, options);
+  const Attempt<void> served = co_await server::serve(env, options);
   if (!served) facts.log += fmt::format("ended: {}\n", served.error().text);
 }
 

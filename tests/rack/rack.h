@@ -13,7 +13,7 @@
 #include "meta/state.h"
 #include "rack/space_command.h"
 #include "rack/tenant.h"
-#include "server/box/serve.h"
+#include "server/serve/serve.h"
 #include "task/task.h"
 #include "world/sim/cluster.h"
 
@@ -29,7 +29,7 @@ class Rack {
   struct BoxFacts {
     uint64_t mib = 0;  // of its shelf
     std::vector<std::string> hosts;
-    server::BoxChanges kept;
+    server::ServerChanges kept;
     std::string folder;                // of its shelf; empty: it is in memory
     std::vector<std::string> removed;  // files
     bool dies_at_removal = false;      // instead of removing a file, and keeps nothing from then on

@@ -28,10 +28,10 @@ MACHINE = "src/world/machine/"
 # What reads and keeps small files for a whole process, before it serves or beside that. The prefix
 # of a source and of its test.
 READERS = ("src/config/files", "src/plan/",
-           "src/server/box/shelf_files", "src/server/box/state_folder",
+           "src/server/config/shelf_files", "src/server/config/state_folder",
            "src/server/common/default_nqn", "src/server/common/drive_option",
-           "src/server/control/control_path", "src/server/drives/guest_socket",
-           "src/server/drives/vfio_door", "src/server/open/host_name",
+           "src/server/control/control_path", "src/server/serve/guest_socket",
+           "src/server/serve/vfio_door", "src/server/open/host_name",
            "src/server/open/key_file", "src/server/open/open_stack", "src/server/open/place",
            "src/server/open/stack_test")
 

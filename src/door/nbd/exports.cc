@@ -15,16 +15,16 @@ task::Task<void> SharedExport::expect_other_writers(env::Env& env) {
   co_await alone.leave(env);
 }
 
-SharedExport* find_export(const SharedExports& exports, std::string_view name) {
-  if (name.empty() && !exports.empty()) return exports.front().get();
-  for (const auto& each : exports) {
-    if (each->options.name == name) return each.get();
+SharedExport* CoreExports::find_shared(std::string_view name) const {
+  if (name.empty() && !all_.empty()) return all_.front();
+  for (SharedExport* each : all_) {
+    if (each->options.name == name) return each;
   }
   return nullptr;
 }
 
 Result<Export*> CoreExports::find(std::string_view name) {
-  SharedExport* shared = find_export(shared_, name);
+  SharedExport* shared = find_shared(name);
   if (shared == nullptr) return fail(Errc::kNotFound, "no export of that name");
   std::unique_ptr<Export>& mine = open_[shared];
   if (mine == nullptr) {
@@ -36,10 +36,15 @@ Result<Export*> CoreExports::find(std::string_view name) {
 }
 
 task::Task<Result<void>> CoreExports::resize(std::string_view name, uint64_t blocks) {
-  const auto mine = open_.find(find_export(shared_, name));
+  const auto mine = open_.find(find_shared(name));
   if (mine == open_.end() || mine->second == nullptr) co_return Result<void>{};
   const Result<void> done = co_await mine->second->drive().resize(blocks);
   co_return done;
+}
+
+task::Task<void> CoreExports::close(const SharedExport& shared) {
+  auto node = open_.extract(&shared);
+  if (!node.empty() && node.mapped() != nullptr) co_await node.mapped()->drive().close();
 }
 
 task::Task<void> CoreExports::close() {

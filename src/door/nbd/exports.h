@@ -26,16 +26,23 @@ struct SharedExport {
   ExportOptions options;
   drive::SharedRanges ranges;
 };
-using SharedExports = std::vector<std::unique_ptr<SharedExport>>;
 
 // The exports as one core serves them: a drive is opened there when the first client asks for it.
 class CoreExports {
  public:
-  // `shared` outlives this and no longer changes, but for expect_other_writers().
-  CoreExports(env::Env& env, const SharedExports& shared) : env_(env), shared_(shared) {}
+  explicit CoreExports(env::Env& env) : env_(env) {}
 
-  const SharedExports& all() const { return shared_; }
-  // The empty name is that of the first. kNotFound; or errors as Source::open.
+  // An export outlives this, or is removed.
+  void add(SharedExport& shared) { all_.push_back(&shared); }
+  // Nobody finds it any more; whoever has found it goes on.
+  void hide(const SharedExport& shared) { std::erase(all_, &shared); }
+  // Closes its drive, which nobody uses any more.
+  task::Task<void> close(const SharedExport& shared);
+
+  const std::vector<SharedExport*>& all() const { return all_; }
+  // Null: there is none of that name. The empty one is that of the first.
+  SharedExport* find_shared(std::string_view name) const;
+  // kNotFound; or errors as Source::open.
   Result<Export*> find(std::string_view name);
   // Makes the open drive so large. Nothing happens where it is not open.
   task::Task<Result<void>> resize(std::string_view name, uint64_t blocks);
@@ -44,11 +51,8 @@ class CoreExports {
 
  private:
   env::Env& env_;
-  const SharedExports& shared_;
+  std::vector<SharedExport*> all_;
   std::map<const SharedExport*, std::unique_ptr<Export>> open_;
 };
-
-// Null: there is none of that name.
-SharedExport* find_export(const SharedExports& exports, std::string_view name);
 
 }  // namespace cairn::door::nbd

@@ -49,6 +49,7 @@ task::Task<void> FoundExports::leave_here(SharedExport& shared) {
 
 task::Task<Result<Export*>> Visit::find(std::string name) {
   const Result<Export*> known = exports_.find(name);
+  if (known) known_ = exports_.find_shared(name);
   if (known || known.error() != Errc::kNotFound) co_return known;
   if (shared_ != nullptr && shared_->options.name == name) co_return export_.get();
   co_await leave();
@@ -65,6 +66,7 @@ task::Task<Result<Export*>> Visit::find(std::string name) {
 }
 
 task::Task<void> Visit::leave() {
+  known_ = nullptr;
   if (export_ != nullptr) co_await export_->drive().close();
   export_.reset();
   if (SharedExport* shared = std::exchange(shared_, nullptr); shared != nullptr) {

@@ -59,7 +59,10 @@ class Visit {
   Visit(env::Env& env, CoreExports& exports, FoundExports& found)
       : env_(env), exports_(exports), found_(found) {}
 
-  const SharedExports& all() const { return exports_.all(); }
+  const std::vector<SharedExport*>& all() const { return exports_.all(); }
+  bool has(std::string_view name) const { return exports_.find_shared(name) != nullptr; }
+  // Whether it has found this one, of the server's own, and not left since.
+  bool uses(const SharedExport& shared) const { return known_ == &shared; }
   // It stays until leave(), or until another name is found. kNotFound; or why it cannot be used.
   task::Task<Result<Export*>> find(std::string name);
   // Before it is destroyed, when nobody uses what it found.
@@ -69,7 +72,8 @@ class Visit {
   env::Env& env_;
   CoreExports& exports_;
   FoundExports& found_;
-  SharedExport* shared_ = nullptr;  // what was entered
+  const SharedExport* known_ = nullptr;  // of the server's own, that was found
+  SharedExport* shared_ = nullptr;       // what was entered
   std::unique_ptr<Export> export_;
 };
 

@@ -188,11 +188,15 @@ task::Task<Result<void>> Negotiation::list(const Question& question) {
     co_return done;
   }
   Result<void> done;
-  for (const auto& each : visit_.all()) {
-    const ExportOptions& its = each->options;
-    const Be32 length(static_cast<uint32_t>(its.name.size()));
+  // Exports come and go while the replies are sent.
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const SharedExport* each : visit_.all()) {
+    all.emplace_back(each->options.name, each->options.description);
+  }
+  for (const auto& [name, description] : all) {
+    const Be32 length(static_cast<uint32_t>(name.size()));
     done = co_await reply(question.option, OptionReply::kServer,
-                          {bytes_of(length), as_bytes(its.name), as_bytes(its.description)});
+                          {bytes_of(length), as_bytes(name), as_bytes(description)});
     if (!done) co_return done;
   }
   done = co_await reply(question.option, OptionReply::kAck);
@@ -246,7 +250,7 @@ task::Task<Result<void>> Negotiation::agree_on_contexts(const Question& question
                            request ? "structured replies come first" : request.error().what());
     co_return done;
   }
-  if (find_export(visit_.all(), request->name) == nullptr) {
+  if (!visit_.has(request->name)) {
     const Result<Export*> found = co_await visit_.find(request->name);
     if (!found) {
       done = co_await refuse(question.option, OptionReply::kUnknown, found.error().what());

@@ -45,7 +45,7 @@ class NbdServer::PerCore {
         server_(server),
         control_(server.env_.core()),
         options_(server.options_),
-        exports_(env, server.exports_) {
+        exports_(env) {
     const NbdOptions& options = options_;
     if (options.keys != nullptr) tls_ = std::make_unique<tls::Context>(tls::Role::kServer);
     if (options.certificate != nullptr) tls_ = std::make_unique<tls::Context>(*options.certificate);
@@ -63,7 +63,7 @@ class NbdServer::PerCore {
     if (!admitted) co_return;
     task::CancelSource entering(stopping_.token());
     visitor.end = [&entering] { entering.request(); };
-    co_await serve_visitor(std::move(line), visitor, entering.token());
+    co_await serve_visitor(std::move(line), visitor, entering);
     visitor.end = nullptr;
   }
   // Ends the client that has been idle for longest, if one has for long enough.
@@ -78,6 +78,27 @@ class NbdServer::PerCore {
     });
     if (longest != nullptr) longest->drain();
     return longest != nullptr;
+  }
+  // Done when nobody uses the export any more, and its drive is closed.
+  task::Task<void> remove(const SharedExport& shared, Time until) {
+    exports_.hide(shared);
+    for_each_user(shared, [](User& user) {
+      user.entering.request();
+      if (user.session != nullptr) user.session->drain();
+    });
+    task::Deadline deadline(env_, until);
+    bool in_time = true;
+    while (is_used(shared)) {
+      left_.reset();
+      const Result<void> changed =
+          co_await left_.wait(in_time ? deadline.token() : task::CancelToken());
+      if (changed) continue;
+      in_time = false;
+      for_each_user(shared, [](User& user) {
+        if (user.session != nullptr) user.session->stop();
+      });
+    }
+    co_await exports_.close(shared);
   }
   // Takes no more requests; done when all connections have ended, or `until` has passed.
   task::Task<void> drain(Time until) {
@@ -101,29 +122,56 @@ class NbdServer::PerCore {
     Session& session;
   };
 
-  task::Task<void> serve_visitor(Line its_line, Visitor& visitor, task::CancelToken entering) {
+  // Who has come in, from its first question on.
+  struct User : ListHook<> {
+    User(Visit& its, task::CancelSource& source) : visit(its), entering(source) {}
+    Visit& visit;
+    task::CancelSource& entering;
+    Session* session = nullptr;  // null: it is still choosing
+  };
+
+  template <class F>
+  void for_each_user(const SharedExport& shared, F tell) {
+    users_.for_each([&](User& user) {
+      if (user.visit.uses(shared)) tell(user);
+    });
+  }
+  bool is_used(const SharedExport& shared) {
+    bool used = false;
+    for_each_user(shared, [&used](User&) { used = true; });
+    return used;
+  }
+
+  task::Task<void> serve_visitor(Line its_line, Visitor& visitor, task::CancelSource& entering) {
     task::Gate lingering;
     Visit visit(env_, exports_, server_.found_);
+    User user(visit, entering);
+    users_.push_back(user);
     {
       Line line = std::move(its_line);
-      const Result<Agreement> agreement = co_await negotiate(line, visit, lingering, entering);
+      const Result<Agreement> agreement =
+          co_await negotiate(line, visit, lingering, entering.token());
       if (agreement) {
         co_await env::call_on(env_, control_,
                               [&](env::Env&) { server_.reception_.prove(visitor); });
       }
-      if (agreement && !stopping_.requested()) co_await serve_session(line, *agreement);
+      if (agreement && !entering.requested()) co_await serve_session(line, *agreement, user);
       line.receiver.reset();
       // A client that sees the end of its connection finds free what it used.
       co_await visit.leave();
+      user.unlink();
+      left_.set();
     }
     co_await lingering.close();
   }
-  task::Task<void> serve_session(Line& line, const Agreement& agreed) {
+  task::Task<void> serve_session(Line& line, const Agreement& agreed, User& user) {
     const Agreement agreement = agreed;
     Session session(env_, *line.stream, *line.receiver, agreement, options_);
     Member member(session);
     members_.push_back(member);
+    user.session = &session;
     co_await session.run();
+    user.session = nullptr;
     member.unlink();
     left_.set();
   }
@@ -150,7 +198,8 @@ class NbdServer::PerCore {
   CoreExports exports_;
   std::unique_ptr<tls::Context> tls_;
   List<Member> members_;
-  task::Event left_;  // a member is gone
+  List<User> users_;
+  task::Event left_;  // a member is gone, or a user
   task::CancelSource stopping_;
 };
 
@@ -163,15 +212,39 @@ NbdServer::NbdServer(env::Env& env, const NbdOptions& options)
 
 NbdServer::~NbdServer() = default;
 
-Result<void> NbdServer::add(ExportOptions options) {
+task::Task<Result<void>> NbdServer::add(ExportOptions options) {
   if (options.name.size() > kStringMax || options.description.size() > kStringMax) {
-    return fail(Errc::kInvalid, "an export's name or description of more than 4096 bytes");
+    co_return fail(Errc::kInvalid, "an export's name or description of more than 4096 bytes");
   }
-  for (const auto& each : exports_) {
-    if (each->options.name == options.name) return fail(Errc::kExists, "an export of that name");
-  }
+  if (find(options.name) != nullptr) co_return fail(Errc::kExists, "an export of that name");
   exports_.push_back(std::make_unique<SharedExport>(std::move(options), env_.core_count()));
-  return {};
+  SharedExport& shared = *exports_.back();
+  for (uint32_t i = 0; i < env_.core_count(); ++i) {
+    co_await env::call_on(env_, CoreId(i),
+                          [this, &shared](env::Env& there) { on(there).exports().add(shared); });
+  }
+  co_return Result<void>{};
+}
+
+task::Task<Result<void>> NbdServer::remove(std::string_view name, Time until) {
+  const SharedExport* const shared = find(name);
+  if (shared == nullptr) co_return fail(Errc::kNotFound, "no export of that name");
+  std::vector<task::Task<void>> calls;
+  for (uint32_t i = 0; i < env_.core_count(); ++i) {
+    calls.push_back(env::call_on(env_, CoreId(i), [this, shared, until](env::Env& there) {
+      return on(there).remove(*shared, until);
+    }));
+  }
+  co_await task::when_all(std::move(calls));
+  std::erase_if(exports_, [shared](const auto& each) { return each.get() == shared; });
+  co_return Result<void>{};
+}
+
+SharedExport* NbdServer::find(std::string_view name) const {
+  for (const auto& each : exports_) {
+    if (each->options.name == name) return each.get();
+  }
+  return nullptr;
 }
 
 Result<env::Address> NbdServer::listen(const env::Address& at) {
@@ -250,7 +323,7 @@ task::Task<Result<void>> NbdServer::resize_on(CoreId core, std::string_view name
 }
 
 task::Task<Result<void>> NbdServer::expect_other_writers(std::string_view name) {
-  SharedExport* const shared = find_export(exports_, name);
+  SharedExport* const shared = find(name);
   if (shared == nullptr) co_return fail(Errc::kNotFound, "no export of that name");
   co_await shared->expect_other_writers(env_);
   co_return Result<void>{};

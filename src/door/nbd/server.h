@@ -21,7 +21,7 @@
 namespace cairn::door::nbd {
 
 // Made and used on one core. A connection is accepted there and opened on one of the cores, in
-// turn. Exports are added first, then it listens; closed before its sources go.
+// turn. Exports come and go while it listens, one change at a time; closed before its sources go.
 class NbdServer {
  public:
   explicit NbdServer(env::Env& env, const NbdOptions& options = {});
@@ -29,8 +29,12 @@ class NbdServer {
   NbdServer(const NbdServer&) = delete;
   NbdServer& operator=(const NbdServer&) = delete;
 
-  // kExists: the name is taken; kInvalid: it is longer than 4096 bytes.
-  Result<void> add(ExportOptions options);
+  // Clients find it when it is done. kExists: the name is taken; kInvalid: it is longer than 4096
+  // bytes.
+  task::Task<Result<void>> add(ExportOptions options);
+  // Nobody finds it any more. Requests of its clients that are in flight are answered, until then;
+  // when it is done their connections have ended, and its drives are closed. kNotFound.
+  task::Task<Result<void>> remove(std::string_view name, Time until);
   // Begins to accept. Gives the address with the port that was chosen. Errors as Env::listen.
   Result<env::Address> listen(const env::Address& at);
   // Changes the size of an export's drive, on every core that has it open. Connections that come
@@ -58,12 +62,13 @@ class NbdServer {
   // Ends an idle client, if there is one: whoever comes next finds its place.
   task::Task<void> make_room();
   task::Task<void> stop_accepting();
+  SharedExport* find(std::string_view name) const;
   task::Task<Result<void>> resize_on(CoreId core, std::string_view name, uint64_t blocks);
   PerCore& on(env::Env& there);
 
   env::Env& env_;
   NbdOptions options_;
-  SharedExports exports_;
+  std::vector<std::unique_ptr<SharedExport>> exports_;
   FoundExports found_;
   std::vector<std::unique_ptr<PerCore>> cores_;
   std::vector<std::unique_ptr<env::Listener>> listeners_;

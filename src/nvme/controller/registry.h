@@ -137,6 +137,7 @@ struct SubsystemOptions {
 
 struct NamespaceOptions {
   uint32_t nsid = 0;  // 0: the lowest free
+  std::string name;   // what people call its drive, which the registry makes nothing of
   drive::Spec drive;  // opened by the registry, unless there is a source
   // Open already, and lent until the namespace is removed; `stack` says for people what it is.
   drive::Source* source = nullptr;

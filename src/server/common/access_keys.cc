@@ -35,15 +35,15 @@ Attempt<void> take_host_nqn(const std::string& text, std::vector<std::string>& i
 }
 
 // A host with keys: on the list of those that may connect, and it has to prove itself.
-config::Section host_keys(BoxSubsystem& subsystem) {
-  const auto host = std::make_shared<BoxHost>();
+config::Section host_keys(SubsystemConfig& subsystem) {
+  const auto host = std::make_shared<HostOptions>();
   config::Section keys;
   keys.text("nqn", host->nqn).required();
   keys.text("key", host->key);
   keys.text("controller_key", host->controller_key);
   keys.text("tls_key", host->tls_key);
   keys.whole([&subsystem, host]() -> Attempt<void> {
-    const auto same = [&host](const BoxHost& other) { return other.nqn == host->nqn; };
+    const auto same = [&host](const HostOptions& other) { return other.nqn == host->nqn; };
     if (std::ranges::any_of(subsystem.hosts, same)) {
       return refuse(fmt::format("{} is there twice: give each host one key", in_quotes(host->nqn)));
     }
@@ -91,8 +91,8 @@ Attempt<bool> parse_tls(const std::string& text) {
   return refuse(fmt::format("takes required or refused, not {}", in_quotes(text)));
 }
 
-config::Section listener_keys(std::vector<BoxListener>& listeners) {
-  BoxListener& listener = listeners.emplace_back();
+config::Section listener_keys(std::vector<ListenerOptions>& listeners) {
+  ListenerOptions& listener = listeners.emplace_back();
   config::Section keys;
   keys.taken("address",
              [&listener](const std::string& text) { return take_address(text, listener.address); })
@@ -108,7 +108,7 @@ config::Section listener_keys(std::vector<BoxListener>& listeners) {
   return keys;
 }
 
-void add_access_keys(config::Section& keys, BoxSubsystem& subsystem) {
+void add_access_keys(config::Section& keys, SubsystemConfig& subsystem) {
   nvme::SubsystemOptions& options = subsystem.options;
   keys.taken_list(
       "hosts", kHostsMax, [&options] { options.allow_any_host = false; },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a configuration file that say where NVMe hosts connect and who may: of `cairn box`
-// and of the NVMe door of `cairn drive serve`. docs/box.md explains each.
+// The keys of a configuration file that say where NVMe hosts connect and who may.
+// docs/box.md explains each.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace cairn::server {
 
 // Of one more listener, and of who may connect to a subsystem and how they prove themselves. What
 // they end in outlives the section.
-config::Section listener_keys(std::vector<BoxListener>& listeners);
-void add_access_keys(config::Section& keys, BoxSubsystem& subsystem);
+config::Section listener_keys(std::vector<ListenerOptions>& listeners);
+void add_access_keys(config::Section& keys, SubsystemConfig& subsystem);
 
 // Whether hosts can know a subsystem by this name.
 Attempt<void> check_subsystem_nqn(const std::string& text);

@@ -20,7 +20,7 @@ std::string advice_for(const drive::Spec& drive, const Error& error) {
     case Errc::kNotFound:
       return drive.size == 0 ? "add ,size=8G to have the file made" : "make its folder first";
     case Errc::kExists:
-      return "end what uses it ('cairn box status' lists the boxes), or name another";
+      return "end what uses it ('cairn drive list' lists what is served), or name another";
     case Errc::kDenied:
       return "change its owner or mode, or run as its owner";
     case Errc::kNoSpace:
@@ -47,16 +47,11 @@ Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error) 
                       options.nsid, error_text(error))};
 }
 
-Problem no_such_namespace(std::string_view nqn, uint32_t nsid) {
-  return {
-      fmt::format("{} has no namespace {}: 'cairn box ns list' names those there are", nqn, nsid)};
-}
-
 std::string_view next_after(const Error& failure) {
   if (failure == Errc::kNoSpace) return "free some space where its file is";
   if (fabric::RemoteDrive::is_of_replacement(failure)) {
-    return "bring back the medium that was behind it, or serve the new one ('cairn box ns remove', "
-           "then 'add')";
+    return "bring back the medium that was behind it, or serve the new one ('cairn drive "
+           "remove', then 'add')";
   }
   return "look after its file or disk";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to tell a person about a drive or address that a box could not take.
+// What to tell a person about a drive or address that a server could not take.
 #pragma once
 
 #include <string>
@@ -15,7 +15,6 @@ namespace cairn::server {
 
 Problem cannot_serve(const drive::Spec& drive, const Error& error);
 Problem cannot_serve(const nvme::NamespaceOptions& options, const Error& error);
-Problem no_such_namespace(std::string_view nqn, uint32_t nsid);
 Problem cannot_listen(const env::Address& at, const Error& error);
 // What to do about a namespace whose requests fail so.
 std::string_view next_after(const Error& failure);

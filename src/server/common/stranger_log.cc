@@ -32,8 +32,8 @@ void StrangerLog::note(const nvme::RefusedHost& host) {
                            host.peer.text(), nqn));
   }
   say(host.why,
-      fmt::format("{} at {} was refused: it is not on the list of hosts of {}: 'cairn box "
-                  "hosts allow --host {}' lets it in",
+      fmt::format("{} at {} was refused: it is not on the list of hosts of {}: 'cairn host "
+                  "add {}' lets it in",
                   name, host.peer.text(), nqn, name));
 }
 

@@ -32,7 +32,7 @@ TEST_F(Strangers, AreNamedWithWhatToDo) {
   log.note(nvme::RefusedHost{"nqn.box", "nqn.host", peer, "it is not on the list", true});
   EXPECT_EQ(last(),
             "nqn.host at 192.0.2.9:51234 was refused: it is not on the list of hosts of nqn.box: "
-            "'cairn box hosts allow --host nqn.host' lets it in");
+            "'cairn host add nqn.host' lets it in");
   log.note(nvme::RefusedHost{"nqn.box", "", peer, "it is not on the list", true});
   EXPECT_EQ(last(),
             "the host at 192.0.2.9:51234 was refused: it gives no host NQN, and nqn.box is for the "

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking a box at its control socket.
+// Asking a server at its control socket.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/problem.h"
@@ -17,21 +18,24 @@ namespace cairn::server {
 // reading; kTimedOut.
 task::Task<Result<std::string>> exchange_lines(env::Env& env, std::string path, std::string line,
                                                Duration timeout);
-// Whether such an error says that nobody listens there, or that who did is just ending.
-bool is_gone(const Error& error);
 
-// One request and its answer; `path` is the socket's. The Problem is the box's own, or says that
+// One request and its answer; `path` is the socket's. The Problem is the server's own, or says that
 // nobody answers there.
-task::Task<Attempt<Json>> ask_box(env::Env& env, std::string path, ControlRequest request,
-                                  Duration timeout);
+task::Task<Attempt<Json>> ask_server(env::Env& env, std::string path, ControlRequest request,
+                                     Duration timeout);
 
-// Of several sockets, those whose box serves `nqn`, or with an empty name all that answer. Sockets
-// nobody listens at any more are passed over. A Problem when none is left.
-task::Task<Attempt<std::vector<std::string>>> find_boxes(env::Env& env,
-                                                         std::vector<std::string> paths,
-                                                         std::string nqn, Duration timeout);
+// Which server is meant; with nothing in it any is.
+struct Wanted {
+  std::string nqn;    // that serves this subsystem
+  std::string drive;  // and a drive of this name
+};
+// Of several sockets, those whose server is meant. Sockets nobody listens at any more are passed
+// over. A Problem when none is left.
+task::Task<Attempt<std::vector<std::string>>> find_servers(env::Env& env,
+                                                           std::vector<std::string> paths,
+                                                           Wanted wanted, Duration timeout);
 // The same when there is just one.
-task::Task<Attempt<std::string>> find_box(env::Env& env, std::vector<std::string> paths,
-                                          std::string nqn, Duration timeout);
+task::Task<Attempt<std::string>> find_server(env::Env& env, std::vector<std::string> paths,
+                                             Wanted wanted, Duration timeout);
 
 }  // namespace cairn::server

@@ -19,17 +19,24 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 20> kCommands = {{
-    {"status", Command::kStatus},          {"stats", Command::kStats},
-    {"metrics", Command::kMetrics},        {"ns.list", Command::kNsList},
-    {"ns.add", Command::kNsAdd},           {"ns.remove", Command::kNsRemove},
-    {"ns.resize", Command::kNsResize},     {"ns.retry", Command::kNsRetry},
-    {"hosts.allow", Command::kHostsAllow}, {"hosts.deny", Command::kHostsDeny},
-    {"ana.set", Command::kAnaSet},         {"drive.list", Command::kDriveList},
-    {"drive.show", Command::kDriveShow},   {"drive.edit", Command::kDriveEdit},
-    {"drive.tell", Command::kDriveTell},   {"drive.resize", Command::kDriveResize},
-    {"drive.move", Command::kDriveMove},   {"drive.retry", Command::kDriveRetry},
-    {"door.add", Command::kDoorAdd},       {"door.remove", Command::kDoorRemove},
+constexpr std::array<std::pair<std::string_view, Command>, 17> kCommands = {{
+    {"status", Command::kStatus},
+    {"stats", Command::kStats},
+    {"metrics", Command::kMetrics},
+    {"host.add", Command::kHostAdd},
+    {"host.remove", Command::kHostRemove},
+    {"drive.list", Command::kDriveList},
+    {"drive.show", Command::kDriveShow},
+    {"drive.add", Command::kDriveAdd},
+    {"drive.remove", Command::kDriveRemove},
+    {"drive.edit", Command::kDriveEdit},
+    {"drive.tell", Command::kDriveTell},
+    {"drive.resize", Command::kDriveResize},
+    {"drive.move", Command::kDriveMove},
+    {"drive.retry", Command::kDriveRetry},
+    {"drive.ana", Command::kDriveAna},
+    {"door.add", Command::kDoorAdd},
+    {"door.remove", Command::kDoorRemove},
 }};
 
 constexpr std::array<nvme::AnaState, 5> kAnaStates = {

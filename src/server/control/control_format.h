@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said at the control socket of a box or of served drives: one JSON object per line, a
-// request and its reply in turn.
+// What is said at the control socket of a server: one JSON object per line, a request and its reply
+// in turn.
 //
-//   {"version": 1, "command": "ns.add", "nqn": "nqn...", "nsid": 3, "drive": "mem:size=1G"}
+//   {"version": 1, "command": "drive.add", "drive": "d3", "nsid": 3, "stack": "mem:size=1G"}
 //   {"version": 1, "ok": true, "result": {...}}
 //   {"version": 1, "ok": false, "error": "a sentence for the person who asked"}
 #pragma once
@@ -31,37 +31,33 @@ struct ControlRequest {
     kStatus,
     kStats,
     kMetrics,
-    kNsList,
-    kNsAdd,
-    kNsRemove,
-    kNsResize,
-    kNsRetry,
-    kHostsAllow,
-    kHostsDeny,
-    kAnaSet,
-    // To those who serve drives; all others are to a box.
+    kHostAdd,
+    kHostRemove,
     kDriveList,
     kDriveShow,
+    kDriveAdd,
+    kDriveRemove,
     kDriveEdit,
     kDriveTell,
     kDriveResize,
     kDriveMove,
     kDriveRetry,
+    kDriveAna,
     kDoorAdd,
     kDoorRemove,
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed
-  uint32_t nsid = 0;   // 0: one that none has had (ns.add)
-  std::string drive;   // ns.add: its text; drive.*: its name, empty: the only one, or all
-  uint64_t size = 0;   // *.resize, in bytes
-  std::string uuid;    // ns.add; empty: made from the names
-  uint32_t group = 1;  // ns.add, ana.set: the ANA group
+  uint32_t nsid = 0;   // drive.add; 0: one that none has had
+  std::string drive;   // its name; empty: the only one, or all, or one that is made (drive.add)
+  uint64_t size = 0;   // drive.resize, in bytes
+  std::string uuid;    // drive.add; empty: made from the names
+  uint32_t group = 1;  // drive.add, drive.ana: the ANA group
   bool read_only = false;
-  bool format = false;  // ns.add, drive.edit: layers may take drives that are not blank
-  std::string host;     // hosts.*: an NQN, or "any"
+  bool format = false;  // drive.add, drive.edit: layers may take drives that are not blank
+  std::string host;     // host.*: an NQN, or "any"
   nvme::AnaState state = nvme::AnaState::kOptimized;
-  std::string stack;               // drive.edit
+  std::string stack;               // drive.add, drive.edit: a drive or a stack as text
   std::string layer;               // drive.tell: its path, or its service's name
   std::vector<std::string> words;  // drive.tell
   std::string box;                 // drive.move: a box's control socket; empty: back from there
@@ -83,7 +79,7 @@ Attempt<ControlRequest> decode_request(std::string_view line);
 
 // With the end of the line.
 std::string encode_reply(const Attempt<Json>& reply);
-// Any bytes: the result, or the Problem the box told, or what is wrong with the bytes.
+// Any bytes: the result, or the Problem the server told, or what is wrong with the bytes.
 Attempt<Json> decode_reply(std::string_view line);
 
 // What an answer has under `name`; empty, 0 or an empty list when it has no such thing there.

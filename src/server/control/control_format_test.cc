@@ -9,7 +9,7 @@ namespace cairn::server {
 namespace {
 
 TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
-  ControlRequest request{.command = ControlRequest::Command::kNsAdd,
+  ControlRequest request{.command = ControlRequest::Command::kDriveAdd,
                          .nqn = "nqn.2026-11.io.cairn:a",
                          .nsid = 7,
                          .drive = "file:/a \"b\"\n,size=8G",
@@ -56,8 +56,8 @@ TEST(ControlFormat, EveryCommandHasItsWord) {
 }
 
 TEST(ControlFormat, TheLineOnTheWire) {
-  EXPECT_EQ(encode_request({.command = ControlRequest::Command::kNsRemove, .nsid = 3}),
-            R"({"version":1,"command":"ns.remove","nsid":3})");
+  EXPECT_EQ(encode_request({.command = ControlRequest::Command::kDriveRemove, .nsid = 3}),
+            R"({"version":1,"command":"drive.remove","nsid":3})");
   EXPECT_EQ(encode_reply(Json{{"nsid", 3}}),
             "{\"version\":1,\"ok\":true,\"result\":{\"nsid\":3}}\n");
   EXPECT_EQ(encode_reply(refuse("no")), "{\"version\":1,\"ok\":false,\"error\":\"no\"}\n");

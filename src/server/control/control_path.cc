@@ -19,7 +19,7 @@ namespace cairn::server {
 
 namespace {
 
-// The same for boxes and for those who ask them.
+// The same for servers and for those who ask them.
 std::string control_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   std::error_code error;
@@ -61,30 +61,23 @@ Attempt<std::string> make_path(const std::string& name) {
   return check_control_path(fmt::format("{}/{}.sock", folder, name));
 }
 
-std::vector<std::string> paths_of(std::string_view kind) {
+}  // namespace
+
+Attempt<std::string> make_control_path() { return make_path(fmt::format("server-{}", ::getpid())); }
+
+std::vector<std::string> control_paths() {
   std::vector<std::string> paths;
   const std::string folder = control_folder();
   if (!check_folder(folder)) return paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(kind) && name.ends_with(".sock")) paths.push_back(entry.path().string());
+    if (name.starts_with("server-") && name.ends_with(".sock"))
+      paths.push_back(entry.path().string());
   }
   std::ranges::sort(paths);
   return paths;
 }
-
-}  // namespace
-
-Attempt<std::string> make_control_path(uint16_t port) {
-  return make_path(fmt::format("box-{}", port));
-}
-Attempt<std::string> make_drive_control_path() {
-  return make_path(fmt::format("drive-{}", ::getpid()));
-}
-
-std::vector<std::string> control_paths() { return paths_of("box-"); }
-std::vector<std::string> drive_control_paths() { return paths_of("drive-"); }
 
 Attempt<std::string> check_control_path(const std::string& path) {
   if (env::Address::parse("unix:" + path)) return path;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ControlServer: the control socket of a box, or of drives that are served. Answers requests one by
-// one on each connection.
+// ControlServer: the control socket of a server. Answers requests one by one on each connection.
 #pragma once
 
 #include <cstddef>

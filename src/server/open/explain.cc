@@ -71,8 +71,8 @@ Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Ad
   switch (error.code()) {
     case Errc::kUnreachable:
       return {
-          fmt::format("nobody answers at {}: is a box running there? 'cairn box --listen {} "
-                      "--drive mem:size=1G' would start one",
+          fmt::format("nobody answers at {}: is a server running there? 'cairn serve --nvme-tcp {} "
+                      "mem:size=1G' would start one",
                       where, where)};
     case Errc::kTimedOut:
       return {
@@ -128,7 +128,7 @@ Problem cannot_do(const std::string& what, const Error& error) {
       if (status_of(error) || std::string_view(error.what()).starts_with("ANA")) {
         return {
             fmt::format("{} failed ({}): the target answers, and lets nobody reach the namespace "
-                        "this way now; take another path, or see 'cairn box ana' there",
+                        "this way now; take another path, or see 'cairn drive ana' there",
                         what, error_words(error))};
       }
       return {fmt::format("{} failed ({}): the target is gone; start it again or check the network",

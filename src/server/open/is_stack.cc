@@ -13,4 +13,10 @@ bool is_stack(std::string_view text) {
   return text[name] == '(' || text.substr(name).starts_with("://");
 }
 
+bool is_drive_name(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !text.empty() && text.find_first_not_of(kLetters) == text.npos;
+}
+
 }  // namespace cairn::server

@@ -9,4 +9,7 @@ namespace cairn::server {
 // a source, or a mistake.
 bool is_stack(std::string_view text);
 
+// Whether a drive may be named so: letters, digits, '_', '.' and '-'.
+bool is_drive_name(std::string_view text);
+
 }  // namespace cairn::server

@@ -14,9 +14,6 @@ namespace cairn::server {
 
 namespace {
 
-constexpr std::string_view kNameLetters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-
 struct Named {
   std::string_view name;
   std::string_view rest;
@@ -25,9 +22,8 @@ struct Named {
 // A drive's own text has a ':' or a '(' before its first '='.
 Named split_name(std::string_view text) {
   const size_t end = text.find('=');
-  const bool is_name =
-      end != std::string_view::npos && end > 0 && text.find_first_not_of(kNameLetters) == end;
-  if (!is_name) return {.name = "", .rest = text};
+  if (end == std::string_view::npos || !is_drive_name(text.substr(0, end)))
+    return {.name = "", .rest = text};
   return {.name = text.substr(0, end), .rest = text.substr(end + 1)};
 }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/serve.h"
+
+#include <utility>
+
+#include "server/control/control_server.h"
+#include "server/serve/control_commands.h"
+#include "task/sync.h"
+
+namespace cairn::server {
+
+namespace {
+
+// The control socket's path; empty when there is to be none.
+task::Task<Attempt<std::string>> listen_for_control(env::Env& env, ControlServer& control,
+                                                    const ServeOptions& options) {
+  if (!options.control_path) co_return std::string();
+  Attempt<std::string> path = options.control_path();
+  if (!path) co_return path;
+  const Attempt<void> listening = co_await listen_at(env, control, *path);
+  if (!listening) co_return std::unexpected(listening.error());
+  co_return path;
+}
+
+}  // namespace
+
+task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
+  Server server(env, options.server, options.changes, options.hooks, options.doors);
+  RackMember rack(env, server, options.rack, options.rack_hooks);
+  ControlServer control(
+      env, [&server](ControlRequest request) { return execute(server, std::move(request)); });
+  Attempt<void> outcome = co_await server.open();
+  if (outcome && !options.rack.shelves.empty()) outcome = co_await rack.open();
+  if (outcome) {
+    const Attempt<std::string> path = co_await listen_for_control(env, control, options);
+    if (path) {
+      if (options.ready) options.ready(server, *path);
+      task::Event never;
+      const Result<void> stopped = co_await never.wait(env.stop_token());
+      (void)stopped;
+    } else {
+      outcome = std::unexpected(path.error());
+    }
+  }
+  co_await control.close();
+  co_await rack.close();
+  co_await server.close();
+  co_return outcome;
+}
+
+}  // namespace cairn::server

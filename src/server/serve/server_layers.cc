@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of drives: looked at, told something, exchanged, and moved to a box and back.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "server/control/health_json.h"
+#include "server/serve/server.h"
+
+namespace cairn::server {
+
+namespace {
+
+// Its layers were moved, and it is the way to them.
+bool is_in_box(const ServedDrive& drive) {
+  return drive.moved != nullptr && drive.text == drive.moved->uri.text();
+}
+
+// The box was asked to open the layers, and does not say whether it has.
+Problem lost_in_box(const ServedDrive& drive, const std::string& why) {
+  return {fmt::format(
+      "{}. The box may have opened the layers of {}, so nobody is served until it says that it has "
+      "not: 'cairn drive move {} --back' asks it at {}. If that box has ended for good, end this "
+      "'cairn serve' and begin anew with 'cairn serve '{}={}''",
+      why, drive.name, drive.name, drive.moved->control, drive.name, drive.moved->layers)};
+}
+
+}  // namespace
+
+Attempt<void> Server::check_changeable(const ServedDrive& drive) const {
+  if (Attempt<void> free = check_free(drive); !free) return free;
+  if (!drive.problem.empty()) {
+    return refuse(fmt::format("{} is not open: {}; 'cairn drive retry {}' tries again", drive.name,
+                              last_line(drive.problem), drive.name));
+  }
+  if (drive.stack != nullptr) return {};
+  return refuse(
+      fmt::format("{} is a single drive, which every core opens for itself: serve it as a stack, "
+                  "such as 'slice({})', to change it while it is used",
+                  drive.name, drive.text));
+}
+
+task::Task<std::optional<drive::LayerInfo>> Server::layers(std::string name) {
+  const Attempt<ServedDrive*> drive = find(name);
+  if (!drive || (*drive)->stack == nullptr) co_return std::nullopt;
+  const DriveUse use(**drive);
+  if (!use) co_return std::nullopt;
+  drive::LayerInfo top = co_await (*drive)->stack->layers(env_);
+  co_return top;
+}
+
+task::Task<Attempt<std::string>> Server::tell_drive(std::string name, std::string layer,
+                                                    std::vector<std::string> words) {
+  const Attempt<ServedDrive*> drive = find(name);
+  if (!drive) co_return std::unexpected(drive.error());
+  if (Attempt<void> may = check_changeable(**drive); !may) co_return std::unexpected(may.error());
+  const DriveUse use(**drive);
+  if (!use) co_return refuse(fmt::format("{} is being removed", name));
+  drive::LiveStack::Told told =
+      co_await (*drive)->stack->tell(env_, std::move(layer), std::move(words));
+  if (!told) co_return refuse(std::move(told.error()));
+  co_return std::move(*told);
+}
+
+task::Task<Attempt<std::string>> Server::edit_drive(std::string name,
+                                                    std::unique_ptr<StackPlan> to) {
+  const Attempt<Turn> turn = co_await take_turn_of(std::move(name));
+  if (!turn) co_return std::unexpected(turn.error());
+  ServedDrive& drive = *turn->drive;
+  if (Attempt<void> may = check_changeable(drive); !may) co_return std::unexpected(may.error());
+  const std::string text = to->grown_text();
+  if (is_in_box(drive) && text.find(drive.text) == text.npos) {
+    co_return refuse(
+        fmt::format("the layers of {0} run in the box at {1}, which has what they stand on open: "
+                    "bring them back first, with 'cairn drive move {0} --back', or put {2} into "
+                    "the new stack",
+                    drive.name, drive.moved->control, drive.text));
+  }
+  const Attempt<void> edited = co_await drive.stack->edit(env_, std::move(to));
+  if (!edited) co_return std::unexpected(edited.error());
+  set_text(drive, text);
+  const Attempt<void> kept = keep(fmt::format("drive {} is {} now", drive.name, text));
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return text;
+}
+
+// What is kept says where the layers go before they leave: whatever moment power fails at, they
+// are not opened here while they may be open there.
+task::Task<Attempt<Duration>> Server::move_to_box(ServedDrive& drive, BoxPlace& place) {
+  const SubsystemChanges before = changes_[drive.nqn];
+  const nvme::NamespaceOptions space = drive.space;
+  const std::string text = drive.text;
+  set_text(drive, place.uri.text());
+  Attempt<Duration> waited = refuse("");
+  if (const Attempt<void> kept = save(); kept) {
+    MoveToBox mover(place);
+    waited = co_await drive.stack->move(env_, mover);
+  } else {
+    waited = refuse(fmt::format("{} stays here: {}", drive.name, kept.error().text));
+  }
+  if (waited || place.may_be_open) {
+    set_text(drive, place.uri.text());  // with its number there
+    co_return waited;
+  }
+  changes_[drive.nqn] = before;
+  drive.space = space;
+  drive.text = text;
+  if (const Attempt<void> kept = save(); !kept) {
+    co_return refuse(fmt::format("{}; and after a restart it is looked for there: {}",
+                                 waited.error().text, kept.error().text));
+  }
+  co_return waited;
+}
+
+task::Task<Attempt<Duration>> Server::move_drive(std::string name, std::string box,
+                                                 std::string via) {
+  const Attempt<Turn> turn = co_await take_turn_of(std::move(name));
+  if (!turn) co_return std::unexpected(turn.error());
+  ServedDrive& drive = *turn->drive;
+  if (Attempt<void> may = check_changeable(drive); !may) co_return std::unexpected(may.error());
+  if (is_in_box(drive)) {
+    co_return refuse(
+        fmt::format("the layers of {} are in a box already: bring them back first, "
+                    "with 'cairn drive move {} --back'",
+                    drive.name, drive.name));
+  }
+  if (const std::string leaf = drive.stack->plan().leaf_in_memory(); !leaf.empty()) {
+    co_return refuse(
+        fmt::format("{} stays here: the blocks of {} are in the memory of this "
+                    "process. Mirror it to a drive elsewhere, with 'cairn drive "
+                    "edit', before it can move",
+                    drive.name, leaf));
+  }
+  Attempt<BoxPlace> found = co_await find_place_in_box(env_, std::move(box), std::move(via),
+                                                       drive.stack->plan().grown_text());
+  if (!found) co_return std::unexpected(found.error());
+  auto place = std::make_unique<BoxPlace>(std::move(*found));
+  const Attempt<Duration> waited = co_await move_to_box(drive, *place);
+  const bool is_lost = !waited && place->may_be_open;
+  if (waited || is_lost) drive.moved = std::move(place);
+  if (is_lost) co_return std::unexpected(lost_in_box(drive, waited.error().text));
+  if (!waited) co_return waited;
+  const Attempt<void> kept =
+      keep(fmt::format("the layers of drive {} are at {}", drive.name, drive.text));
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return waited;
+}
+
+task::Task<Attempt<Duration>> Server::bring_back(std::string name) {
+  const Attempt<Turn> turn = co_await take_turn_of(std::move(name));
+  if (!turn) co_return std::unexpected(turn.error());
+  ServedDrive& drive = *turn->drive;
+  if (Attempt<void> may = check_changeable(drive); !may) co_return std::unexpected(may.error());
+  if (drive.moved == nullptr) {
+    co_return refuse(
+        fmt::format("the layers of {} are here: move them to a box with --to PATH", drive.name));
+  }
+  if (drive.text != drive.moved->uri.text()) {
+    co_return refuse(
+        fmt::format("{} was edited since its layers went to a box: edit it to {} "
+                    "first",
+                    drive.name, drive.moved->uri.text()));
+  }
+  MoveFromBox mover(*drive.moved);
+  const Attempt<Duration> waited = co_await drive.stack->move(env_, mover);
+  if (!waited) {
+    // Its clients would believe what they wrote and did not flush to be there still.
+    co_return refuse(
+        fmt::format("{}. If the box is gone for good, end this 'cairn serve' and begin anew with "
+                    "'cairn serve '{}={}'', so that clients learn that what was not flushed may be "
+                    "lost",
+                    waited.error().text, drive.name, drive.moved->layers));
+  }
+  set_text(drive, drive.moved->layers);
+  drive.moved.reset();
+  const Attempt<void> kept = keep(fmt::format("the layers of drive {} are here", drive.name));
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return waited;
+}
+
+}  // namespace cairn::server
