@@ -88,7 +88,7 @@ class ArbiterLink {
   // All that was written is durable on every leg that is not stale, and nothing is in flight.
   virtual task::Task<Result<void>> close(Session session, task::CancelToken token = {}) = 0;
 
-  // Where extents from `first` on lie, as many as there are, kMappingsMax at most; those that lie
+  // Where extents from `first` on lie, as many as there are, kTablePageMax at most; those that lie
   // nowhere too.
   virtual task::Task<Result<std::vector<Mapping>>> table(Session session, uint32_t first,
                                                          task::CancelToken token = {}) = 0;

@@ -2,7 +2,6 @@
 #include "volume/mega_vol.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -24,9 +23,6 @@ using task::Task;
 
 constexpr uint64_t kClearBytes = 1_GiB;  // at a time
 
-std::array<uint64_t, 2> label_id(const Uuid& uuid) {
-  return std::bit_cast<std::array<uint64_t, 2>>(uuid);
-}
 Uuid uuid_of(const Label& label) { return std::bit_cast<Uuid>(label.id); }
 
 // How many extents fit; kInvalid, kNoSpace.
@@ -77,11 +73,14 @@ Task<Result<void>> make_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool, 
   co_return done;
 }
 
-Task<Result<void>> check_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool,
-                                  const MegaVolInfo& info, CancelToken token) {
-  const Uuid uuid = info.uuid;
-  const MegaVolId id = info.id;
-  const uint32_t extents = info.extents;
+namespace {
+
+struct FoundLabel {
+  Uuid uuid{};
+  MegaVolLabel body;
+};
+
+Task<Result<FoundLabel>> read_mega_vol(env::Env& env, Drive& drive, CancelToken token) {
   const Result<std::optional<Label>> label =
       co_await drive::read_label(env, drive, kMegaVolLabel, token);
   if (!label) co_return fail(label.error());
@@ -90,10 +89,28 @@ Task<Result<void>> check_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool,
   }
   const Result<MegaVolLabel> body = decode_mega_vol((*label)->body);
   if (!body) co_return fail(body.error());
-  if ((*label)->id != label_id(uuid) || body->pool != pool.uuid || body->id != id ||
-      body->extents != extents || body->extent_bytes != pool.extent_bytes) {
-    co_return fail(Errc::kMismatch, "this is another drive, or one of another pool");
-  }
+  co_return FoundLabel{.uuid = uuid_of(**label), .body = *body};
+}
+
+constexpr Error kOther{Errc::kMismatch, "this is another drive, or one of another pool"};
+
+}  // namespace
+
+Task<Result<Uuid>> read_uuid(env::Env& env, Drive& drive, MegaVolPool pool, CancelToken token) {
+  const Result<FoundLabel> found = co_await read_mega_vol(env, drive, token);
+  if (!found) co_return fail(found.error());
+  if (found->body.pool != pool.uuid) co_return fail(kOther);
+  co_return found->uuid;
+}
+
+Task<Result<void>> check_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool,
+                                  const MegaVolInfo& info, CancelToken token) {
+  const MegaVolLabel wanted{
+      .pool = pool.uuid, .extent_bytes = pool.extent_bytes, .extents = info.extents, .id = info.id};
+  const Uuid uuid = info.uuid;
+  const Result<FoundLabel> found = co_await read_mega_vol(env, drive, token);
+  if (!found) co_return fail(found.error());
+  if (found->uuid != uuid || found->body != wanted) co_return fail(kOther);
   co_return Result<void>();
 }
 

@@ -61,6 +61,10 @@ task::Task<Result<std::unique_ptr<drive::Drive>>> open_mega_vol(env::Env& env,
                                                                 MegaVolPool pool, MegaVolInfo info,
                                                                 task::CancelToken token = {});
 
+// By which a drive is known that has a label of this pool. Otherwise as check_mega_vol().
+task::Task<Result<Uuid>> read_uuid(env::Env& env, drive::Drive& drive, MegaVolPool pool,
+                                   task::CancelToken token = {});
+
 // Takes a member out of its pool: its label goes. Errors of the drive.
 task::Task<Result<void>> forget_mega_vol(env::Env& env, drive::Drive& drive,
                                          task::CancelToken token = {});

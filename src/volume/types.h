@@ -31,7 +31,8 @@ inline constexpr uint32_t kMegaVolsMax = 1024;            // of a pool
 inline constexpr uint32_t kMegaVolExtentsMax = 1U << 28;  // of a drive: 512 TiB
 inline constexpr uint32_t kVolumeExtentsMax = 1U << 28;   // of a volume: 512 TiB
 inline constexpr uint32_t kBlockBytes = 4096;             // of a volume
-inline constexpr size_t kMappingsMax = 256;               // in one call to the arbiter
+inline constexpr size_t kMappingsMax = 64;                // changed by one call to the arbiter
+inline constexpr size_t kTablePageMax = 1024;             // read by one call
 
 // The first extent of a volume is its own: it holds the log of write intents (intent_log.h). Data
 // begins with the next. Every count and index of extents here includes it.
