@@ -2,6 +2,8 @@
 // Reading the pool, and changing it one commit after the other.
 #include "arbiter/arbiter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -45,10 +47,11 @@ Arbiter::Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership
       parts_(parts),
       leadership_(leadership),
       options_(std::move(options)),
+      host_(fmt::format("{}.{}", options_.host, leadership.fencing().value())),
       own_counters_(env, pool_),
       broken_(leadership.lost_token()),
       stop_(broken_.token()),
-      cleaner_(env, parts.source, *this, options_.retry) {}
+      cleaner_(env, parts.source, *this, host_, options_.retry) {}
 
 Arbiter::~Arbiter() = default;
 
@@ -82,9 +85,9 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
     env_.rng().fill(std::as_writable_bytes(std::span(pool_.record.uuid)));
     batch.put(kPoolKey, encode(pool_.record));
   }
-  if (*writer && (*writer)->value != options_.host) former_writer_ = (*writer)->value;
+  if (*writer && (*writer)->value != host_) former_writer_ = (*writer)->value;
   // Both stay unsafe until the former one is fenced: it is said then that this one may write.
-  if (!*writer) batch.put(kWriterKey, options_.host);
+  if (!*writer) batch.put(kWriterKey, host_);
   if (!batch.writes.empty()) {
     const Result<void> made = co_await commit(std::move(batch));
     if (!made) co_return made;
@@ -204,7 +207,7 @@ Task<Result<void>> Arbiter::fence_former_writer(CancelToken token) {
     const Result<task::Units> turn = co_await take_turn();
     if (!turn) co_return fail(turn.error());
     meta::Batch batch;
-    batch.put(kWriterKey, options_.host);
+    batch.put(kWriterKey, host_);
     const Result<void> said = co_await commit(std::move(batch));
     if (!said) co_return said;
     former_writer_.clear();

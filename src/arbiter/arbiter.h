@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,7 +36,7 @@
 namespace cairn::arbiter {
 
 struct ArbiterOptions {
-  std::string host;  // by which boxes know this process; a restarted one has another
+  std::string host;  // names this process: boxes know each leadership by a name of its own
   // How long a client goes on without an arbiter. It outlasts an arbiter that is away for a minute.
   Duration lease = 120_s;
   Duration retry = 1_s;                          // of what failed in the background
@@ -112,7 +113,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
   task::Task<Result<volume::Renewed>> renew(volume::Session session,
                                             task::CancelToken token) override;
-  task::Task<Result<void>> close(volume::Session session, task::CancelToken token) override;
+  task::Task<Result<void>> close(volume::Session session, bool is_clean,
+                                 task::CancelToken token) override;
   task::Task<Result<std::vector<volume::Mapping>>> table(volume::Session session, uint32_t first,
                                                          task::CancelToken token) override;
   task::Task<Result<std::vector<volume::Mapping>>> allocate(volume::Session session,
@@ -159,6 +161,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<void>> allocate_waiting();
   Result<void> plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
                                 std::vector<Change>& changes);
+  // Of the next drive; none: all are taken.
+  std::optional<MegaVolId> free_number();
   // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
   task::Task<Result<void>> remove_cleanings(MegaVolId id, meta::Batch& batch);
   // Destroys volumes bit by bit.
@@ -173,13 +177,15 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   const ArbiterParts parts_;
   meta::Leadership& leadership_;
   const ArbiterOptions options_;
+  const std::string host_;  // by which boxes know this leadership
   Pool pool_;
   OwnCounters own_counters_;
   std::string former_writer_;  // the host that led before; empty: this one, or nobody
   uint64_t next_cleaning_ = 1;
   std::map<VolumeId, Time> lease_ends_;
-  task::Semaphore turn_{1};    // of whoever changes the pool
-  task::Semaphore adding_{1};  // drives
+  std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
+  task::Semaphore turn_{1};             // of whoever changes the pool
+  task::Semaphore adding_{1};           // drives
   std::deque<Waiting*> waiting_;
   Counters counters_;
   task::CancelSource broken_;

@@ -28,6 +28,16 @@ Result<void> check(const AddArgs& args) {
 
 }  // namespace
 
+// Clients remember numbers: one comes back only after all others.
+std::optional<MegaVolId> Arbiter::free_number() {
+  for (uint32_t i = 0; i < volume::kMegaVolsMax; ++i) {
+    const MegaVolId id(
+        static_cast<uint16_t>((pool_.record.next_mega_vol + i) % volume::kMegaVolsMax));
+    if (pool_.member(id) == nullptr) return id;
+  }
+  return std::nullopt;
+}
+
 Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token) {
   const Result<void> checked = check(args);
   if (!checked) co_return fail(checked.error());
@@ -38,11 +48,10 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   const task::Units units(adding_, 1);
   MegaVolInfo info{
       .uri = args.uri, .box = args.box, .rack = args.rack, .preference = args.preference};
-  uint16_t id = 0;
-  while (pool_.member(MegaVolId(id)) != nullptr) ++id;
-  if (id >= volume::kMegaVolsMax) co_return fail(Errc::kLimit, "a pool has at most 1024 drives");
-  info.id = MegaVolId(id);
-  Result<std::unique_ptr<drive::Drive>> drive = co_await parts_.source.open(args.uri, token);
+  const std::optional<MegaVolId> id = free_number();
+  if (!id) co_return fail(Errc::kLimit, "a pool has at most 1024 drives");
+  info.id = *id;
+  Result<std::unique_ptr<drive::Drive>> drive = co_await parts_.source.open(args.uri, host_, token);
   if (!drive) co_return fail(drive.error());
   Result<void> made =
       co_await volume::make_mega_vol(env_, **drive, identity(), info, args.may_format, token);
@@ -61,10 +70,13 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   if (!made) co_return fail(made.error());
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
+  PoolRecord pool = pool_.record;
+  pool.next_mega_vol = static_cast<uint16_t>((info.id.value() + 1) % volume::kMegaVolsMax);
   meta::Batch batch;
-  batch.put(mega_vol_key(info.id), encode(info));
+  batch.put(kPoolKey, encode(pool)).put(mega_vol_key(info.id), encode(info));
   const Result<void> done = co_await commit(std::move(batch));
   if (!done) co_return fail(done.error());
+  pool_.record = pool;
   const Result<void> added = pool_.add(info);
   if (!added) co_return fail(added.error());
   co_return info;
@@ -114,7 +126,7 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
   if (is_lost) co_return done;
   // It belongs to nobody from here on; a label that stays is in nobody's way but the next owner's.
   Result<std::unique_ptr<drive::Drive>> drive =
-      co_await volume::open_mega_vol(env_, parts_.source, identity(), info, token);
+      co_await volume::open_mega_vol(env_, parts_.source, host_, identity(), info, token);
   if (!drive) co_return done;
   [[maybe_unused]] const Result<void> forgotten =
       co_await volume::forget_mega_vol(env_, **drive, token);

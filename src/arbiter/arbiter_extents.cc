@@ -38,6 +38,9 @@ constexpr Error kLastLeg{Errc::kInvalid, "an extent would have no leg left that 
 }  // namespace
 
 Task<Result<std::vector<Mapping>>> Arbiter::table(Session session, uint32_t first, CancelToken) {
+  // Behind a commit that is under way: whoever asks may want to know what became of it.
+  const Result<task::Units> units = co_await take_turn();
+  if (!units) co_return fail(units.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
   std::vector<Mapping> page;
@@ -178,6 +181,8 @@ Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what
   if (!checked) co_return fail(checked.error());
   const MapEntry before = (*volume)->table[what.extent];
   MapEntry entry = before;
+  const size_t synced = what.synced ? entry.find(*what.synced) : entry.size();
+  if (synced < entry.size()) entry.set_stale(synced, false);
   const size_t dropped = what.drop ? entry.find(*what.drop) : entry.size();
   // One that is not there any more was dropped by this very request, whose answer was lost.
   const bool is_repeated = what.drop && dropped == entry.size();
@@ -189,8 +194,10 @@ Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what
     if (entry.size() == volume::kReplicasMax) {
       co_return fail(Errc::kInvalid, "an extent has three legs at most");
     }
+    if (what.drop) own_counters_.avoid(*what.drop);
     const LoadSource& loads = parts_.loads != nullptr ? *parts_.loads : own_counters_;
-    const Result<MapEntry> more = pool_.reserve(**volume, what.extent, entry, 1, true, loads);
+    const Result<MapEntry> more =
+        pool_.reserve(**volume, what.extent, entry, 1, true, loads, what.drop);
     if (!more) co_return fail(more.error());
     entry = *more;
   }

@@ -72,10 +72,10 @@ Task<Result<volume::Renewed>> ArbiterHost::renew(volume::Session session, Cancel
   co_return co_await (*arbiter)->renew(session, token);
 }
 
-Task<Result<void>> ArbiterHost::close(volume::Session session, CancelToken token) {
+Task<Result<void>> ArbiterHost::close(volume::Session session, bool is_clean, CancelToken token) {
   Result<Use> arbiter = use();
   if (!arbiter) co_return fail(arbiter.error());
-  co_return co_await (*arbiter)->close(session, token);
+  co_return co_await (*arbiter)->close(session, is_clean, token);
 }
 
 Task<Result<std::vector<volume::Mapping>>> ArbiterHost::table(volume::Session session,

@@ -59,7 +59,8 @@ class ArbiterHost final : public volume::ArbiterLink {
   task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
   task::Task<Result<volume::Renewed>> renew(volume::Session session,
                                             task::CancelToken token) override;
-  task::Task<Result<void>> close(volume::Session session, task::CancelToken token) override;
+  task::Task<Result<void>> close(volume::Session session, bool is_clean,
+                                 task::CancelToken token) override;
   task::Task<Result<std::vector<volume::Mapping>>> table(volume::Session session, uint32_t first,
                                                          task::CancelToken token) override;
   task::Task<Result<std::vector<volume::Mapping>>> allocate(volume::Session session,

@@ -24,6 +24,9 @@ Result<Volume*> Arbiter::held(Session session) {
     return fail(Errc::kNotFound, "there is no such volume");
   }
   if (volume->record.epoch != session.epoch || volume->record.holder.empty()) return fail(kOver);
+  uint64_t& turn = turns_[session.volume];
+  if (session.turn < turn) return fail(Errc::kReset, "the holder has asked again since");
+  turn = session.turn;
   return volume;
 }
 
@@ -93,6 +96,7 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
   const Result<void> done = co_await commit_record(record);
   if (!done) co_return fail(done.error());
   lease_ends_[id] = env_.now() + options_.lease;
+  turns_.erase(id);
   co_return Opened{.session = {.volume = id, .epoch = record.epoch},
                    .pool = identity(),
                    .extents = record.extents,
@@ -113,7 +117,7 @@ Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
                     .mega_vols = mega_vols()};
 }
 
-Task<Result<void>> Arbiter::close(Session session, CancelToken) {
+Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
   const Volume* volume = pool_.volume(session.volume);
@@ -122,7 +126,7 @@ Task<Result<void>> Arbiter::close(Session session, CancelToken) {
   if (record.epoch != session.epoch) co_return fail(kOver);
   if (record.holder.empty()) co_return Result<void>();
   record.holder.clear();
-  record.is_clean = true;
+  record.is_clean = is_clean;
   co_return co_await commit_record(std::move(record));
 }
 

@@ -191,7 +191,7 @@ Task<void> destroys(Scene& scene) {
   for (const Mapping& each : *got) scribble(scene, each.entry);
   Result<void> gone = co_await scene.arbiter->use()->destroy("v", false);
   EXPECT_EQ(gone.error().code(), Errc::kExists) << "it is open";
-  const Result<void> closed = co_await scene.arbiter->host().close(session, {});
+  const Result<void> closed = co_await scene.arbiter->host().close(session, true, {});
   EXPECT_TRUE(closed);
   gone = co_await scene.arbiter->use()->destroy("v", false);
   EXPECT_TRUE(gone);
@@ -252,9 +252,9 @@ Task<void> clean_close(Scene& scene) {
   co_await create(scene, "v", 6, 3);
   Result<Opened> opened = co_await scene.arbiter->host().open({"v", "one", false}, {});
   EXPECT_TRUE(opened->is_clean);
-  Result<void> closed = co_await scene.arbiter->host().close(opened->session, {});
+  Result<void> closed = co_await scene.arbiter->host().close(opened->session, true, {});
   EXPECT_TRUE(closed);
-  closed = co_await scene.arbiter->host().close(opened->session, {});
+  closed = co_await scene.arbiter->host().close(opened->session, true, {});
   EXPECT_TRUE(closed) << "a repeated close";
   opened = co_await scene.arbiter->host().open({"v", "two", false}, {});
   EXPECT_TRUE(opened->is_clean);

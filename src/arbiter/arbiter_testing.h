@@ -95,7 +95,7 @@ class TestArbiter {
   TestArbiter(env::Env& env, meta::Store& store, volume::TestMedia& media, Fence& fence,
               const std::string& host, const LoadSource* loads = nullptr)
       : env_(env),
-        source_(env, media, host),
+        source_(env, media),
         host_(
             env, {.store = store, .source = source_, .fence = fence, .loads = loads},
             {.arbiter = {.host = host, .lease = 10_s, .retry = 20_ms, .extent_bytes = kTestExtent},
@@ -154,8 +154,9 @@ class TestArbiter {
 };
 
 // What is wrong between the pool and the media: an extent that two have, one that nobody has and
-// that is not clear. Empty: nothing.
-inline std::string audit(const Pool& pool, const volume::TestMedia& media) {
+// that is not clear, or that nobody gets any more. Empty: nothing. While a commit is under way some
+// extents are used and not yet owned.
+inline std::string audit(const Pool& pool, const volume::TestMedia& media, bool is_quiet = true) {
   std::set<std::pair<uint16_t, uint32_t>> owned;
   for (const auto& [id, volume] : pool.volumes()) {
     for (const MapEntry& entry : volume.table) {
@@ -182,7 +183,8 @@ inline std::string audit(const Pool& pool, const volume::TestMedia& media) {
         }
       }
     }
-    if (used != member.legs + member.cleaning) {
+    const uint64_t known = member.legs + member.cleaning;
+    if (used < known || (is_quiet && used != known)) {
       return fmt::format("drive {}: {} extents are used, {} owned and {} to be cleared", id.value(),
                          used, member.legs, member.cleaning);
     }

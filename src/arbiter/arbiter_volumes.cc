@@ -175,6 +175,7 @@ Task<Result<bool>> Arbiter::dismantle_step() {
   if (!done) co_return fail(done.error());
   pool_.remove(id);
   lease_ends_.erase(id);
+  turns_.erase(id);
   co_return false;
 }
 

@@ -71,7 +71,7 @@ Task<Result<void>> Cleaner::clean_one(Place& place) {
   }
   if (place.drive == nullptr) {
     Result<std::unique_ptr<drive::Drive>> opened =
-        co_await volume::open_mega_vol(env_, source_, pool_, place.info, place.stop.token());
+        co_await volume::open_mega_vol(env_, source_, host_, pool_, place.info, place.stop.token());
     if (!opened) co_return fail(opened.error());
     place.drive = std::move(*opened);
   }

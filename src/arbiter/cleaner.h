@@ -10,6 +10,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "arbiter/record_format.h"
@@ -43,8 +45,9 @@ class Cleaner {
   };
 
   // All outlive it.
-  Cleaner(env::Env& env, volume::MegaVolSource& source, Owner& owner, Duration retry)
-      : env_(env), source_(source), owner_(owner), retry_(retry) {}
+  Cleaner(env::Env& env, volume::MegaVolSource& source, Owner& owner, std::string host,
+          Duration retry)
+      : env_(env), source_(source), owner_(owner), host_(std::move(host)), retry_(retry) {}
 
   // Begins to work; once.
   void start(volume::MegaVolPool pool);
@@ -74,6 +77,7 @@ class Cleaner {
   env::Env& env_;
   volume::MegaVolSource& source_;
   Owner& owner_;
+  const std::string host_;  // by which boxes know this leadership
   const Duration retry_;
   volume::MegaVolPool pool_;
   bool is_started_ = false;

@@ -24,10 +24,14 @@ class OwnCounters final : public LoadSource {
     age();
     recent_[id] += kOne;
   }
+  // Somebody moves extents away from it: for a while it counts as busy.
+  void avoid(volume::MegaVolId id) { avoided_[id] = clock_.now() + kAvoided; }
   DriveLoad load(volume::MegaVolId id) const override {
     const auto member = pool_.members().find(id);
     const auto recent = recent_.find(id);
-    const uint64_t count = recent == recent_.end() ? 0 : recent->second;
+    uint64_t count = recent == recent_.end() ? 0 : recent->second;
+    const auto avoided = avoided_.find(id);
+    if (avoided != avoided_.end() && clock_.now() < avoided->second) count = kBusiest;
     return {.busy = static_cast<int32_t>(std::min<uint64_t>(count * 1000 / kBusiest, 1000)),
             .fragmentation =
                 member == pool_.members().end() ? 0 : member->second.extents.fragmentation()};
@@ -37,6 +41,7 @@ class OwnCounters final : public LoadSource {
   static constexpr uint64_t kOne = 1024;
   static constexpr uint64_t kBusiest = 256 * kOne;  // extents in about a second: 512 MiB/s
   static constexpr Duration kHalfLife = 1_s;
+  static constexpr Duration kAvoided = 60_s;
 
   void age() {
     while (!recent_.empty() && clock_.now() - aged_ >= kHalfLife) {
@@ -50,6 +55,7 @@ class OwnCounters final : public LoadSource {
   const task::Timers& clock_;
   const Pool& pool_;
   std::map<volume::MegaVolId, uint64_t> recent_;
+  std::map<volume::MegaVolId, Time> avoided_;
   Time aged_;
 };
 

@@ -173,11 +173,13 @@ Candidate Pool::candidate(const Member& member, const Volume& volume,
 }
 
 Result<MapEntry> Pool::reserve(Volume& volume, uint32_t extent, MapEntry entry, uint32_t count,
-                               bool is_stale, const LoadSource& loads) {
+                               bool is_stale, const LoadSource& loads,
+                               std::optional<MegaVolId> avoided) {
   std::vector<Candidate> candidates;
   std::vector<Candidate> taken;
   for (const auto& [id, member] : members_) {
     candidates.push_back(candidate(member, volume, loads));
+    if (id == avoided) candidates.back().free = 0;
     if (entry.find(id) < entry.size()) taken.push_back(candidates.back());
   }
   Demand after = unplaced_;

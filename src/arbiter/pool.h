@@ -81,9 +81,10 @@ class Pool {
   bool can_spare(MegaVolId id) const;
 
   // Legs for an extent that has `entry` already, on drives with room, as new ones of it; they are
-  // used from now on, until apply() or unreserve(). kNoSpace.
+  // used from now on, until apply() or unreserve(). None goes to `avoided`. kNoSpace.
   Result<MapEntry> reserve(Volume& volume, uint32_t extent, MapEntry entry, uint32_t count,
-                           bool is_stale, const LoadSource& loads);
+                           bool is_stale, const LoadSource& loads,
+                           std::optional<MegaVolId> avoided = {});
   void unreserve(const MapEntry& before, const MapEntry& after);
 
   // The chunk of a volume with changes to it.

@@ -61,6 +61,7 @@ void pool_layout(Coder& coder, Pool& pool) {
   coder.number(pool.uuid);
   coder.number(pool.extent_bytes);
   coder.number(pool.next_volume);
+  coder.number(pool.next_mega_vol);
 }
 
 template <class Coder, class Info>
@@ -189,7 +190,10 @@ Result<PoolRecord> decode_pool(Bytes bytes) {
   Reader reader(*body);
   PoolRecord pool;
   pool_layout(reader, pool);
-  if (!reader.is_over() || !volume::check_extent_bytes(pool.extent_bytes)) return senseless();
+  if (!reader.is_over() || !volume::check_extent_bytes(pool.extent_bytes) ||
+      pool.next_mega_vol >= volume::kMegaVolsMax) {
+    return senseless();
+  }
   return pool;
 }
 

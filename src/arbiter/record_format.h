@@ -45,7 +45,8 @@ inline constexpr size_t kCleaningMax = 4096;  // extents in one record
 struct PoolRecord {
   Uuid uuid{};
   uint64_t extent_bytes = volume::kExtentBytes;
-  uint64_t next_volume = 1;  // the id of the next volume
+  uint64_t next_volume = 1;    // the id of the next volume
+  uint16_t next_mega_vol = 0;  // where the search for the number of the next drive begins
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
 

@@ -3,8 +3,9 @@
 //
 // Errors of every call besides its own:
 //   kUnreachable  no arbiter answers; nothing was done. Another may be elected: ask again
-//   kTimedOut, kReset, kCancelled   the same, but it may have been carried out. Every call can be
-//                 repeated: what was done already is answered as if it had been done now
+//   kTimedOut, kReset, kCancelled   the same, but it may have been carried out, or may be later.
+//                 Every call can be repeated: what was done already is answered as if it had been
+//                 done now. Whoever repeats one takes the next turn (Session)
 //   kDenied       the session is over: somebody else has opened the volume, or it was closed
 //   kNotFound     there is no such volume
 // An object belongs to one core; any number of calls may be under way. Waits are bounded by the
@@ -30,6 +31,9 @@ namespace cairn::volume {
 struct Session {
   VolumeId volume;
   Epoch epoch;
+  // Grows whenever an answer was lost. The arbiter refuses, with kReset, calls of turns before one
+  // that it has seen: what the holder believes to be undone is not done behind its back.
+  uint64_t turn = 0;
   friend bool operator==(const Session&, const Session&) = default;
 };
 
@@ -69,10 +73,11 @@ struct LegReport {
   bool is_stale = false;
 };
 
-// Gives an extent another leg, takes one away, or both. The one that is dropped is cleared and
-// given to others: the holder must not use it once it has asked.
+// Gives an extent another leg, takes one away, or both, in one commit. The one that is dropped is
+// cleared and given to others: the holder must not use it once it has asked.
 struct Relocation {
   uint32_t extent = 0;
+  std::optional<MegaVolId> synced;  // this one is not stale any more
   std::optional<MegaVolId> drop;
   bool add = false;  // a stale one, on a drive that has none of this extent
 };
@@ -85,8 +90,10 @@ class ArbiterLink {
   // holder can neither be fenced nor has lost its lease.
   virtual task::Task<Result<Opened>> open(OpenArgs args, task::CancelToken token = {}) = 0;
   virtual task::Task<Result<Renewed>> renew(Session session, task::CancelToken token = {}) = 0;
-  // All that was written is durable on every leg that is not stale, and nothing is in flight.
-  virtual task::Task<Result<void>> close(Session session, task::CancelToken token = {}) = 0;
+  // The holder does nothing more. `is_clean`: all that it wrote is durable on every leg that is not
+  // stale.
+  virtual task::Task<Result<void>> close(Session session, bool is_clean,
+                                         task::CancelToken token = {}) = 0;
 
   // Where extents from `first` on lie, as many as there are, kTablePageMax at most; those that lie
   // nowhere too.

@@ -47,11 +47,13 @@ class TestMedium {
   void empty() {
     pages_.clear();
     unflushed_.clear();
+    was_emptied = true;
     renew();
   }
   void fence(const std::string& host) { fenced_.insert(host); }
   bool is_fenced(const std::string& host) const { return fenced_.contains(host); }
 
+  bool was_emptied = false;
   bool is_down = false;    // nobody answers
   double read_errors = 0;  // chances, of each
   double write_errors = 0;
@@ -225,21 +227,19 @@ using TestMedia = std::map<std::string, std::unique_ptr<TestMedium>>;
 class TestSource final : public MegaVolSource {
  public:
   // `media` outlives it.
-  TestSource(env::Env& env, TestMedia& media, std::string host)
-      : env_(env), media_(media), host_(std::move(host)) {}
+  TestSource(env::Env& env, TestMedia& media) : env_(env), media_(media) {}
 
-  task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri,
+  task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
                                                          task::CancelToken) override {
     const auto found = media_.find(uri);
     if (found == media_.end()) co_return fail(Errc::kNotFound, "there is no such medium");
     if (found->second->is_down) co_return fail(Errc::kUnreachable, "the box does not answer");
-    co_return std::make_unique<TestDrive>(env_, *found->second, host_);
+    co_return std::make_unique<TestDrive>(env_, *found->second, std::move(host));
   }
 
  private:
   env::Env& env_;
   TestMedia& media_;
-  const std::string host_;
 };
 
 }  // namespace cairn::volume

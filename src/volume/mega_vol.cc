@@ -119,9 +119,9 @@ bool is_other_drive(const Error& error) {
 }
 
 Task<Result<std::unique_ptr<Drive>>> open_mega_vol(env::Env& env, MegaVolSource& source,
-                                                   MegaVolPool pool, MegaVolInfo info,
-                                                   CancelToken token) {
-  Result<std::unique_ptr<Drive>> drive = co_await source.open(info.uri, token);
+                                                   std::string host, MegaVolPool pool,
+                                                   MegaVolInfo info, CancelToken token) {
+  Result<std::unique_ptr<Drive>> drive = co_await source.open(info.uri, std::move(host), token);
   if (!drive) co_return drive;
   const Result<void> checked = co_await check_mega_vol(env, **drive, pool, info, token);
   if (checked) co_return drive;

@@ -25,8 +25,9 @@ namespace cairn::volume {
 class MegaVolSource {
  public:
   virtual ~MegaVolSource() = default;
-  // The drive at a URI, whatever is on it. kUnreachable, kNotFound, kDenied, kInvalid.
-  virtual task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri,
+  // The drive at a URI, whatever is on it, for somebody whom its box knows as `host`: by that name
+  // they can be fenced, for good. kUnreachable, kNotFound, kDenied, kInvalid.
+  virtual task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
                                                                  task::CancelToken token = {}) = 0;
 };
 
@@ -58,7 +59,8 @@ bool is_other_drive(const Error& error);
 // The drive of a member, which was checked. Errors of both.
 task::Task<Result<std::unique_ptr<drive::Drive>>> open_mega_vol(env::Env& env,
                                                                 MegaVolSource& source,
-                                                                MegaVolPool pool, MegaVolInfo info,
+                                                                std::string host, MegaVolPool pool,
+                                                                MegaVolInfo info,
                                                                 task::CancelToken token = {});
 
 // By which a drive is known that has a label of this pool. Otherwise as check_mega_vol().
