@@ -79,6 +79,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   ~Arbiter() override;
 
   const Pool& pool() const { return pool_; }
+  // False is final: another may lead, and know better.
+  bool is_working() const { return !broken_.requested() && leadership_.is_leader(); }
   // Requested when it can do nothing more.
   task::CancelToken broken_token() { return broken_.token(); }
   // Calls end soon with kUnreachable.
@@ -145,7 +147,6 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
                                           meta::Batch batch = {});
   task::Task<Result<void>> commit_record(VolumeRecord record);
   task::Task<Result<task::Units>> take_turn();
-  bool is_working() const { return !broken_.requested() && leadership_.is_leader(); }
   // The volume of a session that is not over.
   Result<Volume*> held(volume::Session session);
   // That is not being destroyed.

@@ -293,7 +293,8 @@ const arbiter::Pool* VolumeCluster::pool() const {
   for (const auto& [name, host] : arbiters_) {
     if (host == nullptr) continue;
     const Result<ArbiterHost::Use> arbiter = host->use();
-    if (arbiter) return &(*arbiter)->pool();
+    // One that stands still does not know yet that another leads.
+    if (arbiter && (*arbiter)->is_working()) return &(*arbiter)->pool();
   }
   return nullptr;
 }
