@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbiter: the control plane of one pool, for as long as it leads.
+//
+// It has the pool in memory, and changes it one commit after the other, each fenced by its
+// leadership. When a commit fails, or may have failed, it does nothing more: whoever runs it
+// (arbiter_host.h) leads anew and reads the store again. Calls of clients are those of ArbiterLink,
+// whose errors these have; the others are for operators, and besides give
+//   kInvalid  a name, a size or a number is out of range
+//   kExists, kNotFound, kNoSpace as each says.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arbiter/cleaner.h"
+#include "arbiter/fence.h"
+#include "arbiter/own_counters.h"
+#include "arbiter/pool.h"
+#include "arbiter/record_format.h"
+#include "env/env.h"
+#include "meta/election.h"
+#include "meta/store.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "volume/arbiter_link.h"
+#include "volume/mega_vol.h"
+
+namespace cairn::arbiter {
+
+struct ArbiterOptions {
+  std::string host;  // names this process: boxes know each leadership by a name of its own
+  // How long a client goes on without an arbiter. It outlasts an arbiter that is away for a minute.
+  Duration lease = 120_s;
+  Duration retry = 1_s;                          // of what failed in the background
+  uint64_t extent_bytes = volume::kExtentBytes;  // of a pool that is new
+};
+
+// What an arbiter stands on. All of it outlives it.
+struct ArbiterParts {
+  meta::Store& store;
+  volume::MegaVolSource& source;
+  Fence& fence;
+  const LoadSource* loads = nullptr;  // null: its own counters
+};
+
+struct AddArgs {
+  std::string uri;
+  std::string box;   // empty, or a name
+  std::string rack;  // the same
+  int32_t preference = 0;
+  bool may_format = false;  // although something is on the drive
+};
+
+struct CreateArgs {
+  std::string name;
+  uint64_t bytes = 0;  // rounded up to extents
+  uint32_t replicas = 1;
+  volume::Weights weights;
+};
+
+class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
+ public:
+  // Reads the pool, and makes one where there is none. The leadership outlives it. kCorrupt,
+  // kUnsupported: the store has something that this version does not understand; errors of it.
+  static task::Task<Result<std::unique_ptr<Arbiter>>> load(env::Env& env, ArbiterParts parts,
+                                                           meta::Leadership& leadership,
+                                                           ArbiterOptions options,
+                                                           task::CancelToken token = {});
+  // Use load().
+  Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership, ArbiterOptions options);
+  ~Arbiter() override;
+
+  const Pool& pool() const { return pool_; }
+  // False is final: another may lead, and know better.
+  bool is_working() const { return !broken_.requested() && leadership_.is_leader(); }
+  // Requested when it can do nothing more.
+  task::CancelToken broken_token() { return broken_.token(); }
+  // Calls end soon with kUnreachable.
+  void stop() { stop_.request(); }
+  // Ends what it does by itself. Once, with no call in flight.
+  task::Task<void> close();
+
+  // Drives (arbiter_drives.cc).
+  // kExists: it is a member; kInvalid also when it holds something and may not be formatted.
+  task::Task<Result<MegaVolInfo>> add_mega_vol(AddArgs args, task::CancelToken token = {});
+  // It gets no more extents, and whoever has a volume open moves those that it has; or it stays
+  // after all. kNoSpace: the others could not take what is promised.
+  task::Task<Result<void>> drain(MegaVolId id, bool is_leaving);
+  // Takes it out of the pool. kExists: extents of volumes are there. Of one that `is_lost`, what is
+  // to be cleared stays as it is.
+  task::Task<Result<void>> remove_mega_vol(MegaVolId id, bool is_lost,
+                                           task::CancelToken token = {});
+
+  // Volumes (arbiter_volumes.cc). kNoSpace: more than the pool can promise.
+  task::Task<Result<VolumeRecord>> create(CreateArgs args);
+  // Smaller only while nobody has it open: kExists.
+  task::Task<Result<void>> resize(std::string name, uint64_t bytes);
+  // How the next extents are placed.
+  task::Task<Result<void>> set_weights(std::string name, volume::Weights weights);
+  // Whoever has it open adds legs, or takes them away.
+  task::Task<Result<void>> set_replicas(std::string name, uint32_t replicas);
+  // Its name is free when its extents are. kExists: somebody has it open; with `by_force` they are
+  // fenced first.
+  task::Task<Result<void>> destroy(std::string name, bool by_force, task::CancelToken token = {});
+
+  // Clients: ArbiterLink (arbiter_sessions.cc, arbiter_extents.cc).
+  task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
+  task::Task<Result<volume::Renewed>> renew(volume::Session session,
+                                            task::CancelToken token) override;
+  task::Task<Result<void>> close(volume::Session session, bool is_clean,
+                                 task::CancelToken token) override;
+  task::Task<Result<std::vector<volume::Mapping>>> table(volume::Session session, uint32_t first,
+                                                         task::CancelToken token) override;
+  task::Task<Result<std::vector<volume::Mapping>>> allocate(volume::Session session,
+                                                            std::vector<uint32_t> extents,
+                                                            task::CancelToken token) override;
+  task::Task<Result<void>> release(volume::Session session, std::vector<uint32_t> extents,
+                                   task::CancelToken token) override;
+  task::Task<Result<std::vector<volume::Mapping>>> report(volume::Session session,
+                                                          std::vector<volume::LegReport> legs,
+                                                          task::CancelToken token) override;
+  task::Task<Result<volume::Mapping>> relocate(volume::Session session, volume::Relocation what,
+                                               task::CancelToken token) override;
+
+  // Commits that changed the map, and extents given by them.
+  struct Counters {
+    uint64_t allocating_commits = 0;
+    uint64_t extents_allocated = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Waiting;  // an allocation that the next commit may take along
+
+  task::Task<Result<void>> read_store(task::CancelToken token);
+  task::Task<Result<void>> commit(meta::Batch batch);
+  // Entries of a volume, all together; legs that they have no more are to be cleared.
+  task::Task<Result<void>> commit_changes(VolumeId id, std::vector<Change> changes,
+                                          meta::Batch batch = {});
+  task::Task<Result<void>> commit_record(VolumeRecord record);
+  task::Task<Result<task::Units>> take_turn();
+  // The volume of a session that is not over.
+  Result<Volume*> held(volume::Session session);
+  // That is not being destroyed.
+  Result<Volume*> find(const std::string& name);
+  task::Task<Result<void>> expel_holder(VolumeId id, task::CancelToken token);
+  bool has_lease(const Volume& volume) const;
+  std::vector<MegaVolInfo> mega_vols() const;
+  volume::MegaVolPool identity() const {
+    return {.uuid = pool_.record.uuid, .extent_bytes = pool_.record.extent_bytes};
+  }
+  // kInvalid.
+  Result<uint32_t> extents_for(uint64_t bytes) const;
+  task::Task<Result<void>> allocate_waiting();
+  Result<void> plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
+                                std::vector<Change>& changes);
+  // Of the next drive; none: all are taken.
+  std::optional<MegaVolId> free_number();
+  // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
+  task::Task<Result<void>> remove_cleanings(MegaVolId id, meta::Batch& batch);
+  // Destroys volumes bit by bit.
+  task::Task<void> dismantle();
+  task::Task<Result<bool>> dismantle_step();
+
+  // Cleaner::Owner
+  task::Task<Result<void>> fence_former_writer(task::CancelToken token) override;
+  task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override;
+
+  env::Env& env_;
+  const ArbiterParts parts_;
+  meta::Leadership& leadership_;
+  const ArbiterOptions options_;
+  const std::string host_;  // by which boxes know this leadership
+  Pool pool_;
+  OwnCounters own_counters_;
+  std::string former_writer_;  // the host that led before; empty: this one, or nobody
+  uint64_t next_cleaning_ = 1;
+  std::map<VolumeId, Time> lease_ends_;
+  std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
+  task::Semaphore turn_{1};             // of whoever changes the pool
+  task::Semaphore adding_{1};           // drives
+  std::deque<Waiting*> waiting_;
+  Counters counters_;
+  task::CancelSource broken_;
+  task::CancelSource stop_;
+  task::Event leaving_;  // a volume is to be destroyed
+  Cleaner cleaner_;
+  task::Gate gate_;
+};
+
+}  // namespace cairn::arbiter

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives come into the pool and leave it.
+#include <algorithm>
+#include <utility>
+
+#include "arbiter/arbiter.h"
+
+namespace cairn::arbiter {
+
+using task::CancelToken;
+using task::Task;
+
+namespace {
+
+Result<void> check(const AddArgs& args) {
+  if (args.uri.empty() || args.uri.size() > volume::kUriMax) {
+    return fail(Errc::kInvalid, "a drive's URI has 1 to 1024 bytes");
+  }
+  for (const std::string* place : {&args.box, &args.rack}) {
+    const Result<void> named = place->empty() ? Result<void>() : volume::check_name(*place);
+    if (!named) return named;
+  }
+  if (args.preference < -volume::kWeightMax || args.preference > volume::kWeightMax) {
+    return fail(Errc::kInvalid, "the preference of a drive is out of range", args.preference);
+  }
+  return {};
+}
+
+}  // namespace
+
+// Clients remember numbers: one comes back only after all others.
+std::optional<MegaVolId> Arbiter::free_number() {
+  for (uint32_t i = 0; i < volume::kMegaVolsMax; ++i) {
+    const MegaVolId id(
+        static_cast<uint16_t>((pool_.record.next_mega_vol + i) % volume::kMegaVolsMax));
+    if (pool_.member(id) == nullptr) return id;
+  }
+  return std::nullopt;
+}
+
+Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token) {
+  const Result<void> checked = check(args);
+  if (!checked) co_return fail(checked.error());
+  // One after the other, so that two do not get one number; clearing takes long, so that others
+  // change the pool meanwhile.
+  const Result<void> adding = co_await adding_.acquire(1, token);
+  if (!adding) co_return fail(adding.error());
+  const task::Units units(adding_, 1);
+  MegaVolInfo info{
+      .uri = args.uri, .box = args.box, .rack = args.rack, .preference = args.preference};
+  const std::optional<MegaVolId> id = free_number();
+  if (!id) co_return fail(Errc::kLimit, "a pool has at most 1024 drives");
+  info.id = *id;
+  Result<std::unique_ptr<drive::Drive>> drive = co_await parts_.source.open(args.uri, host_, token);
+  if (!drive) co_return fail(drive.error());
+  Result<void> made =
+      co_await volume::make_mega_vol(env_, **drive, identity(), info, args.may_format, token);
+  if (!made && made.error() == Errc::kExists) {
+    // One that a crash kept from becoming a member is made again; nobody else has a label of ours.
+    const Result<Uuid> uuid = co_await volume::read_uuid(env_, **drive, identity(), token);
+    const bool is_member = !uuid || std::ranges::any_of(pool_.members(), [&](const auto& each) {
+      return each.second.info.uuid == *uuid;
+    });
+    if (!is_member) {
+      made = co_await volume::forget_mega_vol(env_, **drive, token);
+      if (made) made = co_await volume::make_mega_vol(env_, **drive, identity(), info, true, token);
+    }
+  }
+  co_await (*drive)->close();
+  if (!made) co_return fail(made.error());
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  PoolRecord pool = pool_.record;
+  pool.next_mega_vol = static_cast<uint16_t>((info.id.value() + 1) % volume::kMegaVolsMax);
+  meta::Batch batch;
+  batch.put(kPoolKey, encode(pool)).put(mega_vol_key(info.id), encode(info));
+  const Result<void> done = co_await commit(std::move(batch));
+  if (!done) co_return fail(done.error());
+  pool_.record = pool;
+  const Result<void> added = pool_.add(info);
+  if (!added) co_return fail(added.error());
+  co_return info;
+}
+
+Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Member* member = pool_.member(id);
+  if (member == nullptr) co_return fail(Errc::kNotFound, "there is no such drive in the pool");
+  if (is_leaving && !pool_.can_spare(id)) {
+    co_return fail(Errc::kNoSpace, "the other drives have no room for what this one has to hold");
+  }
+  MegaVolInfo info = member->info;
+  info.is_leaving = is_leaving;
+  meta::Batch batch;
+  batch.put(mega_vol_key(id), encode(info));
+  const Result<void> done = co_await commit(std::move(batch));
+  if (done) pool_.member(id)->info = std::move(info);
+  co_return done;
+}
+
+Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelToken token) {
+  if (pool_.member(id) == nullptr) {
+    co_return fail(Errc::kNotFound, "there is no such drive in the pool");
+  }
+  if (is_lost) co_await cleaner_.forget(id);
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Member* member = pool_.member(id);
+  if (member == nullptr) co_return fail(Errc::kNotFound, "there is no such drive in the pool");
+  if (member->legs > 0 || (member->cleaning > 0 && !is_lost)) {
+    co_return fail(Errc::kExists, "extents are on the drive: drain it first");
+  }
+  if (!member->info.is_leaving && !pool_.can_spare(id)) {
+    co_return fail(Errc::kNoSpace, "the other drives have no room for what is promised");
+  }
+  const MegaVolInfo info = member->info;
+  meta::Batch batch;
+  batch.remove(mega_vol_key(id));
+  // Nothing that is to be cleared names it any more: of a lost drive there may be many records.
+  const Result<void> cleanings = co_await remove_cleanings(id, batch);
+  if (!cleanings) co_return cleanings;
+  const Result<void> done = co_await commit(std::move(batch));
+  if (!done) co_return done;
+  pool_.remove(id);
+  if (is_lost) co_return done;
+  // It belongs to nobody from here on; a label that stays is in nobody's way but the next owner's.
+  Result<std::unique_ptr<drive::Drive>> drive =
+      co_await volume::open_mega_vol(env_, parts_.source, host_, identity(), info, token);
+  if (!drive) co_return done;
+  [[maybe_unused]] const Result<void> forgotten =
+      co_await volume::forget_mega_vol(env_, **drive, token);
+  co_await (*drive)->close();
+  co_return done;
+}
+
+Task<Result<void>> Arbiter::remove_cleanings(MegaVolId id, meta::Batch& batch) {
+  meta::ListOptions options{.range = meta::Range::prefix(cleaning_prefix(id))};
+  options.limit = meta::kPageMax;
+  for (;;) {
+    const Result<meta::Page> page = co_await parts_.store.list(options);
+    if (!page) co_return fail(page.error());
+    meta::Batch some;
+    for (const meta::Entry& entry : page->entries) {
+      if (some.writes.size() == meta::kBatchWritesMax / 2) break;
+      some.remove(entry.key);
+    }
+    // The last ones go together with the drive.
+    if (some.writes.size() == page->entries.size() && !page->more) {
+      batch.writes.insert(batch.writes.end(), some.writes.begin(), some.writes.end());
+      co_return Result<void>();
+    }
+    const Result<void> removed = co_await commit(std::move(some));
+    if (!removed) co_return removed;
+  }
+}
+
+}  // namespace cairn::arbiter

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has a volume open: one at a time, and the one before is fenced before the next begins.
+#include <utility>
+
+#include "arbiter/arbiter.h"
+
+namespace cairn::arbiter {
+
+using task::CancelToken;
+using task::Task;
+using volume::Opened;
+using volume::Renewed;
+using volume::Session;
+
+namespace {
+
+constexpr Error kOver{Errc::kDenied, "this opening of the volume is over: somebody else has it"};
+
+}  // namespace
+
+Result<Volume*> Arbiter::held(Session session) {
+  Volume* volume = pool_.volume(session.volume);
+  if (volume == nullptr || volume->record.is_leaving) {
+    return fail(Errc::kNotFound, "there is no such volume");
+  }
+  if (volume->record.epoch != session.epoch || volume->record.holder.empty()) return fail(kOver);
+  uint64_t& turn = turns_[session.volume];
+  if (session.turn < turn) return fail(Errc::kReset, "the holder has asked again since");
+  turn = session.turn;
+  return volume;
+}
+
+bool Arbiter::has_lease(const Volume& volume) const {
+  const auto found = lease_ends_.find(volume.record.id);
+  return found != lease_ends_.end() && env_.now() < found->second;
+}
+
+// From the first commit on the holder may ask for nothing; when it is fenced it can write nothing.
+Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
+  std::string holder;
+  volume::Epoch epoch;
+  {
+    const Result<task::Units> turn = co_await take_turn();
+    if (!turn) co_return fail(turn.error());
+    const Volume* volume = pool_.volume(id);
+    if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
+    VolumeRecord record = volume->record;
+    if (record.holder.empty()) co_return Result<void>();
+    holder = record.holder;
+    epoch = record.epoch = volume::Epoch(record.epoch.value() + 1);
+    const Result<void> done = co_await commit_record(std::move(record));
+    if (!done) co_return done;
+  }
+  const Result<void> fenced = co_await parts_.fence.fence(holder, mega_vols(), token);
+  if (!fenced) {
+    co_return fail(Errc::kUnreachable, "whoever has the volume open cannot be fenced now");
+  }
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Volume* volume = pool_.volume(id);
+  if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
+  VolumeRecord record = volume->record;
+  if (record.epoch != epoch) co_return fail(Errc::kExists, "somebody else is opening the volume");
+  record.holder.clear();
+  co_return co_await commit_record(std::move(record));
+}
+
+Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
+  if (args.client.empty() || args.client.size() > volume::kUriMax) {
+    co_return fail(Errc::kInvalid, "a client's name has 1 to 1024 bytes");
+  }
+  const Result<Volume*> found = find(args.volume);
+  if (!found) co_return fail(found.error());
+  const VolumeId id = (*found)->record.id;
+  const std::string& holder = (*found)->record.holder;
+  // A client whose answer was lost asks again.
+  if (!holder.empty() && holder != args.client) {
+    if (has_lease(**found) && !args.take_over) {
+      co_return fail(Errc::kExists, "somebody else has the volume open, and its lease holds");
+    }
+    const Result<void> expelled = co_await expel_holder(id, token);
+    if (!expelled) co_return fail(expelled.error());
+  }
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Result<Volume*> still = find(args.volume);
+  if (!still) co_return fail(still.error());
+  VolumeRecord record = (*still)->record;
+  if (record.id != id || (!record.holder.empty() && record.holder != args.client)) {
+    co_return fail(Errc::kExists, "somebody else has opened the volume meanwhile");
+  }
+  const bool is_clean = record.is_clean;
+  record.epoch = volume::Epoch(record.epoch.value() + 1);
+  record.holder = args.client;
+  record.is_clean = false;
+  const Result<void> done = co_await commit_record(record);
+  if (!done) co_return fail(done.error());
+  lease_ends_[id] = env_.now() + options_.lease;
+  turns_.erase(id);
+  co_return Opened{.session = {.volume = id, .epoch = record.epoch},
+                   .pool = identity(),
+                   .extents = record.extents,
+                   .replicas = record.replicas,
+                   .is_clean = is_clean,
+                   .lease = options_.lease,
+                   .mega_vols = mega_vols()};
+}
+
+Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
+  const Result<Volume*> volume = held(session);
+  if (!volume) co_return fail(volume.error());
+  if (!is_working()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
+  lease_ends_[session.volume] = env_.now() + options_.lease;
+  co_return Renewed{.lease = options_.lease,
+                    .extents = (*volume)->record.extents,
+                    .replicas = (*volume)->record.replicas,
+                    .mega_vols = mega_vols()};
+}
+
+Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Volume* volume = pool_.volume(session.volume);
+  if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
+  VolumeRecord record = volume->record;
+  if (record.epoch != session.epoch) co_return fail(kOver);
+  if (record.holder.empty()) co_return Result<void>();
+  record.holder.clear();
+  record.is_clean = is_clean;
+  co_return co_await commit_record(std::move(record));
+}
+
+}  // namespace cairn::arbiter

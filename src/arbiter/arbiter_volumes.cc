@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes are made, changed and destroyed.
+#include <algorithm>
+#include <utility>
+
+#include "arbiter/arbiter.h"
+#include "task/deadline.h"
+
+namespace cairn::arbiter {
+
+using task::CancelToken;
+using task::Task;
+
+namespace {
+
+constexpr Error kFull{Errc::kNoSpace, "the pool cannot promise so much: add drives to it"};
+constexpr Error kOpen{Errc::kExists, "somebody has the volume open"};
+
+}  // namespace
+
+Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
+  const uint64_t each = pool_.record.extent_bytes;
+  const uint64_t extents = bytes / each + (bytes % each != 0 ? 1 : 0) + volume::kFirstDataExtent;
+  if (bytes == 0 || extents > volume::kVolumeExtentsMax) {
+    return fail(Errc::kInvalid, "the size of a volume is out of range");
+  }
+  return static_cast<uint32_t>(extents);
+}
+
+Result<Volume*> Arbiter::find(const std::string& name) {
+  Volume* volume = pool_.volume(name);
+  if (volume == nullptr) return fail(Errc::kNotFound, "there is no such volume");
+  if (volume->record.is_leaving) return fail(Errc::kNotFound, "the volume is being destroyed");
+  return volume;
+}
+
+Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
+  Result<void> checked = volume::check_name(args.name);
+  if (checked) checked = volume::check_replicas(args.replicas);
+  if (checked) checked = volume::check_weights(args.weights);
+  if (!checked) co_return fail(checked.error());
+  const Result<uint32_t> extents = extents_for(args.bytes);
+  if (!extents) co_return fail(extents.error());
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  if (pool_.volume(args.name) != nullptr) {
+    co_return fail(Errc::kExists, "there is a volume of that name");
+  }
+  if (!pool_.can_promise(*extents, args.replicas)) co_return fail(kFull);
+  PoolRecord pool = pool_.record;
+  VolumeRecord record{.id = VolumeId(pool.next_volume++),
+                      .name = args.name,
+                      .extents = *extents,
+                      .replicas = args.replicas,
+                      .weights = args.weights};
+  meta::Batch batch;
+  batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
+  const Result<void> done = co_await commit(std::move(batch));
+  if (!done) co_return fail(done.error());
+  pool_.record = pool;
+  const Result<void> added = pool_.add(record);
+  if (!added) co_return fail(added.error());
+  co_return record;
+}
+
+Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
+  const Result<uint32_t> extents = extents_for(bytes);
+  if (!extents) co_return fail(extents.error());
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Result<Volume*> found = find(name);
+  if (!found) co_return fail(found.error());
+  VolumeRecord record = (*found)->record;
+  if (*extents > record.extents && !pool_.can_promise(*extents - record.extents, record.replicas)) {
+    co_return fail(kFull);
+  }
+  if (*extents < record.extents && !record.holder.empty()) co_return fail(kOpen);
+  // From the end, so that a crash in between leaves a volume with holes there.
+  std::vector<Change> changes;
+  for (uint32_t extent = record.extents; extent-- > *extents;) {
+    if ((*found)->table[extent].is_mapped()) changes.push_back({.extent = extent, .entry = {}});
+    if (changes.size() < volume::kMappingsMax && extent > *extents) continue;
+    const Result<void> done = co_await commit_changes(record.id, std::exchange(changes, {}));
+    if (!done) co_return done;
+  }
+  record.extents = *extents;
+  co_return co_await commit_record(std::move(record));
+}
+
+Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weights) {
+  const Result<void> checked = volume::check_weights(weights);
+  if (!checked) co_return checked;
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Result<Volume*> found = find(name);
+  if (!found) co_return fail(found.error());
+  VolumeRecord record = (*found)->record;
+  record.weights = weights;
+  co_return co_await commit_record(std::move(record));
+}
+
+Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
+  const Result<void> checked = volume::check_replicas(replicas);
+  if (!checked) co_return checked;
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Result<Volume*> found = find(name);
+  if (!found) co_return fail(found.error());
+  VolumeRecord record = (*found)->record;
+  if (replicas > record.replicas &&
+      !pool_.can_promise(record.extents, replicas - record.replicas)) {
+    co_return fail(kFull);
+  }
+  // What the last holder's log says is for as many legs as there were: it is read by the next one.
+  if (!record.holder.empty()) co_return fail(kOpen);
+  record.replicas = replicas;
+  co_return co_await commit_record(std::move(record));
+}
+
+Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken token) {
+  const Result<Volume*> found = find(name);
+  if (!found) co_return fail(found.error());
+  const VolumeId id = (*found)->record.id;
+  if (!(*found)->record.holder.empty()) {
+    if (!by_force && has_lease(**found)) co_return fail(kOpen);
+    const Result<void> expelled = co_await expel_holder(id, token);
+    if (!expelled) co_return expelled;
+  }
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Result<Volume*> still = find(name);
+  if (!still) co_return fail(still.error());
+  if ((*still)->record.id != id || !(*still)->record.holder.empty()) co_return fail(kOpen);
+  VolumeRecord record = (*still)->record;
+  record.is_leaving = true;
+  const Result<void> done = co_await commit_record(std::move(record));
+  if (done) leaving_.set();
+  co_return done;
+}
+
+Task<void> Arbiter::dismantle() {
+  while (!stop_.requested()) {
+    leaving_.reset();
+    const Result<bool> is_over = co_await dismantle_step();
+    if (!is_over) break;
+    if (!*is_over) continue;
+    const Result<void> waited = co_await leaving_.wait(stop_.token());
+    if (!waited) break;
+  }
+}
+
+// True: no volume is to be destroyed.
+Task<Result<bool>> Arbiter::dismantle_step() {
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const auto found = std::ranges::find_if(
+      pool_.volumes(), [](const auto& each) { return each.second.record.is_leaving; });
+  if (found == pool_.volumes().end()) co_return true;
+  const Volume& volume = found->second;
+  const VolumeId id = found->first;
+  std::vector<Change> changes;
+  for (uint32_t extent = 0; extent < volume.table.size() && volume.mapped > 0; ++extent) {
+    if (!volume.table[extent].is_mapped()) continue;
+    changes.push_back({.extent = extent, .entry = {}});
+    if (changes.size() == volume::kMappingsMax) break;
+  }
+  if (!changes.empty()) {
+    const Result<void> done = co_await commit_changes(id, std::move(changes));
+    if (!done) co_return fail(done.error());
+    co_return false;
+  }
+  meta::Batch batch;
+  batch.remove(volume_key(volume.record.name));
+  const Result<void> done = co_await commit(std::move(batch));
+  if (!done) co_return fail(done.error());
+  pool_.remove(id);
+  lease_ends_.erase(id);
+  turns_.erase(id);
+  co_return false;
+}
+
+}  // namespace cairn::arbiter

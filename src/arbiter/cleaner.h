@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cleaner: clears extents that were given back, and only then lets them count as free.
+//
+// It clears durably, then commits. A crash in between clears again, which does no harm as long as
+// nobody else may own the extent by then: so a host that led before is fenced from the drives
+// first.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arbiter/record_format.h"
+#include "drive/drive.h"
+#include "env/env.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+#include "volume/mega_vol.h"
+
+namespace cairn::arbiter {
+
+// Extents of one drive, as they are recorded.
+struct Cleaning {
+  CleaningKey key;
+  std::vector<uint32_t> extents;
+};
+
+class Cleaner {
+ public:
+  class Owner {
+   public:
+    virtual task::Task<Result<void>> fence_former_writer(task::CancelToken token) = 0;
+    // The extents are zero, durably.
+    virtual task::Task<Result<void>> commit_cleaned(CleaningKey key,
+                                                    std::vector<uint32_t> extents) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // All outlive it.
+  Cleaner(env::Env& env, volume::MegaVolSource& source, Owner& owner, std::string host,
+          Duration retry)
+      : env_(env), source_(source), owner_(owner), host_(std::move(host)), retry_(retry) {}
+
+  // Begins to work; once.
+  void start(volume::MegaVolPool pool);
+  void add(MegaVolInfo drive, Cleaning what);
+  // Nothing of this drive is cleared any more when it returns.
+  task::Task<void> forget(MegaVolId id);
+  uint64_t waiting() const { return waiting_; }
+  task::Task<void> close();
+
+ private:
+  // A drive with something to clear.
+  struct Place {
+    MegaVolInfo info;
+    std::deque<Cleaning> todo;
+    std::unique_ptr<drive::Drive> drive;  // null: it is to be opened
+    task::CancelSource stop;
+    task::Event idle;
+    bool is_running = false;
+    explicit Place(MegaVolInfo its_info, task::CancelToken parent)
+        : info(std::move(its_info)), stop(parent) {}
+  };
+  void wake(Place& place);
+  task::Task<void> work(Place& place);
+  task::Task<Result<void>> clean_one(Place& place);
+  task::Task<Result<void>> clear(Place& place, const Cleaning& what);
+
+  env::Env& env_;
+  volume::MegaVolSource& source_;
+  Owner& owner_;
+  const std::string host_;  // by which boxes know this leadership
+  const Duration retry_;
+  volume::MegaVolPool pool_;
+  bool is_started_ = false;
+  bool may_write_ = false;  // the former writer is fenced
+  uint64_t waiting_ = 0;    // records
+  std::map<MegaVolId, std::unique_ptr<Place>> places_;
+  task::CancelSource stop_;
+  task::Gate gate_;
+};
+
+}  // namespace cairn::arbiter

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fence: keeps a host from drives, for good, before what it had goes to somebody else.
+//
+// A lease that has ended is not enough: a host that stood still may have commands on their way. At
+// boxes the command is Reservation Acquire with Preempt and Abort, which takes the host's
+// registration away; a namespace is then reserved for registrants only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "task/cancel.h"
+#include "task/task.h"
+#include "volume/types.h"
+
+namespace cairn::arbiter {
+
+class Fence {
+ public:
+  virtual ~Fence() = default;
+  // When it succeeds, nothing that the host has sent or will send changes any of the drives. Of a
+  // host that is fenced already nothing is done. Any error: it may still write to one of them.
+  virtual task::Task<Result<void>> fence(std::string host, std::vector<volume::MegaVolInfo> drives,
+                                         task::CancelToken token = {}) = 0;
+};
+
+// For pools whose drives nobody but this process reaches: with it all its hosts end.
+class NoFence final : public Fence {
+ public:
+  task::Task<Result<void>> fence(std::string, std::vector<volume::MegaVolInfo>,
+                                 task::CancelToken) override {
+    co_return Result<void>();
+  }
+};
+
+}  // namespace cairn::arbiter

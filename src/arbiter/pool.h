@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pool: what the metadata store says of drives, volumes and extents, as a value in memory. No I/O,
+// no clock.
+//
+// A change is made in three steps: space is reserved here, new entries are committed to the store,
+// and applied here. So the pool never shows what is not durable.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arbiter/extent_map.h"
+#include "arbiter/placement.h"
+#include "arbiter/record_format.h"
+#include "base/error.h"
+#include "volume/map_entry.h"
+
+namespace cairn::arbiter {
+
+using volume::Leg;
+
+inline constexpr size_t kMatricesKept = 8;  // of the last placements of a volume
+
+// A drive of the pool.
+struct Member {
+  explicit Member(MegaVolInfo its_info) : info(std::move(its_info)), extents(info.extents) {}
+  MegaVolInfo info;
+  ExtentMap extents;      // used: by volumes, or to be cleared
+  uint64_t cleaning = 0;  // of these: to be cleared
+  uint64_t legs = 0;      // of volumes
+};
+
+struct Volume {
+  VolumeRecord record;
+  std::vector<MapEntry> table;         // record.extents of them
+  std::map<MegaVolId, uint32_t> legs;  // how many of them are on each drive
+  uint64_t mapped = 0;                 // entries with legs
+  std::deque<ScoreMatrix> matrices;    // of its last placements, newest last
+};
+
+// One entry of a volume, as it is to be.
+struct Change {
+  uint32_t extent = 0;
+  MapEntry entry;
+};
+
+class Pool {
+ public:
+  PoolRecord record;
+
+  const std::map<MegaVolId, Member>& members() const { return members_; }
+  const std::map<VolumeId, Volume>& volumes() const { return volumes_; }
+  // Null: there is none.
+  Member* member(MegaVolId id);
+  Volume* volume(VolumeId id);
+  Volume* volume(const std::string& name);
+
+  // What the store has, one after the other, drives first. kCorrupt: it cannot be together with
+  // what came before, an extent of a drive with two owners for instance.
+  Result<void> add(MegaVolInfo info);
+  Result<void> add(VolumeRecord volume);
+  Result<void> add(VolumeId volume, uint32_t chunk, const MapChunk& entries);
+  Result<void> add_cleaning(MegaVolId id, const std::vector<uint32_t>& extents);
+
+  void remove(MegaVolId id) { members_.erase(id); }
+  void remove(VolumeId id) { volumes_.erase(id); }
+  // Extents beyond a new end, if any, have no legs.
+  void set_record(Volume& volume, VolumeRecord record);
+  // The legs that entries have no more become extents to be cleared; new ones were reserve()d.
+  void apply(Volume& volume, const std::vector<Change>& changes);
+  // They were cleared, and are free.
+  void cleaned(MegaVolId id, const std::vector<uint32_t>& extents);
+
+  // Whether the drives that stay could hold all that is promised and so many extents more.
+  bool can_promise(uint64_t extents, uint32_t replicas) const;
+  // The same without a drive: whether it can leave.
+  bool can_spare(MegaVolId id) const;
+
+  // Legs for an extent that has `entry` already, on drives with room, as new ones of it; they are
+  // used from now on, until apply() or unreserve(). None goes to `avoided`. kNoSpace.
+  Result<MapEntry> reserve(Volume& volume, uint32_t extent, MapEntry entry, uint32_t count,
+                           bool is_stale, const LoadSource& loads,
+                           std::optional<MegaVolId> avoided = {});
+  void unreserve(const MapEntry& before, const MapEntry& after);
+
+  // The chunk of a volume with changes to it.
+  static MapChunk chunk_of(const Volume& volume, uint32_t chunk,
+                           const std::vector<Change>& changes);
+
+ private:
+  // What drives that stay have free, but for one.
+  std::vector<uint32_t> room(std::optional<MegaVolId> without) const;
+  Candidate candidate(const Member& member, const Volume& volume, const LoadSource& loads) const;
+
+  // Adds what a volume may still ask for to unplaced_, or takes it away: around every change of it.
+  void count(const Volume& volume, int64_t sign);
+
+  std::map<MegaVolId, Member> members_;
+  std::map<VolumeId, Volume> volumes_;
+  Demand unplaced_;  // of volumes that are not leaving
+};
+
+// The legs of `before` that `after` does not have.
+std::vector<Leg> dropped_legs(const MapEntry& before, const MapEntry& after);
+
+}  // namespace cairn::arbiter

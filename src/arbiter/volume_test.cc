@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes over an arbiter and test media: what they hold, what they ask for, and what becomes of
+// them when drives, clients and arbiters fail.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arbiter/arbiter_testing.h"
+#include "testing/stack/stacks.h"
+#include "volume/volume_drive.h"
+
+namespace cairn::arbiter {
+namespace {
+
+using drive::read_value;
+using drive::run_in_sim;
+using drive::write_value;
+using task::Task;
+using volume::VolumeDrive;
+using volume::VolumeOptions;
+
+constexpr uint64_t kBlocks = kTestExtent / volume::TestMedium::kBlock;  // of an extent
+
+// Passes calls on to an arbiter, unless it is away; can lose answers.
+class TestLink final : public volume::ArbiterLink {
+ public:
+  explicit TestLink(volume::ArbiterLink& below) : below_(below) {}
+  bool is_away = false;
+  uint64_t allocations = 0;
+
+  Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override {
+    return is_away ? away<volume::Opened>() : below_.open(std::move(args), token);
+  }
+  Task<Result<volume::Renewed>> renew(volume::Session session, task::CancelToken token) override {
+    return is_away ? away<volume::Renewed>() : below_.renew(session, token);
+  }
+  Task<Result<void>> close(volume::Session session, bool is_clean,
+                           task::CancelToken token) override {
+    return is_away ? away<void>() : below_.close(session, is_clean, token);
+  }
+  Task<Result<std::vector<volume::Mapping>>> table(volume::Session session, uint32_t first,
+                                                   task::CancelToken token) override {
+    return is_away ? away<std::vector<volume::Mapping>>() : below_.table(session, first, token);
+  }
+  Task<Result<std::vector<volume::Mapping>>> allocate(volume::Session session,
+                                                      std::vector<uint32_t> extents,
+                                                      task::CancelToken token) override {
+    ++allocations;
+    return is_away ? away<std::vector<volume::Mapping>>()
+                   : below_.allocate(session, std::move(extents), token);
+  }
+  Task<Result<void>> release(volume::Session session, std::vector<uint32_t> extents,
+                             task::CancelToken token) override {
+    return is_away ? away<void>() : below_.release(session, std::move(extents), token);
+  }
+  Task<Result<std::vector<volume::Mapping>>> report(volume::Session session,
+                                                    std::vector<volume::LegReport> legs,
+                                                    task::CancelToken token) override {
+    return is_away ? away<std::vector<volume::Mapping>>()
+                   : below_.report(session, std::move(legs), token);
+  }
+  Task<Result<volume::Mapping>> relocate(volume::Session session, volume::Relocation what,
+                                         task::CancelToken token) override {
+    return is_away ? away<volume::Mapping>() : below_.relocate(session, what, token);
+  }
+
+ private:
+  template <class T>
+  static Task<Result<T>> away() {
+    co_return fail(Errc::kUnreachable, "no arbiter");
+  }
+  volume::ArbiterLink& below_;
+};
+
+// Four drives of 17 extents, an arbiter with them, and a client.
+struct Scene {
+  explicit Scene(env::Env& its_env)
+      : env(its_env),
+        store(its_env),
+        media(test_media(4, 17)),
+        source(its_env, media),
+        fence(media) {}
+
+  Task<void> create(std::string name, uint64_t extents, uint32_t replicas) {
+    const Result<VolumeRecord> made = co_await arbiter->use()->create(
+        {.name = std::move(name), .bytes = extents * kTestExtent, .replicas = replicas});
+    EXPECT_TRUE(made) << (made ? "" : made.error().text());
+  }
+  // Opens "v" as a client that boxes know by this name.
+  Task<std::unique_ptr<VolumeDrive>> open(std::string client, bool take_over = false) {
+    VolumeOptions options{.client = client,
+                          .take_over = take_over,
+                          .retry = 50_ms,
+                          .rebuild_after = 3_s,
+                          .sweep = 200_ms};
+    Result<std::unique_ptr<VolumeDrive>> opened =
+        co_await VolumeDrive::open(env, *link, source, "v", options);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().text());
+    co_return opened ? std::move(*opened) : nullptr;
+  }
+  Task<void> sleep(Duration time) {
+    const Result<void> slept = co_await task::sleep_for(env, time);
+    EXPECT_TRUE(slept);
+  }
+  Task<void> until_healed(const VolumeDrive& drive) {
+    for (int i = 0; i < 1000 && !drive.jobs().empty(); ++i) co_await sleep(20_ms);
+    EXPECT_TRUE(drive.jobs().empty()) << "something is never healed";
+  }
+  const Volume& volume() { return *const_cast<Pool&>(arbiter->use()->pool()).volume("v"); }
+  volume::TestMedium& medium_of(const volume::Leg& leg) {
+    return *media.at(arbiter->use()->pool().members().at(leg.mega_vol).info.uri);
+  }
+  std::string audit() { return arbiter::audit(arbiter->use()->pool(), media); }
+  // What is wrong between legs that the arbiter does not know to be stale. Empty: they are equal.
+  std::string compare_legs() {
+    std::array<std::byte, volume::TestMedium::kBlock> one{};
+    std::array<std::byte, volume::TestMedium::kBlock> other{};
+    for (uint32_t extent = 1; extent < volume().table.size(); ++extent) {
+      const MapEntry entry = volume().table[extent];
+      for (size_t i = 1; i < entry.size(); ++i) {
+        if (entry.leg(0).is_stale || entry.leg(i).is_stale) continue;
+        for (uint64_t block = 0; block < kBlocks; ++block) {
+          medium_of(entry.leg(0)).read(entry.leg(0).extent * kBlocks + block, one);
+          medium_of(entry.leg(i)).read(entry.leg(i).extent * kBlocks + block, other);
+          if (one != other) return fmt::format("block {} of extent {} differs", block, extent);
+        }
+      }
+    }
+    return "";
+  }
+
+  env::Env& env;
+  meta::LocalStore store;
+  volume::TestMedia media;
+  volume::TestSource source;
+  TestFence fence;
+  std::unique_ptr<TestArbiter> arbiter;
+  std::unique_ptr<TestLink> link;
+};
+
+template <class Body>
+void run_scene(Body body) {
+  run_in_sim([body](env::Env& env) -> Task<void> {
+    return [](env::Env& world, Body test) -> Task<void> {
+      Scene scene(world);
+      scene.arbiter =
+          std::make_unique<TestArbiter>(world, scene.store, scene.media, scene.fence, "arbiter.1");
+      const bool leads = co_await scene.arbiter->wait_until_leading();
+      EXPECT_TRUE(leads);
+      co_await scene.arbiter->add_all(4);
+      scene.link = std::make_unique<TestLink>(scene.arbiter->host());
+      co_await test(scene);
+      co_await scene.arbiter->close();
+      co_await scene.store.close();
+    }(env, body);
+  });
+}
+
+Task<void> expect_value(drive::Drive& drive, uint64_t block, int value) {
+  const int read = co_await read_value(drive, block);
+  EXPECT_EQ(read, value) << "block " << block;
+}
+
+Task<void> reads_back(Scene& scene) {
+  co_await scene.create("v", 8, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  EXPECT_EQ(drive->geometry().blocks, 8 * kBlocks);
+  co_await expect_value(*drive, 5, 0);
+  EXPECT_EQ(scene.volume().mapped, 1U) << "a hole is read without space, but for the log";
+  co_await write_value(*drive, kBlocks - 2, 7, 4);
+  co_await expect_value(*drive, kBlocks - 2, 7);
+  co_await expect_value(*drive, kBlocks + 1, 7);
+  co_await expect_value(*drive, kBlocks + 2, 0);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await drive->close();
+  EXPECT_EQ(scene.compare_legs(), "");
+  EXPECT_TRUE(scene.volume().record.is_clean);
+  for (auto& [uri, medium] : scene.media) medium->lose_power();
+  drive = co_await scene.open("two");
+  CO_ASSERT_TRUE(drive);
+  co_await expect_value(*drive, kBlocks + 1, 7);
+  EXPECT_EQ(drive->counters().equalized, 0U) << "it was closed";
+  co_await drive->close();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, HoldsWhatWasWrittenOverExtents) { run_scene(reads_back); }
+
+Task<void> asks_seldom(Scene& scene) {
+  co_await scene.create("v", 16, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  for (uint64_t block = 0; block < 16 * kBlocks; block += 8) {
+    co_await write_value(*drive, block, 1, 8);
+  }
+  const uint64_t calls = scene.link->allocations;
+  EXPECT_LE(calls, 5U) << "a forward writer gets 1, 2, 4, 8 at a time";
+  EXPECT_EQ(scene.volume().legs.size(), 4U);
+  scene.link->is_away = true;
+  for (uint64_t block = 0; block < 16 * kBlocks; block += 8) {
+    co_await write_value(*drive, block, 2, 8);
+    co_await expect_value(*drive, block, 2);
+  }
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  EXPECT_EQ(scene.link->allocations, calls);
+  EXPECT_TRUE(drive->concerns().empty());
+  scene.link->is_away = false;
+  co_await drive->close();
+}
+TEST(Volume, AsksTheArbiterOnlyForNewExtents) { run_scene(asks_seldom); }
+
+Task<void> waits_for_arbiter(Scene& scene) {
+  co_await scene.create("v", 8, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  scene.link->is_away = true;
+  Task<void> write = write_value(*drive, 3 * kBlocks, 9);
+  co_await scene.sleep(3_s);
+  EXPECT_FALSE(write.is_done());
+  CO_ASSERT_TRUE(!drive->concerns().empty());
+  EXPECT_EQ(drive->concerns()[0].code, "arbiter_away");
+  co_await write_value(*drive, 1, 2);
+  co_await expect_value(*drive, 1, 2);
+  scene.link->is_away = false;
+  co_await write;
+  EXPECT_TRUE(drive->concerns().empty());
+  co_await expect_value(*drive, 3 * kBlocks, 9);
+  co_await drive->close();
+}
+TEST(Volume, NewExtentsWaitWhileTheArbiterIsAwayAndOthersGoOn) { run_scene(waits_for_arbiter); }
+
+Task<void> full_pool(Scene& scene) {
+  co_await scene.create("v", 15, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  // Drives that are lost take their space with them.
+  for (const char* uri : {"m0", "m1", "m2"}) scene.media.at(uri)->is_down = true;
+  const auto leaving = [&](uint16_t id) {
+    return const_cast<Pool&>(scene.arbiter->use()->pool()).member(MegaVolId(id));
+  };
+  for (const uint16_t id : {0, 1, 2}) leaving(id)->info.is_leaving = true;
+  for (uint64_t extent = 0; extent < 15; ++extent) {
+    co_await write_value(*drive, extent * kBlocks, 3);
+  }
+  co_await expect_value(*drive, 14 * kBlocks, 3);
+  for (const char* uri : {"m0", "m1", "m2"}) scene.media.at(uri)->is_down = false;
+  co_await drive->close();
+}
+TEST(Volume, UsesWhatDrivesThatStayHave) { run_scene(full_pool); }
+
+Task<void> discards(Scene& scene) {
+  co_await scene.create("v", 8, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  for (uint64_t extent = 0; extent < 8; ++extent) {
+    co_await write_value(*drive, extent * kBlocks, 5, 16);
+  }
+  const uint64_t mapped = scene.volume().mapped;
+  Result<void> done = co_await drive->discard(Lba(kBlocks / 2), 3 * kBlocks);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(scene.volume().mapped, mapped - 2) << "extents 1 and 2 wholly";
+  co_await expect_value(*drive, 0, 5);
+  for (uint64_t block = kBlocks / 2; block < 3 * kBlocks + kBlocks / 2; block += 3) {
+    co_await expect_value(*drive, block, 0);
+  }
+  co_await expect_value(*drive, 4 * kBlocks, 5);
+  EXPECT_TRUE(drive->extent_at(Lba(kBlocks), 2 * kBlocks).is_hole);
+  // Without an arbiter the space stays, and reads as zeroes.
+  scene.link->is_away = true;
+  done = co_await drive->discard(Lba(5 * kBlocks), kBlocks);
+  EXPECT_TRUE(done);
+  co_await expect_value(*drive, 5 * kBlocks, 0);
+  scene.link->is_away = false;
+  co_await write_value(*drive, kBlocks, 6);
+  co_await expect_value(*drive, kBlocks, 6);
+  co_await expect_value(*drive, kBlocks + 1, 0);
+  co_await drive->close();
+  co_await scene.arbiter->settle();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, DiscardsGiveWholeExtentsBack) { run_scene(discards); }
+
+Task<void> loses_drives(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 4);
+  Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  const MapEntry entry = scene.volume().table[1];
+  scene.medium_of(entry.leg(0)).is_down = true;
+  scene.medium_of(entry.leg(2)).is_down = true;
+  co_await expect_value(*drive, 0, 1);
+  co_await write_value(*drive, 0, 2);
+  flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await expect_value(*drive, 0, 2);
+  EXPECT_EQ(scene.volume().table[1].in_sync(), 1U) << "the arbiter knows before the flush is done";
+  EXPECT_FALSE(drive->concerns().empty());
+  // Back before it counts as lost: it gets what it lacks and nothing else.
+  scene.medium_of(entry.leg(0)).is_down = false;
+  scene.medium_of(entry.leg(2)).is_down = false;
+  co_await scene.until_healed(*drive);
+  EXPECT_EQ(scene.volume().table[1].in_sync(), 3U);
+  EXPECT_EQ(scene.volume().table[1].leg(0), entry.leg(0));
+  EXPECT_EQ(drive->counters().relocated, 0U);
+  co_await drive->close();
+  EXPECT_EQ(scene.compare_legs(), "");
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, GoesOnWithoutTwoOfThreeDrivesAndCatchesUp) { run_scene(loses_drives); }
+
+Task<void> rebuilds(Scene& scene) {
+  co_await scene.create("v", 6, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  for (uint64_t extent = 0; extent < 6; ++extent) {
+    co_await write_value(*drive, extent * kBlocks + 1, static_cast<uint8_t>(extent + 1));
+  }
+  Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  const volume::MegaVolId lost = scene.volume().table[1].leg(0).mega_vol;
+  scene.medium_of(scene.volume().table[1].leg(0)).is_down = true;
+  co_await write_value(*drive, 0, 9);
+  flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await scene.sleep(4_s);
+  co_await scene.until_healed(*drive);
+  for (uint32_t extent = 0; extent < 7; ++extent) {
+    const MapEntry entry = scene.volume().table[extent];
+    EXPECT_EQ(entry.in_sync(), 2U) << extent;
+    EXPECT_EQ(entry.find(lost), 2U) << extent << " has left the drive";
+  }
+  for (uint64_t extent = 0; extent < 6; ++extent) {
+    co_await expect_value(*drive, extent * kBlocks + 1, static_cast<int>(extent + 1));
+  }
+  EXPECT_EQ(scene.compare_legs(), "");
+  co_await drive->close();
+  const Result<void> removed = co_await scene.arbiter->use()->remove_mega_vol(lost, true);
+  EXPECT_TRUE(removed) << (removed ? "" : removed.error().text());
+}
+TEST(Volume, RebuildsWhatADriveHadThatStaysAway) { run_scene(rebuilds); }
+
+Task<void> drains(Scene& scene, uint32_t replicas) {
+  co_await scene.create("v", 6, replicas);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  for (uint64_t extent = 0; extent < 6; ++extent) {
+    co_await write_value(*drive, extent * kBlocks + 1, static_cast<uint8_t>(extent + 1));
+  }
+  const volume::MegaVolId home = scene.volume().table[1].leg(0).mega_vol;
+  const Result<void> drained = co_await scene.arbiter->use()->drain(home, true);
+  EXPECT_TRUE(drained);
+  co_await scene.sleep(3_s);
+  co_await scene.until_healed(*drive);
+  EXPECT_EQ(scene.arbiter->use()->pool().members().at(home).legs, 0U);
+  for (uint64_t extent = 0; extent < 6; ++extent) {
+    co_await expect_value(*drive, extent * kBlocks + 1, static_cast<int>(extent + 1));
+    EXPECT_EQ(scene.volume().table[extent + 1].in_sync(), replicas);
+  }
+  co_await drive->close();
+  co_await scene.arbiter->settle();
+  EXPECT_EQ(scene.audit(), "");
+  const Result<void> removed = co_await scene.arbiter->use()->remove_mega_vol(home, false);
+  EXPECT_TRUE(removed);
+}
+TEST(Volume, LeavesADriveThatIsDrainedWithOneReplica) {
+  run_scene([](Scene& scene) { return drains(scene, 1); });
+}
+TEST(Volume, LeavesADriveThatIsDrainedWithThreeReplicas) {
+  run_scene([](Scene& scene) { return drains(scene, 3); });
+}
+
+Task<void> power_loss(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 16);
+  const MapEntry entry = scene.volume().table[1];
+  scene.medium_of(entry.leg(0)).lose_power();
+  scene.medium_of(entry.leg(1)).lose_power();
+  Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed) << "one drive has it all";
+  EXPECT_EQ(scene.volume().table[1].leg(2).is_stale, false);
+  for (uint64_t block = 0; block < 16; ++block) co_await expect_value(*drive, block, 1);
+  co_await scene.until_healed(*drive);
+  EXPECT_EQ(scene.compare_legs(), "");
+  // All of them: the flush says so, once, and the legs are equal all the same.
+  co_await write_value(*drive, 0, 2, 16);
+  for (auto& [uri, medium] : scene.media) medium->lose_power();
+  flushed = co_await drive->flush();
+  EXPECT_EQ(flushed.error().code(), Errc::kIo);
+  flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await scene.until_healed(*drive);
+  EXPECT_EQ(scene.compare_legs(), "");
+  for (uint64_t block = 0; block < 16; ++block) {
+    const int value = co_await read_value(*drive, block);
+    EXPECT_TRUE(value == 1 || value == 2) << value;
+  }
+  co_await drive->close();
+}
+TEST(Volume, AFlushTellsOfALossOnlyWhenNoDriveHasTheWrites) { run_scene(power_loss); }
+
+Task<void> client_crash(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 16);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await write_value(*drive, 0, 2, 16);
+  // The client dies in the middle of a write: the head has it, the others do not.
+  const MapEntry entry = scene.volume().table[1];
+  const std::vector<std::byte> half(volume::TestMedium::kBlock, std::byte{9});
+  scene.medium_of(entry.leg(0)).write(entry.leg(0).extent * kBlocks + 3, half);
+  EXPECT_NE(scene.compare_legs(), "");
+  for (auto& [uri, medium] : scene.media) medium->fence("one");
+  auto next = co_await scene.open("two", true);
+  CO_ASSERT_TRUE(next);
+  const int first = co_await read_value(*next, 3);
+  EXPECT_TRUE(first == 2 || first == 9) << first;
+  for (int i = 0; i < 10; ++i) co_await expect_value(*next, 3, first);
+  EXPECT_EQ(scene.compare_legs(), "") << "whoever reads sees what all legs have";
+  EXPECT_GE(next->counters().mended, 1U);
+  co_await next->close();
+  co_await drive->close();
+}
+TEST(Volume, AHolderThatDiedLeavesLegsThatAreMadeEqual) { run_scene(client_crash); }
+
+Task<void> lease_ends(Scene& scene) {
+  co_await scene.create("v", 4, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  scene.link->is_away = true;
+  co_await scene.sleep(8_s);
+  EXPECT_TRUE(drive->is_held()) << "the lease is of ten seconds";
+  co_await scene.sleep(2_s);
+  EXPECT_FALSE(drive->is_held());
+  std::vector<std::byte> data(4096);
+  const Result<void> read = co_await drive->read(Lba(0), data);
+  EXPECT_EQ(read.error().code(), Errc::kDenied);
+  const Result<void> written = co_await drive->write(Lba(0), data);
+  EXPECT_EQ(written.error().code(), Errc::kDenied);
+  EXPECT_EQ(drive->concerns()[0].code, "lease_lost");
+  scene.link->is_away = false;
+  co_await drive->close();
+}
+TEST(Volume, StopsByItselfWhenItsLeaseEnds) { run_scene(lease_ends); }
+
+Task<void> second_writer(Scene& scene) {
+  co_await scene.create("v", 4, 2);
+  auto one = co_await scene.open("one");
+  CO_ASSERT_TRUE(one);
+  co_await write_value(*one, 0, 1);
+  auto two = co_await scene.open("two", true);
+  CO_ASSERT_TRUE(two);
+  co_await write_value(*two, 0, 2);
+  std::vector<std::byte> data(4096, std::byte{7});
+  const Result<void> late = co_await one->write(Lba(0), data);
+  EXPECT_FALSE(late);
+  co_await scene.sleep(3_s);
+  EXPECT_FALSE(one->is_held());
+  co_await expect_value(*two, 0, 2);
+  co_await one->close();
+  co_await expect_value(*two, 0, 2);
+  co_await two->close();
+}
+TEST(Volume, AFormerHolderWritesNothing) { run_scene(second_writer); }
+
+Task<void> scrubs(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 16);
+  const MapEntry entry = scene.volume().table[1];
+  const std::vector<std::byte> wrong(volume::TestMedium::kBlock, std::byte{9});
+  scene.medium_of(entry.leg(0)).write(entry.leg(0).extent * kBlocks + 3, wrong);
+  const auto said = co_await drive->tell({"scrub"});
+  CO_ASSERT_TRUE(said);
+  EXPECT_EQ(*said, "1 extents had legs that differed, and were mended");
+  co_await expect_value(*drive, 3, 1);
+  EXPECT_EQ(scene.compare_legs(), "");
+  co_await drive->close();
+}
+TEST(Volume, AScrubMendsTheLegThatDiffersFromTwoOthers) { run_scene(scrubs); }
+
+Task<void> compares(Scene& scene) {
+  co_await scene.create("v", 4, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, kBlocks - 1, 1, 2);
+  std::vector<std::byte> old(8192, std::byte{1});
+  std::vector<std::byte> fresh(8192, std::byte{2});
+  const drive::Request request{
+      .kind = drive::Request::Kind::kCompareAndWrite, .lba = Lba(kBlocks - 1), .blocks = 2};
+  const MutableBytes before(old);
+  const MutableBytes after(fresh);
+  Result<void> done = co_await drive->submit(request, {&before, 1}, {&after, 1});
+  EXPECT_TRUE(done);
+  co_await expect_value(*drive, kBlocks, 2);
+  done = co_await drive->submit(request, {&before, 1}, {&after, 1});
+  EXPECT_EQ(done.error().code(), Errc::kMismatch);
+  co_await drive->close();
+}
+TEST(Volume, ComparesAndWritesOverExtents) { run_scene(compares); }
+
+Task<void> grows(Scene& scene) {
+  co_await scene.create("v", 4, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  Result<void> done = co_await drive->resize(6 * kBlocks);
+  EXPECT_EQ(done.error().code(), Errc::kInvalid) << "nobody has promised it";
+  done = co_await scene.arbiter->use()->resize("v", 6 * kTestExtent);
+  EXPECT_TRUE(done);
+  done = co_await drive->resize(6 * kBlocks);
+  EXPECT_TRUE(done);
+  co_await expect_value(*drive, 5 * kBlocks, 0);
+  co_await write_value(*drive, 5 * kBlocks, 4);
+  co_await expect_value(*drive, 5 * kBlocks, 4);
+  co_await expect_value(*drive, 0, 1);
+  co_await drive->close();
+}
+TEST(Volume, GrowsWhileItIsUsed) { run_scene(grows); }
+
+}  // namespace
+}  // namespace cairn::arbiter

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives of boxes for tests: media that outlive the processes that use them, with a volatile cache,
+// that lose power, go away, come back empty, fail, and refuse hosts that were fenced.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "drive/drive.h"
+#include "env/env.h"
+#include "task/deadline.h"
+#include "task/gate.h"
+#include "volume/mega_vol.h"
+
+namespace cairn::volume {
+
+class TestMedium {
+ public:
+  static constexpr uint32_t kBlock = 4096;
+  using Page = std::array<std::byte, kBlock>;
+  struct Counters {
+    uint64_t reads = 0;
+    uint64_t writes = 0;
+    uint64_t flushes = 0;
+  };
+
+  TestMedium(uint64_t bytes, uint64_t seed) : blocks_(bytes / kBlock), rng_(seed) { renew(); }
+
+  // Of what was not flushed each block stays or goes.
+  void lose_power() {
+    for (auto& [block, old] : unflushed_) {
+      if (rng_.chance(0.5)) put_back(block, old);
+    }
+    unflushed_.clear();
+    incarnation_.opening = rng_.next() | 1;
+  }
+  // Another medium in its place, without anything.
+  void empty() {
+    pages_.clear();
+    unflushed_.clear();
+    was_emptied = true;
+    renew();
+  }
+  void fence(const std::string& host) { fenced_.insert(host); }
+  bool is_fenced(const std::string& host) const { return fenced_.contains(host); }
+
+  bool was_emptied = false;
+  bool is_down = false;    // nobody answers
+  double read_errors = 0;  // chances, of each
+  double write_errors = 0;
+  Duration latency_max = 50_us;
+  Counters counters;
+
+  uint64_t blocks() const { return blocks_; }
+  drive::Incarnation incarnation() const { return incarnation_; }
+  Rng& rng() { return rng_; }
+
+  void read(uint64_t block, MutableBytes into) const {
+    const auto found = pages_.find(block);
+    if (found == pages_.end()) {
+      std::ranges::fill(into, std::byte{0});
+    } else {
+      std::ranges::copy(found->second, into.begin());
+    }
+  }
+  void write(uint64_t block, Bytes from) {
+    keep_old(block);
+    std::ranges::copy(from, pages_[block].begin());
+  }
+  void clear(uint64_t block) {
+    if (!pages_.contains(block)) return;
+    keep_old(block);
+    pages_.erase(block);
+  }
+  void make_durable(uint64_t block) { unflushed_.erase(block); }
+  void flush() { unflushed_.clear(); }
+  bool is_zero(uint64_t block) const {
+    const auto found = pages_.find(block);
+    return found == pages_.end() ||
+           std::ranges::all_of(found->second, [](std::byte byte) { return byte == std::byte{0}; });
+  }
+
+ private:
+  void renew() { incarnation_ = {.medium = rng_.next() | 1, .opening = rng_.next() | 1}; }
+  void keep_old(uint64_t block) {
+    const auto found = pages_.find(block);
+    unflushed_.try_emplace(block,
+                           found == pages_.end() ? std::nullopt : std::optional(found->second));
+  }
+  void put_back(uint64_t block, const std::optional<Page>& old) {
+    if (old) {
+      pages_[block] = *old;
+    } else {
+      pages_.erase(block);
+    }
+  }
+
+  uint64_t blocks_;
+  Rng rng_;
+  drive::Incarnation incarnation_;
+  std::map<uint64_t, Page> pages_;                     // others are zero
+  std::map<uint64_t, std::optional<Page>> unflushed_;  // as they were when last durable
+  std::set<std::string> fenced_;
+};
+
+// A medium as one host has it.
+class TestDrive final : public drive::Drive {
+ public:
+  TestDrive(env::Env& env, TestMedium& medium, std::string host)
+      : env_(env), medium_(medium), host_(std::move(host)), seen_(medium.incarnation()) {
+    geometry_.blocks = medium.blocks();
+    geometry_.discard_blocks = 1;
+  }
+  const drive::Geometry& geometry() const override { return geometry_; }
+  drive::Incarnation incarnation() const override { return medium_.incarnation(); }
+  task::Task<void> close() override { return gate_.close(); }
+
+ private:
+  using Kind = drive::Request::Kind;
+
+  void start(drive::DriveOp& op) override { gate_.spawn(serve(op)); }
+  void cancel(drive::DriveOp&) override {}
+
+  task::Task<void> serve(drive::DriveOp& op) {
+    const Duration latency{static_cast<int64_t>(
+        medium_.rng().between(1000, static_cast<uint64_t>(medium_.latency_max.ns)))};
+    const Result<void> slept = co_await task::sleep_for(env_, latency, op.token());
+    // A request that is stopped may have come there.
+    const bool arrives = slept || medium_.rng().chance(0.5);
+    const Result<void> done = arrives ? run(op) : Result<void>();
+    op.complete(slept ? done : op.cancelled());
+  }
+
+  Result<void> run(drive::DriveOp& op) {
+    const drive::Request& request = op.request;
+    if (medium_.is_down) return fail(Errc::kUnreachable, "the box does not answer");
+    if (medium_.is_fenced(host_)) return fail(Errc::kDenied, "the host was fenced");
+    // A medium that came back empty is not the one that was opened.
+    if (seen_.medium != medium_.incarnation().medium) return fail(Errc::kIo, "a new medium");
+    if (request.kind == Kind::kFlush) return flush();
+    if (!request.writes()) {
+      ++medium_.counters.reads;
+      if (medium_.rng().chance(medium_.read_errors)) return fail(Errc::kIo, "a read error");
+      return transfer(op);
+    }
+    ++medium_.counters.writes;
+    has_written_ = true;
+    // What fails may be there in part.
+    if (medium_.rng().chance(medium_.write_errors)) {
+      if (medium_.rng().chance(0.5)) (void)transfer(op);
+      return fail(Errc::kIo, "a write error");
+    }
+    return transfer(op);
+  }
+
+  Result<void> flush() {
+    ++medium_.counters.flushes;
+    const bool has_lost = has_written_ && seen_ != medium_.incarnation();
+    seen_ = medium_.incarnation();
+    has_written_ = false;
+    if (has_lost) return fail(Errc::kIo, "the box lost power since");
+    medium_.flush();
+    return {};
+  }
+
+  Result<void> transfer(drive::DriveOp& op) {
+    const drive::Request& request = op.request;
+    std::vector<std::byte> all(request.blocks * TestMedium::kBlock);
+    if (request.kind == Kind::kWrite) gather(op.data(), all);
+    for (uint64_t i = 0; i < request.blocks; ++i) {
+      const uint64_t block = request.lba.value() + i;
+      const MutableBytes bytes =
+          MutableBytes(all).subspan(i * TestMedium::kBlock, TestMedium::kBlock);
+      switch (request.kind) {
+        case Kind::kRead:
+          medium_.read(block, bytes);
+          break;
+        case Kind::kWrite:
+          medium_.write(block, bytes);
+          break;
+        case Kind::kDiscard:
+        case Kind::kWriteZeroes:
+          medium_.clear(block);
+          break;
+        default:
+          return fail(Errc::kUnsupported, "not in tests");
+      }
+      if (request.durable) medium_.make_durable(block);
+    }
+    if (request.kind == Kind::kRead) scatter(all, op.data());
+    return {};
+  }
+  static void gather(std::span<const MutableBytes> pieces, MutableBytes into) {
+    for (const MutableBytes piece : pieces) {
+      std::ranges::copy(piece, into.begin());
+      into = into.subspan(piece.size());
+    }
+  }
+  static void scatter(Bytes from, std::span<const MutableBytes> pieces) {
+    for (const MutableBytes piece : pieces) {
+      std::ranges::copy(from.first(piece.size()), piece.begin());
+      from = from.subspan(piece.size());
+    }
+  }
+
+  env::Env& env_;
+  TestMedium& medium_;
+  const std::string host_;
+  drive::Incarnation seen_;
+  bool has_written_ = false;
+  drive::Geometry geometry_;
+  task::Gate gate_;
+};
+
+// Media by their URIs.
+using TestMedia = std::map<std::string, std::unique_ptr<TestMedium>>;
+
+class TestSource final : public MegaVolSource {
+ public:
+  // `media` outlives it.
+  TestSource(env::Env& env, TestMedia& media) : env_(env), media_(media) {}
+
+  task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
+                                                         task::CancelToken) override {
+    const auto found = media_.find(uri);
+    if (found == media_.end()) co_return fail(Errc::kNotFound, "there is no such medium");
+    if (found->second->is_down) co_return fail(Errc::kUnreachable, "the box does not answer");
+    co_return std::make_unique<TestDrive>(env_, *found->second, std::move(host));
+  }
+
+ private:
+  env::Env& env_;
+  TestMedia& media_;
+};
+
+}  // namespace cairn::volume

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/members.h"
+
+#include <utility>
+
+#include "task/deadline.h"
+
+namespace cairn::volume {
+
+using task::Task;
+
+namespace {
+
+constexpr Duration kTryLimit = 2_s;
+
+// Errors that speak of the request, or of whoever asked, and not of the drive.
+bool is_of_request(const Error& error) {
+  return error == Errc::kInvalid || error == Errc::kUnsupported || error == Errc::kCancelled ||
+         error == Errc::kLimit || error == Errc::kMismatch;
+}
+// Those of a drive that answers.
+bool is_of_medium(const Error& error) {
+  return error == Errc::kIo || error == Errc::kNoSpace || error == Errc::kCorrupt;
+}
+
+}  // namespace
+
+bool Members::set(const std::vector<MegaVolInfo>& infos) {
+  bool is_changed = false;
+  for (const MegaVolInfo& info : infos) {
+    Member* member = find(info.id);
+    // A number that the pool gave to another drive: nothing of ours is on the former one.
+    if (member != nullptr && member->info.uuid != info.uuid) continue;
+    if (member == nullptr) {
+      member = members_.try_emplace(info.id, std::make_unique<Member>(info)).first->second.get();
+      ++untried_;
+      start(*member);
+      is_changed = true;
+    }
+    is_changed |= member->info.is_leaving != info.is_leaving;
+    member->info.is_leaving = info.is_leaving;
+  }
+  return is_changed;
+}
+
+Task<void> Members::wait_until_tried(Duration limit) {
+  task::Deadline deadline(env_, env_.now() + limit, stop_.token());
+  while (untried_ > 0) {
+    tried_.reset();
+    const Result<void> waited = co_await tried_.wait(deadline.token());
+    if (!waited) break;
+  }
+}
+
+Member* Members::find(MegaVolId id) {
+  const auto found = members_.find(id);
+  return found == members_.end() ? nullptr : found->second.get();
+}
+
+void Members::start(Member& member) {
+  if (member.is_looking || stop_.requested()) return;
+  member.is_looking = true;
+  gate_.spawn(revive(member));
+}
+
+void Members::set_state(Member& member, Member::State state) {
+  if (member.state == state) return;
+  if (member.state == Member::State::kOpening) {
+    --untried_;
+    tried_.set();
+  }
+  if (state == Member::State::kAway) member.away_since = env_.now();
+  member.state = state;
+  owner_.member_changed(member);
+}
+
+void Members::look(Member& member) {
+  if (member.drive == nullptr) return;
+  const drive::Incarnation now = member.drive->incarnation();
+  if (now == member.known) return;
+  const bool is_other = now.medium != member.known.medium && member.known.medium != 0;
+  const bool is_reopened = now.opening != member.known.opening;
+  member.known = now;
+  if (is_reopened) note_loss(member);
+  // Whether the medium is the one that it was, its label says.
+  if (is_other && member.is_good()) {
+    set_state(member, Member::State::kAway);
+    start(member);
+  }
+}
+
+void Members::note_loss(Member& member) {
+  ++member.losses;
+  owner_.member_lost_writes(member);
+}
+
+bool Members::blame(Member& member, const Error& error) {
+  if (is_of_request(error)) return false;
+  if (!is_of_medium(error) && member.is_good()) {
+    set_state(member, Member::State::kAway);
+    start(member);
+  }
+  return true;
+}
+
+Task<void> Members::revive(Member& member) {
+  while (!stop_.requested()) {
+    const Result<void> back = co_await try_once(member);
+    if (stop_.requested()) break;
+    if (back) {
+      set_state(member, Member::State::kGood);
+      break;
+    }
+    set_state(member, is_other_drive(back.error()) ? Member::State::kGone : Member::State::kAway);
+    const Result<void> slept = co_await task::sleep_for(env_, retry_, stop_.token());
+    if (!slept) break;
+  }
+  member.is_looking = false;
+}
+
+Task<Result<void>> Members::try_once(Member& member) {
+  task::Deadline deadline(env_, env_.now() + kTryLimit, stop_.token());
+  if (member.drive == nullptr) {
+    Result<std::unique_ptr<drive::Drive>> opened =
+        co_await open_mega_vol(env_, source_, host_, pool_, member.info, deadline.token());
+    if (!opened) co_return fail(opened.error());
+    member.drive = std::move(*opened);
+    member.known = member.drive->incarnation();
+    co_return Result<void>();
+  }
+  const Result<void> checked =
+      co_await check_mega_vol(env_, *member.drive, pool_, member.info, deadline.token());
+  look(member);
+  co_return checked;
+}
+
+Task<void> Members::close() {
+  stop_.request();
+  tried_.set();
+  co_await gate_.close();
+  for (auto& [id, member] : members_) {
+    if (member->drive != nullptr) co_await member->drive->close();
+  }
+}
+
+}  // namespace cairn::volume

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/volume/volume_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "meta/local_store.h"
+#include "meta/remote_store.h"
+#include "meta/server.h"
+#include "task/deadline.h"
+#include "task/when_all.h"
+
+namespace cairn::volume_tests {
+
+using arbiter::ArbiterHost;
+using task::Task;
+using volume::TestMedium;
+using volume::VolumeDrive;
+
+namespace {
+
+constexpr uint16_t kStorePort = 4431;
+constexpr uint64_t kDriveExtents = 24;
+constexpr size_t kWorkers = 3;
+constexpr Duration kOpLimit = 4_s;
+
+std::string uri_of(size_t drive) { return fmt::format("m{}", drive); }
+
+// A block full of one value.
+std::vector<std::byte> block_of(uint64_t value) {
+  std::vector<std::byte> block(TestMedium::kBlock);
+  for (size_t at = 0; at < block.size(); at += sizeof value) {
+    store(MutableBytes(block).subspan(at), value);
+  }
+  return block;
+}
+
+Task<void> nap(env::Env& env, Duration time) {
+  [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, time, env.stop_token());
+}
+
+}  // namespace
+
+Oracle::Promise Oracle::promise() const {
+  Promise promise;
+  for (const auto& [block, what] : blocks_) {
+    if (what.acknowledged != 0) promise[block] = what.acknowledged;
+  }
+  return promise;
+}
+
+void Oracle::keep(const Promise& promise) {
+  for (const auto& [block, change] : promise) {
+    std::erase_if(blocks_[block].possible,
+                  [last = change](const Change& each) { return each.number < last; });
+  }
+}
+
+void Oracle::doubt() {
+  for (auto& [block, what] : blocks_) what.acknowledged = 0;
+}
+
+bool Oracle::is_possible(uint64_t block, uint64_t value) const {
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return value == 0;
+  return std::ranges::find(found->second.possible, value, &Change::value) !=
+         found->second.possible.end();
+}
+
+std::string Oracle::text(uint64_t block) const {
+  const auto found = blocks_.find(block);
+  std::string all = found == blocks_.end() ? "0" : "";
+  if (found == blocks_.end()) return all;
+  for (const Change& each : found->second.possible) {
+    all += fmt::format("{}{}", all.empty() ? "" : " or ", each.value);
+  }
+  return all;
+}
+
+VolumeCluster::VolumeCluster() : media_(arbiter::test_media(kDrives, kDriveExtents)) {
+  volumes_[0].name = "v0";
+  volumes_[1].name = "v1";
+  volumes_[1].replicas = 2;
+}
+
+void VolumeCluster::start(sim::Cluster& cluster) {
+  const env::Address store = cluster.node("store").address(kStorePort);
+  cluster.node("store").start([this, store](env::Env& env) { return run_store(env, store); });
+  for (const char* name : {"arbiter0", "arbiter1"}) {
+    cluster.node(name).start(
+        [this, name, store](env::Env& env) { return run_arbiter(env, name, store); });
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    cluster.node(fmt::format("client{}", i)).start([this, i](env::Env& env) {
+      return run_client(env, i);
+    });
+  }
+}
+
+Task<void> VolumeCluster::run_store(env::Env& env, env::Address at) {
+  meta::LocalStore store(env, state_);
+  meta::Server server(env, store);
+  if (server.listen(at)) {
+    task::Event never;
+    [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
+  }
+  co_await server.close();
+  co_await store.close();
+}
+
+Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Address at) {
+  const std::string host = fmt::format("{}.{}", name, ++processes_);
+  meta::RemoteStore store(env, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms});
+  volume::TestSource source(env, media_);
+  arbiter::TestFence fence(media_);
+  ArbiterHost arbiter(
+      env, {.store = store, .source = source, .fence = fence},
+      {.arbiter = {.host = host, .lease = 10_s, .retry = 100_ms, .extent_bytes = kExtent},
+       .election_ttl = 2_s});
+  arbiters_[name] = &arbiter;
+  task::Gate gate;
+  gate.spawn(arbiter.run());
+  gate.spawn(make_pool(env, arbiter));
+  co_await answer_letters(env, mail_, name, arbiter, env.stop_token());
+  arbiters_[name] = nullptr;
+  arbiter.stop();
+  co_await gate.close();
+  co_await store.close();
+}
+
+// Whoever leads adds what is missing.
+Task<void> VolumeCluster::make_pool(env::Env& env, ArbiterHost& host) {
+  while (!env.stop_token().requested()) {
+    {
+      Result<ArbiterHost::Use> arbiter = host.use();
+      for (size_t i = 0; arbiter && i < kDrives; ++i) {
+        const auto is_it = [&](const auto& each) { return each.second.info.uri == uri_of(i); };
+        if (std::ranges::any_of((*arbiter)->pool().members(), is_it)) continue;
+        [[maybe_unused]] const Result<volume::MegaVolInfo> added =
+            co_await (*arbiter)->add_mega_vol({.uri = uri_of(i)}, env.stop_token());
+      }
+      for (VolumeFacts& each : volumes_) {
+        if (!arbiter || (*arbiter)->pool().members().size() < kDrives) break;
+        [[maybe_unused]] const Result<arbiter::VolumeRecord> made = co_await (*arbiter)->create(
+            {.name = each.name, .bytes = kVolumeExtents * kExtent, .replicas = each.replicas});
+      }
+    }
+    co_await nap(env, 500_ms);
+  }
+}
+
+Task<void> VolumeCluster::run_client(env::Env& env, size_t number) {
+  MailLink link(env, mail_, {"arbiter0", "arbiter1"});
+  volume::TestSource source(env, media_);
+  while (!env.stop_token().requested()) {
+    const size_t which = is_resting_ || env.rng().chance(0.8) ? number : 1 - number;
+    VolumeFacts& volume = volumes_[which];
+    if (is_resting_ && volume.is_checked) {
+      co_await nap(env, 100_ms);
+      continue;
+    }
+    const std::string client = fmt::format("client{}.{}", number, ++processes_);
+    const Result<std::unique_ptr<VolumeDrive>> drive =
+        co_await VolumeDrive::open(env, link, source, volume.name,
+                                   {.client = client,
+                                    .take_over = env.rng().chance(0.3),
+                                    .open_limit = 5_s,
+                                    .retry = 100_ms,
+                                    .rebuild_after = 2_s,
+                                    .sweep = 300_ms},
+                                   env.stop_token());
+    if (!drive) {
+      co_await nap(env, 300_ms);
+      continue;
+    }
+    if ((*drive)->session().epoch.value() > volume.epoch) {
+      volume.epoch = (*drive)->session().epoch.value();
+      volume.oracle.doubt();
+      volume.drive = drive->get();
+      co_await use(env, **drive, volume);
+      if (volume.drive == drive->get()) volume.drive = nullptr;
+    }
+    co_await (*drive)->close();
+  }
+}
+
+Task<void> VolumeCluster::use(env::Env& env, VolumeDrive& drive, VolumeFacts& volume) {
+  if (is_resting_) co_return co_await check(env, drive, volume);
+  const Time until =
+      env.now() + Duration{static_cast<int64_t>(env.rng().between(200'000'000, 6'000'000'000))};
+  std::vector<Task<void>> workers;
+  for (uint64_t i = 0; i < kWorkers; ++i) workers.push_back(work(env, drive, volume, i, until));
+  co_await task::when_all(std::move(workers));
+}
+
+// Each has extents of its own, so that there is an order of what happens to a block.
+Task<void> VolumeCluster::work(env::Env& env, VolumeDrive& drive, VolumeFacts& volume,
+                               uint64_t worker, Time until) {
+  constexpr uint64_t kOwn = kVolumeExtents / kWorkers;
+  while (!env.stop_token().requested() && drive.is_held() && env.now() < until && !is_resting_) {
+    const uint64_t extent = worker * kOwn + env.rng().below(kOwn);
+    const uint64_t block = extent * kExtentBlocks + env.rng().below(kExtentBlocks);
+    const uint64_t what = env.rng().below(100);
+    if (what < 45) {
+      co_await write(env, drive, volume, block);
+    } else if (what < 85) {
+      co_await read(drive, volume, block);
+    } else if (what < 97) {
+      co_await flush(drive, volume);
+    } else {
+      co_await clear(env, drive, volume, extent);
+    }
+    if (env.rng().chance(0.3)) co_await nap(env, 2_ms);
+  }
+}
+
+Task<void> VolumeCluster::write(env::Env& env, VolumeDrive& drive, VolumeFacts& volume,
+                                uint64_t block) {
+  const uint64_t value = ++last_write_;
+  const uint64_t epoch = drive.session().epoch.value();
+  const std::vector<std::byte> data = block_of(value);
+  volume.oracle.begin(block, value, value);
+  task::Deadline deadline(env, env.now() + (env.rng().chance(0.02) ? 100_us : kOpLimit),
+                          env.stop_token());
+  const Result<void> done = co_await drive.write(Lba(block), data, deadline.token());
+  if (!done || epoch != volume.epoch) co_return;
+  volume.oracle.acknowledge(block, value);
+  ++writes_;
+}
+
+Task<void> VolumeCluster::clear(env::Env& env, VolumeDrive& drive, VolumeFacts& volume,
+                                uint64_t extent) {
+  const uint64_t epoch = drive.session().epoch.value();
+  const uint64_t first = extent * kExtentBlocks;
+  const uint64_t change = ++last_write_;
+  for (uint64_t i = 0; i < kExtentBlocks; ++i) volume.oracle.begin(first + i, change, 0);
+  task::Deadline deadline(env, env.now() + kOpLimit, env.stop_token());
+  const Result<void> done = co_await drive.discard(Lba(first), kExtentBlocks, deadline.token());
+  if (!done || epoch != volume.epoch) co_return;
+  for (uint64_t i = 0; i < kExtentBlocks; ++i) volume.oracle.acknowledge(first + i, change);
+}
+
+Task<void> VolumeCluster::read(VolumeDrive& drive, VolumeFacts& volume, uint64_t block) {
+  const uint64_t epoch = drive.session().epoch.value();
+  std::vector<std::byte> data(TestMedium::kBlock);
+  const Result<void> done = co_await drive.read(Lba(block), data);
+  // A holder that was expelled may not know it yet.
+  if (!done || epoch != volume.epoch) co_return;
+  const auto value = load<uint64_t>(data);
+  if (data != block_of(value)) {
+    fail_with(fmt::format("a block of {} has parts of two writes", volume.name));
+  } else if (!volume.oracle.is_possible(block, value)) {
+    fail_with(fmt::format("block {} of {} reads as {}, and should be {}", block, volume.name, value,
+                          volume.oracle.text(block)));
+  }
+}
+
+Task<void> VolumeCluster::flush(VolumeDrive& drive, VolumeFacts& volume) {
+  const uint64_t epoch = drive.session().epoch.value();
+  const Oracle::Promise promise = volume.oracle.promise();
+  const Result<void> done = co_await drive.flush();
+  if (epoch != volume.epoch) co_return;
+  // A loss that was told is not mended by the next flush.
+  if (done) {
+    volume.oracle.keep(promise);
+  } else {
+    volume.oracle.doubt();
+  }
+}
+
+Task<void> VolumeCluster::check(env::Env& env, VolumeDrive& drive, VolumeFacts& volume) {
+  for (int i = 0; i < 400 && !drive.jobs().empty() && drive.is_held(); ++i) {
+    co_await nap(env, 50_ms);
+  }
+  if (!drive.jobs().empty() || env.stop_token().requested()) co_return;
+  for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
+    std::vector<std::byte> data(TestMedium::kBlock);
+    const Result<void> done = co_await drive.read(Lba(block), data);
+    if (!done) co_return;
+    co_await read(drive, volume, block);
+  }
+  volume.is_checked = true;
+}
+
+bool VolumeCluster::is_checked() const {
+  return std::ranges::all_of(volumes_, [](const VolumeFacts& each) { return each.is_checked; });
+}
+
+const arbiter::Pool* VolumeCluster::pool() const {
+  for (const auto& [name, host] : arbiters_) {
+    if (host == nullptr) continue;
+    const Result<ArbiterHost::Use> arbiter = host->use();
+    // One that stands still does not know yet that another leads.
+    if (arbiter && (*arbiter)->is_working()) return &(*arbiter)->pool();
+  }
+  return nullptr;
+}
+
+std::string VolumeCluster::audit(bool is_final) const {
+  const arbiter::Pool* now = pool();
+  if (now == nullptr) return is_final ? "no arbiter leads" : "";
+  if (std::string wrong = arbiter::audit(*now, media_, is_final); !wrong.empty()) return wrong;
+  if (!is_final) return "";
+  for (const auto& [id, member] : now->members()) {
+    const bool is_lost = media_.at(member.info.uri)->was_emptied;
+    if (member.cleaning > 0 && !is_lost) return "extents are never cleared";
+    if (is_lost && member.legs > 0) return "legs are left on a drive that was lost";
+  }
+  return compare_legs(*now);
+}
+
+std::string VolumeCluster::compare_legs(const arbiter::Pool& pool) const {
+  for (const auto& [id, volume] : pool.volumes()) {
+    for (uint32_t extent = 1; extent < volume.table.size(); ++extent) {
+      const volume::MapEntry& entry = volume.table[extent];
+      if (entry.is_mapped() && entry.in_sync() != volume.record.replicas) {
+        return fmt::format("extent {} of {} has {} legs in order", extent, volume.record.name,
+                           entry.in_sync());
+      }
+      for (uint64_t block = 0; entry.is_mapped() && block < kExtentBlocks; ++block) {
+        std::array<TestMedium::Page, volume::kReplicasMax> pages{};
+        for (size_t i = 0; i < entry.size(); ++i) {
+          const TestMedium& medium = *media_.at(pool.members().at(entry.leg(i).mega_vol).info.uri);
+          medium.read(entry.leg(i).extent * kExtentBlocks + block, pages[i]);
+          if (pages[i] != pages[0]) {
+            return fmt::format("block {} of extent {} of {} differs between legs", block, extent,
+                               volume.record.name);
+          }
+        }
+      }
+    }
+  }
+  return "";
+}
+
+// Whether every extent has a leg in order elsewhere, also as far as only its holder knows.
+bool VolumeCluster::can_lose(const std::string& uri) const {
+  const arbiter::Pool* now = pool();
+  if (now == nullptr || now->members().size() < kDrives) return false;
+  const auto is_whole = [](const VolumeFacts& each) {
+    return each.drive != nullptr && each.drive->jobs().empty();
+  };
+  if (!std::ranges::all_of(volumes_, is_whole)) return false;
+  for (const auto& [id, volume] : now->volumes()) {
+    for (const volume::MapEntry& entry : volume.table) {
+      size_t left = 0;
+      for (size_t i = 0; i < entry.size(); ++i) {
+        const volume::Leg leg = entry.leg(i);
+        left += !leg.is_stale && now->members().at(leg.mega_vol).info.uri != uri ? 1 : 0;
+      }
+      if (entry.is_mapped() && left == 0) return false;
+    }
+  }
+  return true;
+}
+
+void VolumeCluster::hurt_drives(Rng& rng) {
+  TestMedium& medium = *media_.at(uri_of(rng.below(kDrives)));
+  const uint64_t what = rng.below(100);
+  if (what < 8) {
+    medium.lose_power();
+  } else if (what < 10) {
+    for (auto& [uri, each] : media_) each->lose_power();
+  } else if (what < 14) {
+    medium.is_down = true;
+  } else if (what < 30) {
+    for (auto& [uri, each] : media_) each->is_down = false;
+  } else if (what < 33) {
+    medium.write_errors = 0.2;
+  } else if (what < 36) {
+    medium.read_errors = 0.2;
+  } else if (what < 50) {
+    for (auto& [uri, each] : media_) each->read_errors = each->write_errors = 0;
+  } else if (what < 52) {
+    mail_.loss = 0.3;
+  } else if (what < 60) {
+    mail_.loss = rng.chance(0.5) ? 0.02 : 0;
+  } else if (what == 60 && !has_lost_one_) {
+    const std::string uri = uri_of(rng.below(kDrives));
+    if (!can_lose(uri)) return;
+    has_lost_one_ = true;
+    media_.at(uri)->empty();
+  }
+}
+
+void VolumeCluster::heal_drives() {
+  mail_.loss = 0;
+  for (auto& [uri, each] : media_) {
+    each->is_down = false;
+    each->read_errors = each->write_errors = 0;
+  }
+}
+
+}  // namespace cairn::volume_tests

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated cluster of volumes: what its nodes share and outlives their crashes, their programs,
+// and an oracle of what each block may hold.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "arbiter/arbiter_host.h"
+#include "arbiter/arbiter_testing.h"
+#include "meta/state.h"
+#include "tests/volume/mail_link.h"
+#include "volume/medium_testing.h"
+#include "volume/volume_drive.h"
+#include "world/sim/cluster.h"
+
+namespace cairn::volume_tests {
+
+inline constexpr uint64_t kExtent = volume::kExtentBytesMin;
+inline constexpr uint64_t kExtentBlocks = kExtent / volume::TestMedium::kBlock;
+inline constexpr size_t kDrives = 5;
+inline constexpr uint32_t kVolumeExtents = 6;  // of data, each
+
+// What a volume's blocks may hold. Changes have numbers that grow; a write writes its own, and one
+// that clears the block writes zero.
+class Oracle {
+ public:
+  // A change begins: the block may hold it from now on.
+  void begin(uint64_t block, uint64_t change, uint64_t value) {
+    blocks_[block].possible.push_back({change, value});
+  }
+  // It was answered, and no other began since.
+  void acknowledge(uint64_t block, uint64_t change) { blocks_[block].acknowledged = change; }
+
+  // What a flush that begins now promises.
+  using Promise = std::map<uint64_t, uint64_t>;
+  Promise promise() const;
+  // It succeeded: what came before those changes is gone for good.
+  void keep(const Promise& promise);
+  // What was acknowledged and not flushed is merely possible: somebody else writes the volume now,
+  // or a flush said that something was lost.
+  void doubt();
+
+  bool is_possible(uint64_t block, uint64_t value) const;
+  std::string text(uint64_t block) const;
+
+ private:
+  struct Change {
+    uint64_t number = 0;
+    uint64_t value = 0;
+  };
+  struct Block {
+    std::vector<Change> possible = {{}};  // in the order in which they began
+    uint64_t acknowledged = 0;            // by the present holder; 0: none
+  };
+  std::map<uint64_t, Block> blocks_;
+};
+
+struct VolumeFacts {
+  std::string name;
+  uint32_t replicas = 3;
+  Oracle oracle;
+  uint64_t epoch = 0;                          // of its newest opening
+  const volume::VolumeDrive* drive = nullptr;  // of its newest opening, while it is used
+  bool is_checked = false;                     // in the end: healed, and all blocks read
+};
+
+class VolumeCluster {
+ public:
+  VolumeCluster();
+  void start(sim::Cluster& cluster);
+
+  // Something happens to drives now and then.
+  void hurt_drives(Rng& rng);
+  void heal_drives();
+  // Clients stop writing: each opens its volume, waits until it is healed, and reads all of it.
+  void rest() { is_resting_ = true; }
+  bool is_checked() const;
+  // Of the arbiter that leads; empty: all is well.
+  std::string audit(bool is_final) const;
+
+  uint64_t writes() const { return writes_; }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  task::Task<void> run_store(env::Env& env, env::Address at);
+  task::Task<void> run_arbiter(env::Env& env, std::string name, env::Address store);
+  task::Task<void> make_pool(env::Env& env, arbiter::ArbiterHost& host);
+  task::Task<void> run_client(env::Env& env, size_t number);
+  task::Task<void> use(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume);
+  task::Task<void> work(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume,
+                        uint64_t worker, Time until);
+  task::Task<void> write(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume,
+                         uint64_t block);
+  task::Task<void> read(volume::VolumeDrive& drive, VolumeFacts& volume, uint64_t block);
+  task::Task<void> clear(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume,
+                         uint64_t extent);
+  task::Task<void> flush(volume::VolumeDrive& drive, VolumeFacts& volume);
+  task::Task<void> check(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume);
+  const arbiter::Pool* pool() const;
+  std::string compare_legs(const arbiter::Pool& pool) const;
+  bool can_lose(const std::string& uri) const;
+  void fail_with(std::string text) {
+    if (failure_.empty()) failure_ = std::move(text);
+  }
+
+  meta::State state_;
+  volume::TestMedia media_;
+  Mail mail_;
+  std::array<VolumeFacts, 2> volumes_;
+  std::map<std::string, arbiter::ArbiterHost*> arbiters_;
+  uint64_t processes_ = 0;   // that were started, for their names
+  uint64_t last_write_ = 0;  // numbers writes
+  uint64_t writes_ = 0;      // that were answered
+  bool has_lost_one_ = false;
+  bool is_resting_ = false;
+  std::string failure_;
+};
+
+}  // namespace cairn::volume_tests
