@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const std::optional<std::string> name = rack::name_in(text)) {
     CHECK(rack::check_client_name(*name).has_value());
   }
-  const Result<meta::ClientKeys> keys = rack::parse_client_keys(text);
+  const Result<rpc::ClientKeys> keys = rack::parse_client_keys(text);
   if (!keys) {
     CHECK(keys.error().detail() >= 0);
     return 0;
