@@ -9,16 +9,13 @@
 #include <utility>
 
 #include "apps/common/command.h"
-#include "apps/common/output.h"
 #include "apps/serve/access_args.h"
+#include "apps/serve/greeting.h"
 #include "apps/serve/run.h"
+#include "apps/serve/serve_args.h"
 #include "base/duration.h"
 #include "base/words.h"
-#include "drive/size_text.h"
-#include "nvme/controller/namespace_ids.h"
 #include "server/common/access_keys.h"
-#include "server/common/default_nqn.h"
-#include "server/common/reach.h"
 #include "server/control/control_path.h"
 #include "server/open/open.h"
 #include "server/open/take_drive.h"
@@ -54,153 +51,6 @@ Attempt<void> add_nbd_address(const std::string& text, std::vector<env::Address>
   }
   if (address->family == env::Address::Family::kLocal) address->path = whole(address->path);
   to.push_back(std::move(*address));
-  return {};
-}
-
-// What was said on the command line; it wins over the file.
-struct ServeArgs {
-  std::vector<nvme::NamespaceOptions> drives;
-  std::map<std::string, std::string> typed;
-  std::vector<env::Address> nvme;
-  std::vector<env::Address> advertise;
-  std::string nqn;
-  AccessArgs access;
-  server::NbdConfig nbd;
-  std::vector<std::string> vfio;
-  std::vector<std::string> vhost;
-  std::string state;
-  std::string control;
-  std::optional<Duration> nbd_idle_timeout;
-  std::optional<Duration> drain_timeout;
-  int nbd_connections_max = 0;  // 0: not said
-  bool format = false;
-  bool read_only = false;
-  std::optional<server::StoreUri> rack;
-  std::string rack_name;
-  std::vector<server::RackShelf> shelves;
-};
-
-// Hosts know a drive that has a name by that, in whatever order drives come.
-void add_drives(const ServeArgs& args, server::SubsystemConfig& subsystem) {
-  for (nvme::NamespaceOptions drive : args.drives) {
-    if (!drive.name.empty()) {
-      const nvme::NamespaceIds ids = nvme::make_named_ids(subsystem.options.nqn, drive.name);
-      drive.nguid = ids.nguid;
-      drive.uuid = ids.uuid;
-    }
-    subsystem.namespaces.push_back(std::move(drive));
-  }
-}
-
-// The subsystem that drives and --host are about: the one named, or the only one; made if the file
-// has none.
-Attempt<server::SubsystemConfig*> subsystem_for(const ServeArgs& args, const std::string& state,
-                                                server::ServerOptions& server) {
-  for (server::SubsystemConfig& each : server.subsystems) {
-    if (each.options.nqn == args.nqn) return &each;
-  }
-  if (args.nqn.empty() && server.subsystems.size() == 1) return &server.subsystems.front();
-  if (args.nqn.empty() && server.subsystems.size() > 1) {
-    return refuse(
-        fmt::format("the file has several subsystems: say with --nqn which one drives "
-                    "and --host are for ({})",
-                    comma_list(nqns_of(server))));
-  }
-  Attempt<std::string> nqn = args.nqn;
-  if (args.nqn.empty()) nqn = server::make_default_nqn("drives", state, args.drives);
-  if (!nqn) return std::unexpected(nqn.error());
-  server::SubsystemConfig& made = server.subsystems.emplace_back();
-  made.options.nqn = std::move(*nqn);
-  return &made;
-}
-
-Attempt<void> merge_listeners(const ServeArgs& args, server::ServerConfig& config) {
-  server::ServerOptions& server = config.server;
-  if (args.advertise.size() > args.nvme.size()) {
-    return refuse(
-        "--advertise goes with a --nvme-tcp each: give as many of both, in the same order");
-  }
-  if (!args.nvme.empty()) server.listeners.clear();
-  for (size_t i = 0; i < args.nvme.size(); ++i) {
-    server::ListenerOptions& listener =
-        server.listeners.emplace_back(server::ListenerOptions{.address = args.nvme[i]});
-    if (i < args.advertise.size()) listener.advertise = args.advertise[i];
-  }
-  const bool has_door = !server.listeners.empty() || !config.nbd.addresses.empty() ||
-                        !config.vfio_user.empty() || !config.vhost_user.empty();
-  if (!has_door) server.listeners.push_back({.address = env::Address::loopback(4420)});
-  if ((args.access.has_hosts() || !args.access.tls.empty()) && server.listeners.empty()) {
-    return refuse(
-        "--host, --tls and keys of hosts are about NVMe hosts, and there is no place where they "
-        "connect: add --nvme-tcp ADDR:PORT");
-  }
-  return take_tls_args(args.access, "--nvme-tcp", server.listeners);
-}
-
-void merge_doors(const ServeArgs& args, server::ServerConfig& config) {
-  server::NbdConfig& nbd = config.nbd;
-  if (!args.nbd.addresses.empty()) nbd.addresses = args.nbd.addresses;
-  if (!args.nbd.tls_psk.empty()) nbd.tls_psk = args.nbd.tls_psk;
-  if (!args.nbd.tls_cert.empty()) nbd.tls_cert = args.nbd.tls_cert;
-  if (!args.nbd.tls_key.empty()) nbd.tls_key = args.nbd.tls_key;
-  if (!args.nbd.tls_ca.empty()) nbd.tls_ca = args.nbd.tls_ca;
-  if (args.nbd_connections_max != 0) nbd.connections_max = args.nbd_connections_max;
-  if (args.nbd_idle_timeout) nbd.idle_timeout = *args.nbd_idle_timeout;
-  if (!args.vfio.empty()) config.vfio_user = args.vfio;
-  if (!args.vhost.empty()) config.vhost_user = args.vhost;
-}
-
-// Space is only given away where what was promised is kept.
-Attempt<void> merge_rack(const ServeArgs& args, server::ServerConfig& config) {
-  server::RackOptions& rack = config.rack;
-  if (args.rack) rack.store = *args.rack;
-  if (!args.rack_name.empty()) rack.name = args.rack_name;
-  if (!args.shelves.empty()) rack.shelves = args.shelves;
-  for (server::RackShelf& shelf : rack.shelves) {
-    if (shelf.subsystem.empty()) shelf.subsystem = args.nqn;
-  }
-  const bool has_store = !rack.store.servers.empty() || !rack.store.folder.empty();
-  if (rack.shelves.empty() && has_store) {
-    return refuse("a server in a rack needs a shelf to offer: --shelf d0=file:FOLDER,size=100G");
-  }
-  if (!rack.shelves.empty() && !has_store) {
-    return refuse(
-        fmt::format("a shelf is offered in a rack: say where its metadata is with --rack "
-                    "{}, or with store in [rack]",
-                    server::kDefaultStore));
-  }
-  if (!rack.shelves.empty() && config.state.empty()) {
-    return refuse(
-        "a server that gives space away must remember to whom: name a folder with --state DIR");
-  }
-  return {};
-}
-
-Attempt<void> merge(const ServeArgs& args, server::ServerConfig& config) {
-  merge_doors(args, config);
-  if (Attempt<void> merged = merge_listeners(args, config); !merged) return merged;
-  if (!args.state.empty()) config.state = args.state;
-  server::ServerOptions& server = config.server;
-  const bool has_args = !args.drives.empty() || !args.nqn.empty() || args.access.has_hosts();
-  if (has_args || server.subsystems.empty()) {
-    const Attempt<server::SubsystemConfig*> subsystem = subsystem_for(args, config.state, server);
-    if (!subsystem) return std::unexpected(subsystem.error());
-    add_drives(args, **subsystem);
-    take_host_args(args.access, **subsystem);
-  }
-  if (!args.control.empty()) config.control = args.control;
-  server.typed = args.typed;
-  server.format = args.format;
-  if (args.drain_timeout) server.drain_timeout = *args.drain_timeout;
-  bool has_drives = false;
-  for (server::SubsystemConfig& each : server.subsystems) {
-    has_drives = has_drives || !each.namespaces.empty();
-    for (nvme::NamespaceOptions& drive : each.namespaces) drive.read_only |= args.read_only;
-  }
-  if (Attempt<void> merged = merge_rack(args, config); !merged) return merged;
-  if (!has_drives && config.state.empty()) {
-    return refuse("there is nothing to serve: name a drive such as mem:size=1G, or a stack");
-  }
   return {};
 }
 
@@ -400,77 +250,6 @@ class ServeCommand final : public Command {
     }
     args_.nbd.tls_key = whole(text);
     return {};
-  }
-
-  static void greet(const server::Server& server, const server::ServerConfig& config) {
-    greet_nbd(server, config.nbd);
-    greet_nvme(server);
-    greet_guests(server);
-  }
-
-  static void greet_nbd(const server::Server& server, const server::NbdConfig& nbd) {
-    const server::DoorOptions& doors = server.door_options();
-    const server::NbdWay way{.is_secure = doors.keys != nullptr || doors.certificate != nullptr,
-                             .user = doors.keys != nullptr ? doors.keys->names().front() : ""};
-    for (const env::Address& at : server.doors().nbd()) {
-      for (const auto& drive : server.drives()) {
-        if (!drive->problem.empty() || !drive->space.owner.empty()) continue;
-        const std::string uri = server::nbd_uri(at, drive->name, way);
-        say(fmt::format("serving {} as {} at {}\n", drive::with_size_texts(drive->text),
-                        drive->name, at.text()));
-        say(fmt::format("  nbdinfo '{}'\n", way.is_secure ? with_credentials(uri, nbd) : uri));
-        if (way.is_secure) continue;
-        say(fmt::format("  qemu-system-x86_64 -drive file='{}',format=raw,if=virtio\n", uri));
-      }
-    }
-  }
-  // A client finds ca-cert.pem, and if it must show one its own certificate, in a folder.
-  static std::string with_credentials(const std::string& uri, const server::NbdConfig& nbd) {
-    const char joint = uri.find('?') == std::string::npos ? '?' : '&';
-    if (nbd.tls_psk.empty()) return fmt::format("{}{}tls-certificates=FOLDER", uri, joint);
-    return fmt::format("{}{}tls-psk-file={}", uri, joint, nbd.tls_psk);
-  }
-
-  static void greet_nvme(const server::Server& server) {
-    const std::vector<env::Address>& listening = server.nvme().listening();
-    for (size_t i = 0; i < listening.size(); ++i) {
-      const server::ListenerOptions& listener = server.options().listeners[i];
-      const server::Reach near = server::reach(listening[i]);
-      for (const std::string& nqn : nqns_of(server.options())) {
-        const auto& only = listener.subsystems;
-        if (!only.empty() && std::ranges::find(only, nqn) == only.end()) continue;
-        for (const auto& drive : server.drives()) {
-          if (drive->nqn != nqn || !drive->problem.empty()) continue;
-          say(fmt::format("serving {} as {}, namespace {} at {}\n",
-                          drive::with_size_texts(drive->text), drive->name, drive->space.nsid,
-                          listening[i].text()));
-        }
-        say(fmt::format("serving {} at {}\n", nqn, listening[i].text()));
-        say(fmt::format("  nvme connect -t tcp -a {} -s {} -n {}{}\n", near.host, near.port, nqn,
-                        listener.tls ? " --tls" : ""));
-      }
-    }
-  }
-
-  static void greet_guests(const server::Server& server) {
-    for (const server::VfioController& controller : server.doors().vfio()) {
-      say(fmt::format("serving {} as an NVMe controller at {}\n", comma_list(controller.drives),
-                      controller.socket));
-      if (controller.drives.size() == 1) {
-        say(fmt::format("  qemu-system-x86_64 $(cairn drive qemu-args {}) ...\n",
-                        controller.drives.front()));
-      } else {
-        say(fmt::format("  qemu-system-x86_64 -device '{}' ... (with shared memory)\n",
-                        server::vfio_qemu_device(controller.socket)));
-      }
-    }
-    for (const auto& drive : server.drives()) {
-      if (!drive->vhost) continue;
-      say(
-          fmt::format("serving {0} to a virtual machine at {1}\n"
-                      "  qemu-system-x86_64 $(cairn drive qemu-args {0}) ...\n",
-                      drive->name, drive->vhost->at.path));
-    }
   }
 
   ServeArgs args_;

@@ -28,10 +28,13 @@ std::string_view name_of(FileServer server) {
 std::vector<std::string> nbd_command(FileServer server, const FileService& service) {
   const char* direct = service.direct ? "on" : "off";
   if (server == FileServer::kCairn) {
-    return {service.program, "drive",
-            "serve",         fmt::format("d0=file:{},direct={}", service.file, direct),
-            "--nbd",         "unix:" + service.socket,
-            "--cores",       fmt::format("{}", service.cpu)};
+    return {service.program,
+            "serve",
+            fmt::format("d0=file:{},direct={}", service.file, direct),
+            "--nbd",
+            "unix:" + service.socket,
+            "--cores",
+            fmt::format("{}", service.cpu)};
   }
   return {"qemu-storage-daemon",
           "--blockdev",
@@ -45,11 +48,9 @@ std::vector<std::string> nbd_command(FileServer server, const FileService& servi
 
 std::vector<std::string> vhost_command(FileServer server, const FileService& service) {
   if (server == FileServer::kCairn) {
-    return {service.program, "drive",
-            "serve",         fmt::format("d0=file:{}", service.file),
-            "--vhost-user",  service.socket,
-            "--control",     "off",
-            "--cores",       fmt::format("{}", service.cpu)};
+    return {service.program, "serve",        fmt::format("d0=file:{}", service.file),
+            "--vhost-user",  service.socket, "--control",
+            "off",           "--cores",      fmt::format("{}", service.cpu)};
   }
   return {"qemu-storage-daemon", "--blockdev",
           fmt::format("driver=file,node-name=file0,filename={},aio={},cache.direct=on,locking=off",

@@ -16,6 +16,7 @@
 #include "door/resp/client.h"
 #include "door/resp/slow_keyspace_testing.h"
 #include "env/io.h"
+#include "testing/sim_test.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::door::resp {
@@ -25,9 +26,9 @@ constexpr uint16_t kPort = 6390;
 constexpr std::array<uint32_t, 3> kSegments = {3, 1000, 64 << 10};
 
 // A server over a slow keyspace, and its clients, on one core.
-class Scene {
+class Stage {
  public:
-  Scene(env::Env& env, const RespOptions& options)
+  Stage(env::Env& env, const RespOptions& options)
       : env_(env), keys(env), server(env, keys, options) {
     Result<env::Address> at = server.listen(env::Address::ip4(0, 0, 0, 0, kPort));
     EXPECT_TRUE(at.has_value());
@@ -49,28 +50,36 @@ class Scene {
   RespServer server;
 };
 
-using Body = task::Task<void> (*)(Scene&);
-
+template <class Body>
 task::Task<void> run_in(env::Env& env, Body body, RespOptions options) {
-  Scene scene(env, options);
-  co_await body(scene);
-  co_await scene.server.close();
-  EXPECT_EQ(scene.server.connections(), 0U);
-  EXPECT_EQ(scene.server.state().client_bytes, 0U);
+  Stage stage(env, options);
+  co_await body(stage);
+  co_await stage.server.close();
+  EXPECT_EQ(stage.server.connections(), 0U);
+  EXPECT_EQ(stage.server.state().client_bytes, 0U);
 }
 
-// With streams that are cut into pieces, for several seeds.
-void run(Body body, const RespOptions& options = {}) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
-    sim::ClusterOptions world;
-    world.seed = seed;
-    world.network.segment_size_max = kSegments[seed % std::size(kSegments)];
-    sim::Cluster cluster(world);
-    sim::Node& node = cluster.node("a");
-    node.start([body, options](env::Env& env) { return run_in(env, body, options); });
-    EXPECT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 10'000_s));
+class RespServing : public testing::Test {
+ public:
+  struct Scene {
+    Stage& scene;
+  };
+
+ protected:
+  // With streams that are cut into pieces, for several seeds.
+  template <class Body>
+  void run(Body body, const RespOptions& options = {}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      sim::ClusterOptions world;
+      world.seed = seed;
+      world.network.segment_size_max = kSegments[seed % std::size(kSegments)];
+      sim::Cluster cluster(world);
+      sim::Node& node = cluster.node("a");
+      node.start([body, options](env::Env& env) { return run_in(env, body, options); });
+      EXPECT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 10'000_s));
+    }
   }
-}
+};
 
 // The words, split at spaces.
 std::string request(std::string_view words) {
@@ -117,7 +126,7 @@ task::Task<void> expect_replies(RespClient& client, std::vector<std::string> req
   }
 }
 
-task::Task<void> pipeline(Scene& scene) {
+SIM_TEST_F(RespServing, RunsRequestsTogetherAndAnswersThemInOrder) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   std::vector<std::string> requests;
   std::vector<std::string> replies;
@@ -132,9 +141,7 @@ task::Task<void> pipeline(Scene& scene) {
   EXPECT_GT(scene.keys.most_at_once, 8U) << "requests of different keys run together";
 }
 
-TEST(RespServer, RunsRequestsTogetherAndAnswersThemInOrder) { run(&pipeline); }
-
-task::Task<void> same_key(Scene& scene) {
+SIM_TEST_F(RespServing, ARequestSeesWhatThoseBeforeItHaveDone) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   co_await expect_replies(*client, {"SET a 1", "INCR a", "GET a", "MGET a b", "DEL a b", "GET a"},
                           {"OK", "2", "2", "[2 (null) ]", "1", "(null)"});
@@ -143,9 +150,7 @@ task::Task<void> same_key(Scene& scene) {
                           {"OK", "PONG", "OK", "QUEUED", "QUEUED", "[2 OK ]", "5"});
 }
 
-TEST(RespServer, ARequestSeesWhatThoseBeforeItHaveDone) { run(&same_key); }
-
-task::Task<void> transact(Scene& scene, int times) {
+task::Task<void> transact(Stage& scene, int times) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   for (int done = 0; done < times;) {
     co_await expect_replies(*client, {"WATCH n"}, {"OK"});
@@ -160,7 +165,7 @@ task::Task<void> transact(Scene& scene, int times) {
   }
 }
 
-task::Task<void> many_transactions(Scene& scene) {
+SIM_TEST_F(RespServing, TransactionsThatWatchLoseNoUpdate) {
   std::vector<task::Task<void>> all;
   for (int i = 0; i < 4; ++i) all.push_back(transact(scene, 10));
   for (task::Task<void>& each : all) co_await each;
@@ -168,9 +173,7 @@ task::Task<void> many_transactions(Scene& scene) {
   co_await expect_replies(*client, {"GET n"}, {"40"});
 }
 
-TEST(RespServer, TransactionsThatWatchLoseNoUpdate) { run(&many_transactions); }
-
-task::Task<void> failing(Scene& scene) {
+SIM_TEST_F(RespServing, AFailedChangeIsAnErrorAndChangesNothing) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   co_await expect_replies(*client, {"SET a 1"}, {"OK"});
   scene.keys.failure = Error(Errc::kNoSpace, "the drive is full");
@@ -185,9 +188,7 @@ task::Task<void> failing(Scene& scene) {
   co_await expect_replies(*client, {"SET a 2", "GET a"}, {"OK", "2"});
 }
 
-TEST(RespServer, AFailedChangeIsAnErrorAndChangesNothing) { run(&failing); }
-
-task::Task<void> too_much(Scene& scene) {
+SIM_TEST_F(RespServing, OneReplyHasNoMoreThanAFewValuesOfTheLargestSize) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   co_await expect_replies(*client, {"SETRANGE big 16777215 x"}, {"16777216"});
   std::string mget = "MGET";
@@ -204,9 +205,7 @@ task::Task<void> too_much(Scene& scene) {
   co_await expect_replies(*client, requests, replies);
 }
 
-TEST(RespServer, OneReplyHasNoMoreThanAFewValuesOfTheLargestSize) { run(&too_much); }
-
-task::Task<void> stalling(Scene& scene) {
+task::Task<void> stalling(Stage& scene) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   const Result<void> sent = co_await client->send("*2\r\n$4\r\nECHO\r\n$10\r\nabc", {});
   EXPECT_TRUE(sent.has_value());
@@ -226,9 +225,11 @@ task::Task<void> stalling(Scene& scene) {
   EXPECT_GE(scene.env().now() - then, 9_s);
 }
 
-TEST(RespServer, EndsWhoStopsInTheMiddleAndNotWhoIsIdle) { run(&stalling, {.stall_timeout = 5_s}); }
+TEST_F(RespServing, EndsWhoStopsInTheMiddleAndNotWhoIsIdle) {
+  run(&stalling, {.stall_timeout = 5_s});
+}
 
-task::Task<void> unread(Scene& scene) {
+task::Task<void> unread(Stage& scene) {
   const std::unique_ptr<RespClient> slow = co_await scene.connect();
   const std::string value(100'000, 'v');
   co_await expect_replies(*slow, {"SET big " + value}, {"OK"});
@@ -244,9 +245,9 @@ task::Task<void> unread(Scene& scene) {
   EXPECT_EQ(scene.server.connections(), 0U);
 }
 
-TEST(RespServer, EndsWhoDoesNotReadItsReplies) { run(&unread, {.stall_timeout = 5_s}); }
+TEST_F(RespServing, EndsWhoDoesNotReadItsReplies) { run(&unread, {.stall_timeout = 5_s}); }
 
-task::Task<void> kill_busy(Scene& scene) {
+SIM_TEST_F(RespServing, KillsAClientThatWaits) {
   const std::unique_ptr<RespClient> sleeper = co_await scene.connect();
   const std::string words = request("DEBUG SLEEP 1000");
   const Result<void> sent = co_await sleeper->send(words, {});
@@ -259,9 +260,7 @@ task::Task<void> kill_busy(Scene& scene) {
   EXPECT_EQ(end, "closed");
 }
 
-TEST(RespServer, KillsAClientThatWaits) { run(&kill_busy); }
-
-task::Task<void> drained(Scene& scene) {
+SIM_TEST_F(RespServing, AnswersWhatItHasTakenBeforeItEnds) {
   const std::unique_ptr<RespClient> client = co_await scene.connect();
   co_await expect_replies(*client, {"PING"}, {"PONG"});
   std::string bytes;
@@ -282,9 +281,7 @@ task::Task<void> drained(Scene& scene) {
   EXPECT_EQ(scene.keys.size(), static_cast<uint64_t>(answered)) << "what was done is answered";
 }
 
-TEST(RespServer, AnswersWhatItHasTakenBeforeItEnds) { run(&drained); }
-
-task::Task<void> strangers(Scene& scene) {
+task::Task<void> strangers(Stage& scene) {
   std::vector<std::unique_ptr<RespClient>> silent;
   for (int i = 0; i < 30; ++i) silent.push_back(co_await scene.connect());
   const Result<void> slept = co_await task::sleep_for(scene.env(), 2_s);
@@ -299,7 +296,7 @@ task::Task<void> strangers(Scene& scene) {
   co_await expect_replies(*client, {"AUTH sesame", "PING"}, {"OK", "PONG"});
 }
 
-TEST(RespServer, TellsWhoFindsNoPlace) {
+TEST_F(RespServing, TellsWhoFindsNoPlace) {
   run(&strangers, {.clients_max = 20, .password = digest_of_password("sesame")});
 }
 

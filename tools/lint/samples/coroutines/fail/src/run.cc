@@ -8,7 +8,9 @@ void run(env::World& world, const Options& options) {
     co_return Result<void>();
   });
   const auto task = [&options] -> task::Task<void> { co_await accept(options); };
-  const auto outer = [] { return [=]<class T>(T value) -> task::Task<T> { co_return value; }; };
+  const auto outer = [] {
+    return [=]<class T>(T value) -> task::Task<T> { co_return value; };
+  };
 }
 
 task::Task<int> (*make(int value))() {
