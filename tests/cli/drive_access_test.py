@@ -90,7 +90,8 @@ class Hosts(DoorTest):
 
     def test_words_without_a_door_are_refused(self):
         for words in (["--host", HOST], ["--tls", "required"], ["--tls-key", f"{HOST}=tls.key"]):
-            self.refused_words(words, "there is no place where they connect", "--nvme-tcp")
+            self.refused_words(["--nbd", "unix:nbd.sock", *words],
+                               "there is no place where they connect", "--nvme-tcp")
         self.refused_words(["--nvme-tcp", "127.0.0.1:0", "--host", "friend"], "'friend'")
 
 
@@ -119,9 +120,9 @@ class Authentication(DoorTest):
     def test_the_command_line_wins_over_the_file(self):
         self.write("drives.toml", AUTHENTICATION)
         self.serve("mem:size=1M", "--config", "drives.toml", "--nqn", f"{NQN}2", "--host", OTHER)
-        self.assertEqual(self.nqn, f"{NQN}2")
-        self.run_ok("nvme", "id-ns", self.uri(OTHER))
-        self.refused_host(self.uri(more=f"&dhchap_key={self.folder}/host.key"),
+        named = f"{NQN}2"  # beside the one of the file, which has no drive
+        self.run_ok("nvme", "id-ns", self.uri(OTHER, nqn=named))
+        self.refused_host(self.uri(nqn=named, more=f"&dhchap_key={self.folder}/host.key"),
                           "does not let this host in")
 
     def test_mistakes_in_the_file_are_named_with_their_place(self):

@@ -76,6 +76,8 @@ def is_built_alone(root, path, sources):
 def check_header(root, path, flags):
     name = path.removeprefix("src/")
     program = f'#include "{name}"\n#include "{name}"\n'
+    if path.endswith("_testing.h"):  # which tests include, and so may include testing/
+        flags = [*flags, "-I", str(root)]
     command = [COMPILER, *flags, "-fsyntax-only", "-fno-color-diagnostics", "-x", "c++", "-"]
     result = subprocess.run(command, input=program, capture_output=True, text=True, cwd=root)
     if result.returncode == 0:
