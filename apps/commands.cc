@@ -88,6 +88,7 @@ void add_commands(CommandTree& tree) {
            make_drive_door_remove);
   CLI::App& kv = CommandTree::group(root, "kv", "keys and values, for the clients of Redis");
   tree.add(kv, "serve", "serve keys and values", make_kv_serve);
+  tree.add(kv, "check", "whether a drive of keys and values is whole", make_kv_check);
   tree.add(kv, "get", "print a value", make_kv_get);
   tree.add(kv, "put", "set a value", make_kv_put);
   tree.add(kv, "del", "remove keys", make_kv_del);

@@ -16,10 +16,13 @@
 #include "apps/kv/commands.h"
 #include "apps/kv/door_args.h"
 #include "base/duration.h"
+#include "base/words.h"
+#include "kv/store/durability.h"
 #include "report/build_info.h"
 #include "server/common/reach.h"
 #include "server/kv/serve.h"
 #include "server/open/key_file.h"
+#include "server/open/open_stack.h"
 #include "world/machine/facts.h"
 #include "world/machine/world.h"
 
@@ -34,8 +37,20 @@ task::Task<void> serve_in(env::Env& env, server::KvServeOptions& options, Attemp
 class ServeCommand final : public Command {
  public:
   explicit ServeCommand(CLI::App& app) {
+    any_number(optional(add_values(
+        app, "STACK", "the drive that keeps keys and values: file:/srv/kv,size=10G, or a stack",
+        [this](const std::string& text) -> Attempt<void> {
+          stacks_.push_back(text);
+          return {};
+        })));
     add_switch(app, "--memory", in_memory_,
                "keep keys and values in memory, and lose them at the end");
+    add_value(app, "--durability WHEN",
+              "when changes survive a crash: commit, before they are acknowledged; interval, "
+              "within a second; none, some time (commit)",
+              [this](const std::string& text) { return take_durability(text); });
+    add_switch(app, "--format", options_.keyspace.may_format,
+               "also take a drive that holds something else, which is lost; keys and values stay");
     add_size(app, "--memory-max SIZE", options_.keyspace.memory_max,
              "what they may take there; then writes are refused (4G)");
     add_values(app, "--resp ADDRESS",
@@ -66,7 +81,9 @@ class ServeCommand final : public Command {
                 return {};
               });
     add_settings(app, settings_);
-    set_examples(app, {"cairn kv serve --memory",
+    set_examples(app, {"cairn kv serve file:/srv/kv,size=10G",
+                       "cairn kv serve 'mirror(file:/a/kv, file:/b/kv)' --durability interval",
+                       "cairn kv serve --memory",
                        "cairn kv serve --memory --resp 127.0.0.1:6390 --resp unix:/run/kv.sock",
                        "cairn kv serve --memory --password-file kv.password --resp 10.0.0.9:6390",
                        "cairn kv serve --memory --tls-cert cert.pem --tls-key key.pem"});
@@ -106,12 +123,47 @@ class ServeCommand final : public Command {
     }
   }
 
+  // What the words say of where keys and values are kept.
+  Attempt<void> take_keeper() {
+    if (stacks_.empty() && !in_memory_) {
+      return refuse(
+          "say where keys and values are kept: on a drive, as file:/srv/kv,size=10G, or --memory");
+    }
+    if (in_memory_) {
+      if (stacks_.empty()) return {};
+      return refuse("say one place for keys and values: the drive, or --memory");
+    }
+    if (stacks_.size() > 1) {
+      return refuse(
+          fmt::format("keys and values are kept on one drive: make one of several, as in "
+                      "'concat({}, {})'",
+                      stacks_[0], stacks_[1]));
+    }
+    const auto understood = server::StackPlan::prepare(stacks_[0], server::LookUp::kWhenOpened);
+    if (!understood) return std::unexpected(understood.error());
+    options_.keyspace.stack = stacks_[0];
+    return {};
+  }
+
+  Attempt<void> take_durability(const std::string& text) {
+    using kv::store::Durability;
+    for (const auto& [word, durability] :
+         {std::pair{"commit", Durability::kCommit}, std::pair{"interval", Durability::kInterval},
+          std::pair{"none", Durability::kNone}}) {
+      if (text != word) continue;
+      options_.keyspace.durability = durability;
+      return {};
+    }
+    return refuse(
+        fmt::format("{} is no durability: write commit, interval or none", in_quotes(text)));
+  }
+
   Attempt<void> prepare(const config::Settings& settings) {
     if (Attempt<void> checked = machine::check_cores(settings.cores, machine::gather_cpu());
         !checked) {
       return checked;
     }
-    if (!in_memory_) return refuse("say where keys and values are kept: --memory");
+    if (Attempt<void> taken = take_keeper(); !taken) return taken;
     if (options_.resp.empty()) options_.resp.push_back(env::Address::loopback(kRespPort));
     if (Attempt<void> taken = take_certificate(); !taken) return taken;
     if (Attempt<void> safe = check_reach(); !safe) return safe;
@@ -149,7 +201,8 @@ class ServeCommand final : public Command {
 
   void greet(const std::vector<env::Address>& addresses) {
     for (const env::Address& at : addresses) {
-      say(fmt::format("serving keys and values, in memory, at {}\n", at.text()));
+      say(fmt::format("serving keys and values, {}, at {}\n",
+                      in_memory_ ? "in memory" : "on " + options_.keyspace.stack, at.text()));
       const std::string secrets = fmt::format("{}{}", options_.door.password ? " --askpass" : "",
                                               options_.door.certificate != nullptr ? " --tls" : "");
       if (at.family == env::Address::Family::kLocal) {
@@ -165,6 +218,7 @@ class ServeCommand final : public Command {
   }
 
   server::KvServeOptions options_;
+  std::vector<std::string> stacks_;
   bool in_memory_ = false;
   bool is_insecure_ = false;
   int clients_max_ = 10'000;

@@ -32,7 +32,8 @@ struct Entry {
   std::string value;  // empty where only the meta was asked for
 };
 
-// What becomes of one key. `expires` holds for kPut alone: none means that it does not expire.
+// What becomes of one key. `expires` holds for kPut alone: none means that it does not expire. It
+// may be rounded up to the next whole millisecond.
 struct Edit {
   enum class Kind : uint8_t { kKeep, kPut, kErase };
   Kind kind = Kind::kKeep;

@@ -93,8 +93,10 @@ inline task::Task<uint64_t> version_of(Keyspace& keys, std::string key) {
 inline std::string outcome(const Result<void>& result) {
   return result ? "ok" : std::string(name(result.error().code()));
 }
+// In whole milliseconds: a keyspace may round others up.
 inline WallTime after(env::Env& env, Duration duration) {
-  return {env.wall_now().ns + duration.ns};
+  const auto end = env.wall_now().ns + duration.ns;
+  return {end - end % (1_ms).ns};
 }
 
 inline task::Task<void> expect_put(Keyspace& keys, std::string key, std::string value,

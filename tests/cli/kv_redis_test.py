@@ -193,11 +193,13 @@ def words_of(request):
 
 
 class SideBySide(support.CliTest):
+    KEPT = "--memory"
+
     def setUp(self):
         super().setUp()
         redis = resp_support.start_redis(self)
         path = self.folder / "cairn.sock"
-        self.start_cairn("kv", "serve", "--memory", "--resp", f"unix:{path}", until="Ctrl-C")
+        self.start_cairn("kv", "serve", self.KEPT, "--resp", f"unix:{path}", until="Ctrl-C")
         self.paths = (redis, path)
 
     def both(self):
@@ -279,6 +281,10 @@ class SideBySide(support.CliTest):
                 each.call("FLUSHALL")
             for _ in range(3000):
                 self.compare(redis, cairn, draw())
+
+
+class SideBySideOnADrive(SideBySide):
+    KEPT = "file:kv,size=128M"
 
 
 if __name__ == "__main__":

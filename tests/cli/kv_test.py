@@ -21,10 +21,10 @@ MIB = 1 << 20
 
 
 class KvTest(support.CliTest):
-    def serve(self, *words, **options):
+    def serve(self, *words, on="--memory", **options):
         """Starts a server at a free port of this machine."""
         self.socket = self.folder / "kv.sock"
-        server = self.start_cairn("kv", "serve", "--memory", "--resp", "127.0.0.1:0",
+        server = self.start_cairn("kv", "serve", on, "--resp", "127.0.0.1:0",
                                   "--resp", f"unix:{self.socket}", *words, until="Ctrl-C",
                                   **options)
         self.port = int(server.said.split("at 127.0.0.1:")[1].split()[0])
@@ -319,6 +319,141 @@ class Clients(KvTest):
         while client.call("DBSIZE") != b":1\r\n" and time.monotonic() < give_up:
             pass
         self.assertEqual(client.call("KEYS", "*"), b"*1\r\n$5\r\nstays\r\n")
+
+
+class Load:
+    """A client that sets keys and counts, until its server is gone, and knows what was answered."""
+
+    def __init__(self, test, name):
+        self.test = test
+        self.name = name
+        self.acknowledged = {}
+        self.in_flight = {}  # perhaps done, where nobody was told
+        self.count = 0
+        self.answers = 0
+        self.thread = None
+
+    def start(self, socket_path):
+        self.answers = 0
+        self.thread = threading.Thread(target=self.run, args=(socket_path,))
+        self.thread.start()
+
+    def run(self, socket_path):
+        client = resp_support.Raw(self.test, socket_path)
+        try:
+            while True:
+                key = f"{self.name}:{self.answers % 40}"
+                value = f"{self.count}:{self.answers}:" + "x" * (self.answers * 37 % 3000)
+                self.in_flight = {key: value}
+                if client.call("SET", key, value) == b"+OK\r\n":
+                    self.acknowledged[key] = value
+                self.in_flight = {}
+                reply = client.call("INCR", f"{self.name}:count")
+                self.count = int(reply[1:-2])
+                self.answers += 1
+        except (ConnectionError, BrokenPipeError):
+            pass
+
+    def verify(self, client):
+        """All that was acknowledged is there; what was in flight is there as a whole or not."""
+        for key, value in self.acknowledged.items():
+            got = client.call("GET", key).split(b"\r\n")[1].decode()
+            if got != value:
+                self.test.assertEqual(got, self.in_flight.get(key), key)
+                self.acknowledged[key] = got
+        self.in_flight = {}
+        reply = client.call("GET", f"{self.name}:count")
+        found = 0 if reply == b"$-1\r\n" else int(reply.split(b"\r\n")[1])
+        self.test.assertIn(found, (self.count, self.count + 1))
+
+
+class OnDrive(KvTest):
+    DRIVE = "file:kv,size=128M"
+
+    def test_keys_survive_the_end_of_their_server(self):
+        server = self.serve(on=self.DRIVE)
+        client = self.raw()
+        self.assertEqual(client.call("MSET", "a", "1", "b", "x" * 100_000), b"+OK\r\n")
+        self.assertIn(b"keys_are_kept_in:drive\r\ndurability:commit\r\n",
+                      client.call("INFO", "persistence"))
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(server.log, "")
+        self.assertIn("2 keys", self.run_ok("kv", "check", "file:kv"))
+        self.serve("--durability", "interval", on="file:kv")
+        client = self.raw()
+        self.assertEqual(client.call("INCR", "a"), b":2\r\n")
+        self.assertEqual(client.call("STRLEN", "b"), b":100000\r\n")
+        self.assertEqual(client.call("DBSIZE"), b":2\r\n")
+        self.assertIn(b"durability:interval\r\n", client.call("INFO", "persistence"))
+
+    def test_what_was_acknowledged_survives_every_kill(self):
+        loads = [Load(self, f"client{i}") for i in range(4)]
+        for _ in range(10):
+            server = self.serve(on=self.DRIVE)
+            client = self.raw()
+            for load in loads:
+                load.verify(client)
+                load.start(self.socket)
+            give_up = time.monotonic() + support.HANGS_S
+            while min(load.answers for load in loads) < 30 and time.monotonic() < give_up:
+                client.call("PING")
+            server.kill()
+            for load in loads:
+                load.thread.join()
+                self.assertGreater(load.answers, 0)
+        self.assertIn("nothing is damaged", self.run_ok("kv", "check", "file:kv"))
+        self.serve(on=self.DRIVE)
+        for load in loads:
+            load.verify(self.raw())
+
+    def test_a_full_drive_reads_and_erases(self):
+        self.serve(on="file:kv,size=16M")
+        client = self.raw()
+        value = "x" * 50_000
+        kept = 0
+        while (reply := client.call("SET", f"key{kept}", value)) == b"+OK\r\n":
+            kept += 1
+        self.assertTrue(reply.startswith(b"-OOM command not allowed"), reply)
+        self.assertGreater(kept, 100)
+        self.assertEqual(client.call("STRLEN", f"key{kept - 1}"), b":50000\r\n")
+        for i in range(kept // 2):
+            self.assertEqual(client.call("DEL", f"key{i}"), b":1\r\n")
+        for i in range(kept // 4):
+            self.assertEqual(client.call("SET", f"again{i}", value), b"+OK\r\n")
+        self.assertEqual(client.call("DBSIZE"), b":%d\r\n" % (kept - kept // 2 + kept // 4))
+
+    def test_ends_of_keys_are_kept(self):
+        server = self.serve(on=self.DRIVE)
+        client = self.raw()
+        client.call("SET", "later", "x", "EX", "1000")
+        client.call("SET", "soon", "x", "PX", "1")
+        self.assertEqual(server.stop(), 0)
+        self.serve(on=self.DRIVE)
+        client = self.raw()
+        self.assertIn(int(client.call("TTL", "later")[1:-2]), range(900, 1001))
+        self.assertEqual(client.call("GET", "soon"), b"$-1\r\n")
+
+    def test_a_drive_that_holds_something_else_is_refused(self):
+        path = self.write("disk", b"precious " * 4096 * 512)
+        before = path.read_bytes()
+        self.expect_sentence(self.run_cairn("kv", "serve", "file:disk"), 1, "'file:disk'",
+                             "something else", "--format")
+        self.expect_sentence(self.run_cairn("kv", "check", "file:disk"), 1,
+                             "something else")
+        self.assertEqual(path.read_bytes(), before)
+        server = self.serve("--format", on="file:disk")
+        self.assertEqual(self.raw().call("SET", "a", "1"), b"+OK\r\n")
+        self.assertEqual(server.stop(), 0)
+        self.serve("--format", on="file:disk")
+        self.assertEqual(self.raw().call("GET", "a"), b"$1\r\n1\r\n")
+
+    def test_places_that_are_none_are_one_sentence(self):
+        self.expect_sentence(self.run_cairn("kv", "serve", self.DRIVE, "file:b"), 1, "concat(")
+        self.expect_sentence(self.run_cairn("kv", "serve", self.DRIVE, "--memory"), 1,
+                             "one place")
+        self.expect_usage(["kv", "serve", self.DRIVE, "--durability", "often"], "interval")
+        self.expect_sentence(self.run_cairn("kv", "serve", "file:tiny,size=64K"), 1, "too small")
+        self.expect_sentence(self.run_cairn("kv", "check", self.DRIVE), 1, "'cairn kv serve'")
 
 
 if __name__ == "__main__":

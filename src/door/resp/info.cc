@@ -50,6 +50,7 @@ void tell_memory(const DoorState& door, std::string& text) {
 void tell_persistence(const DoorState& door, std::string& text) {
   line(text, "loading", uint64_t{0});
   line(text, "keys_are_kept_in", door.options.keeper);
+  line(text, "durability", door.options.durability);
 }
 
 void tell_stats(const DoorState& door, std::string& text) {

@@ -29,7 +29,8 @@ struct RespOptions {
   const tls::Certificate* certificate = nullptr;
   // Shown by INFO.
   std::string version;
-  std::string keeper;  // who keeps the keys: "memory"
+  std::string keeper;      // who keeps the keys: "memory", "drive"
+  std::string durability;  // when a change survives a crash: "commit", "interval", "none"
   // Clients that did not come in, and why; null: nobody is told.
   stream::RefusedConnectionHook on_refused;
 };

@@ -9,12 +9,18 @@
 #include "base/problem.h"
 #include "env/env.h"
 #include "kv/keyspace.h"
+#include "kv/store/durability.h"
 #include "task/task.h"
 
 namespace cairn::server {
 
 struct KeyspaceArgs {
   uint64_t memory_max = 4ULL << 30;  // of one in memory
+  std::string stack;                 // of one on a drive; empty: in memory
+  kv::store::Durability durability = kv::store::Durability::kCommit;
+  // A drive that holds something else, which is lost, becomes a store; one that is a store stays
+  // as it is.
+  bool may_format = false;
 };
 
 // Closed before it goes, and after everybody who uses the keyspace.
@@ -23,11 +29,13 @@ class OpenKeyspace {
   virtual ~OpenKeyspace() = default;
   virtual kv::Keyspace& keys() = 0;
   virtual task::Task<void> close() = 0;
-  // Where the keys are: "memory".
+  // Where the keys are: "memory", "drive".
   virtual std::string keeper() const = 0;
+  // When an acknowledged change survives a crash: "commit", "interval", "none".
+  virtual std::string durability() const = 0;
 };
 
-// The Problem says why it does not open, and what to do.
+// A blank drive becomes a store. The Problem says why it does not open, and what to do.
 task::Task<Attempt<std::unique_ptr<OpenKeyspace>>> open_keyspace(env::Env& env,
                                                                  const KeyspaceArgs& args);
 

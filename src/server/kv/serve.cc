@@ -38,6 +38,7 @@ task::Task<Attempt<void>> serve_keys(env::Env& env, KvServeOptions& options) {
   StrangerLog strangers(env, options.log);
   door::resp::RespOptions door = options.door;
   door.keeper = (*keyspace)->keeper();
+  door.durability = (*keyspace)->durability();
   door.on_refused = [&strangers](const stream::RefusedConnection& connection) {
     strangers.note(connection, "client");
   };
