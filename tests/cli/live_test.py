@@ -90,7 +90,7 @@ class Looks(LiveTest):
         self.assertIn("no drive 'b'", self.refused("show", "b"))
         self.assertEqual(running.stop(), 0)
         self.assertFalse(os.path.exists(self.control))
-        self.assertIn("nobody serves drives", self.refused("show"))
+        self.assertIn("no server listens at", self.refused("show"))
 
     def test_watching_shows_one_object_after_the_other(self):
         self.serve("priority(mem:size=1M)")
