@@ -140,7 +140,7 @@ Task<void> run_step(env::Env& env, Input& input, Peer& peer, env::Address at) {
       break;
     }
     case Step::kWait: {
-      const Duration pause{input.value<uint8_t>() * 1'000'000};
+      const Duration pause{int64_t{input.value<uint8_t>()} * 1'000'000};
       const Result<void> slept = co_await task::sleep_for(env, pause);
       CHECK(slept.has_value());
       break;
@@ -192,9 +192,10 @@ Task<void> run(env::Env& env, Input input, env::Address at, bool& done) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using cairn::literals::operator""_s;
   const cairn::Bytes all = std::as_bytes(std::span(bytes, size));
-  (void)cairn::door::nbd::NbdKeys::parse(cairn::as_text(all));
-  (void)cairn::door::nbd::parse_info_request(all);
-  (void)cairn::door::nbd::parse_context_request(all);
+  const auto keys = cairn::door::nbd::NbdKeys::parse(cairn::as_text(all));
+  const auto info = cairn::door::nbd::parse_info_request(all);
+  const auto context = cairn::door::nbd::parse_context_request(all);
+  (void)keys, (void)info, (void)context;  // whatever comes of any bytes
   bool done = false;
   cairn::sim::Cluster cluster;
   cairn::sim::Node& node = cluster.node("door", {.cores = 1, .clock = {}, .buffers = {}});

@@ -27,6 +27,7 @@ Result<void> check_extents(const Volume& volume, const std::vector<uint32_t>& ex
 
 std::vector<Mapping> mappings(const Volume& volume, const std::vector<uint32_t>& extents) {
   std::vector<Mapping> all;
+  all.reserve(extents.size());
   for (const uint32_t extent : extents) {
     all.push_back({.extent = extent, .entry = volume.table[extent]});
   }
@@ -151,6 +152,7 @@ Task<Result<std::vector<Mapping>>> Arbiter::report(Session session,
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
   std::vector<uint32_t> extents;
+  extents.reserve(legs.size());
   for (const volume::LegReport& each : legs) extents.push_back(each.extent);
   const Result<void> checked = check_extents(**volume, extents);
   if (!checked) co_return fail(checked.error());

@@ -17,8 +17,8 @@
 
 namespace cairn::kv {
 
-inline constexpr size_t kKeyBytesMax = 64 * 1024;  // and at least 1
-inline constexpr size_t kValueBytesMax = 16 * 1024 * 1024;
+inline constexpr size_t kKeyBytesMax = 64UL * 1024;  // and at least 1
+inline constexpr size_t kValueBytesMax = 16UL * 1024 * 1024;
 
 // What is known of a key without its value. A key whose end has come does not exist any more.
 struct Meta {

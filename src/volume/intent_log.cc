@@ -22,11 +22,11 @@ Result<void> IntentLog::begin(VolumeId volume, Epoch epoch, uint32_t region_exte
 }
 
 Task<Result<void>> IntentLog::save_marks(const drive::RegionSet& marks, bool /*durable*/) {
-  const drive::RegionSet copy = marks;
+  drive::RegionSet copy = marks;  // the caller's may change meanwhile
   const Result<void> turn = co_await turn_.acquire();
   CHECK(turn.has_value());
   const task::Units units(turn_, 1);
-  record_.marks = copy;
+  record_.marks = std::move(copy);
   co_return co_await write();
 }
 

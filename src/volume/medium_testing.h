@@ -156,7 +156,10 @@ class TestDrive final : public drive::Drive {
     has_written_ = true;
     // What fails may be there in part.
     if (medium_.rng().chance(medium_.write_errors)) {
-      if (medium_.rng().chance(0.5)) (void)transfer(op);
+      if (medium_.rng().chance(0.5)) {
+        const Result<void> torn = transfer(op);
+        (void)torn;
+      }
       return fail(Errc::kIo, "a write error");
     }
     return transfer(op);

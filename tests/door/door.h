@@ -56,7 +56,7 @@ class Door {
   Task<void> add(door::nbd::ExportOptions options, const char* drive) {
     return add(std::move(options), drive::Spec::parse(drive).value());
   }
-  Task<void> add(door::nbd::ExportOptions options, drive::Spec drive) {
+  Task<void> add(door::nbd::ExportOptions options, const drive::Spec& drive) {
     return add(std::move(options), must(drive::Source::make(env_, drive)));
   }
   Task<void> add(door::nbd::ExportOptions options, std::unique_ptr<drive::Source> source) {

@@ -14,7 +14,7 @@ namespace {
 
 // Longer payloads are not even skipped.
 constexpr uint32_t kOptionSkipMax = 1 << 20;
-constexpr size_t kReceiverSize = 64 * 1024;
+constexpr size_t kReceiverSize = 64UL * 1024;
 constexpr size_t kReplyPiecesMax = 4;
 
 std::unexpected<Error> broken(const char* what) { return fail(Errc::kInvalid, what); }

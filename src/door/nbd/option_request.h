@@ -12,7 +12,7 @@
 namespace cairn::door::nbd {
 
 // The payload of an option that is looked at; a longer one is skipped and answered with TOO_BIG.
-inline constexpr size_t kOptionMax = 16 * 1024;
+inline constexpr size_t kOptionMax = 16UL * 1024;
 // Queries of one option, each up to kStringMax bytes.
 inline constexpr size_t kQueriesMax = 64;
 

@@ -10,7 +10,7 @@ namespace {
 
 // One write: enough to be cheap, not so much that the first reply waits for the last.
 constexpr size_t kBatchPieces = 128;
-constexpr size_t kBatchBytes = 256 * 1024;
+constexpr size_t kBatchBytes = 256UL * 1024;
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace cairn::door::nbd {
 namespace {
 
 // A run of zeroes inside data that is worth a chunk of its own.
-constexpr size_t kHoleMin = 32 * 1024;
+constexpr size_t kHoleMin = 32UL * 1024;
 
 // The next run of bytes to be told as one: zeroes or not.
 struct Run {

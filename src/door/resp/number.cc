@@ -12,7 +12,7 @@ namespace cairn::door::resp {
 namespace {
 
 // The longest number without exponent, and its fraction.
-constexpr size_t kRealBytesMax = 5 * 1024;
+constexpr size_t kRealBytesMax = 5UL * 1024;
 
 }  // namespace
 

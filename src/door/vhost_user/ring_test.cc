@@ -22,7 +22,7 @@
 namespace cairn::door::vhost_user {
 namespace {
 
-constexpr size_t kMemory = 256 * 1024;
+constexpr size_t kMemory = 256UL * 1024;
 constexpr uint64_t kBase = 0x10'0000;     // of guest memory
 constexpr uint64_t kTables = 128 * 1024;  // where indirect tables begin
 

@@ -152,6 +152,7 @@ Task<void> crowd(env::Env& env) {
   const std::string value(1500, 'x');
   for (int round = 0; round < 20; ++round) {
     std::vector<Task<Result<void>>> putting;
+    putting.reserve(600);
     for (uint64_t n = 0; n < 600; ++n) putting.push_back(put(*on.store, key_of(n), value));
     for (const Result<void>& done : co_await task::when_all(std::move(putting))) {
       EXPECT_EQ(outcome(done), "ok");

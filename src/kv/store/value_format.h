@@ -25,13 +25,13 @@
 namespace cairn::kv::store {
 
 inline constexpr size_t kRecordHeaderBytes = 16;
-inline constexpr size_t kInlineBytesMax = 64 * 1024;  // of key and value
-inline constexpr size_t kPieceBytes = 64 * 1024;      // of a value in one record; the last has less
+inline constexpr size_t kInlineBytesMax = 64UL * 1024;  // of key and value
+inline constexpr size_t kPieceBytes = 64UL * 1024;  // of a value in one record; the last has less
 inline constexpr size_t kValuePiecesMax = 256;
 inline constexpr size_t kPlaceBytes = 8;  // of a piece, in the record of its key
 // A key of 64 KiB and the places of all pieces, or one piece.
 inline constexpr size_t kRecordBytesMax =
-    kRecordHeaderBytes + 64 * 1024 + kValuePiecesMax * kPlaceBytes;
+    kRecordHeaderBytes + 64UL * 1024 + kValuePiecesMax * kPlaceBytes;
 
 enum class RecordKind : uint8_t {
   kValue = 1,   // key and value
