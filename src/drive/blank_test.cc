@@ -139,12 +139,16 @@ task::Task<std::string> open_once(env::Env& env, std::string stack, bool formats
   co_await (*drive)->close();
   co_return "";
 }
+task::Task<void> open_and_say(env::Env& env, std::string stack, bool formats, int write, int expect,
+                              std::string& why) {
+  why = co_await open_once(env, stack, formats, write, expect);
+}
+
 std::string open_in(sim::Cluster& cluster, const std::string& stack, bool formats = false,
                     int write = 0, int expect = 0) {
   std::string why;
-  run_in_sim(cluster, [&](env::Env& env) -> task::Task<void> {
-    why = co_await open_once(env, stack, formats, write, expect);
-  });
+  run_in_sim(cluster,
+             [&](env::Env& env) { return open_and_say(env, stack, formats, write, expect, why); });
   return why;
 }
 
@@ -227,9 +231,8 @@ TEST(Blank, ADriveThatWasBeingMadeOpensAfterACrash) {
     for (int moment = 1; moment <= 40; ++moment) {
       sim::Cluster cluster({.seed = static_cast<uint64_t>(moment)});
       sim::Node& node = cluster.node("host");
-      node.start([&](env::Env& env) -> task::Task<void> {
-        [[maybe_unused]] const std::string why = co_await open_once(env, stack, false, 0, 0);
-      });
+      std::string said;
+      node.start([&](env::Env& env) { return open_and_say(env, stack, false, 0, 0, said); });
       const bool is_done = cluster.run_until([&] { return !node.is_running(); }, 50_us * moment);
       if (!is_done) node.crash();
       EXPECT_EQ(open_in(cluster, stack, false, 9), "") << stack << " at " << moment;
@@ -250,9 +253,8 @@ TEST(Blank, ADriveThatWasBeingTakenOpensAfterACrashOrIsUntouched) {
       last.create(8_MiB);
       last.poke(0, blocks_of(7, 2));
       const std::vector<std::byte> before = contents_of(last);
-      node.start([&](env::Env& env) -> task::Task<void> {
-        [[maybe_unused]] const std::string why = co_await open_once(env, stack, true, 0, 0);
-      });
+      std::string said;
+      node.start([&](env::Env& env) { return open_and_say(env, stack, true, 0, 0, said); });
       const bool is_done = cluster.run_until([&] { return !node.is_running(); }, 50_us * moment);
       if (!is_done) node.crash();
       const std::string why = open_in(cluster, stack);

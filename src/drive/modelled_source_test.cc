@@ -141,16 +141,20 @@ TEST(ModelledSource, TimesAreExactlyTheModels) {
   }
 }
 
+task::Task<void> refuse_profiles(env::Env& env, bool& done) {
+  Spec spec = small_flash("flash:profile=small,size=1G");
+  EXPECT_EQ(Source::make(env, spec).error(), Errc::kInvalid);
+  spec.flash = nullptr;
+  EXPECT_EQ(Source::make(env, spec).error(), Errc::kInvalid);
+  done = true;
+  co_return;
+}
+
 TEST(ModelledSource, ProfileMustBeThereAndLargeEnough) {
   sim::Cluster cluster(sim::ClusterOptions{});
   bool done = false;
-  cluster.node("box", {.cores = 1}).start([&done](env::Env& env) -> task::Task<void> {
-    Spec spec = small_flash("flash:profile=small,size=1G");
-    EXPECT_EQ(Source::make(env, spec).error(), Errc::kInvalid);
-    spec.flash = nullptr;
-    EXPECT_EQ(Source::make(env, spec).error(), Errc::kInvalid);
-    done = true;
-    co_return;
+  cluster.node("box", {.cores = 1}).start([&](env::Env& env) {
+    return refuse_profiles(env, done);
   });
   EXPECT_TRUE(cluster.run_until([&done] { return done; }, 1_s));
 }

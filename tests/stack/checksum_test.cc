@@ -103,6 +103,19 @@ TEST(ChecksumOverMirror, RotUnderLoadIsNeverSeen) {
   }
 }
 
+task::Task<void> expect_all_are_summed(env::Env& env, sim::Cluster& cluster) {
+  drive::SourceLeaves leaves;
+  auto opened = co_await drive::must_open(env, "checksum(file:d0)", leaves);
+  CO_ASSERT_TRUE(opened != nullptr);
+  std::vector<std::byte> block(kBlock);
+  for (uint64_t i = 0; i < opened->geometry().blocks; i += 7) {
+    cluster.node("host").disk("d0").corrupt({.offset = 64_KiB + i * kBlock, .length = kBlock});
+    const Result<void> done = co_await opened->read(Lba(i), block);
+    EXPECT_FALSE(done) << i;
+  }
+  co_await opened->close();
+}
+
 // What a crash leaves is settled at once: then a flipped bit is found as ever.
 TEST(ChecksumAfterACrash, BlocksAreGuardedAgain) {
   for (const uint64_t seed : sim::seeds_to_run(6)) {
@@ -125,18 +138,7 @@ TEST(ChecksumAfterACrash, BlocksAreGuardedAgain) {
     node.stop();
     ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 100_s));
     EXPECT_EQ(load.failure(), "") << cluster.report();
-    drive::run_in_sim(cluster, [&cluster](env::Env& env) -> task::Task<void> {
-      drive::SourceLeaves leaves;
-      auto opened = co_await drive::must_open(env, "checksum(file:d0)", leaves);
-      CO_ASSERT_TRUE(opened != nullptr);
-      std::vector<std::byte> block(kBlock);
-      for (uint64_t i = 0; i < opened->geometry().blocks; i += 7) {
-        cluster.node("host").disk("d0").corrupt({.offset = 64_KiB + i * kBlock, .length = kBlock});
-        const Result<void> done = co_await opened->read(Lba(i), block);
-        EXPECT_FALSE(done) << i;
-      }
-      co_await opened->close();
-    });
+    drive::run_in_sim(cluster, [&](env::Env& env) { return expect_all_are_summed(env, cluster); });
   }
 }
 

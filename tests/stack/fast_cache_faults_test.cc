@@ -156,32 +156,34 @@ task::Task<void> write_and_tell(Drive& drive, uint64_t block, uint8_t value, tas
   done.set();
 }
 
+task::Task<void> keep_late(env::Env& env, std::string mode) {
+  LateLeaves leaves;
+  const std::string text = "cache(file:slow,size=4M, late:, mode=" + mode + ")";
+  const auto drive = co_await must_open(env, text, leaves);
+  LateDrive& fast = *leaves.late;
+  fast.keep_next();
+  EXPECT_EQ(co_await read_value(*drive, 3), 0);
+  EXPECT_EQ(fast.kept(), 1u) << "the block is on its way to the fast drive";
+  EXPECT_TRUE((co_await task::sleep_for(env, 6_s)).has_value());
+  task::Event written;
+  task::Gate gate;
+  gate.spawn(write_and_tell(*drive, 3, 7, written));
+  EXPECT_TRUE((co_await task::sleep_for(env, 1_s)).has_value());
+  EXPECT_EQ(written.is_set(), mode == "through") << "nobody waits needlessly";
+  fast.let_go();
+  EXPECT_TRUE((co_await written.wait()).has_value());
+  EXPECT_TRUE((co_await task::sleep_for(env, 1_s)).has_value());
+  EXPECT_EQ(fast.kept(), 0u);
+  EXPECT_EQ(co_await read_value(*drive, 3), 7);
+  EXPECT_EQ(co_await read_value(*drive, 3), 7);
+  co_await gate.close();
+  co_await drive->close();
+}
+
 TEST(FastCacheFaults, WhatIsKeptLateNeverHidesWhatWasWrittenMeanwhile) {
   for (const char* mode : {"through", "back"}) {
     sim::Cluster cluster;
-    run_in_sim(cluster, [mode](env::Env& env) -> task::Task<void> {
-      LateLeaves leaves;
-      const std::string text = std::string("cache(file:slow,size=4M, late:, mode=") + mode + ")";
-      const auto drive = co_await must_open(env, text, leaves);
-      LateDrive& fast = *leaves.late;
-      fast.keep_next();
-      EXPECT_EQ(co_await read_value(*drive, 3), 0);
-      EXPECT_EQ(fast.kept(), 1u) << "the block is on its way to the fast drive";
-      EXPECT_TRUE((co_await task::sleep_for(env, 6_s)).has_value());
-      task::Event written;
-      task::Gate gate;
-      gate.spawn(write_and_tell(*drive, 3, 7, written));
-      EXPECT_TRUE((co_await task::sleep_for(env, 1_s)).has_value());
-      EXPECT_EQ(written.is_set(), std::string(mode) == "through") << "nobody waits needlessly";
-      fast.let_go();
-      EXPECT_TRUE((co_await written.wait()).has_value());
-      EXPECT_TRUE((co_await task::sleep_for(env, 1_s)).has_value());
-      EXPECT_EQ(fast.kept(), 0u);
-      EXPECT_EQ(co_await read_value(*drive, 3), 7);
-      EXPECT_EQ(co_await read_value(*drive, 3), 7);
-      co_await gate.close();
-      co_await drive->close();
-    });
+    run_in_sim(cluster, [&](env::Env& env) { return keep_late(env, mode); });
   }
 }
 

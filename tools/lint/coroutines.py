@@ -7,13 +7,11 @@ captures may make a task, and must not be one:
 
     world.run([&](env::Env& env) { return serve(env, options); });                      // good
     world.run([&](env::Env& env) -> task::Task<void> { co_await serve(env, options); });  // wrong
-
-Tests are not looked at: there the lambda often lives as long as the simulated run that it starts.
 """
 
 import re
 
-from common import TEST_FILE, Finding, arguments, code_only, files, finish, line_of, read
+from common import Finding, arguments, code_only, files, finish, line_of, read
 
 INSTEAD = "pass what it needs as parameters of a static function that it calls"
 
@@ -94,7 +92,7 @@ def findings_of(path, text):
 
 def main():
     root = arguments(__doc__).root
-    finish(finding for path in files(root, ".h", ".cc") if not TEST_FILE.search(path)
+    finish(finding for path in files(root, ".h", ".cc")
            for finding in findings_of(path, read(root, path)))
 
 

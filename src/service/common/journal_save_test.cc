@@ -67,24 +67,26 @@ SIM_TEST(JournalOfMany, CommitsGoOnWhileACheckpointIsWritten) {
   co_await drive->close();
 }
 
+task::Task<void> save_table_of(env::Env& env, uint64_t keys) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=64M", leaves);
+  const JournalArea area = area_for(keys, 4096);
+  JournalTable table;
+  fill_table(table, keys);
+  auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
+  const uint64_t at_first = table.saves;
+  EXPECT_GE(at_first, keys / JournalTable::kPart);
+  co_await reach_checkpoint(env, *journal, table);
+  while (journal->generation() == 1) co_await append(*journal, table.set(1));
+  EXPECT_GE(table.saves, 2 * at_first);
+  EXPECT_LT(table.largest, 3u * 65536);
+  co_await journal->close();
+  co_await drive->close();
+}
+
 TEST(JournalOfMany, CheckpointTakesBoundedMemory) {
   for (const uint64_t keys : {kKeys, 10 * kKeys}) {
-    run_in_sim([keys](env::Env& env) -> task::Task<void> {
-      SourceLeaves leaves;
-      const std::unique_ptr<Drive> drive = co_await must_open(env, "mem:size=64M", leaves);
-      const JournalArea area = area_for(keys, 4096);
-      JournalTable table;
-      fill_table(table, keys);
-      auto journal = co_await must(Journal::create(env, *drive, area, kJournalId, table));
-      const uint64_t at_first = table.saves;
-      EXPECT_GE(at_first, keys / JournalTable::kPart);
-      co_await reach_checkpoint(env, *journal, table);
-      while (journal->generation() == 1) co_await append(*journal, table.set(1));
-      EXPECT_GE(table.saves, 2 * at_first);
-      EXPECT_LT(table.largest, 3u * 65536);
-      co_await journal->close();
-      co_await drive->close();
-    });
+    run_in_sim([&](env::Env& env) { return save_table_of(env, keys); });
   }
 }
 

@@ -17,19 +17,21 @@
 namespace cairn::drive {
 namespace {
 
+task::Task<void> replay_on(env::Env& env, std::string drive_text) {
+  SourceLeaves leaves;
+  const std::unique_ptr<Drive> drive = co_await must_open(env, drive_text, leaves);
+  const JournalTable table = co_await fill(env, *drive, 30'000);
+  JournalTable again;
+  auto journal = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, again));
+  EXPECT_EQ(again.values, table.values);
+  EXPECT_GT(journal->generation(), 10u);
+  co_await journal->close();
+  co_await drive->close();
+}
+
 TEST(JournalOnDrive, ReplaysWhatWasAdded) {
   for (const char* drive_text : {"mem:size=1M", "mem:size=1M,block=512"}) {
-    run_in_sim([drive_text](env::Env& env) -> task::Task<void> {
-      SourceLeaves leaves;
-      const std::unique_ptr<Drive> drive = co_await must_open(env, drive_text, leaves);
-      const JournalTable table = co_await fill(env, *drive, 30'000);
-      JournalTable again;
-      auto journal = co_await must(Journal::open(env, *drive, kJournalArea, kJournalId, again));
-      EXPECT_EQ(again.values, table.values);
-      EXPECT_GT(journal->generation(), 10u);
-      co_await journal->close();
-      co_await drive->close();
-    });
+    run_in_sim([&](env::Env& env) { return replay_on(env, drive_text); });
   }
 }
 

@@ -96,30 +96,32 @@ SIM_TEST(Losses, KeepAJournalFromRecordsWhoseDataIsGone) {
   co_await drive->close();
 }
 
+task::Task<void> fail_a_flush_of_zeroes(env::Env& env, sim::Medium& disk, std::string stack) {
+  LeavesWithFiles leaves({{"drive.key", testing_key(1)}});
+  const std::unique_ptr<Drive> drive = co_await must_open(env, stack, leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await write_value(*drive, 1, 7);
+  co_await write_value(*drive, 2, 7);
+  disk.fail_flushes();
+  const Request zeroes{
+      .kind = Request::Kind::kWriteZeroes, .durable = true, .lba = Lba(2), .blocks = 1};
+  Result<void> done = co_await drive->submit(zeroes, {});
+  EXPECT_FALSE(done.has_value()) << stack;
+  disk.heal();
+  done = co_await drive->flush();
+  EXPECT_FALSE(done.has_value()) << stack;
+  done = co_await drive->flush();
+  EXPECT_TRUE(done.has_value()) << stack;
+  co_await drive->close();
+}
+
 // A file's durable zeroes are flushed; whoever flushes next hears that others' writes went with it.
 TEST(Losses, OfAFlushThatNobodyAskedForAreToldByTheNextFlush) {
   for (const char* stack : {"file:d,size=4M", "encrypt(file:d,size=4M, key=drive.key)",
                             "checksum(file:d,size=4M)", "thin(file:d,size=4M)"}) {
     sim::Cluster cluster;
     sim::Medium& disk = cluster.node("host").disk("d");
-    run_in_sim(cluster, [&disk, stack](env::Env& env) -> task::Task<void> {
-      LeavesWithFiles leaves({{"drive.key", testing_key(1)}});
-      const std::unique_ptr<Drive> drive = co_await must_open(env, stack, leaves);
-      CO_ASSERT_TRUE(drive != nullptr);
-      co_await write_value(*drive, 1, 7);
-      co_await write_value(*drive, 2, 7);
-      disk.fail_flushes();
-      const Request zeroes{
-          .kind = Request::Kind::kWriteZeroes, .durable = true, .lba = Lba(2), .blocks = 1};
-      Result<void> done = co_await drive->submit(zeroes, {});
-      EXPECT_FALSE(done.has_value()) << stack;
-      disk.heal();
-      done = co_await drive->flush();
-      EXPECT_FALSE(done.has_value()) << stack;
-      done = co_await drive->flush();
-      EXPECT_TRUE(done.has_value()) << stack;
-      co_await drive->close();
-    });
+    run_in_sim(cluster, [&](env::Env& env) { return fail_a_flush_of_zeroes(env, disk, stack); });
   }
 }
 

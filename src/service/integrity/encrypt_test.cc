@@ -165,26 +165,28 @@ task::Task<void> rotate_and_check(env::Env& env, std::vector<std::byte>& data) {
   co_await drive->close();
 }
 
+task::Task<void> read_with_the_new_key(env::Env& env, const std::vector<std::byte>& data) {
+  LeavesWithFiles leaves(some_files());
+  const std::string why = co_await why_not(env, "encrypt(file:d0, key=a.key)", leaves);
+  EXPECT_NE(why.find("the key is wrong"), std::string::npos) << why;
+  leaves.close();
+  auto drive = co_await must_open(env, "encrypt(file:d0, key=b.key)", leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  std::vector<std::byte> read(data.size());
+  const Result<void> done = co_await drive->read(Lba(10), read);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(read, data);
+  const Result<void> unwritten = co_await drive->read(Lba(200), MutableBytes(read).first(4096));
+  EXPECT_TRUE(unwritten);
+  EXPECT_EQ(read[5], std::byte{0});
+  co_await drive->close();
+}
+
 TEST(Encrypt, RotatesToANewKeyWhileInUse) {
   sim::Cluster cluster;
   std::vector<std::byte> data = blocks_of(7, 100);
   run_in_sim(cluster, [&data](env::Env& env) { return rotate_and_check(env, data); });
-  run_in_sim(cluster, [&data](env::Env& env) -> task::Task<void> {
-    LeavesWithFiles leaves(some_files());
-    const std::string why = co_await why_not(env, "encrypt(file:d0, key=a.key)", leaves);
-    EXPECT_NE(why.find("the key is wrong"), std::string::npos) << why;
-    leaves.close();
-    auto drive = co_await must_open(env, "encrypt(file:d0, key=b.key)", leaves);
-    CO_ASSERT_TRUE(drive != nullptr);
-    std::vector<std::byte> read(data.size());
-    const Result<void> done = co_await drive->read(Lba(10), read);
-    EXPECT_TRUE(done);
-    EXPECT_EQ(read, data);
-    const Result<void> unwritten = co_await drive->read(Lba(200), MutableBytes(read).first(4096));
-    EXPECT_TRUE(unwritten);
-    EXPECT_EQ(read[5], std::byte{0});
-    co_await drive->close();
-  });
+  run_in_sim(cluster, [&](env::Env& env) { return read_with_the_new_key(env, data); });
 }
 
 TEST(Encrypt, NeedsBothKeysUntilARotationIsDone) {

@@ -53,45 +53,47 @@ TEST(Codec, ComesBackAndIsNotFooled) {
   }
 }
 
+task::Task<void> count_space(env::Env& env, std::string options) {
+  SourceLeaves leaves;
+  auto drive =
+      co_await must_open(env, fmt::format("compress(file:d0,size=4M, {})", options), leaves);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await write_bytes(*drive, 0, blocks_of(7, 80));  // ten chunks
+  EXPECT_EQ(fact(*drive, "blocks_written"), 80U);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 10U);
+  EXPECT_EQ(fact(*drive, "blocks_saved"), 70U);
+  const std::vector<std::byte> junk = noise(env, 16);
+  co_await write_bytes(*drive, 160, junk);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 26U);
+  EXPECT_EQ(fact(*drive, "chunks_uncompressed"), 2U);
+  // A part of a chunk, and one across two.
+  const std::vector<std::byte> four = blocks_of(9, 4);
+  co_await write_bytes(*drive, 6, four);
+  std::vector<std::byte> wanted = blocks_of(7, 80);
+  std::ranges::copy(four, wanted.begin() + 6 * kBlock);
+  const auto first = co_await read_bytes(*drive, 0, 80);
+  EXPECT_EQ(first, wanted);
+  const auto second = co_await read_bytes(*drive, 163, 7);
+  EXPECT_TRUE(std::ranges::equal(second, Bytes(junk).subspan(3 * kBlock, 7 * kBlock)));
+  const Extent hole = drive->extent_at(Lba(85), 200);
+  EXPECT_TRUE(hole.is_hole);
+  EXPECT_EQ(hole.blocks, 75U);
+  // Space comes back, for parts too once nothing but zeroes is left.
+  const Result<void> discarded = co_await drive->discard(Lba(0), 84);
+  const Result<void> half = co_await drive->discard(Lba(160), 4);
+  const Result<void> rest = co_await drive->discard(Lba(164), 100);
+  EXPECT_TRUE(discarded && half && rest);
+  EXPECT_EQ(fact(*drive, "blocks_used"), 0U);
+  EXPECT_EQ(fact(*drive, "blocks_written"), 0U);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await drive->close();
+}
+
 TEST(Compress, TakesTheSpaceThatIsNeeded) {
   for (const char* options :
        {"codec=lz4", "codec=lz4, level=9", "codec=zstd", "codec=zstd, level=9"}) {
-    run_in_sim([options](env::Env& env) -> task::Task<void> {
-      SourceLeaves leaves;
-      auto drive =
-          co_await must_open(env, fmt::format("compress(file:d0,size=4M, {})", options), leaves);
-      CO_ASSERT_TRUE(drive != nullptr);
-      co_await write_bytes(*drive, 0, blocks_of(7, 80));  // ten chunks
-      EXPECT_EQ(fact(*drive, "blocks_written"), 80U);
-      EXPECT_EQ(fact(*drive, "blocks_used"), 10U);
-      EXPECT_EQ(fact(*drive, "blocks_saved"), 70U);
-      const std::vector<std::byte> junk = noise(env, 16);
-      co_await write_bytes(*drive, 160, junk);
-      EXPECT_EQ(fact(*drive, "blocks_used"), 26U);
-      EXPECT_EQ(fact(*drive, "chunks_uncompressed"), 2U);
-      // A part of a chunk, and one across two.
-      const std::vector<std::byte> four = blocks_of(9, 4);
-      co_await write_bytes(*drive, 6, four);
-      std::vector<std::byte> wanted = blocks_of(7, 80);
-      std::ranges::copy(four, wanted.begin() + 6 * kBlock);
-      const auto first = co_await read_bytes(*drive, 0, 80);
-      EXPECT_EQ(first, wanted);
-      const auto second = co_await read_bytes(*drive, 163, 7);
-      EXPECT_TRUE(std::ranges::equal(second, Bytes(junk).subspan(3 * kBlock, 7 * kBlock)));
-      const Extent hole = drive->extent_at(Lba(85), 200);
-      EXPECT_TRUE(hole.is_hole);
-      EXPECT_EQ(hole.blocks, 75U);
-      // Space comes back, for parts too once nothing but zeroes is left.
-      const Result<void> discarded = co_await drive->discard(Lba(0), 84);
-      const Result<void> half = co_await drive->discard(Lba(160), 4);
-      const Result<void> rest = co_await drive->discard(Lba(164), 100);
-      EXPECT_TRUE(discarded && half && rest);
-      EXPECT_EQ(fact(*drive, "blocks_used"), 0U);
-      EXPECT_EQ(fact(*drive, "blocks_written"), 0U);
-      const Result<void> flushed = co_await drive->flush();
-      EXPECT_TRUE(flushed);
-      co_await drive->close();
-    });
+    run_in_sim([&](env::Env& env) { return count_space(env, options); });
   }
 }
 

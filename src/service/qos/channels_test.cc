@@ -249,6 +249,12 @@ SIM_TEST(Channels, ComeAndGoWhileOthersUseTheDrive) {
   co_await other->close();
 }
 
+Task<bool> is_share_of(env::Env& there, SharedSources& shared, const Spec& spec,
+                       const ModelledMedium* medium) {
+  Result<std::unique_ptr<Source>> share = co_await shared.make(there, spec);
+  co_return share && (*share)->modelled() == medium;
+}
+
 Task<void> share_across_cores(env::Env& env, size_t& left) {
   SharedSources shared(env);
   Spec spec = Spec::parse("flash:profile=p,file=d,size=8M").value();
@@ -257,10 +263,8 @@ Task<void> share_across_cores(env::Env& env, size_t& left) {
     Result<std::unique_ptr<Source>> here = co_await shared.make(env, spec);
     CO_ASSERT_TRUE(here.has_value());
     const ModelledMedium* medium = (*here)->modelled();
-    const bool same = co_await env::call_on(env, CoreId(1), [&](env::Env& there) -> Task<bool> {
-      Result<std::unique_ptr<Source>> share = co_await shared.make(there, spec);
-      co_return share && (*share)->modelled() == medium;
-    });
+    const bool same = co_await env::call_on(
+        env, CoreId(1), [&](env::Env& there) { return is_share_of(there, shared, spec, medium); });
     EXPECT_TRUE(same);
     EXPECT_EQ(shared.media(), 1u);
     here = co_await env::call_on(env, CoreId(1),

@@ -215,55 +215,65 @@ task::Task<uint64_t> fill_pool(Drive& drive) {
   }
 }
 
+task::Task<void> rotate_until_full(env::Env& env, LiveStack& live, uint64_t& chunks) {
+  chunks = co_await fill_pool(live);
+  const LiveStack::Told told = co_await live.tell("encrypt", {"rotate", "b.key"});
+  EXPECT_TRUE(told);
+  while (live.concerns().empty()) {
+    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
+    CO_ASSERT_TRUE(slept.has_value());
+  }
+  EXPECT_EQ(live.concerns()[0].code, "rotation_full");
+  EXPECT_EQ(live.concerns()[0].health, Health::kDegraded) << "all blocks can be used";
+  EXPECT_NE(live.concerns()[0].what.find("make room below"), std::string::npos);
+  const int value = co_await read_value(live, 0);
+  EXPECT_EQ(value, 7);
+}
+
+task::Task<void> go_on_with_room(env::Env& env, LiveStack& live, uint64_t chunks) {
+  const Result<void> discarded = co_await live.discard(Lba(16 * (chunks - 1)), 16);
+  EXPECT_TRUE(discarded);
+  co_await wait_until(env, live, "0", "rotating", 0);
+  EXPECT_TRUE(live.concerns().empty());
+  for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    const int value = co_await read_value(live, chunk * 16);
+    EXPECT_EQ(value, chunk + 1 < chunks ? 7 : 0);
+  }
+}
+
 TEST_F(ThinCopy, ARotationWaitsForRoomAndSaysSo) {
   uint64_t chunks = 0;
-  const auto stop_full = [&](env::Env& env, LiveStack& live) -> task::Task<void> {
-    chunks = co_await fill_pool(live);
-    const LiveStack::Told told = co_await live.tell("encrypt", {"rotate", "b.key"});
-    EXPECT_TRUE(told);
-    while (live.concerns().empty()) {
-      const Result<void> slept = co_await task::sleep_for(env, 1_ms);
-      CO_ASSERT_TRUE(slept.has_value());
-    }
-    EXPECT_EQ(live.concerns()[0].code, "rotation_full");
-    EXPECT_EQ(live.concerns()[0].health, Health::kDegraded) << "all blocks can be used";
-    EXPECT_NE(live.concerns()[0].what.find("make room below"), std::string::npos);
-    const int value = co_await read_value(live, 0);
-    EXPECT_EQ(value, 7);
+  const auto stop_full = [&](env::Env& env, LiveStack& live) {
+    return rotate_until_full(env, live, chunks);
   };
   use(fmt::format("encrypt({}, key=a.key)", pool("d")), stop_full);
-  const auto go_on = [&](env::Env& env, LiveStack& live) -> task::Task<void> {
-    const Result<void> discarded = co_await live.discard(Lba(16 * (chunks - 1)), 16);
-    EXPECT_TRUE(discarded);
-    co_await wait_until(env, live, "0", "rotating", 0);
-    EXPECT_TRUE(live.concerns().empty());
-    for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
-      const int value = co_await read_value(live, chunk * 16);
-      EXPECT_EQ(value, chunk + 1 < chunks ? 7 : 0);
-    }
+  const auto go_on = [&](env::Env& env, LiveStack& live) {
+    return go_on_with_room(env, live, chunks);
   };
   use(fmt::format("encrypt({}, key=b.key, old_key=a.key)", pool("d")), go_on);
+}
+
+task::Task<void> wait_refused(env::Env& env, LiveStack& live) {
+  co_await wait_until(env, live, "0", "window_refused", 1);
+  CO_ASSERT_TRUE(!live.concerns().empty());
+  EXPECT_EQ(live.concerns()[0].health, Health::kFailing);
+}
+
+task::Task<void> fill_and_rotate(env::Env& env, LiveStack& live) {
+  for (uint64_t block = 0; block < live.geometry().blocks; ++block) {
+    co_await write_value(live, block, static_cast<uint8_t>(block % 250 + 1));
+  }
+  LiveStack::Told told = co_await live.tell("snapshot", {"take"});
+  EXPECT_TRUE(told);
+  told = co_await live.tell("encrypt", {"rotate", "b.key"});
+  EXPECT_TRUE(told);
+  co_await wait_refused(env, live);
 }
 
 // Below a version every window needs a new place: the drive below is full in the middle of one.
 TEST_F(ThinCopy, ARotationThatStoppedInAWindowOpensAgainAndGoesOn) {
   const std::string below = "snapshot(file:d,size=4M, chunk=16K, reserve=20)";
-  const auto wait_refused = [](env::Env& env, LiveStack& live) -> task::Task<void> {
-    co_await wait_until(env, live, "0", "window_refused", 1);
-    CO_ASSERT_TRUE(!live.concerns().empty());
-    EXPECT_EQ(live.concerns()[0].health, Health::kFailing);
-  };
-  use(fmt::format("encrypt({}, key=a.key)", below),
-      [&](env::Env& env, LiveStack& live) -> task::Task<void> {
-        for (uint64_t block = 0; block < live.geometry().blocks; ++block) {
-          co_await write_value(live, block, static_cast<uint8_t>(block % 250 + 1));
-        }
-        LiveStack::Told told = co_await live.tell("snapshot", {"take"});
-        EXPECT_TRUE(told);
-        told = co_await live.tell("encrypt", {"rotate", "b.key"});
-        EXPECT_TRUE(told);
-        co_await wait_refused(env, live);
-      });
+  use(fmt::format("encrypt({}, key=a.key)", below), fill_and_rotate);
   use(fmt::format("encrypt({}, key=b.key, old_key=a.key)", below), wait_refused);
   use(fmt::format("encrypt({}, key=b.key, old_key=a.key)", below),
       [](env::Env& env, LiveStack& live) -> task::Task<void> {

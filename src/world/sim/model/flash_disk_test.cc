@@ -47,6 +47,32 @@ Task<void> one(Env& env, env::Disk& disk, uint64_t block, bool is_read, Duration
   took = done ? env.now() - start : Duration{-1};
 }
 
+constexpr size_t kTogether = 24;
+
+// All are sent at once.
+Task<void> send_together(Env& env, env::Disk& disk, std::vector<Duration>& took,
+                         std::vector<flash::TimedRequest>& requests) {
+  std::vector<Task<void>> all;
+  for (size_t i = 0; i < kTogether; ++i) {
+    const bool is_read = i % 3 == 0;
+    all.push_back(one(env, disk, 3 * i, is_read, took[i]));
+    requests.push_back({env.now().ns,
+                        {.op = is_read ? flash::Op::kRead : flash::Op::kWrite,
+                         .lba = 3 * i * kBlock / flash::kSectorBytes,
+                         .sectors = kBlock / flash::kSectorBytes,
+                         .cookie = i}});
+  }
+  co_await task::when_all(std::move(all));
+}
+
+Task<void> read_counting(Env& env, env::Disk& disk, uint64_t& rounds) {
+  Duration took;
+  for (uint64_t i = 0; i < 200; ++i) {
+    co_await one(env, disk, i, false, took);
+    ++rounds;
+  }
+}
+
 class FlashDiskTest : public testing::Test {
  public:
   FlashDiskTest() { options_.disk.model = flash_disks(small_drive()); }
@@ -74,22 +100,9 @@ class FlashDiskTest : public testing::Test {
 };
 
 TEST_F(FlashDiskTest, RequestsTakeWhatTheModelAloneSays) {
-  constexpr size_t kTogether = 24;
   std::vector<Duration> took(kTogether);
   std::vector<flash::TimedRequest> requests;
-  run([&](Env& env, env::Disk& disk) -> Task<void> {
-    std::vector<Task<void>> all;
-    for (size_t i = 0; i < kTogether; ++i) {
-      const bool is_read = i % 3 == 0;
-      all.push_back(one(env, disk, 3 * i, is_read, took[i]));
-      requests.push_back({env.now().ns,
-                          {.op = is_read ? flash::Op::kRead : flash::Op::kWrite,
-                           .lba = 3 * i * kBlock / flash::kSectorBytes,
-                           .sectors = kBlock / flash::kSectorBytes,
-                           .cookie = i}});
-    }
-    co_await task::when_all(std::move(all));
-  });
+  run([&](Env& env, env::Disk& disk) { return send_together(env, disk, took, requests); });
   flash::FlashModel alone(small_drive());
   std::vector<Duration> expected(kTogether);
   flash::run_open_loop(alone, requests, [&](const flash::Completion& c) {
@@ -124,13 +137,7 @@ TEST_F(FlashDiskTest, CrashInMidFlightIsFollowedByAUsableDisk) {
   Cluster cluster(options_);
   Node& node = cluster.node("a");
   uint64_t rounds = 0;
-  const Body body = [&rounds](Env& env, env::Disk& disk) -> Task<void> {
-    Duration took;
-    for (uint64_t i = 0; i < 200; ++i) {
-      co_await one(env, disk, i, false, took);
-      ++rounds;
-    }
-  };
+  const Body body = [&](Env& env, env::Disk& disk) { return read_counting(env, disk, rounds); };
   node.start([&](Env& env) { return open_and_run(env, body); });
   for (int i = 0; i < 5; ++i) {
     cluster.run_for(3_ms);
