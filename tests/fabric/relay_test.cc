@@ -92,11 +92,14 @@ class RelayedLoss : public testing::Test {
     EXPECT_TRUE(cluster.run_until([&] { return !cluster.node(host).is_running(); }, 100_s))
         << cluster.report();
   }
-  void lose() {
-    cluster.node("box").crash();
+  // Those lose power together, and come back in that order.
+  void lose(const std::vector<std::string>& nodes = {"box"}) {
+    for (const std::string& node : nodes) cluster.node(node).crash();
     cluster.run_for(1_ms);
-    cluster.node("box").restart();
-    cluster.run_for(1_ms);
+    for (const std::string& node : nodes) {
+      cluster.node(node).restart();
+      cluster.run_for(10_ms);
+    }
   }
 
   sim::Cluster cluster;  // ends before what its programs use
@@ -150,6 +153,53 @@ TEST_F(RelayedLoss, IsToldOnceToWhoWroteIt) {
   lose();
   may_go_on = true;
   end_of("host");
+}
+
+// Nobody is left who saw the box before and after.
+TEST_F(RelayedLoss, IsToldOnceToWhoWroteItWhenBothAreNew) {
+  start("host", write_and_stay);
+  EXPECT_TRUE(cluster.run_until([&] { return has_written; }, 100_s)) << cluster.report();
+  lose({"box", "relay"});
+  may_go_on = true;
+  end_of("host");
+}
+
+Task<void> write_and_flush_later(env::Env& env, RelayedLoss& test) {
+  std::unique_ptr<fabric::RemoteDrive> drive = co_await open_at(env, test.at());
+  const Result<void> written = co_await drive->write(Lba(0), test.block);
+  EXPECT_TRUE(written.has_value());
+  test.has_written = true;
+  while (!test.may_go_on) {
+    const Result<void> slept = co_await task::sleep_for(env, 1_ms);
+    EXPECT_TRUE(slept.has_value());
+  }
+  Result<void> flushed = co_await drive->flush();
+  if (!flushed) {  // it may be told of a loss that was none, and writes again
+    const Result<void> again = co_await drive->write(Lba(0), test.block);
+    EXPECT_TRUE(again.has_value());
+    flushed = co_await drive->flush();
+  }
+  EXPECT_TRUE(flushed.has_value()) << flushed.error().text();
+  co_await drive->close();
+}
+
+Task<void> expect_the_block(env::Env& env, RelayedLoss& test) {
+  std::unique_ptr<fabric::RemoteDrive> drive = co_await open_at(env, test.at());
+  std::vector<std::byte> found(test.block.size());
+  const Result<void> read = co_await drive->read(Lba(0), found);
+  EXPECT_TRUE(read.has_value());
+  EXPECT_EQ(found, test.block);
+  co_await drive->close();
+}
+
+TEST_F(RelayedLoss, OfTheRelayAloneKeepsThePromiseOfAFlush) {
+  start("host", write_and_flush_later);
+  EXPECT_TRUE(cluster.run_until([&] { return has_written; }, 100_s)) << cluster.report();
+  lose({"relay"});
+  may_go_on = true;
+  end_of("host");
+  lose({"box", "relay"});
+  run("reader", expect_the_block);
 }
 
 }  // namespace
