@@ -223,6 +223,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   // On each leg that is written.
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
   task::Task<Result<void>> save_label();
+  void make_next_label();
   task::Task<Result<void>> level_labels(const ParityLabel& newest);
   task::Task<Result<void>> write_label_on(size_t leg, ParityLabel label);
   task::Task<Result<LegsClaim::Seen>> look_at_label(size_t leg, task::CancelToken token) override;
@@ -312,9 +313,9 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   bool is_broken_ = false;      // an update was given up: the next start judges it
 
   LegsClaim claim_;
-  uint64_t label_changes_ = 0;
-  uint64_t labels_saved_ = 0;
-  bool label_is_partly_saved_ = false;
+  uint64_t label_changes_ = 0;  // of facts that labels tell
+  uint64_t label_holds_ = 0;    // of them, those that label_ has
+  uint64_t labels_saved_ = 0;   // and those that are durable on every good leg
   task::Semaphore label_turn_{1};
   Buffer state_block_;
 

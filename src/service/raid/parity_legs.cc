@@ -310,35 +310,39 @@ task::Task<ParityDrive::Outcome> ParityDrive::submit_to_all(Request request, Mem
   co_return outcome;
 }
 
-// Done when the newest facts about legs are durable on every good one.
+// Done when the newest facts about legs are durable on every good one. A label that is on some legs
+// only is finished as it is before the next: no leg comes to lack two, and none that has it is
+// stale from it.
 task::Task<Result<void>> ParityDrive::save_label() {
   if (labels_saved_ == label_changes_) co_return Result<void>();
   const Result<void> turn = co_await label_turn_.acquire();
   CHECK(turn.has_value());
   Result<void> saved = co_await claim_.check(label_.generation);
   while (labels_saved_ < label_changes_ && saved) {
-    const uint64_t changes = label_changes_;
-    // One that is on some legs only is written again: a leg never lacks two.
-    if (!label_is_partly_saved_) ++label_.generation;
-    label_is_partly_saved_ = true;
-    for (size_t i = 0; i < legs_.size(); ++i) {
-      if (legs_[i].stale_from == Leg::kUnsaved) legs_[i].stale_from = label_.generation;
-      label_.members[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
-    }
+    if (label_holds_ == labels_saved_) make_next_label();
     for (size_t leg = 0; leg < legs_.size() && saved; ++leg) {
-      if (!is_written(leg)) continue;
+      // One that took another's place since is named by the next.
+      if (!is_written(leg) || legs_[leg].id != label_.members[leg].id) continue;
       const Result<void> written = co_await write_label_on(leg, label_);
       if (written) continue;
       if (!blames_leg(written.error()) || !drop(leg)) saved = written;
     }
     if (saved) {
       claim_.claimed(label_.generation);
-      labels_saved_ = changes;
-      label_is_partly_saved_ = false;
+      labels_saved_ = label_holds_;
     }
   }
   label_turn_.release();
   co_return saved;
+}
+
+void ParityDrive::make_next_label() {
+  ++label_.generation;
+  label_holds_ = label_changes_;
+  for (size_t i = 0; i < legs_.size(); ++i) {
+    if (legs_[i].stale_from == Leg::kUnsaved) legs_[i].stale_from = label_.generation;
+    label_.members[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
+  }
 }
 
 // Good legs that lack the newest label get it before the first of this opening (leg.h). It names
