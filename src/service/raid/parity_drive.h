@@ -24,6 +24,7 @@
 #include "service/common/pace.h"
 #include "service/common/region_set.h"
 #include "service/common/service_drive.h"
+#include "service/raid/leg_labels.h"
 #include "service/raid/leg_reviver.h"
 #include "service/raid/legs.h"
 #include "service/raid/legs_claim.h"
@@ -59,7 +60,10 @@ struct ParityFound {
 task::Task<Result<ParityLabel>> read_parity_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token);
 
-class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsClaim::Owner {
+class ParityDrive final : public ServiceDrive,
+                          private LegReviver::Owner,
+                          private LegsClaim::Owner,
+                          private LegLabels<ParityLabel>::Owner {
  public:
   // `slice` is the most rows of one update.
   ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
@@ -73,7 +77,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   std::vector<Fact> facts() const override;
   // Of the whole: legs come and go.
   Incarnation incarnation() const override {
-    return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening_};
+    return {.medium = (label().id[0] ^ label().id[1]) | 1, .opening = opening_};
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
@@ -222,10 +226,9 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
                              Join& join);
   // On each leg that is written.
   task::Task<Outcome> submit_to_all(Request request, Memory memory);
-  task::Task<Result<void>> save_label();
-  void make_next_label();
-  task::Task<Result<void>> level_labels(const ParityLabel& newest);
-  task::Task<Result<void>> write_label_on(size_t leg, ParityLabel label);
+  const ParityLabel& label() const { return labels_.label(); }
+  task::Task<Result<void>> write_label_on(size_t leg, const ParityLabel& label) override;
+  bool give_up(size_t leg, const Error& why) override;
   task::Task<Result<LegsClaim::Seen>> look_at_label(size_t leg, task::CancelToken token) override;
   void leg_is_silent(size_t leg) override;
   task::Task<Result<void>> check_state();
@@ -283,7 +286,6 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
 
   env::Env& env_;
   const ParityOptions options_;
-  ParityLabel label_;
   const ParityLayout layout_;
   ParityCode code_;
   const uint64_t slice_;
@@ -313,10 +315,7 @@ class ParityDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   bool is_broken_ = false;      // an update was given up: the next start judges it
 
   LegsClaim claim_;
-  uint64_t label_changes_ = 0;  // of facts that labels tell
-  uint64_t label_holds_ = 0;    // of them, those that label_ has
-  uint64_t labels_saved_ = 0;   // and those that are durable on every good leg
-  task::Semaphore label_turn_{1};
+  LegLabels<ParityLabel> labels_;
   Buffer state_block_;
 
   task::CancelSource closing_;

@@ -26,7 +26,6 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
     : ServiceDrive({}),
       env_(env),
       options_(options),
-      label_(found.label),
       layout_(layout_of(found.label)),
       code_(layout_.data, found.label.parity),
       slice_(slice),
@@ -42,13 +41,12 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
       missed_(std::move(found.state.missed)),
       lacking_(found.label.regions()),
       claim_(env, *this, legs_, gate()),
+      labels_(*this, legs_, claim_, found.label, env.rng().next() | 1),
       state_block_(std::move(state_block)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
-  label_.writer = env.rng().next() | 1;
-  ++label_changes_;  // to name another writer
-  geometry_.block_size = label_.block_size;
+  geometry_.block_size = label().block_size;
   geometry_.transfer_blocks = UINT32_MAX;
   uint64_t discard = layout_.chunk;
   const auto take_in = [&](const Geometry& one) {
@@ -59,7 +57,7 @@ ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found
     if (leg.drive != nullptr) take_in(leg.drive->geometry());
   }
   for (const std::unique_ptr<Drive>& spare : legs_.spares) take_in(spare->geometry());
-  geometry_.blocks = label_.rows * layout_.data;
+  geometry_.blocks = label().rows * layout_.data;
   geometry_.optimal_blocks =
       static_cast<uint32_t>(std::min<uint64_t>(layout_.stripe_blocks(), geometry_.transfer_blocks));
   geometry_.discard_blocks =
@@ -93,7 +91,7 @@ ParityStatus ParityDrive::status() const {
           .regions = missed_.size(),
           .regions_missed = missed_.count(),
           .regions_to_copy = lacking_.count(),
-          .generation = label_.generation,
+          .generation = label().generation,
           .epoch = epoch_,
           .computed = computed_,
           .mended = mended_};
@@ -109,12 +107,12 @@ std::vector<Fact> ParityDrive::facts() const {
           {"regions", now.regions},
           {"regions_missed", now.regions_missed},
           {"regions_to_copy", now.regions_to_copy},
-          {"log_blocks", label_.log_blocks},
+          {"log_blocks", label().log_blocks},
           {"log_used", log_head_},
           {"log_epochs", now.epoch},
           {"computed", now.computed},
           {"mended", now.mended},
-          {"scrub_percent", scrub_runs_ ? scrub_row_ * 100 / label_.rows : 0}};
+          {"scrub_percent", scrub_runs_ ? scrub_row_ * 100 / label().rows : 0}};
 }
 
 std::vector<Concern> ParityDrive::concerns() const {
@@ -140,7 +138,7 @@ std::vector<Job> ParityDrive::jobs() const {
                    .total = lacking_.size() * region});
   }
   if (scrub_runs_) {
-    all.push_back({.name = "scrub", .done = scrub_row_ * row, .total = label_.rows * row});
+    all.push_back({.name = "scrub", .done = scrub_row_ * row, .total = label().rows * row});
   }
   return all;
 }
@@ -149,10 +147,10 @@ std::vector<Job> ParityDrive::jobs() const {
 // before anything else, so that a crash leaves legs that are known again; the second when all legs
 // together are words of zeroes.
 task::Task<Result<void>> ParityDrive::make_new() {
-  Result<void> done = co_await save_label();
+  Result<void> done = co_await labels_.save();
   if (!done) co_return done;
   const Request discard{
-      .kind = Request::Kind::kDiscard, .lba = Lba(label_.data_offset()), .blocks = label_.rows};
+      .kind = Request::Kind::kDiscard, .lba = Lba(label().data_offset()), .blocks = label().rows};
   Outcome outcome;
   Join join;
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
@@ -166,7 +164,7 @@ task::Task<Result<void>> ParityDrive::make_new() {
   std::ranges::fill(state_block_.bytes(), std::byte{0});
   const MutableBytes zeroes = state_block_.bytes();
   const Request blank{
-      .kind = Request::Kind::kWrite, .lba = Lba((label_.generation + 1) % 2), .blocks = 1};
+      .kind = Request::Kind::kWrite, .lba = Lba((label().generation + 1) % 2), .blocks = 1};
   for (const Request& request : {blank, Request{.kind = Request::Kind::kFlush}}) {
     const bool is_write = request.kind == Request::Kind::kWrite;
     outcome = co_await submit_to_all(request, is_write ? Memory(&zeroes, 1) : Memory());
@@ -174,8 +172,8 @@ task::Task<Result<void>> ParityDrive::make_new() {
     if (!outcome.other) co_return outcome.other;
   }
   done = co_await save_state(epoch_);
-  ++label_changes_;
-  if (done) done = co_await save_label();
+  labels_.note_change();
+  if (done) done = co_await labels_.save();
   co_return done;
 }
 
@@ -198,9 +196,9 @@ task::Task<Result<void>> ParityDrive::begin_alone(const ParityLabel& newest) {
     done = co_await make_new();
     log_head_ = 0;
   } else {
-    done = co_await level_labels(newest);
+    done = co_await labels_.level(newest);
     // Who is lost is settled before the log is judged by those who are there.
-    if (done) done = co_await save_label();
+    if (done) done = co_await labels_.save();
     if (done) done = co_await check_state();
     for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
       if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
@@ -232,11 +230,11 @@ bool ParityDrive::drop(size_t leg) {
   if (lost.state == State::kGood) {
     if (count(State::kGood) == layout_.data) return false;
     lost.stale_from = Leg::kUnsaved;
-    ++label_changes_;
+    labels_.note_change();
     missed_.add(touched_);
   }
   lost.state = State::kLost;
-  env_.trace().record("parity.leg_lost", leg, label_.generation);
+  env_.trace().record("parity.leg_lost", leg, label().generation);
   reviver_.wake();
   return true;
 }
@@ -246,7 +244,7 @@ bool ParityDrive::drop(size_t leg) {
 void ParityDrive::look_at_legs() {
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (!is_written(leg) || !legs_[leg].has_changed()) continue;
-    env_.trace().record("parity.leg_changed", leg, label_.generation);
+    env_.trace().record("parity.leg_changed", leg, label().generation);
     if (drop(leg)) continue;
     legs_[leg].remember();
     doubtful_ |= LegSet{1} << leg;
@@ -269,7 +267,7 @@ task::Task<Result<void>> ParityDrive::lose(LegSet legs) {
     if ((legs >> leg & 1) == 0) continue;
     if (!drop(leg)) co_return fail(Errc::kIo, "more legs fail than parity can replace");
   }
-  co_return co_await save_label();
+  co_return co_await labels_.save();
 }
 
 task::Task<Result<void>> ParityDrive::judge(Outcome outcome) {
@@ -310,72 +308,20 @@ task::Task<ParityDrive::Outcome> ParityDrive::submit_to_all(Request request, Mem
   co_return outcome;
 }
 
-// Done when the newest facts about legs are durable on every good one. A label that is on some legs
-// only is finished as it is before the next: no leg comes to lack two, and none that has it is
-// stale from it.
-task::Task<Result<void>> ParityDrive::save_label() {
-  if (labels_saved_ == label_changes_) co_return Result<void>();
-  const Result<void> turn = co_await label_turn_.acquire();
-  CHECK(turn.has_value());
-  Result<void> saved = co_await claim_.check(label_.generation);
-  while (labels_saved_ < label_changes_ && saved) {
-    if (label_holds_ == labels_saved_) make_next_label();
-    for (size_t leg = 0; leg < legs_.size() && saved; ++leg) {
-      // One that took another's place since is named by the next.
-      if (!is_written(leg) || legs_[leg].id != label_.members[leg].id) continue;
-      const Result<void> written = co_await write_label_on(leg, label_);
-      if (written) continue;
-      if (!blames_leg(written.error()) || !drop(leg)) saved = written;
-    }
-    if (saved) {
-      claim_.claimed(label_.generation);
-      labels_saved_ = label_holds_;
-    }
-  }
-  label_turn_.release();
-  co_return saved;
-}
+bool ParityDrive::give_up(size_t leg, const Error& why) { return blames_leg(why) && drop(leg); }
 
-void ParityDrive::make_next_label() {
-  ++label_.generation;
-  label_holds_ = label_changes_;
-  for (size_t i = 0; i < legs_.size(); ++i) {
-    if (legs_[i].stale_from == Leg::kUnsaved) legs_[i].stale_from = label_.generation;
-    label_.members[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
-  }
-}
-
-// Good legs that lack the newest label get it before the first of this opening (leg.h). It names
-// who wrote it: an opening that is refused after this has taken nothing from anybody.
-task::Task<Result<void>> ParityDrive::level_labels(const ParityLabel& newest) {
-  if (std::ranges::none_of(legs_, &Leg::lacks_label)) co_return Result<void>();
-  const Result<void> owned = co_await claim_.check(newest.generation);
-  if (!owned) co_return owned;
-  for (size_t leg = 0; leg < legs_.size(); ++leg) {
-    if (!legs_[leg].lacks_label || legs_[leg].state != State::kGood) continue;
-    const Result<void> written = co_await write_label_on(leg, newest);
-    if (!written && (!blames_leg(written.error()) || !drop(leg))) co_return written;
-    legs_[leg].lacks_label = false;
-  }
-  co_return Result<void>();
-}
-
-// Of a leg that is to be copied to: it gets the label that the others have, and each from here on.
-// So it lacks at most one, that which calls it good, when a crash comes between two legs. With more
-// it would have to be copied as a whole. One that does not take it is lost.
+// One that does not take it is lost.
 task::Task<void> ParityDrive::bring_up_to_date(size_t leg) {
-  const Result<void> turn = co_await label_turn_.acquire();
-  CHECK(turn.has_value());
-  const Result<void> written = co_await write_label_on(leg, label_);
+  const Result<void> written = co_await labels_.bring_up_to_date(leg);
   if (!written) drop(leg);
-  label_turn_.release();
 }
 
-task::Task<Result<void>> ParityDrive::write_label_on(size_t leg, ParityLabel label) {
-  label.own = static_cast<uint8_t>(leg);
-  label.medium = legs_[leg].medium;
+task::Task<Result<void>> ParityDrive::write_label_on(size_t leg, const ParityLabel& label) {
+  ParityLabel one = label;
+  one.own = static_cast<uint8_t>(leg);
+  one.medium = legs_[leg].medium;
   Drive& drive = *legs_[leg].drive;
-  Label own = encode_parity_label(label, drive.geometry().blocks);
+  Label own = encode_parity_label(one, drive.geometry().blocks);
   --own.generation;  // put_label() counts it up
   co_return co_await put_label(env_, drive, kParityLabel, own);
 }

@@ -33,13 +33,13 @@ task::Task<Result<void>> ParityDrive::admit(Update& update, task::CancelToken to
     if (!got) co_return got;
     update.units = task::Units(units_, wanted);
     if (claim_.is_due()) {
-      const Result<void> owned = co_await claim_.check(label_.generation, token);
+      const Result<void> owned = co_await claim_.check(label().generation, token);
       if (!owned) co_return owned;
     }
     if (is_broken_ || stuck_ > 0) {
       co_return fail(Errc::kIo, "more legs fail than parity can replace");
     }
-    if (log_head_ + room <= label_.log_blocks) break;
+    if (log_head_ + room <= label().log_blocks) break;
     update.units.release();
     const Result<void> emptied = co_await checkpoint(room, token);
     if (!emptied) co_return emptied;
@@ -68,7 +68,7 @@ task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Chang
     LegSet pending = update.legs & legs_in(State::kGood);
     if (step == Step::kPlace) pending |= update.legs & legs_in(State::kCopying);
     pending &= ~done;
-    if (pending == 0 && labels_saved_ == label_changes_) break;
+    if (pending == 0 && labels_.are_saved()) break;
     Outcome outcome;
     Join join;
     for (size_t leg = 0; leg < legs_.size(); ++leg) {
@@ -84,7 +84,7 @@ task::Task<Result<void>> ParityDrive::carry_out(Update& update, Step step, Chang
     (void)all;  // judged leg by leg
     done |= outcome.done;
     result = co_await judge(outcome);
-    if (result) result = co_await save_label();
+    if (result) result = co_await labels_.save();
     if (result) continue;
     const bool is_out_of_buffers = result.error() == Errc::kLimit;
     if (!is_out_of_buffers && !update.is_stuck) {
@@ -119,14 +119,14 @@ task::Task<void> ParityDrive::log_on(size_t leg, Update& update, LegSet legs, Ou
                           .legs = legs,
                           .is_zeroes = update.is_zeroes(),
                           .content_crc = crc32c(update.content[leg].bytes())};
-  encode_parity_entry(entry, label_, header->bytes());
+  encode_parity_entry(entry, label(), header->bytes());
   const MutableBytes pieces[] = {header->bytes(), update.content[leg].bytes()};
   const Memory memory = std::span(pieces).first(update.is_zeroes() ? 1 : 2);
   Request request{.kind = Request::Kind::kWrite,
                   .durable = true,
                   .metadata = true,
                   .priority = update.priority,
-                  .lba = Lba(label_.log_offset() + update.position),
+                  .lba = Lba(label().log_offset() + update.position),
                   .blocks = entry.blocks()};
   if (entry.blocks() <= legs_[leg].drive->geometry().transfer_blocks) {
     co_return co_await submit_to(leg, request, memory, outcome, join);
@@ -148,7 +148,7 @@ task::Task<void> ParityDrive::place_on(size_t leg, Update& update, Outcome& outc
   const Request request{.kind = update.kind,
                         .keep_space = update.keep_space,
                         .priority = update.priority,
-                        .lba = Lba(label_.data_offset() + update.rows.first),
+                        .lba = Lba(label().data_offset() + update.rows.first),
                         .blocks = update.rows.count};
   if (update.is_zeroes()) co_return co_await zero_on(leg, request, outcome, join);
   const MutableBytes piece = update.content[leg].bytes();
@@ -186,18 +186,18 @@ task::Task<Result<void>> ParityDrive::checkpoint(uint64_t room, task::CancelToke
   if (is_broken_ || stuck_ > 0) {
     co_return fail(Errc::kIo, "more legs fail than parity can replace");
   }
-  if (log_head_ + room <= label_.log_blocks) co_return Result<void>();
+  if (log_head_ + room <= label().log_blocks) co_return Result<void>();
   co_return co_await checkpoint_alone();
 }
 
 // What is in place becomes durable; then a new epoch ends the entries of the log. Whoever calls it
 // has all units. After a failure the log takes no entries until it succeeds.
 task::Task<Result<void>> ParityDrive::checkpoint_alone() {
-  log_head_ = label_.log_blocks;
+  log_head_ = label().log_blocks;
   const uint64_t doubts = doubts_;
   Result<void> done;
   if (must_replay_) {
-    done = co_await claim_.check(label_.generation);
+    done = co_await claim_.check(label().generation);
     if (done) done = co_await replay();
     if (!done) co_return done;
     must_replay_ = false;
@@ -209,7 +209,7 @@ task::Task<Result<void>> ParityDrive::checkpoint_alone() {
   // A leg that failed its flush and stays may have forgotten what is in place.
   must_replay_ = !done.has_value();
   if (done) doubtful_ = 0;
-  if (done) done = co_await save_label();
+  if (done) done = co_await labels_.save();
   if (done) done = co_await save_state(epoch_ + 1);
   if (!done) co_return done;
   ++epoch_;
@@ -228,7 +228,7 @@ task::Task<Result<void>> ParityDrive::save_state(uint64_t epoch) {
 
 // A leg that is dropped meanwhile has missed more than was written.
 task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t sequence) {
-  const Result<void> owned = co_await claim_.check(label_.generation);
+  const Result<void> owned = co_await claim_.check(label().generation);
   if (!owned) co_return owned;
   const MutableBytes piece = state_block_.bytes();
   const Request request{.kind = Request::Kind::kWrite,
@@ -237,7 +237,7 @@ task::Task<Result<void>> ParityDrive::write_state(uint64_t epoch, uint64_t seque
                         .lba = Lba(parity_state_block(sequence)),
                         .blocks = 1};
   for (;;) {
-    encode_parity_state({.epoch = epoch, .missed = missed_, .sequence = sequence}, label_, piece);
+    encode_parity_state({.epoch = epoch, .missed = missed_, .sequence = sequence}, label(), piece);
     const Outcome outcome = co_await submit_to_all(request, {&piece, 1});
     if (outcome.failed == 0 && outcome.other) co_return Result<void>();
     const Result<void> judged = co_await judge(outcome);
@@ -252,7 +252,7 @@ task::Task<Result<LegsClaim::Seen>> ParityDrive::look_at_label(size_t leg,
   if (!found) co_return fail(found.error());
   if (!*found) co_return LegsClaim::Seen{};
   co_return LegsClaim::Seen{
-      .is_others = (*found)->id == label_.id && (*found)->writer != label_.writer,
+      .is_others = (*found)->id == label().id && (*found)->writer != label().writer,
       .generation = (*found)->generation};
 }
 
@@ -269,7 +269,7 @@ task::Task<Result<void>> ParityDrive::check_state() {
       const Result<void> read =
           co_await leg.drive->read(Lba(parity_state_block(slot)), state_block_.bytes());
       if (!read) continue;
-      const Result<ParityState> state = decode_parity_state(label_, state_block_.bytes());
+      const Result<ParityState> state = decode_parity_state(label(), state_block_.bytes());
       if (state && state->sequence > state_sequence_) co_return fail(changed_meanwhile());
     }
   }

@@ -114,7 +114,7 @@ task::Task<Result<void>> ParityDrive::read_chunk(Part part, Memory memory, bool 
   part.request.durable = false;
   bool has_failed = false;
   if (copy != 2 && is_trusted(index)) {
-    part.request.lba = Lba(label_.data_offset() + part.rows.first);
+    part.request.lba = Lba(label().data_offset() + part.rows.first);
     part.request.blocks = part.rows.count;
     Pieces pieces;
     pieces.add(memory, part.offset, part.rows.count * geometry_.block_size);
@@ -218,7 +218,7 @@ task::Task<void> ParityDrive::read_symbol(RowSpan rows, size_t symbol, MutableBy
                                           task::CancelToken token, Outcome& outcome, Join& join) {
   const size_t leg = layout_.leg_of(rows.first, symbol);
   const Result<void> answer =
-      co_await legs_[leg].drive->read(Lba(label_.data_offset() + rows.first), into, token);
+      co_await legs_[leg].drive->read(Lba(label().data_offset() + rows.first), into, token);
   const Result<void> done = believed(leg, answer);
   if (done) {
     outcome.done |= SymbolSet{1} << symbol;
@@ -253,7 +253,7 @@ task::Task<void> ParityDrive::write_back(RowSpan rows, size_t symbol) {
 
 task::Task<Result<void>> ParityDrive::mend(RowSpan rows, size_t symbol, MutableBytes content) {
   const Request request{.kind = Request::Kind::kWrite,
-                        .lba = Lba(label_.data_offset() + rows.first),
+                        .lba = Lba(label().data_offset() + rows.first),
                         .blocks = rows.count};
   Outcome outcome;
   Join join;

@@ -48,9 +48,9 @@ task::Task<void> ParityDrive::copy_all() {
 }
 
 task::Task<bool> ParityDrive::copy_region(size_t region) {
-  const uint64_t end = std::min(label_.rows, (region + 1) * region_rows_);
+  const uint64_t end = std::min(label().rows, (region + 1) * region_rows_);
   if (claim_.is_due()) {
-    const Result<void> owned = co_await claim_.check(label_.generation);
+    const Result<void> owned = co_await claim_.check(label().generation);
     if (!owned) co_return false;
   }
   for (uint64_t row = region * region_rows_; row < end;) {
@@ -66,7 +66,7 @@ uint64_t ParityDrive::hole_rows(RowSpan rows) const {
   uint64_t holes = rows.count;
   for (const Leg& leg : legs_) {
     if (leg.state != State::kGood || holes == 0) continue;
-    holes = holes_at(*leg.drive, label_.data_offset() + rows.first, holes);
+    holes = holes_at(*leg.drive, label().data_offset() + rows.first, holes);
   }
   return holes;
 }
@@ -98,7 +98,7 @@ task::Task<uint64_t> ParityDrive::copy_rows(RowSpan rows) {
 task::Task<bool> ParityDrive::zero_rows(RowSpan rows) {
   const Request request{.kind = Request::Kind::kWriteZeroes,
                         .priority = Priority::kLow,
-                        .lba = Lba(label_.data_offset() + rows.first),
+                        .lba = Lba(label().data_offset() + rows.first),
                         .blocks = rows.count};
   Outcome outcome;
   Join join;
@@ -147,7 +147,7 @@ task::Task<bool> ParityDrive::make_rows(RowSpan rows) {
     if ((targets >> symbol & 1) == 0 || legs_[leg].state != State::kCopying) continue;
     const Request request{.kind = Request::Kind::kWrite,
                           .priority = Priority::kLow,
-                          .lba = Lba(label_.data_offset() + rows.first),
+                          .lba = Lba(label().data_offset() + rows.first),
                           .blocks = rows.count};
     join.add();
     const MutableBytes content = symbols[symbol].bytes();
@@ -177,9 +177,9 @@ task::Task<Result<void>> ParityDrive::make_good() {
     if (leg.state != State::kCopying) continue;
     leg.state = State::kGood;
     leg.stale_from = 0;
-    ++label_changes_;
+    labels_.note_change();
   }
-  done = co_await save_label();
+  done = co_await labels_.save();
   if (!done || !is_whole()) co_return done;
   missed_ = RegionSet(missed_.size());
   co_return co_await save_state(epoch_);
@@ -187,12 +187,12 @@ task::Task<Result<void>> ParityDrive::make_good() {
 
 // A lost leg that answers, and is who it was, gets what it missed.
 task::Task<bool> ParityDrive::revive(size_t index) {
-  const Result<void> saved = co_await save_label();
+  const Result<void> saved = co_await labels_.save();
   if (!saved) co_return false;
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<ParityLabel> found =
       co_await read_parity_label(env_, *legs_[index].drive, deadline.token());
-  const bool is_own = found && found->id == label_.id && found->own_member().id == legs_[index].id;
+  const bool is_own = found && found->id == label().id && found->own_member().id == legs_[index].id;
   const bool is_unknown = !found && found.error() == Errc::kNotFound;
   // Of a leg on several drives only one may be new: a label alone proves nothing.
   if (legs_[index].is_replaced && (is_own || is_unknown)) {
@@ -209,10 +209,10 @@ task::Task<bool> ParityDrive::revive(size_t index) {
   if (!got) co_return false;
   const task::Units all(units_, kUnits);
   Leg& leg = legs_[index];
-  if (leg.state != State::kLost || stuck_ > 0 || is_broken_ || labels_saved_ != label_changes_) {
+  if (leg.state != State::kLost || stuck_ > 0 || is_broken_ || !labels_.are_saved()) {
     co_return false;
   }
-  const LegVerdict verdict = judge_leg({.newest_generation = label_.generation,
+  const LegVerdict verdict = judge_leg({.newest_generation = label().generation,
                                         .stale_from = leg.stale_from,
                                         .own_generation = found->generation,
                                         .own_stale_from = found->own_member().stale_from});
@@ -220,7 +220,7 @@ task::Task<bool> ParityDrive::revive(size_t index) {
   leg.state = State::kCopying;
   lacking_.add(missed_);
   copy_again_ = true;
-  env_.trace().record("parity.leg_back", index, label_.generation);
+  env_.trace().record("parity.leg_back", index, label().generation);
   co_await bring_up_to_date(index);
   if (legs_[index].state == State::kLost) co_return false;
   wake_copier();
@@ -229,7 +229,7 @@ task::Task<bool> ParityDrive::revive(size_t index) {
 
 // Those above know what the legs that were there take at a time, which must not get less.
 bool ParityDrive::fits(const Geometry& shape) const {
-  return shape.block_size == label_.block_size && shape.blocks >= label_.leg_blocks() &&
+  return shape.block_size == label().block_size && shape.blocks >= label().leg_blocks() &&
          shape.transfer_blocks >= geometry_.transfer_blocks;
 }
 
@@ -238,7 +238,7 @@ task::Task<Newcomer> ParityDrive::meet(std::unique_ptr<Drive>& drive) {
   const Result<ParityLabel> found =
       co_await judge_label(env_, *drive, {}, read_parity_label, deadline.token());
   if (!fits(drive->geometry())) co_return Newcomer::kForeign;
-  co_return take_in(drive, found, label_, options_.moved, legs_);
+  co_return take_in(drive, found, label(), options_.moved, legs_);
 }
 
 task::Task<void> ParityDrive::replace(size_t index) {
@@ -263,11 +263,12 @@ task::Task<bool> ParityDrive::fill_anew(size_t index, bool by_spare) {
   } else {
     legs_.begin_anew(index, id);
   }
-  ++label_changes_;
+  labels_.note_change();
   lacking_.add_all();
   copy_again_ = true;
-  env_.trace().record(by_spare ? "parity.spare_used" : "parity.leg_anew", index, label_.generation);
-  const Result<void> saved = co_await save_label();
+  env_.trace().record(by_spare ? "parity.spare_used" : "parity.leg_anew", index,
+                      label().generation);
+  const Result<void> saved = co_await labels_.save();
   (void)saved;  // it is tried again before the next change completes
   wake_copier();
   co_return true;

@@ -33,18 +33,18 @@ task::Task<Result<void>> ParityDrive::read_log(size_t leg, Log& log) {
   Scratch memory;
   if (Result<void> room = make_room(memory, slice_); !room) co_return room;
   uint64_t next = 0;
-  for (uint64_t at = 0; at < label_.log_blocks; at += slice_) {
-    const uint64_t count = std::min<uint64_t>(slice_, label_.log_blocks - at);
+  for (uint64_t at = 0; at < label().log_blocks; at += slice_) {
+    const uint64_t count = std::min<uint64_t>(slice_, label().log_blocks - at);
     const MutableBytes piece = memory.first(count * size);
     Outcome outcome;
     Join join;
     join.add();
-    const Request request{.lba = Lba(label_.log_offset() + at), .blocks = count};
+    const Request request{.lba = Lba(label().log_offset() + at), .blocks = count};
     co_await submit_to(leg, request, {&piece, 1}, outcome, join);
     if (outcome.done == 0) co_return co_await judge(outcome);
     for (; next < at + count; ++next) {
       const Result<ParityEntry> entry =
-          decode_parity_entry(label_, piece.subspan((next - at) * size, size));
+          decode_parity_entry(label(), piece.subspan((next - at) * size, size));
       if (!entry || entry->epoch != epoch_ || entry->position != next) continue;
       Logged& logged = log.try_emplace(next, Logged{.entry = *entry}).first->second;
       if (entry->is_part_of(logged.entry)) {
@@ -71,7 +71,7 @@ task::Task<Result<void>> ParityDrive::replay_entry(const Logged& logged) {
     Outcome outcome;
     Join join;
     join.add();
-    const Request request{.lba = Lba(label_.log_offset() + entry.position + 1),
+    const Request request{.lba = Lba(label().log_offset() + entry.position + 1),
                           .blocks = entry.rows};
     co_await submit_to(leg, request, {&piece, 1}, outcome, join);
     const Result<void> judged = co_await judge(outcome);

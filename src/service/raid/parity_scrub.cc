@@ -34,8 +34,8 @@ task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
 }
 
 task::Task<Result<void>> ParityDrive::scrub(Scrubbed& found) {
-  for (scrub_row_ = 0; scrub_row_ < label_.rows;) {
-    const RowSpan rows = slice_at(scrub_row_, label_.rows);
+  for (scrub_row_ = 0; scrub_row_ < label().rows;) {
+    const RowSpan rows = slice_at(scrub_row_, label().rows);
     const Result<void> may =
         co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
     if (!may) co_return may;
