@@ -12,8 +12,11 @@
 #include "drive/drive.h"
 #include "env/disk.h"
 #include "env/env.h"
-#include "model/flash/parameters.h"
 #include "task/task.h"
+
+namespace cairn::flash {
+struct Parameters;
+}
 
 namespace cairn::drive {
 

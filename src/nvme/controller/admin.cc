@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands of the admin queue, one function each (NVMe Base 2.0, 5 and 6).
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "nvme/controller/command.h"
 #include "nvme/controller/identify.h"
-#include "nvme/controller/log_pages.h"
-#include "nvme/controller/registry_state.h"
+#include "nvme/controller/registry_parts.h"
 #include "nvme/format/limits.h"
 
 namespace cairn::nvme {
@@ -61,8 +61,8 @@ size_t data_max(const Sqe& sqe, ControllerKind kind) {
 
 }  // namespace
 
-Status Registry::State::judge(const Controller& controller, uint16_t queue_id, const Sqe& sqe,
-                              size_t data_size) {
+Status AdminCommands::judge(const Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                            size_t data_size) {
   if (sqe.fuse() != Fuse::kNone) return final_status(StatusCode::kInvalidField);
   if (sqe.is_fabrics() && controller.is_pci()) return final_status(StatusCode::kInvalidOpcode);
   if (!is_authentication(sqe)) {
@@ -84,14 +84,26 @@ Status Registry::State::judge(const Controller& controller, uint16_t queue_id, c
   return {};
 }
 
-task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t queue_id,
-                                            const Sqe& sqe, MutableBytes data,
-                                            task::CancelToken token) {
+Cqe AdminCommands::conclude(Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                            Answer answer) {
+  const bool is_abort = answer.status == StatusCode::kAbortRequested ||
+                        answer.status == StatusCode::kAbortedQueueDeletion;
+  if (!answer.ok() && !is_abort) {
+    answer.status = answer.status.with_more();
+    controller.errors.add(queue_id, sqe, answer.status);
+  }
+  Cqe cqe = make_cqe(sqe, answer.status);
+  cqe.set_result64(answer.result);
+  return cqe;
+}
+
+task::Task<Answer> AdminCommands::execute(Controller& controller, uint16_t queue_id, const Sqe& sqe,
+                                          MutableBytes data, task::CancelToken token) {
   controller.note_traffic();
   const Status verdict = judge(controller, queue_id, sqe, data.size());
   if (!verdict.ok()) co_return Answer{.status = verdict};
   if (is_authentication(sqe)) {
-    co_return co_await authenticate(controller, queue_id, sqe, data, token);
+    co_return co_await authentication_.execute(controller, queue_id, sqe, data, token);
   }
   if (queue_id != 0) co_return execute_fabrics_of_io(controller, queue_id, sqe);
   if (sqe.is_fabrics()) co_return execute_fabrics(controller, sqe);
@@ -114,11 +126,11 @@ task::Task<Answer> Registry::State::execute(Controller& controller, uint16_t que
     case AdminOpcode::kVendorSend:
       co_return co_await execute_vendor(controller, data);
     default:
-      co_return co_await execute_queues(controller, sqe);
+      co_return co_await queues_.execute(controller, sqe);
   }
 }
 
-Answer Registry::State::execute_fabrics(Controller& controller, const Sqe& sqe) {
+Answer AdminCommands::execute_fabrics(Controller& controller, const Sqe& sqe) {
   switch (sqe.fabrics_type()) {
     case FabricsType::kPropertyGet:
       return controller.properties.get(fabrics_cast<PropertyCommand>(sqe));
@@ -137,8 +149,8 @@ Answer Registry::State::execute_fabrics(Controller& controller, const Sqe& sqe) 
   }
 }
 
-Answer Registry::State::execute_fabrics_of_io(const Controller& controller, uint16_t queue_id,
-                                              const Sqe& sqe) {
+Answer AdminCommands::execute_fabrics_of_io(const Controller& controller, uint16_t queue_id,
+                                            const Sqe& sqe) {
   if (!sqe.is_fabrics()) return refused(StatusCode::kInvalidOpcode);
   switch (sqe.fabrics_type()) {
     case FabricsType::kConnect:
@@ -153,7 +165,7 @@ Answer Registry::State::execute_fabrics_of_io(const Controller& controller, uint
   }
 }
 
-Answer Registry::State::identify(Controller& controller, const Sqe& sqe, MutableBytes data) {
+Answer AdminCommands::identify(Controller& controller, const Sqe& sqe, MutableBytes data) {
   const IdentifyFields fields = IdentifyFields::decode(sqe);
   Subsystem& subsystem = controller.subsystem();
   if (data.size() < kIdentifySize) return refused(StatusCode::kDataSglLengthInvalid);
@@ -221,8 +233,8 @@ Answer Registry::State::identify(Controller& controller, const Sqe& sqe, Mutable
   }
 }
 
-task::Task<Answer> Registry::State::get_log(Controller& controller, const Sqe& sqe,
-                                            MutableBytes data) {
+task::Task<Answer> AdminCommands::get_log(Controller& controller, const Sqe& sqe,
+                                          MutableBytes data) {
   const GetLogFields fields = GetLogFields::decode(sqe);
   if (!has_log_page(fields.page, controller.kind())) {
     co_return refused(StatusCode::kInvalidLogPage);
@@ -244,7 +256,7 @@ task::Task<Answer> Registry::State::get_log(Controller& controller, const Sqe& s
   co_return answer;
 }
 
-task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe& sqe) {
+task::Task<LogBytes> AdminCommands::make_log(Controller& controller, const Sqe& sqe) {
   const GetLogFields fields = GetLogFields::decode(sqe);
   switch (fields.page) {
     case LogPage::kSupported:
@@ -260,7 +272,7 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
       const IoTotals totals = co_await controller.subsystem().totals(nsid);
       co_return health_page({.totals = totals,
                              .errors = controller.errors.count(),
-                             .up = env.now() - started,
+                             .up = table_.env().now() - started_,
                              .warnings = controller.features.temperature_warning()});
     }
     case LogPage::kFirmware:
@@ -268,7 +280,7 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
     case LogPage::kChangedNamespaces:
       co_return changed_namespaces_page(controller.changed_namespaces);
     case LogPage::kCommandEffects:
-      co_return command_effects(controller.kind(), static_cast<bool>(vendor_hook));
+      co_return command_effects(controller.kind(), static_cast<bool>(vendor_hook_));
     case LogPage::kAna:
       co_return ana_page(controller.subsystem(), controller.host_nqn(),
                          (fields.specific & kAnaGroupsOnly) != 0);
@@ -277,7 +289,7 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
     case kManagementEffects:
       co_return LogBytes(4096);
     case LogPage::kDiscovery:
-      co_return make_discovery_log(controller);
+      co_return discovery_page(table_.discovery_for(controller));
     case LogPage::kReservation:
       co_return reservation_page(controller.notices);
     default:
@@ -285,16 +297,7 @@ task::Task<LogBytes> Registry::State::make_log(Controller& controller, const Sqe
   }
 }
 
-LogBytes Registry::State::make_discovery_log(Controller& controller) {
-  DiscoveryFacts facts{
-      .generation = generation, .local = controller.local(), .ports = ports, .nqns = {}};
-  for (const auto& [nqn, subsystem] : subsystems) {
-    if (subsystem->allows(controller.host_nqn())) facts.nqns.push_back(nqn);
-  }
-  return discovery_page(facts);
-}
-
-task::Task<Answer> Registry::State::abort(Controller& controller, const Sqe& sqe) {
+task::Task<Answer> AdminCommands::abort(Controller& controller, const Sqe& sqe) {
   constexpr uint64_t kNotAborted = 1;
   const AbortFields fields = AbortFields::decode(sqe);
   if (controller.aborts_in_flight == kAbortsMax) {
@@ -308,16 +311,16 @@ task::Task<Answer> Registry::State::abort(Controller& controller, const Sqe& sqe
   co_return answered(aborted ? 0 : kNotAborted);
 }
 
-task::Task<Answer> Registry::State::execute_vendor(Controller& controller, Bytes data) {
-  if (!vendor_hook) co_return refused(StatusCode::kInvalidOpcode);
-  const VendorHook hook = vendor_hook;  // it may be set anew meanwhile
+task::Task<Answer> AdminCommands::execute_vendor(Controller& controller, Bytes data) {
+  if (!vendor_hook_) co_return refused(StatusCode::kInvalidOpcode);
+  const VendorHook hook = vendor_hook_;  // it may be set anew meanwhile
   co_return co_await hook({.nqn = controller.subsystem().options().nqn,
                            .host_nqn = controller.host_nqn(),
                            .data = {data.begin(), data.end()}});
 }
 
-task::Task<Answer> Registry::State::wait_for_event(Controller& controller, uint16_t cid,
-                                                   task::CancelToken token) {
+task::Task<Answer> AdminCommands::wait_for_event(Controller& controller, uint16_t cid,
+                                                 task::CancelToken token) {
   if (!controller.events.has_room()) co_return refused(StatusCode::kEventRequestLimitExceeded);
   Result<uint32_t> event = co_await controller.events.next(cid, token);
   if (event) co_return answered(*event);

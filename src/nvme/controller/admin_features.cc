@@ -2,7 +2,8 @@
 // Get and Set Features: those of the controller, and those of single namespaces.
 #include <algorithm>
 
-#include "nvme/controller/registry_state.h"
+#include "nvme/controller/registry_parts.h"
+#include "nvme/controller/subsystem.h"
 
 namespace cairn::nvme {
 
@@ -44,7 +45,7 @@ Answer set_notice_mask(Controller& controller, uint32_t value, uint32_t nsid) {
 
 }  // namespace
 
-Answer Registry::State::get_features(Controller& controller, const Sqe& sqe, MutableBytes data) {
+Answer AdminCommands::get_features(Controller& controller, const Sqe& sqe, MutableBytes data) {
   const GetFeaturesFields fields = GetFeaturesFields::decode(sqe);
   std::ranges::fill(data, std::byte{0});
   const bool reads_value = fields.select < FeatureSelect::kCapabilities;
@@ -54,8 +55,7 @@ Answer Registry::State::get_features(Controller& controller, const Sqe& sqe, Mut
   return controller.features.get(fields, data);
 }
 
-task::Task<Answer> Registry::State::set_features(Controller& controller, const Sqe& sqe,
-                                                 Bytes data) {
+task::Task<Answer> AdminCommands::set_features(Controller& controller, const Sqe& sqe, Bytes data) {
   const SetFeaturesFields fields = SetFeaturesFields::decode(sqe);
   if (!Features::capabilities(fields.feature, controller.kind())) {
     co_return refused(StatusCode::kInvalidField);
@@ -78,7 +78,7 @@ task::Task<Answer> Registry::State::set_features(Controller& controller, const S
   if (fields.feature == Feature::kKeepAlive) controller.restart_keep_alive();
   if (fields.feature == Feature::kInterruptCoalescing ||
       fields.feature == Feature::kInterruptVector) {
-    co_await tell_interrupts(controller, fields);
+    co_await queues_.tell_interrupts(controller, fields);
   }
   if (controller.features.temperature_warning() != 0) controller.raise(EventKind::kTemperature);
   co_return answer;

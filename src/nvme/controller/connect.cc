@@ -2,7 +2,7 @@
 // Connect: a host asks for a queue (NVMe Base 2.0, 6.3 and 3.1.2).
 #include <algorithm>
 
-#include "nvme/controller/registry_state.h"
+#include "nvme/controller/registry_parts.h"
 #include "nvme/format/discovery_format.h"
 
 namespace cairn::nvme {
@@ -37,12 +37,12 @@ bool is_size_valid(const ConnectCommand& command, uint16_t entries_max) {
 
 }  // namespace
 
-ConnectReply Registry::State::accept(const ConnectRequest& request, Controller& controller) {
+ConnectReply Connector::accept(const ConnectRequest& request, Controller& controller) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   const bool alone = (command.attributes & ConnectAttributes::kDeleteIoQueues) != 0;
   controller.add_queue(command.queue_id, request.core, *request.link, alone);
   ConnectReply reply;
-  reply.authenticated = !demand_authentication(controller, command.queue_id, request.peer);
+  reply.authenticated = !authentication_.demand(controller, command.queue_id, request.peer);
   reply.dw0 = ConnectResult{.controller_id = controller.id(), .authenticate = !reply.authenticated}
                   .encode();
   reply.controller = &controller;
@@ -54,7 +54,7 @@ ConnectReply Registry::State::accept(const ConnectRequest& request, Controller& 
   return reply;
 }
 
-ConnectReply Registry::State::connect(const ConnectRequest& request) {
+ConnectReply Connector::connect(const ConnectRequest& request) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   if (command.record_format != 0) {
     return refuse(final_status(StatusCode::kConnectIncompatibleFormat),
@@ -70,18 +70,19 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
     return refuse_data(offsetof(ConnectData, host_nqn), "its host NQN does not end");
   }
   const std::string_view host_nqn = named.value_or("");
-  if (!agrees_with_tls(request, *nqn, host_nqn)) {
+  if (!tls_.agrees(request, *nqn, host_nqn)) {
     return refuse(final_status(StatusCode::kConnectInvalidHost), "");
   }
-  Subsystem* subsystem = *nqn == kDiscoveryNqn ? &discovery : find(*nqn);
-  const PortOptions* port = find_port(request.local, ports);
+  Subsystem* subsystem = *nqn == kDiscoveryNqn ? &table_.discovery() : table_.find(*nqn);
+  const PortOptions* port = find_port(request.local, table_.ports());
   if (subsystem != nullptr && !subsystem->is_discovery() && port != nullptr &&
       !port->serves(*nqn)) {
     subsystem = nullptr;  // not known here
   }
   if (subsystem == nullptr) {
     // DNR makes hosts forget us for good; they should come again when we have read what we serve.
-    if (loading) return refuse(StatusCode::kConnectControllerBusy, "drives are still being opened");
+    if (loading_)
+      return refuse(StatusCode::kConnectControllerBusy, "drives are still being opened");
     return refuse_data(offsetof(ConnectData, subsystem_nqn), "no such subsystem is served here");
   }
   if (!subsystem->allows(host_nqn)) {
@@ -95,8 +96,8 @@ ConnectReply Registry::State::connect(const ConnectRequest& request) {
                                : connect_io(request, *subsystem, host_nqn);
 }
 
-ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsystem& subsystem,
-                                            std::string_view host_nqn) {
+ConnectReply Connector::connect_admin(const ConnectRequest& request, Subsystem& subsystem,
+                                      std::string_view host_nqn) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   const uint16_t entries_max = std::max(subsystem.options().queue_entries_max, kAdminQueueSizeMin);
   if (!is_size_valid(command, entries_max)) {
@@ -119,8 +120,8 @@ ConnectReply Registry::State::connect_admin(const ConnectRequest& request, Subsy
   return accept(request, *controller);
 }
 
-ConnectReply Registry::State::connect_io(const ConnectRequest& request, Subsystem& subsystem,
-                                         std::string_view host_nqn) {
+ConnectReply Connector::connect_io(const ConnectRequest& request, Subsystem& subsystem,
+                                   std::string_view host_nqn) {
   const auto command = fabrics_cast<ConnectCommand>(request.sqe);
   if (subsystem.is_discovery()) return refuse_entry(offsetof(ConnectCommand, queue_id), kQueueId);
   Controller* controller = subsystem.find_controller(request.data.controller_id);

@@ -296,7 +296,7 @@ class Registry {
   // its other queues. After this the registry does not touch the link.
   task::Task<void> disconnected(Controller& controller, uint16_t queue_id, QueueLink& link);
 
-  // Controllers without a fabric (attach.cc). They need not authenticate, no list of hosts concerns
+  // Controllers without a fabric. They need not authenticate, no list of hosts concerns
   // them, they have no keep alive and refuse Fabrics commands. When their transport has ended every
   // command and reset(), it detaches by disconnected() with queue 0.
   //

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which key a TLS handshake is about, and whether Connect then names the same host and subsystem
-// (NVMe/TCP 1.1, 3.6.1).
+// Keys of TLS handshakes (NVMe/TCP 1.1, 3.6.1).
 #include <utility>
 
-#include "nvme/controller/registry_state.h"
-#include "task/deadline.h"
+#include "nvme/controller/log_pages.h"
+#include "nvme/controller/registry_parts.h"
 
 namespace cairn::nvme {
 
@@ -34,21 +33,12 @@ std::string name_in(const TlsOffer& offer) {
 
 }  // namespace
 
-Result<void> Registry::set_tls(std::string_view nqn, TlsKeys keys) {
-  Subsystem* subsystem = state_->find(nqn);
-  if (subsystem == nullptr) return fail(Errc::kNotFound, "there is no such subsystem");
-  subsystem->tls_keys = std::move(keys);
-  return {};
-}
-
-AuthTotals Registry::tls_totals() const { return state_->tls_totals; }
-
 // The discovery service has no keys of its own: whoever may use a subsystem here may ask it.
-Result<TlsPsk> Registry::State::find_tls_key(const TlsIdentity& identity,
-                                             const env::Address& local) {
+Result<TlsPsk> TlsAdmission::find_key(const TlsIdentity& identity,
+                                      const env::Address& local) const {
   Error why(Errc::kDenied, "its TLS identity names a subsystem that is not served here");
-  const PortOptions* port = find_port(local, ports);
-  for (const auto& [nqn, subsystem] : subsystems) {
+  const PortOptions* port = find_port(local, table_.ports());
+  for (const auto& [nqn, subsystem] : table_.all()) {
     if (identity.nqn != nqn && identity.nqn != kDiscoveryNqn) continue;
     if (port != nullptr && !port->serves(nqn)) continue;
     const auto key = subsystem->tls_keys.find(identity.host_nqn);
@@ -65,62 +55,53 @@ Result<TlsPsk> Registry::State::find_tls_key(const TlsIdentity& identity,
   return fail(why);
 }
 
-task::Task<Result<TlsPsk>> Registry::choose_tls_key(const TlsOffer& offer,
+task::Task<Result<TlsPsk>> TlsAdmission::choose_key(const TlsOffer& offer,
                                                     task::CancelToken token) {
-  State& state = *state_;
   TlsFailure failure{.peer = offer.peer, .why = "it offers no TLS key", .is_guess = true};
-  const Result<Time> turn = state.limiter.take_turn(
-      {.peer = offer.peer, .host_nqn = name_in(offer)}, state.env.now(), offer.wait_max);
-  if (!turn) {
-    state.note_stranger(
-        {.host_nqn = name_in(offer), .peer = offer.peer, .why = turn.error().what()});
-    co_return fail(turn.error());
-  }
-  const Result<void> slept = co_await task::sleep_until(state.env, *turn, token);
-  if (!slept) co_return fail(slept.error());
+  const Result<void> turn = co_await strangers_.take_turn(
+      {.host_nqn = name_in(offer), .peer = offer.peer}, offer.wait_max, token);
+  if (!turn) co_return fail(turn.error());
   for (const std::string& text : offer.identities) {
     Result<TlsIdentity> identity = TlsIdentity::parse(text);
     if (!identity) {
       failure.why = "its TLS identity is not one of NVMe";
       continue;
     }
-    Result<TlsPsk> psk = state.find_tls_key(*identity, offer.local);
+    Result<TlsPsk> psk = find_key(*identity, offer.local);
     if (psk) co_return psk;
     failure.why = psk.error().what();
     if (!failure.identity) failure.identity = std::move(*identity);
   }
-  tls_failed(failure);
+  failed(failure);
   co_return fail(Errc::kDenied, failure.why);
 }
 
-void Registry::tls_failed(const TlsFailure& failure) {
+void TlsAdmission::failed(const TlsFailure& failure) {
   const TlsIdentity identity = failure.identity.value_or(TlsIdentity{});
   if (failure.is_guess) {
-    state_->limiter.failed({.peer = failure.peer, .host_nqn = identity.host_nqn},
-                           state_->env.now());
+    strangers_.failed({.peer = failure.peer, .host_nqn = identity.host_nqn});
   }
-  ++state_->tls_totals.failed;
-  state_->note_stranger({.nqn = identity.nqn,
-                         .host_nqn = identity.host_nqn,
-                         .peer = failure.peer,
-                         .why = failure.why});
+  ++totals_.failed;
+  strangers_.note({.nqn = identity.nqn,
+                   .host_nqn = identity.host_nqn,
+                   .peer = failure.peer,
+                   .why = failure.why});
 }
 
-void Registry::tls_succeeded(const env::Address& peer, std::string_view host_nqn) {
-  state_->limiter.succeeded({.peer = peer, .host_nqn = std::string(host_nqn)});
-  ++state_->tls_totals.succeeded;
+void TlsAdmission::succeeded(const env::Address& peer, std::string_view host_nqn) {
+  strangers_.succeeded({.peer = peer, .host_nqn = std::string(host_nqn)});
+  ++totals_.succeeded;
 }
 
-// A host that has proven who it is may not go on as somebody else, nor elsewhere.
-bool Registry::State::agrees_with_tls(const ConnectRequest& request, std::string_view nqn,
-                                      std::string_view host_nqn) {
+bool TlsAdmission::agrees(const ConnectRequest& request, std::string_view nqn,
+                          std::string_view host_nqn) {
   if (request.tls == nullptr) return true;
   if (request.tls->host_nqn == host_nqn && request.tls->nqn == nqn) return true;
-  note_stranger({.nqn = std::string(nqn),
-                 .host_nqn = std::string(host_nqn),
-                 .peer = request.peer,
-                 .why = "its Connect names another host or subsystem than its TLS key"});
-  ++tls_totals.failed;
+  strangers_.note({.nqn = std::string(nqn),
+                   .host_nqn = std::string(host_nqn),
+                   .peer = request.peer,
+                   .why = "its Connect names another host or subsystem than its TLS key"});
+  ++totals_.failed;
   return false;
 }
 

@@ -42,31 +42,54 @@ void WriteIntent::leave(Regions regions) {
   }
 }
 
+task::Task<Result<void>> WriteIntent::mark_all() {
+  wanted_.add_all();
+  const Result<void> done = co_await save_again();
+  co_return done;
+}
+
+task::Task<Result<void>> WriteIntent::save_again() {
+  Result<void> done = co_await turn_.acquire();
+  CHECK(done.has_value());
+  done = co_await save(true);
+  turn_.release();
+  co_return done;
+}
+
 RegionSet WriteIntent::idle() {
+  const RegionSet recent = touched_;
+  RegionSet found = unchanging();
+  found.remove(recent);
+  return found;
+}
+
+RegionSet WriteIntent::unchanging() {
   RegionSet found(marked_.size());
   for (size_t region = marked_.next(0); region < marked_.size();
        region = marked_.next(region + 1)) {
-    if (changing_[region] == 0 && !touched_.has(region)) found.add(region);
+    if (changing_[region] == 0) found.add(region);
   }
   touched_ = RegionSet(marked_.size());
   return found;
 }
 
-task::Task<void> WriteIntent::forget(RegionSet regions) {
+task::Task<void> WriteIntent::forget(RegionSet regions, bool durable) {
   const Result<void> turn = co_await turn_.acquire();
   CHECK(turn.has_value());
-  regions.remove(touched_);
-  wanted_.remove(regions);
-  marked_.remove(regions);
-  // If it fails they stay on the drive, and are looked at once too often.
-  const Result<void> saved = co_await save(false);
-  (void)saved;
+  if (keeper_.may_forget()) {
+    regions.remove(touched_);
+    wanted_.remove(regions);
+    marked_.remove(regions);
+    const Result<void> saved = co_await save(durable);
+    (void)saved;
+  }
   turn_.release();
 }
 
 task::Task<Result<void>> WriteIntent::save(bool durable) {
   const RegionSet marks = wanted_;
   Result<void> done = co_await keeper_.save_marks(marks, durable);
+  // Marks that a crash may take are no marks.
   if (done && durable) marked_.add(marks);
   co_return done;
 }

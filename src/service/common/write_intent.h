@@ -27,6 +27,8 @@ class WriteIntent {
   class Keeper {
    public:
     virtual task::Task<Result<void>> save_marks(const RegionSet& marks, bool durable) = 0;
+    // Whether marks may go at all, asked when it is their turn to.
+    virtual bool may_forget() const { return true; }
 
    protected:
     ~Keeper() = default;
@@ -39,11 +41,19 @@ class WriteIntent {
   task::Task<Result<void>> enter(Regions regions);
   void leave(Regions regions);
 
+  // Marks all regions, durably. On failure the next write of marks has them all.
+  task::Task<Result<void>> mark_all();
+  // Puts the marks there are on the drive again, durably: a part of it may lack them.
+  task::Task<Result<void>> save_again();
+
   // Marked regions that nobody has changed since the last call, and nobody changes now.
   RegionSet idle();
-  // Those of `regions` that nobody changed since idle() lose their marks. The caller made them
-  // durable in between.
-  task::Task<void> forget(RegionSet regions);
+  // The same, be it that they were changed since.
+  RegionSet unchanging();
+  // Those of `regions` that nobody changed since idle() or unchanging() lose their marks. The
+  // caller made them durable in between. Marks that stay on the drive, because of a failure or a
+  // crash unless `durable`, cost a look at their regions.
+  task::Task<void> forget(RegionSet regions, bool durable = false);
 
   size_t marked() const { return marked_.count(); }
   const RegionSet& marks() const { return marked_; }

@@ -2,13 +2,20 @@
 // Labels of mirrors and parity through several power losses: legs that have all data stay good.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "drive/filter_drive.h"
+#include "service/common/label.h"
 #include "testing/stack/redundant.h"
 
 namespace cairn::drive {
 namespace {
+
+constexpr size_t kStripeBlocks = 8;  // of four legs, two of them parity, with chunks of 16K
 
 struct LabelCase {
   const char* name;
@@ -155,6 +162,97 @@ TEST(MirrorLabels, OfTheLastGoodLegAreFailedWithoutHarm) {
                [&](env::Env& env) { return use(env, "mirror(file:a, file:b, file:c)", 0, why); });
     EXPECT_EQ(why, "");
   }
+}
+
+// What the test wants of a leg.
+struct LegFaults {
+  bool refuses_labels = false;  // for want of buffers
+  bool fails_writes = false;
+};
+
+class FaultyLeg final : public FilterDrive {
+ public:
+  FaultyLeg(std::unique_ptr<Drive> below, const LegFaults& faults)
+      : FilterDrive(std::move(below)), faults_(faults) {}
+
+ private:
+  void start(DriveOp& op) override {
+    const bool is_write = op.request.kind == Request::Kind::kWrite;
+    if (is_write && faults_.fails_writes) return op.complete(fail(Errc::kIo, "a fault"));
+    if (is_write && faults_.refuses_labels && op.request.lba.value() < kLabelBlocks) {
+      return op.complete(fail(Errc::kLimit, "no buffers"));
+    }
+    pass(op);
+  }
+  const LegFaults& faults_;
+};
+
+class FaultyLegs final : public SourceLeaves {
+ public:
+  task::Task<Leaf> open(env::Env& env, std::string text) override {
+    const LegFaults& of = faults[text.substr(0, text.find(','))];
+    Leaf leaf = co_await SourceLeaves::open(env, std::move(text));
+    if (leaf) leaf = std::make_unique<FaultyLeg>(std::move(*leaf), of);
+    co_return leaf;
+  }
+  std::map<std::string, LegFaults> faults;  // by the leg's text up to its options
+};
+
+// Writes that begin while a label is on some legs only: a is lost first; then b, which has that
+// label already; d takes labels again only after that.
+task::Task<void> lose_two_around_a_label(env::Env& env, Drive& drive, FaultyLegs& legs) {
+  legs.faults["file:a"].fails_writes = true;
+  legs.faults["file:d"].refuses_labels = true;
+  task::Task<void> first = write_value(drive, 0, 5, kStripeBlocks);
+  Result<void> slept = co_await task::sleep_for(env, 20_ms);
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(fact(drive, "legs_lost"), 1U);
+  legs.faults["file:b"].fails_writes = true;
+  task::Task<void> second = write_value(drive, kStripeBlocks, 6, kStripeBlocks);
+  slept = co_await task::sleep_for(env, 20_ms);
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(fact(drive, "legs_lost"), 2U);
+  legs.faults["file:d"].refuses_labels = false;
+  co_await std::move(first);
+  co_await std::move(second);
+}
+
+constexpr const char* kParityTwo =
+    "parity(file:a,size=1M, file:b,size=1M, file:c,size=1M, file:d,size=1M, chunk=16K, parity=2, "
+    "retry_ms=100)";
+
+// A leg that is lost after it took a label which others still lack is lost from the next one on:
+// that label, finished, must not say of it what it does not say of itself.
+SIM_TEST(ParityLabels, LegsLostWhileALabelWaitsForBuffersComeBack) {
+  FaultyLegs legs;
+  std::unique_ptr<Drive> drive = co_await must_open(env, kParityTwo, legs);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await until_settled(env, *drive);
+  co_await lose_two_around_a_label(env, *drive, legs);
+  for (const char* leg : {"file:a", "file:b"}) legs.faults[leg].fails_writes = false;
+  const Result<void> slept = co_await task::sleep_for(env, 10_s);
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(fact(*drive, "legs_good"), 4U);
+  co_await drive->close();
+}
+
+task::Task<void> lose_two_and_close(env::Env& env) {
+  FaultyLegs legs;
+  std::unique_ptr<Drive> drive = co_await must_open(env, kParityTwo, legs);
+  CO_ASSERT_TRUE(drive != nullptr);
+  co_await until_settled(env, *drive);
+  co_await lose_two_around_a_label(env, *drive, legs);
+  co_await drive->close();
+}
+
+SIM_TEST(ParityLabels, LegsLostWhileALabelWaitsForBuffersOpenAgain) {
+  co_await lose_two_and_close(env);
+  FaultyLegs legs;
+  std::unique_ptr<Drive> drive = co_await must_open(env, kParityTwo, legs);
+  CO_ASSERT_TRUE(drive != nullptr);
+  const int value = co_await read_value(*drive, 0);
+  EXPECT_EQ(value, 5);
+  co_await drive->close();
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ task::Task<void> lose_a_leg(env::Env& env, std::string text, sim::Medium& disk) 
   for (uint64_t block = 0; block < kBlocks; ++block) {
     co_await write_value(*drive, block, value_at(block));
   }
-  EXPECT_EQ(fact(*drive, "legs_lost"), 1U);
+  // It is tried again all the time, and answers.
+  EXPECT_EQ(fact(*drive, "legs_lost") + fact(*drive, "legs_copying"), 1U);
   co_await drive->close();
   disk.heal();
 }

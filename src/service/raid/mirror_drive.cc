@@ -21,33 +21,29 @@ constexpr size_t kSettleAttempts = 12;
 }  // namespace
 
 MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
-                         Buffer label, Buffer bitmap)
+                         Buffer label_block, Buffer bitmap_block)
     : ServiceDrive({}),
       env_(env),
       options_(options),
-      label_(found.label),
       legs_(std::move(found.legs)),
       opening_(env.rng().next() | 1),
-      wanted_(found.marked),
-      marked_(found.marked),
+      primary_(found.label.primary),
+      intent_(*this, found.marked),
       unequal_(found.marked),
       lacking_(found.marked.size()),
-      changing_(found.marked.size()),
-      touched_(found.marked.size()),
-      label_is_old_(true),  // it names another writer
       claim_(env, *this, legs_, gate()),
+      labels_(*this, legs_, claim_, found.label, env.rng().next() | 1),
       is_new_(found.is_new),
-      label_block_(std::move(label)),
-      bitmap_block_(std::move(bitmap)),
+      label_block_(std::move(label_block)),
+      bitmap_block_(std::move(bitmap_block)),
       closing_(env.stop_token()),
       reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
       pace_(env, options.rate) {
-  label_.writer = env.rng().next() | 1;
   if (count(State::kCopying) > 0) lacking_ = found.marked;
   choose_primary();
   geometry_.transfer_blocks = UINT32_MAX;
   geometry_.volatile_cache = false;
-  uint64_t atomic = label_.data_offset;
+  uint64_t atomic = label().data_offset;
   const auto take_in = [&](const Geometry& one) {
     geometry_.transfer_blocks = std::min(geometry_.transfer_blocks, one.transfer_blocks);
     geometry_.optimal_blocks = std::max(geometry_.optimal_blocks, one.optimal_blocks);
@@ -60,21 +56,21 @@ MirrorDrive::MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found
   }
   for (const std::unique_ptr<Drive>& spare : legs_.spares) take_in(spare->geometry());
   geometry_.atomic_blocks = static_cast<uint32_t>(atomic);
-  geometry_.block_size = label_.block_size;
-  geometry_.blocks = label_.data_blocks;
+  geometry_.block_size = label().block_size;
+  geometry_.blocks = label().data_blocks;
   geometry_.copies = static_cast<uint8_t>(legs_.size());
 }
 
 // Of regions where legs may differ nothing is known: what is read there depends on who is lost
 // next.
 Extent MirrorDrive::extent_at(Lba lba, uint64_t max) const {
-  const uint64_t region = lba.value() / label_.region_blocks;
+  const uint64_t region = lba.value() / label().region_blocks;
   const uint64_t differs = unequal_.next(region);
   const uint64_t here = differs == region ? region + 1 : differs;
-  const uint64_t same = std::min(max, here * label_.region_blocks - lba.value());
+  const uint64_t same = std::min(max, here * label().region_blocks - lba.value());
   const size_t leg = pick({lba.value(), 1}, {});
   if (differs == region || leg == SIZE_MAX) return {.blocks = same};
-  return legs_[leg].drive->extent_at(Lba(label_.data_offset + lba.value()), same);
+  return legs_[leg].drive->extent_at(Lba(label().data_offset + lba.value()), same);
 }
 
 task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
@@ -92,7 +88,7 @@ task::Task<Result<void>> MirrorDrive::run(DriveOp& op) {
 }
 
 bool MirrorDrive::may_differ(Span blocks) const {
-  const Span regions = regions_of(blocks);
+  const Regions regions = regions_of(blocks);
   for (uint64_t i = 0; i < regions.count; ++i) {
     if (unequal_.has(regions.first + i)) return true;
   }
@@ -101,7 +97,7 @@ bool MirrorDrive::may_differ(Span blocks) const {
 
 // The good leg with the least to read; the primary one where legs may differ. None left: SIZE_MAX.
 size_t MirrorDrive::pick(Span blocks, const std::array<bool, kMirrorLegsMax>& tried) const {
-  const size_t primary = label_.primary;
+  const size_t primary = primary_;
   if (may_differ(blocks) && legs_[primary].state == State::kGood && !tried[primary]) {
     return primary;
   }
@@ -144,7 +140,7 @@ task::Task<Result<void>> MirrorDrive::read(DriveOp& op, Request::Kind kind, Memo
   Request request = op.request;
   request.kind = kind;
   request.durable = false;
-  request.lba = Lba(label_.data_offset + blocks.first);
+  request.lba = Lba(label().data_offset + blocks.first);
   if (const size_t copy = std::exchange(request.copy, 0); copy > 0) {
     co_return co_await read_leg(copy - 1, request, memory, op.token());
   }
@@ -195,7 +191,7 @@ task::Task<void> MirrorDrive::write_back(size_t leg, Span blocks) {
   tried[leg] = true;
   const size_t source = pick(blocks, tried);
   if (source == SIZE_MAX) co_return;
-  const Lba lba(label_.data_offset + blocks.first);
+  const Lba lba(label().data_offset + blocks.first);
   Result<void> done = co_await legs_[source].drive->read(lba, memory->bytes(), closing_.token());
   look_at_legs();
   if (!done || legs_[source].state != State::kGood || legs_[leg].state != State::kGood) co_return;
@@ -203,7 +199,7 @@ task::Task<void> MirrorDrive::write_back(size_t leg, Span blocks) {
   done = co_await write_copy(*legs_[leg].drive, request, memory->bytes(), closing_.token());
   if (done || closing_.requested()) co_return;
   drop(leg);
-  const Result<void> saved = co_await save_label();
+  const Result<void> saved = co_await labels_.save();
   (void)saved;  // it is tried again before the next change completes
 }
 
@@ -211,7 +207,7 @@ task::Task<Result<void>> MirrorDrive::change(DriveOp& op) {
   const Span blocks{op.request.lba.value(), op.request.blocks};
   Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, blocks.first, blocks.count, op.token());
   Result<void> done = co_await hold;
-  if (done && claim_.is_due()) done = co_await claim_.check(label_.generation, op.token());
+  if (done && claim_.is_due()) done = co_await claim_.check(label().generation, op.token());
   if (!done) co_return done;
   Request request = op.request;
   Memory memory = op.data();
@@ -226,15 +222,11 @@ task::Task<Result<void>> MirrorDrive::change(DriveOp& op) {
 
 task::Task<Result<void>> MirrorDrive::change_legs(Request request, Memory memory,
                                                   task::CancelToken token) {
-  const Span regions = regions_of({request.lba.value(), request.blocks});
-  for (uint64_t i = 0; i < regions.count; ++i) {
-    ++changing_[regions.first + i];
-    touched_.add(regions.first + i);
-  }
-  Result<void> done = co_await mark(regions);
+  const Regions regions = regions_of({request.lba.value(), request.blocks});
+  Result<void> done = co_await intent_.enter(regions);
   if (done && token.requested()) done = fail(token.error());
   if (done) {
-    request.lba = Lba(label_.data_offset + request.lba.value());
+    request.lba = Lba(label().data_offset + request.lba.value());
     Outcome outcome;
     Join join;
     for (size_t leg = 0; leg < legs_.size(); ++leg) {
@@ -246,7 +238,7 @@ task::Task<Result<void>> MirrorDrive::change_legs(Request request, Memory memory
     (void)all;  // judged leg by leg
     done = co_await judge(outcome, regions, token);
   }
-  for (uint64_t i = 0; i < regions.count; ++i) --changing_[regions.first + i];
+  intent_.leave(regions);
   wake_sweeper();
   co_return done;
 }
@@ -262,7 +254,7 @@ task::Task<void> MirrorDrive::run_on(size_t leg, Request request, Memory memory,
 
 // What the legs made of a change or a flush, and what follows for them. Success when a good leg has
 // it and those that have not are known, durably, to lack it.
-task::Task<Result<void>> MirrorDrive::judge(const Outcome& outcome, Span regions,
+task::Task<Result<void>> MirrorDrive::judge(const Outcome& outcome, Regions regions,
                                             task::CancelToken token) {
   bool has_one = false;
   bool is_open = false;  // a leg did not fail, and yet may lack it
@@ -284,7 +276,7 @@ task::Task<Result<void>> MirrorDrive::judge(const Outcome& outcome, Span regions
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (outcome.asked[leg] && !outcome.results[leg]) drop(leg);
   }
-  co_return co_await save_label();
+  co_return co_await labels_.save();
 }
 
 task::Task<Result<void>> MirrorDrive::flush(task::CancelToken token) {

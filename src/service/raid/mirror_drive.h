@@ -18,6 +18,8 @@
 #include "service/common/pace.h"
 #include "service/common/region_set.h"
 #include "service/common/service_drive.h"
+#include "service/common/write_intent.h"
+#include "service/raid/leg_labels.h"
 #include "service/raid/leg_reviver.h"
 #include "service/raid/legs.h"
 #include "service/raid/legs_claim.h"
@@ -47,10 +49,14 @@ struct MirrorFound {
 task::Task<Result<MirrorLabel>> read_mirror_label(env::Env& env, Drive& drive,
                                                   task::CancelToken token);
 
-class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsClaim::Owner {
+class MirrorDrive final : public ServiceDrive,
+                          private LegReviver::Owner,
+                          private LegsClaim::Owner,
+                          private LegLabels<MirrorLabel>::Owner,
+                          private WriteIntent::Keeper {
  public:
   MirrorDrive(env::Env& env, MirrorOptions options, MirrorFound found, LateDrives* late,
-              Buffer label, Buffer bitmap);
+              Buffer label_block, Buffer bitmap_block);
 
   // Puts what was found onto the legs and begins to copy what is marked. Once, before any request.
   // `newest` is the label as it was found.
@@ -62,7 +68,7 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   // Of the mirror as such: legs come and go. Another opening when all lost something.
   Incarnation incarnation() const override {
     const uint64_t opening = losses_ == 0 ? opening_ : mix64(opening_ + losses_) | 1;
-    return {.medium = (label_.id[0] ^ label_.id[1]) | 1, .opening = opening};
+    return {.medium = (label().id[0] ^ label().id[1]) | 1, .opening = opening};
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
@@ -110,14 +116,14 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   // answered, before anybody believes what it said.
   void look_at_legs();
   void note_loss();
-  task::Task<Result<void>> judge(const Outcome& outcome, Span regions, task::CancelToken token);
-  task::Task<Result<void>> save_label();
-  task::Task<Result<void>> level_labels(MirrorLabel newest);
+  task::Task<Result<void>> judge(const Outcome& outcome, Regions regions, task::CancelToken token);
+  const MirrorLabel& label() const { return labels_.label(); }
   task::Task<void> bring_up_to_date(size_t leg);
-  task::Task<Result<void>> mark(Span regions);
-  task::Task<Result<void>> save_marks();
-  task::Task<Result<void>> save_bitmap(bool durable);
-  task::Task<Result<void>> write_label(size_t leg, const MirrorLabel& label);
+  task::Task<Result<void>> write_label_on(size_t leg, const MirrorLabel& label) override;
+  bool give_up(size_t leg, const Error& why) override;
+  void describe(MirrorLabel& label) const override { label.primary = primary_; }
+  task::Task<Result<void>> save_marks(const RegionSet& marks, bool durable) override;
+  bool may_forget() const override { return is_whole() && !has_to_copy(); }
   task::Task<Result<LegsClaim::Seen>> look_at_label(size_t leg, task::CancelToken token) override;
   void leg_is_silent(size_t leg) override { drop(leg); }
   task::Task<Result<void>> check_marks();
@@ -145,31 +151,26 @@ class MirrorDrive final : public ServiceDrive, private LegReviver::Owner, LegsCl
   task::Task<void> sweep();
   task::Task<bool> unmark_idle(bool all);
 
-  Span regions_of(Span blocks) const {
-    const uint64_t first = blocks.first / label_.region_blocks;
-    return {first, (blocks.first + blocks.count - 1) / label_.region_blocks - first + 1};
+  Regions regions_of(Span blocks) const {
+    const uint64_t first = blocks.first / label().region_blocks;
+    return {first, (blocks.first + blocks.count - 1) / label().region_blocks - first + 1};
   }
 
   env::Env& env_;
   const MirrorOptions options_;
-  MirrorLabel label_;  // as it is on the good legs, unless label_is_old_
   Legs legs_;
   const uint64_t opening_;
   uint64_t losses_ = 0;       // times that what was not flushed may be lost on all good legs
   uint64_t losses_told_ = 0;  // of them, to those who flush
   Ranges ranges_;             // changes and copies, one at a time per block
 
-  RegionSet wanted_;                // to be in the bitmap
-  RegionSet marked_;                // in the bitmap, durably
-  RegionSet unequal_;               // good legs may differ: read from the primary one
-  RegionSet lacking_;               // legs that are copied to may lack them
-  std::vector<uint32_t> changing_;  // by region: changes in flight
-  RegionSet touched_;               // changed since the sweeper last looked
-  bool label_is_old_;
+  uint32_t primary_;  // of the legs: where good ones may differ, it is right
+  WriteIntent intent_;
+  RegionSet unequal_;  // good legs may differ: read from the primary one
+  RegionSet lacking_;  // legs that are copied to may lack them
   LegsClaim claim_;
+  LegLabels<MirrorLabel> labels_;
   const bool is_new_;
-  task::Semaphore label_turn_{1};
-  task::Semaphore bitmap_turn_{1};
   Buffer label_block_;
   Buffer bitmap_block_;
 

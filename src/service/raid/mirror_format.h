@@ -45,6 +45,7 @@ struct MirrorLabel {
   // Null: it is no member.
   const LegMember* find(uint64_t leg_id) const;
   std::span<const LegMember> membership() const { return std::span(legs).first(leg_count); }
+  std::span<LegMember> membership() { return std::span(legs).first(leg_count); }
   const LegMember& own_member() const { return *find(own_id); }
   uint64_t leg_blocks() const { return data_offset + data_blocks; }
   size_t regions() const { return (data_blocks + region_blocks - 1) / region_blocks; }

@@ -73,12 +73,12 @@ task::Task<void> MirrorDrive::copy_all() {
 }
 
 task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
-  const uint64_t end = std::min(label_.data_blocks, (region + 1) * label_.region_blocks);
+  const uint64_t end = std::min(label().data_blocks, (region + 1) * label().region_blocks);
   if (claim_.is_due()) {
-    const Result<void> owned = co_await claim_.check(label_.generation);
+    const Result<void> owned = co_await claim_.check(label().generation);
     if (!owned) co_return false;
   }
-  for (uint64_t at = region * label_.region_blocks; at < end;) {
+  for (uint64_t at = region * label().region_blocks; at < end;) {
     const uint64_t copied = co_await copy_piece({at, end - at}, memory);
     if (copied == 0) co_return false;
     at += copied;
@@ -90,7 +90,7 @@ task::Task<bool> MirrorDrive::copy_region(size_t region, MutableBytes memory) {
 uint64_t MirrorDrive::holes_in(Span blocks) const {
   const size_t source = pick(blocks, {});
   if (source == SIZE_MAX) return 0;
-  return holes_at(*legs_[source].drive, label_.data_offset + blocks.first, blocks.count);
+  return holes_at(*legs_[source].drive, label().data_offset + blocks.first, blocks.count);
 }
 
 // From a good leg to all others, while nobody changes the blocks: how many of them, 0 on failure. A
@@ -113,7 +113,7 @@ task::Task<uint64_t> MirrorDrive::copy_piece(Span blocks, MutableBytes memory) {
 
 // All of the blocks, or as many as the memory has room for.
 task::Task<uint64_t> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
-  const Lba lba(label_.data_offset + blocks.first);
+  const Lba lba(label().data_offset + blocks.first);
   const size_t source = pick(blocks, {});
   if (source == SIZE_MAX) co_return 0;
   if (holes_in(blocks) == blocks.count) {
@@ -130,7 +130,7 @@ task::Task<uint64_t> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
       if (closing_.requested() || ++unreadable_ < kReadAttempts) co_return 0;
       drop(source);
       unreadable_ = 0;
-      const Result<void> saved = co_await save_label();
+      const Result<void> saved = co_await labels_.save();
       (void)saved;  // it is tried again before the next change completes
       co_return 0;
     }
@@ -159,7 +159,7 @@ task::Task<uint64_t> MirrorDrive::copy_alone(Span blocks, MutableBytes memory) {
     if (!blames_leg(outcome.results[leg].error())) co_return 0;
     drop(leg);
   }
-  const Result<void> saved = co_await save_label();
+  const Result<void> saved = co_await labels_.save();
   co_return saved ? blocks.count : 0;
 }
 
@@ -184,7 +184,7 @@ task::Task<void> MirrorDrive::copy_to(size_t leg, Request request, MutableBytes 
 task::Task<void> MirrorDrive::finish_copying() {
   Result<void> flushed = co_await flush(closing_.token());
   // Its own bitmap knows nothing of the time it was away, and may be the only one left some day.
-  if (flushed) flushed = co_await save_marks();
+  if (flushed) flushed = co_await intent_.save_again();
   look_at_legs();
   if (closing_.requested() || !lacking_.empty()) co_return;
   if (!flushed) {
@@ -196,21 +196,21 @@ task::Task<void> MirrorDrive::finish_copying() {
     if (leg.state != State::kCopying) continue;
     leg.state = State::kGood;
     leg.stale_from = 0;
-    label_is_old_ = true;
+    labels_.note_change();
   }
-  const Result<void> saved = co_await save_label();
+  const Result<void> saved = co_await labels_.save();
   (void)saved;  // it is tried again before the next change completes
 }
 
 // A lost leg that answers, and is who it was, gets what is marked.
 task::Task<bool> MirrorDrive::revive(size_t leg) {
-  const Result<void> saved = co_await save_label();
+  const Result<void> saved = co_await labels_.save();
   if (!saved) co_return false;
   task::Deadline deadline(env_, env_.now() + kReviveTimeout, closing_.token());
   const Result<MirrorLabel> found =
       co_await read_mirror_label(env_, *legs_[leg].drive, deadline.token());
   Leg& lost = legs_[leg];
-  const bool is_own = found && found->id == label_.id && found->own_id == lost.id;
+  const bool is_own = found && found->id == label().id && found->own_id == lost.id;
   const bool is_unknown = !found && found.error() == Errc::kNotFound;
   // Of a leg on several drives only one may be new: a label alone proves nothing.
   if (lost.is_replaced && (is_own || is_unknown)) {
@@ -222,16 +222,16 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
     }
     co_return co_await fill_anew(leg, false);
   }
-  if (!is_own || lost.state != State::kLost) co_return false;
-  const LegVerdict verdict = judge_leg({.newest_generation = label_.generation,
+  if (!is_own || lost.state != State::kLost || !labels_.are_saved()) co_return false;
+  const LegVerdict verdict = judge_leg({.newest_generation = label().generation,
                                         .stale_from = lost.stale_from,
                                         .own_generation = found->generation,
                                         .own_stale_from = found->own_member().stale_from});
   if (verdict != LegVerdict::kStale) co_return false;
   lost.state = State::kCopying;
-  lacking_.add(marked_);
+  lacking_.add(intent_.marks());
   copy_again_ = true;
-  env_.trace().record("mirror.leg_back", leg, label_.generation);
+  env_.trace().record("mirror.leg_back", leg, label().generation);
   co_await bring_up_to_date(leg);
   if (legs_[leg].state == State::kLost) co_return false;
   wake_copier();
@@ -240,7 +240,7 @@ task::Task<bool> MirrorDrive::revive(size_t leg) {
 
 // Those above know the units of the legs that were there, which must not get worse.
 bool MirrorDrive::fits(const Geometry& shape) const {
-  return shape.block_size == label_.block_size && shape.blocks >= label_.leg_blocks() &&
+  return shape.block_size == label().block_size && shape.blocks >= label().leg_blocks() &&
          shape.transfer_blocks >= geometry_.transfer_blocks &&
          shape.atomic_blocks % geometry_.atomic_blocks == 0 &&
          (!shape.volatile_cache || geometry_.volatile_cache);
@@ -251,7 +251,7 @@ task::Task<Newcomer> MirrorDrive::meet(std::unique_ptr<Drive>& drive) {
   const Result<MirrorLabel> found =
       co_await judge_label(env_, *drive, {}, read_mirror_label, deadline.token());
   if (!fits(drive->geometry())) co_return Newcomer::kForeign;
-  co_return take_in(drive, found, label_, options_.moved, legs_);
+  co_return take_in(drive, found, label(), options_.moved, legs_);
 }
 
 task::Task<void> MirrorDrive::replace(size_t leg) {
@@ -262,8 +262,7 @@ task::Task<void> MirrorDrive::replace(size_t leg) {
 // First every region is marked, durably: a crash after the label names the new leg must find that
 // it lacks all.
 task::Task<bool> MirrorDrive::fill_anew(size_t leg, bool by_spare) {
-  wanted_.add_all();
-  const Result<void> marked = co_await save_marks();
+  const Result<void> marked = co_await intent_.mark_all();
   if (!marked || legs_[leg].state != State::kLost) co_return false;
   if (by_spare ? legs_.spares.empty() : legs_[leg].has_changed()) co_return false;
   const uint64_t id = env_.rng().next() | 1;
@@ -272,18 +271,18 @@ task::Task<bool> MirrorDrive::fill_anew(size_t leg, bool by_spare) {
   } else {
     legs_.begin_anew(leg, id);
   }
-  label_is_old_ = true;
+  labels_.note_change();
   lacking_.add_all();
   copy_again_ = true;
-  env_.trace().record(by_spare ? "mirror.spare_used" : "mirror.leg_anew", leg, label_.generation);
-  const Result<void> saved = co_await save_label();
+  env_.trace().record(by_spare ? "mirror.spare_used" : "mirror.leg_anew", leg, label().generation);
+  const Result<void> saved = co_await labels_.save();
   (void)saved;  // it is tried again before the next change completes
   wake_copier();
   co_return true;
 }
 
 void MirrorDrive::wake_sweeper() {
-  const bool has_work = is_whole() && !has_to_copy() && !marked_.empty();
+  const bool has_work = is_whole() && !has_to_copy() && intent_.marked() > 0;
   if (sweeper_runs_ || closing_.requested() || !has_work) return;
   sweeper_runs_ = true;
   gate().spawn(sweep());
@@ -294,7 +293,7 @@ task::Task<void> MirrorDrive::sweep() {
     const Result<void> slept = co_await task::sleep_for(env_, kSweepEvery, closing_.token());
     if (!slept) break;
     const bool goes_on = co_await unmark_idle(false);
-    if (!goes_on || marked_.empty()) break;
+    if (!goes_on || intent_.marked() == 0) break;
   }
   sweeper_runs_ = false;
 }
@@ -302,33 +301,13 @@ task::Task<void> MirrorDrive::sweep() {
 // Takes the marks off regions that nobody changes, once what they hold is durable on every leg.
 // False: legs differ, or are missing, and marks say where.
 task::Task<bool> MirrorDrive::unmark_idle(bool all) {
-  if (!is_whole() || has_to_copy()) co_return false;
-  const auto is_idle = [this, all](size_t region) {
-    return marked_.has(region) && changing_[region] == 0 && (all || !touched_.has(region));
-  };
-  RegionSet idle(marked_.size());
-  for (size_t region = 0; region < marked_.size(); ++region) {
-    if (is_idle(region)) idle.add(region);
-  }
-  touched_ = RegionSet(marked_.size());
+  if (!may_forget()) co_return false;
+  RegionSet idle = all ? intent_.unchanging() : intent_.idle();
   if (idle.empty()) co_return true;
   const Result<void> flushed = co_await flush({});
   if (!flushed) co_return false;
-  Result<void> turn = co_await bitmap_turn_.acquire();
-  CHECK(turn.has_value());
-  const bool is_equal = is_whole() && !has_to_copy();
-  if (is_equal) {
-    RegionSet unmarked(marked_.size());
-    for (size_t region = idle.next(0); region < idle.size(); region = idle.next(region + 1)) {
-      if (changing_[region] == 0 && !touched_.has(region)) unmarked.add(region);
-    }
-    wanted_.remove(unmarked);
-    marked_.remove(unmarked);
-    const Result<void> saved = co_await save_bitmap(all);
-    (void)saved;  // marks that stay cost a copy, no data
-  }
-  bitmap_turn_.release();
-  co_return is_equal;
+  co_await intent_.forget(std::move(idle), all);
+  co_return may_forget();
 }
 
 }  // namespace cairn::drive

@@ -49,6 +49,7 @@ struct ParityLabel {
   uint64_t region_rows() const;
   size_t regions() const { return (rows + region_rows() - 1) / region_rows(); }
   std::span<const LegMember> membership() const { return std::span(members).first(legs); }
+  std::span<LegMember> membership() { return std::span(members).first(legs); }
   const LegMember& own_member() const { return members[own]; }
   uint64_t leg_blocks() const { return data_offset() + rows; }
   friend bool operator==(const ParityLabel&, const ParityLabel&) = default;

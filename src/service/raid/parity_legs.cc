@@ -1,75 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parity knows of its legs, and how it tells them.
+#include "service/raid/parity_legs.h"
+
 #include <algorithm>
-#include <bit>
-#include <numeric>
 #include <utility>
 
 #include "base/check.h"
-#include "service/raid/leg_concerns.h"
-#include "service/raid/parity_drive.h"
+#include "drive/scratch.h"
+#include "service/common/label.h"
 
 namespace cairn::drive {
 
-namespace {
+ParityLegs::ParityLegs(const ParityContext& context, Listener& listener, Legs legs,
+                       const ParityLabel& label, uint64_t writer)
+    : context_(context),
+      listener_(listener),
+      legs_(std::move(legs)),
+      claim_(context.env, *this, legs_, context.gate),
+      labels_(*this, legs_, claim_, label, writer) {}
 
-ParityLayout layout_of(const ParityLabel& label) {
-  return {.data = static_cast<size_t>(label.legs - label.parity),
-          .legs = label.legs,
-          .chunk = label.chunk_blocks};
-}
-
-}  // namespace
-
-ParityDrive::ParityDrive(env::Env& env, ParityOptions options, ParityFound found, LateDrives* late,
-                         uint64_t slice, Buffer state_block)
-    : ServiceDrive({}),
-      env_(env),
-      options_(options),
-      label_(found.label),
-      layout_(layout_of(found.label)),
-      code_(layout_.data, found.label.parity),
-      slice_(slice),
-      region_rows_(found.label.region_rows()),
-      legs_(std::move(found.legs)),
-      opening_(env.rng().next() | 1),
-      is_new_(found.is_new),
-      epoch_(found.state.epoch),
-      state_sequence_(found.state.sequence),
-      states_differ_(found.states_differ),
-      log_head_(found.label.log_blocks),
-      touched_(found.label.regions()),
-      missed_(std::move(found.state.missed)),
-      lacking_(found.label.regions()),
-      claim_(env, *this, legs_, gate()),
-      state_block_(std::move(state_block)),
-      closing_(env.stop_token()),
-      reviver_(env, *this, legs_, late, options.retry, closing_.token(), gate()),
-      pace_(env, options.rate) {
-  label_.writer = env.rng().next() | 1;
-  ++label_changes_;  // to name another writer
-  geometry_.block_size = label_.block_size;
-  geometry_.transfer_blocks = UINT32_MAX;
-  uint64_t discard = layout_.chunk;
-  const auto take_in = [&](const Geometry& one) {
-    geometry_.transfer_blocks = std::min(geometry_.transfer_blocks, one.transfer_blocks);
-    discard = std::lcm(discard, std::max<uint64_t>(one.discard_blocks, 1));
-  };
-  for (const Leg& leg : legs_) {
-    if (leg.drive != nullptr) take_in(leg.drive->geometry());
-  }
-  for (const std::unique_ptr<Drive>& spare : legs_.spares) take_in(spare->geometry());
-  geometry_.blocks = label_.rows * layout_.data;
-  geometry_.optimal_blocks =
-      static_cast<uint32_t>(std::min<uint64_t>(layout_.stripe_blocks(), geometry_.transfer_blocks));
-  geometry_.discard_blocks =
-      static_cast<uint32_t>(std::min<uint64_t>(discard * layout_.data, UINT32_MAX));
-  geometry_.atomic_blocks = static_cast<uint32_t>(std::gcd(layout_.chunk, std::bit_floor(slice_)));
-  geometry_.volatile_cache = false;
-  geometry_.copies = 2;
-}
-
-ParityDrive::LegSet ParityDrive::legs_in(State state) const {
+LegSet ParityLegs::in(State state) const {
   LegSet set = 0;
   for (size_t i = 0; i < legs_.size(); ++i) {
     if (legs_[i].state == state) set |= LegSet{1} << i;
@@ -77,209 +26,65 @@ ParityDrive::LegSet ParityDrive::legs_in(State state) const {
   return set;
 }
 
-SymbolSet ParityDrive::symbols_on(uint64_t row, LegSet legs) const {
+SymbolSet ParityLegs::symbols_on(uint64_t row, LegSet legs) const {
   SymbolSet set = 0;
-  for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
-    if ((legs >> layout_.leg_of(row, symbol) & 1) != 0) set |= SymbolSet{1} << symbol;
+  for (size_t symbol = 0; symbol < context_.shape.layout.legs; ++symbol) {
+    if ((legs >> context_.shape.layout.leg_of(row, symbol) & 1) != 0) set |= SymbolSet{1} << symbol;
   }
   return set;
 }
 
-ParityStatus ParityDrive::status() const {
-  return {.good = count(State::kGood),
-          .copying = count(State::kCopying),
-          .lost = count(State::kLost),
-          .spares = legs_.spares.size(),
-          .regions = missed_.size(),
-          .regions_missed = missed_.count(),
-          .regions_to_copy = lacking_.count(),
-          .generation = label_.generation,
-          .epoch = epoch_,
-          .computed = computed_,
-          .mended = mended_};
-}
-
-std::vector<Fact> ParityDrive::facts() const {
-  const ParityStatus now = status();
-  return {{"legs_good", now.good},
-          {"legs_copying", now.copying},
-          {"legs_lost", now.lost},
-          {"spares", now.spares},
-          {"drives_refused", legs_.refused},
-          {"regions", now.regions},
-          {"regions_missed", now.regions_missed},
-          {"regions_to_copy", now.regions_to_copy},
-          {"log_blocks", label_.log_blocks},
-          {"log_used", log_head_},
-          {"log_epochs", now.epoch},
-          {"computed", now.computed},
-          {"mended", now.mended},
-          {"scrub_percent", scrub_runs_ ? scrub_row_ * 100 / label_.rows : 0}};
-}
-
-std::vector<Concern> ParityDrive::concerns() const {
-  std::vector<Concern> all = concerns_of(
-      legs_, {.good_min = layout_.data, .spares = options_.spares, .retry = options_.retry});
-  if (stuck_ > 0 || is_broken_) {
-    all.insert(all.begin(),
-               {.health = Health::kFailing,
-                .code = "write_stuck",
-                .what = "a write waits for a leg without which data would be lost: bring the legs "
-                        "back, or open the stack again when they are there"});
-  }
-  return all;
-}
-
-std::vector<Job> ParityDrive::jobs() const {
-  std::vector<Job> all;
-  const uint64_t row = geometry_.block_size * layout_.data;
-  if (count(State::kCopying) > 0) {
-    const uint64_t region = region_rows_ * row;
-    all.push_back({.name = "rebuild",
-                   .done = (lacking_.size() - lacking_.count()) * region,
-                   .total = lacking_.size() * region});
-  }
-  if (scrub_runs_) {
-    all.push_back({.name = "scrub", .done = scrub_row_ * row, .total = label_.rows * row});
-  }
-  return all;
-}
-
-// A first label, on some legs or all, is a drive that never was: two make it one. The first comes
-// before anything else, so that a crash leaves legs that are known again; the second when all legs
-// together are words of zeroes.
-task::Task<Result<void>> ParityDrive::make_new() {
-  Result<void> done = co_await save_label();
-  if (!done) co_return done;
-  const Request discard{
-      .kind = Request::Kind::kDiscard, .lba = Lba(label_.data_offset()), .blocks = label_.rows};
-  Outcome outcome;
-  Join join;
-  for (size_t leg = 0; leg < legs_.size(); ++leg) {
-    join.add();
-    gate().spawn(zero_on(leg, discard, outcome, join));
-  }
-  const Result<void> zeroed = co_await join.all();
-  if (!zeroed) co_return zeroed;
-  // The block of the second label may hold what was there before; a leg that lacks that label gets
-  // the third into the other block, and would have both.
-  std::ranges::fill(state_block_.bytes(), std::byte{0});
-  const MutableBytes zeroes = state_block_.bytes();
-  const Request blank{
-      .kind = Request::Kind::kWrite, .lba = Lba((label_.generation + 1) % 2), .blocks = 1};
-  for (const Request& request : {blank, Request{.kind = Request::Kind::kFlush}}) {
-    const bool is_write = request.kind == Request::Kind::kWrite;
-    outcome = co_await submit_to_all(request, is_write ? Memory(&zeroes, 1) : Memory());
-    if (outcome.failed != 0) co_return outcome.failure;
-    if (!outcome.other) co_return outcome.other;
-  }
-  done = co_await save_state(epoch_);
-  ++label_changes_;
-  if (done) done = co_await save_label();
-  co_return done;
-}
-
-task::Task<Result<void>> ParityDrive::begin(ParityLabel newest) {
-  const Result<void> got = co_await units_.acquire(kUnits);
-  CHECK(got.has_value());
-  const task::Units all(units_, kUnits);
-  const Result<void> done = co_await begin_alone(newest);
-  is_broken_ = !done.has_value();  // then nothing ends the epoch: its entries are still to judge
-  if (!done) co_return done;
-  if (count(State::kCopying) > 0) lacking_ = missed_;
-  wake_copier();
-  reviver_.wake();
-  co_return done;
-}
-
-task::Task<Result<void>> ParityDrive::begin_alone(const ParityLabel& newest) {
-  Result<void> done;
-  if (is_new_) {
-    done = co_await make_new();
-    log_head_ = 0;
-  } else {
-    done = co_await level_labels(newest);
-    // Who is lost is settled before the log is judged by those who are there.
-    if (done) done = co_await save_label();
-    if (done) done = co_await check_state();
-    for (size_t leg = 0; done && leg < legs_.size(); ++leg) {
-      if (legs_[leg].state == State::kCopying) co_await bring_up_to_date(leg);
-    }
-    // One that some legs lack was never in force. All get it, before the next takes the place of
-    // the one before it.
-    if (done && states_differ_) done = co_await write_state(epoch_, state_sequence_);
-    if (done) done = co_await replay();
-    if (is_whole()) missed_ = RegionSet(missed_.size());
-    if (done) done = co_await checkpoint_alone();
-  }
-  co_return done;
-}
-
-// What is changed in this epoch may be nowhere but in the caches of a leg that is lost.
-void ParityDrive::note_missed(RowSpan rows) {
-  const RowSpan regions = regions_of(rows);
-  const bool is_missed = !is_whole();
-  for (uint64_t region = regions.first; region < regions.end(); ++region) {
-    touched_.add(region);
-    if (is_missed) missed_.add(region);
-  }
-}
-
-// Its writes are missed from here on. False: parity cannot replace one more.
-bool ParityDrive::drop(size_t leg) {
+bool ParityLegs::drop(size_t leg) {
   Leg& lost = legs_[leg];
   if (lost.state == State::kLost) return true;
-  if (lost.state == State::kGood) {
-    if (count(State::kGood) == layout_.data) return false;
+  const bool was_good = lost.state == State::kGood;
+  if (was_good) {
+    if (count(State::kGood) == context_.shape.layout.data) return false;
     lost.stale_from = Leg::kUnsaved;
-    ++label_changes_;
-    missed_.add(touched_);
+    labels_.note_change();
   }
   lost.state = State::kLost;
-  env_.trace().record("parity.leg_lost", leg, label_.generation);
-  reviver_.wake();
+  context_.env.trace().record("parity.leg_lost", leg, label().generation);
+  listener_.leg_is_lost(was_good);
   return true;
 }
 
 // What a leg took into its log is there, whatever it forgot: where parity cannot replace it, that
 // is put into place again.
-void ParityDrive::look_at_legs() {
+void ParityLegs::look() {
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (!is_written(leg) || !legs_[leg].has_changed()) continue;
-    env_.trace().record("parity.leg_changed", leg, label_.generation);
+    context_.env.trace().record("parity.leg_changed", leg, label().generation);
     if (drop(leg)) continue;
     legs_[leg].remember();
     doubtful_ |= LegSet{1} << leg;
     ++doubts_;
-    must_replay_ = true;
-    recovery_tried_.reset();
-    wake_recovery();
+    listener_.leg_is_doubtful();
   }
 }
 
-Result<void> ParityDrive::believed(size_t leg, const Result<void>& done) {
-  look_at_legs();
-  const bool is_trusted = legs_[leg].state == State::kGood && (doubtful_ >> leg & 1) == 0;
-  if (is_trusted || (!done && blames_leg(done.error()))) return done;
+Result<void> ParityLegs::believed(size_t leg, const Result<void>& done) {
+  look();
+  if (is_trusted(leg) || (!done && blames_leg(done.error()))) return done;
   return fail(Errc::kIo, "the leg was restarted, and may lack what was written");
 }
 
-task::Task<Result<void>> ParityDrive::lose(LegSet legs) {
+task::Task<Result<void>> ParityLegs::lose(LegSet legs) {
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if ((legs >> leg & 1) == 0) continue;
     if (!drop(leg)) co_return fail(Errc::kIo, "more legs fail than parity can replace");
   }
-  co_return co_await save_label();
+  co_return co_await labels_.save();
 }
 
-task::Task<Result<void>> ParityDrive::judge(Outcome outcome) {
+task::Task<Result<void>> ParityLegs::judge(ParityOutcome outcome) {
   if (!outcome.other) co_return outcome.other;
   if (outcome.failed == 0) co_return Result<void>();
   co_return co_await lose(outcome.failed);
 }
 
 // A leg that does not do what it must, for whatever reason, lacks something from then on.
-void ParityDrive::note(size_t leg, const Result<void>& done, Outcome& outcome) {
+void ParityLegs::note(size_t leg, const Result<void>& done, ParityOutcome& outcome) {
   if (done) {
     outcome.done |= LegSet{1} << leg;
   } else if (done.error() == Errc::kLimit || done.error() == Errc::kCancelled) {
@@ -290,103 +95,95 @@ void ParityDrive::note(size_t leg, const Result<void>& done, Outcome& outcome) {
   }
 }
 
-task::Task<void> ParityDrive::submit_to(size_t leg, Request request, Memory memory,
-                                        Outcome& outcome, Join& join) {
+task::Task<void> ParityLegs::submit_to(size_t leg, Request request, Memory memory,
+                                       ParityOutcome& outcome, Join& join) {
   const Result<void> done = co_await legs_[leg].drive->submit(request, memory);
   note(leg, done, outcome);
   join.finish(done);
 }
 
-task::Task<ParityDrive::Outcome> ParityDrive::submit_to_all(Request request, Memory memory) {
-  Outcome outcome;
+task::Task<ParityOutcome> ParityLegs::submit_to_all(Request request, Memory memory) {
+  ParityOutcome outcome;
   Join join;
   for (size_t leg = 0; leg < legs_.size(); ++leg) {
     if (!is_written(leg)) continue;
     join.add();
-    gate().spawn(submit_to(leg, request, memory, outcome, join));
+    context_.gate.spawn(submit_to(leg, request, memory, outcome, join));
   }
   const Result<void> all = co_await join.all();
   (void)all;  // judged leg by leg
   co_return outcome;
 }
 
-// Done when the newest facts about legs are durable on every good one.
-task::Task<Result<void>> ParityDrive::save_label() {
-  if (labels_saved_ == label_changes_) co_return Result<void>();
-  const Result<void> turn = co_await label_turn_.acquire();
-  CHECK(turn.has_value());
-  Result<void> saved = co_await claim_.check(label_.generation);
-  while (labels_saved_ < label_changes_ && saved) {
-    const uint64_t changes = label_changes_;
-    // One that is on some legs only is written again: a leg never lacks two.
-    if (!label_is_partly_saved_) ++label_.generation;
-    label_is_partly_saved_ = true;
-    for (size_t i = 0; i < legs_.size(); ++i) {
-      if (legs_[i].stale_from == Leg::kUnsaved) legs_[i].stale_from = label_.generation;
-      label_.members[i] = {.id = legs_[i].id, .stale_from = legs_[i].stale_from};
-    }
-    for (size_t leg = 0; leg < legs_.size() && saved; ++leg) {
-      if (!is_written(leg)) continue;
-      const Result<void> written = co_await write_label_on(leg, label_);
-      if (written) continue;
-      if (!blames_leg(written.error()) || !drop(leg)) saved = written;
-    }
-    if (saved) {
-      claim_.claimed(label_.generation);
-      labels_saved_ = changes;
-      label_is_partly_saved_ = false;
-    }
-  }
-  label_turn_.release();
-  co_return saved;
-}
-
-// Good legs that lack the newest label get it before the first of this opening (leg.h). It names
-// who wrote it: an opening that is refused after this has taken nothing from anybody.
-task::Task<Result<void>> ParityDrive::level_labels(const ParityLabel& newest) {
-  if (std::ranges::none_of(legs_, &Leg::lacks_label)) co_return Result<void>();
-  const Result<void> owned = co_await claim_.check(newest.generation);
-  if (!owned) co_return owned;
-  for (size_t leg = 0; leg < legs_.size(); ++leg) {
-    if (!legs_[leg].lacks_label || legs_[leg].state != State::kGood) continue;
-    const Result<void> written = co_await write_label_on(leg, newest);
-    if (!written && (!blames_leg(written.error()) || !drop(leg))) co_return written;
-    legs_[leg].lacks_label = false;
-  }
-  co_return Result<void>();
-}
-
-// Of a leg that is to be copied to: it gets the label that the others have, and each from here on.
-// So it lacks at most one, that which calls it good, when a crash comes between two legs. With more
-// it would have to be copied as a whole. One that does not take it is lost.
-task::Task<void> ParityDrive::bring_up_to_date(size_t leg) {
-  const Result<void> turn = co_await label_turn_.acquire();
-  CHECK(turn.has_value());
-  const Result<void> written = co_await write_label_on(leg, label_);
-  if (!written) drop(leg);
-  label_turn_.release();
-}
-
-task::Task<Result<void>> ParityDrive::write_label_on(size_t leg, ParityLabel label) {
-  label.own = static_cast<uint8_t>(leg);
-  label.medium = legs_[leg].medium;
+task::Task<void> ParityLegs::zero_on(size_t leg, Request request, ParityOutcome& outcome,
+                                     Join& join) {
   Drive& drive = *legs_[leg].drive;
-  Label own = encode_parity_label(label, drive.geometry().blocks);
-  --own.generation;  // put_label() counts it up
-  co_return co_await put_label(env_, drive, kParityLabel, own);
+  Result<void> done = co_await drive.submit(request, {});
+  const auto is_unsupported = [&done] { return !done && done.error() == Errc::kUnsupported; };
+  if (is_unsupported() && request.kind == Request::Kind::kDiscard) {
+    request.kind = Request::Kind::kWriteZeroes;
+    done = co_await drive.submit(request, {});
+  }
+  if (is_unsupported()) {
+    Scratch zeroes;
+    done = make_room(context_.env, zeroes, context_.shape.bytes(context_.shape.slice));
+    if (done) std::ranges::fill(zeroes.bytes(), std::byte{0});
+    const uint64_t end = request.lba.value() + request.blocks;
+    for (uint64_t at = request.lba.value(); done && at < end; at += context_.shape.slice) {
+      const uint64_t bytes = context_.shape.bytes(std::min(context_.shape.slice, end - at));
+      done = co_await drive.write(Lba(at), zeroes.first(bytes));
+    }
+  }
+  note(leg, done, outcome);
+  join.finish(done);
 }
 
-task::Task<void> ParityDrive::close() {
-  closing_.request();
-  const Result<void> got = co_await units_.acquire(kUnits);
-  CHECK(got.has_value());
-  if (!is_broken_ && stuck_ == 0 && log_head_ > 0) {
-    const Result<void> emptied = co_await checkpoint_alone();
-    (void)emptied;  // if not, the next start carries out what the log holds
-  }
-  units_.release(kUnits);
-  co_await gate().close();
-  co_await legs_.close();
+task::Task<void> ParityLegs::place_on(size_t leg, ParityUpdate& update, ParityOutcome& outcome,
+                                      Join& join) {
+  const Request request{.kind = update.kind,
+                        .keep_space = update.keep_space,
+                        .priority = update.priority,
+                        .lba = context_.shape.lba(update.rows.first),
+                        .blocks = update.rows.count};
+  if (update.is_zeroes()) co_return co_await zero_on(leg, request, outcome, join);
+  const MutableBytes piece = update.content[leg].bytes();
+  co_await submit_to(leg, request, {&piece, 1}, outcome, join);
+}
+
+task::Task<Result<void>> ParityLegs::check_claim(task::CancelToken token) {
+  return claim_.check(label().generation, token);
+}
+
+bool ParityLegs::give_up(size_t leg, const Error& why) { return blames_leg(why) && drop(leg); }
+
+task::Task<void> ParityLegs::bring_up_to_date(size_t leg) {
+  const Result<void> written = co_await labels_.bring_up_to_date(leg);
+  if (!written) drop(leg);
+}
+
+task::Task<Result<void>> ParityLegs::write_label_on(size_t leg, const ParityLabel& label) {
+  ParityLabel one = label;
+  one.own = static_cast<uint8_t>(leg);
+  one.medium = legs_[leg].medium;
+  Drive& drive = *legs_[leg].drive;
+  Label own = encode_parity_label(one, drive.geometry().blocks);
+  --own.generation;  // put_label() counts it up
+  co_return co_await put_label(context_.env, drive, kParityLabel, own);
+}
+
+task::Task<Result<LegsClaim::Seen>> ParityLegs::look_at_label(size_t leg, task::CancelToken token) {
+  const Result<std::optional<Label>> found =
+      co_await read_label(context_.env, *legs_[leg].drive, kParityLabel, token);
+  if (!found) co_return fail(found.error());
+  if (!*found) co_return LegsClaim::Seen{};
+  co_return LegsClaim::Seen{
+      .is_others = (*found)->id == label().id && (*found)->writer != label().writer,
+      .generation = (*found)->generation};
+}
+
+void ParityLegs::leg_is_silent(size_t leg) {
+  const bool dropped = drop(leg);
+  (void)dropped;  // if not, it is waited for
 }
 
 }  // namespace cairn::drive

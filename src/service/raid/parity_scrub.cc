@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scrubbing: whether all rows are words of the code, and mending those that are not.
+#include "service/raid/parity_scrub.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,23 +8,16 @@
 #include <cstring>
 #include <utility>
 
-#include "service/raid/parity_drive.h"
-
 namespace cairn::drive {
 
-task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
-    std::vector<std::string> words) {
-  if (words == std::vector<std::string>{"retry"}) co_return reviver_.try_now();
-  if (words.size() != 1 || words[0] != "scrub") {
-    co_return std::unexpected("parity takes one command: scrub, or retry");
-  }
-  if (scrub_runs_) co_return std::unexpected("a scrub runs already");
-  if (!gate().enter()) co_return std::unexpected("the drive is being closed");
-  scrub_runs_ = true;
+task::Task<std::expected<std::string, std::string>> ParityScrub::run() {
+  if (runs_) co_return std::unexpected("a scrub runs already");
+  if (!context_.gate.enter()) co_return std::unexpected("the drive is being closed");
+  runs_ = true;
   Scrubbed found;
   const Result<void> done = co_await scrub(found);
-  scrub_runs_ = false;
-  gate().leave();
+  runs_ = false;
+  context_.gate.leave();
   const std::string counts = fmt::format(
       "{} rows compared; {} did not match their parity ({} with one wrong block, mended; of the "
       "rest the parity was made anew), {} blocks could not be read and were written back",
@@ -33,52 +27,53 @@ task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
       fmt::format("scrub ended early: {}; so far {}", done.error().text(), counts));
 }
 
-task::Task<Result<void>> ParityDrive::scrub(Scrubbed& found) {
-  for (scrub_row_ = 0; scrub_row_ < label_.rows;) {
-    const RowSpan rows = slice_at(scrub_row_, label_.rows);
+task::Task<Result<void>> ParityScrub::scrub(Scrubbed& found) {
+  for (row_ = 0; row_ < context_.shape.rows;) {
+    const RowSpan rows = context_.shape.slice_at(row_, context_.shape.rows);
     const Result<void> may =
-        co_await pace_.take(rows.count * geometry_.block_size, closing_.token());
+        co_await pace_.take(rows.count * context_.shape.block_size, context_.closing);
     if (!may) co_return may;
     const Result<void> done = co_await scrub_rows(rows, found);
     if (!done) co_return done;
     found.rows += rows.count;
-    scrub_row_ = rows.end();
+    row_ = rows.end();
   }
   co_return Result<void>();
 }
 
-task::Task<Result<void>> ParityDrive::scrub_rows(RowSpan rows, Scrubbed& found) {
-  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, rows.first, rows.count, closing_.token());
+task::Task<Result<void>> ParityScrub::scrub_rows(RowSpan rows, Scrubbed& found) {
+  Ranges::Hold hold(rows_.ranges(), Ranges::Mode::kExclusive, rows.first, rows.count,
+                    context_.closing);
   const Result<void> held = co_await hold;
   if (!held) co_return held;
-  const uint64_t wanted = units_of(rows.count);
-  const Result<void> got = co_await units_.acquire(wanted, closing_.token());
+  const uint64_t wanted = log_.units_of(rows.count);
+  const Result<void> got = co_await log_.memory().acquire(wanted, context_.closing);
   if (!got) co_return got;
-  const task::Units units(units_, wanted);
+  const task::Units units(log_.memory(), wanted);
   co_return co_await scrub_alone(rows, found);
 }
 
 // Whoever calls it has the rows.
-task::Task<Result<void>> ParityDrive::scrub_alone(RowSpan rows, Scrubbed& found) {
-  if (!is_whole()) co_return fail(Errc::kUnreachable, "a leg is lost or lacks something");
-  Buffers word;
-  const SymbolSet every = first_symbols(layout_.legs);
-  const Outcome outcome = co_await read_symbols(rows, every, word, closing_.token());
+task::Task<Result<void>> ParityScrub::scrub_alone(RowSpan rows, Scrubbed& found) {
+  if (!legs_.are_whole()) co_return fail(Errc::kUnreachable, "a leg is lost or lacks something");
+  ParityBuffers word;
+  const SymbolSet every = first_symbols(context_.shape.layout.legs);
+  const ParityOutcome outcome = co_await rows_.read_symbols(rows, every, word, context_.closing);
   if (!outcome.other) co_return outcome.other;
   if (outcome.failed != 0) co_return co_await scrub_unreadable(rows, outcome, word, found);
-  Buffers right;
-  for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
-    if (Result<void> room = make_room(right[symbol], 1); !room) co_return room;
+  ParityBuffers right;
+  for (size_t symbol = 0; symbol < context_.shape.layout.legs; ++symbol) {
+    if (Result<void> room = rows_.make_room(right[symbol], 1); !room) co_return room;
   }
   for (uint64_t row = 0; row < rows.count; ++row) {
     const SymbolSet wrong = find_wrong(word, row, right);
     if (wrong == 0) continue;
     ++found.wrong;
-    if (wrong != code_.parity_set()) ++found.located;
-    for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
+    if (wrong != rows_.code().parity_set()) ++found.located;
+    for (size_t symbol = 0; symbol < context_.shape.layout.legs; ++symbol) {
       if ((wrong >> symbol & 1) == 0) continue;
       const Result<void> mended =
-          co_await mend({rows.first + row, 1}, symbol, right[symbol].bytes());
+          co_await rows_.mend({rows.first + row, 1}, symbol, right[symbol].bytes());
       if (!mended) co_return mended;
     }
   }
@@ -86,17 +81,18 @@ task::Task<Result<void>> ParityDrive::scrub_alone(RowSpan rows, Scrubbed& found)
 }
 
 // Symbols that can be read say what the others are.
-task::Task<Result<void>> ParityDrive::scrub_unreadable(RowSpan rows, Outcome outcome, Buffers& word,
-                                                       Scrubbed& found) {
+task::Task<Result<void>> ParityScrub::scrub_unreadable(RowSpan rows, ParityOutcome outcome,
+                                                       ParityBuffers& word, Scrubbed& found) {
   SymbolSet sources = outcome.done;
-  if (static_cast<size_t>(std::popcount(sources)) < layout_.data) co_return outcome.failure;
-  while (static_cast<size_t>(std::popcount(sources)) > layout_.data) {
+  const auto count = static_cast<size_t>(std::popcount(sources));
+  if (count < context_.shape.layout.data) co_return outcome.failure;
+  while (static_cast<size_t>(std::popcount(sources)) > context_.shape.layout.data) {
     sources &= ~std::bit_floor(sources);
   }
-  code_.make(sources, outcome.failed, pointers(word), rows.count * geometry_.block_size);
-  for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
+  rows_.compute(sources, outcome.failed, word, rows.count * context_.shape.block_size);
+  for (size_t symbol = 0; symbol < context_.shape.layout.legs; ++symbol) {
     if ((outcome.failed >> symbol & 1) == 0) continue;
-    const Result<void> mended = co_await mend(rows, symbol, word[symbol].bytes());
+    const Result<void> mended = co_await rows_.mend(rows, symbol, word[symbol].bytes());
     if (!mended) co_return mended;
     found.unreadable += rows.count;
   }
@@ -105,18 +101,18 @@ task::Task<Result<void>> ParityDrive::scrub_unreadable(RowSpan rows, Outcome out
 
 // Which symbols of a row to write so that it is a word again, and what: the one that all others
 // contradict when two or more parity symbols can tell, else the parity. None: it is a word.
-SymbolSet ParityDrive::find_wrong(const Buffers& word, uint64_t row, Buffers& right) {
-  const uint64_t size = geometry_.block_size;
-  const SymbolSet every = first_symbols(layout_.legs);
+SymbolSet ParityScrub::find_wrong(const ParityBuffers& word, uint64_t row, ParityBuffers& right) {
+  const uint64_t size = context_.shape.block_size;
+  const SymbolSet every = first_symbols(context_.shape.layout.legs);
   // Makes all but `sources` of them, and tells which of the others are different in fact.
   const auto differ = [&](SymbolSet sources) {
     std::array<std::byte*, kSymbolsMax> all = pointers(right);
-    for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
+    for (size_t symbol = 0; symbol < context_.shape.layout.legs; ++symbol) {
       if ((sources >> symbol & 1) != 0) all[symbol] = word[symbol].data() + row * size;
     }
-    code_.make(sources, every & ~sources, all, size);
+    rows_.code().make(sources, every & ~sources, all, size);
     SymbolSet different = 0;
-    for (size_t symbol = 0; symbol < layout_.legs; ++symbol) {
+    for (size_t symbol = 0; symbol < context_.shape.layout.legs; ++symbol) {
       if ((sources >> symbol & 1) != 0) continue;
       if (std::memcmp(right[symbol].data(), word[symbol].data() + row * size, size) != 0) {
         different |= SymbolSet{1} << symbol;
@@ -124,16 +120,17 @@ SymbolSet ParityDrive::find_wrong(const Buffers& word, uint64_t row, Buffers& ri
     }
     return different;
   };
-  if (differ(code_.data_set()) == 0) return 0;
-  for (size_t symbol = 0; symbol < layout_.legs && code_.parity() > 1; ++symbol) {
+  if (differ(rows_.code().data_set()) == 0) return 0;
+  for (size_t symbol = 0; symbol < context_.shape.layout.legs && rows_.code().parity() > 1;
+       ++symbol) {
     SymbolSet sources = every & ~(SymbolSet{1} << symbol);
-    while (static_cast<size_t>(std::popcount(sources)) > layout_.data) {
+    while (static_cast<size_t>(std::popcount(sources)) > context_.shape.layout.data) {
       sources &= ~std::bit_floor(sources);
     }
     if (differ(sources) == SymbolSet{1} << symbol) return SymbolSet{1} << symbol;
   }
-  differ(code_.data_set());
-  return code_.parity_set();
+  differ(rows_.code().data_set());
+  return rows_.code().parity_set();
 }
 
 }  // namespace cairn::drive
