@@ -302,8 +302,9 @@ void Transaction::apply_to(Part& part, size_t target) {
 Result<void> Transaction::apply() {
   for (Part& part : parts_) purge_expired(core_, part.write);
   for (size_t i = 0; i < targets_.size(); ++i) apply_to(parts_[targets_[i].part], i);
+  const uint64_t chain_max = chain_buckets_max(core_.superblock.layout);
   for (const Part& part : parts_) {
-    if (buckets_of(part.write.items.size(), core_.io.block_bytes()) > kChainMax) {
+    if (buckets_of(part.write.items.size(), core_.io.block_bytes()) > chain_max) {
       return fail(Errc::kNoSpace, "a segment has no room for more keys");
     }
   }
