@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/rocksdb/ycsb.h"
-#include "bench/rocksdb/ycsb_keys.h"
+#include "loadgen/ycsb_keys.h"
 #include "bench/rocksdb/ycsb_record.h"
 #include "bench/temporary_folder.h"
 
