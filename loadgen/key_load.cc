@@ -35,7 +35,7 @@ class KeyRun {
         target_(target),
         load_(load),
         token_(token),
-        operations_(load.mix, load.distribution, load.records, load.seed),
+        operations_(load.mix, load.draw()),
         start_(now()),
         end_(start_ + load.duration) {}
 

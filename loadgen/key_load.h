@@ -56,6 +56,7 @@ class KeyspaceTarget final : public KeyTarget {
 struct KeyLoad {
   KeyMix mix;
   YcsbDistribution distribution = YcsbDistribution::kZipfian;
+  double exponent = kYcsbExponent;
   uint64_t records = 100'000;
   size_t value_bytes = 256;
   uint32_t depth = 64;  // outstanding at most, 1 to kKeyDepthMax
@@ -65,6 +66,10 @@ struct KeyLoad {
   uint64_t seed = 1;
   // As DriveLoad::clock.
   Time (*clock)() = nullptr;
+
+  KeyDraw draw() const {
+    return {.distribution = distribution, .exponent = exponent, .records = records, .seed = seed};
+  }
 };
 
 struct KeyLoadResult {

@@ -22,7 +22,7 @@ using Kind = KeyOperation::Kind;
 constexpr uint64_t kRecords = 1000;
 
 std::map<Kind, int> kinds_of(std::string_view mix, int count) {
-  KeyOperations operations(*find_key_mix(mix), YcsbDistribution::kZipfian, kRecords, 7);
+  KeyOperations operations(*find_key_mix(mix), {.records = kRecords, .seed = 7});
   std::map<Kind, int> kinds;
   for (int i = 0; i < count; ++i) ++kinds[operations.next().kind];
   return kinds;
@@ -40,7 +40,7 @@ TEST(KeyMix, OperationsHaveTheSharesOfTheirWorkload) {
 }
 
 TEST(KeyMix, TheLatestRecordsAreReadMost) {
-  KeyOperations operations(*find_key_mix("d"), YcsbDistribution::kZipfian, kRecords, 7);
+  KeyOperations operations(*find_key_mix("d"), {.records = kRecords, .seed = 7});
   uint64_t inserted = 0;
   uint64_t newest = 0;
   uint64_t reads = 0;
@@ -62,7 +62,7 @@ TEST(KeyMix, TheLatestRecordsAreReadMost) {
 }
 
 TEST(KeyMix, InsertsBeginAgainOnceThereIsAQuarterMore) {
-  KeyOperations operations(*find_key_mix("d"), YcsbDistribution::kZipfian, 40, 7);
+  KeyOperations operations(*find_key_mix("d"), {.records = 40, .seed = 7});
   std::set<uint64_t> seen;
   for (int i = 0; i < 10'000; ++i) seen.insert(operations.next().record);
   EXPECT_LT(*seen.rbegin(), 50U);
@@ -71,7 +71,9 @@ TEST(KeyMix, InsertsBeginAgainOnceThereIsAQuarterMore) {
 
 TEST(KeyMix, AnotherSeedDrawsOtherRecordsAndTheSameSeedTheSame) {
   const auto drawn = [](uint64_t seed) {
-    KeyOperations operations(*find_key_mix("a"), YcsbDistribution::kUniform, kRecords, seed);
+    KeyOperations operations(
+        *find_key_mix("a"),
+        {.distribution = YcsbDistribution::kUniform, .records = kRecords, .seed = seed});
     std::vector<uint64_t> records;
     for (int i = 0; i < 100; ++i) records.push_back(operations.next().record);
     return records;

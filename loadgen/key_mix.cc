@@ -30,9 +30,11 @@ const KeyMix* find_key_mix(std::string_view name) {
   return found == kMixes.end() ? nullptr : found;
 }
 
-KeyOperations::KeyOperations(const KeyMix& mix, YcsbDistribution distribution, uint64_t records,
-                             uint64_t seed)
-    : mix_(mix), keys_(distribution, records), records_(records), rng_(seed) {}
+KeyOperations::KeyOperations(const KeyMix& mix, const KeyDraw& draw)
+    : mix_(mix),
+      keys_(draw.distribution, draw.records, draw.exponent),
+      records_(draw.records),
+      rng_(draw.seed) {}
 
 KeyOperation::Kind KeyOperations::draw_kind() {
   const double part = rng_.uniform();

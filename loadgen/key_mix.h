@@ -40,12 +40,19 @@ struct KeyOperation {
   uint64_t record = 0;
 };
 
+// Which records are drawn.
+struct KeyDraw {
+  YcsbDistribution distribution = YcsbDistribution::kZipfian;
+  double exponent = kYcsbExponent;
+  uint64_t records = 100'000;  // at least three
+  uint64_t seed = 1;
+};
+
 // Operations of a mix, the same for the same seed. Inserts go on at record `records`, and once
 // there is a quarter more they begin there again.
 class KeyOperations {
  public:
-  // At least three records.
-  KeyOperations(const KeyMix& mix, YcsbDistribution distribution, uint64_t records, uint64_t seed);
+  KeyOperations(const KeyMix& mix, const KeyDraw& draw);
 
   KeyOperation next();
 
