@@ -28,6 +28,8 @@ class BenchKvCommand final : public Command {
                 "of the largest store whose memory is measured (20000000)");
     add_integer(app, "--depth N", depth_, {.min = 1, .max = 4096},
                 "operations at once (64): tasks of ours, threads of RocksDB's");
+    add_number(app, "--full PART", options_.full, 0.05, 0.75,
+               "how full workloads find the store's drive (0.5); d adds a quarter of that");
     add_number(app, "--rate R", options_.rate, 1, 10'000'000,
                "operations per second where latencies are compared (5000)");
     add_size(app, "--capacity SIZE", options_.capacity_bytes,

@@ -23,6 +23,7 @@ struct KvBenchOptions {
   uint64_t records = 400'000;         // of a workload
   uint64_t objects = 20'000'000;      // of the largest store whose memory is measured
   uint64_t capacity_bytes = 1 << 30;  // of the drive that is filled
+  double full = 0.5;                  // how full workloads find the store's drive
   double rate = 5'000;                // operations per second where latencies are compared
   uint32_t depth = 64;                // operations at once: tasks of ours, threads of RocksDB's
   int server_cpu = 0;

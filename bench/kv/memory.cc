@@ -22,6 +22,7 @@ using task::Task;
 namespace {
 
 constexpr size_t kValueBytes = 256;
+constexpr double kFull = 0.95;  // so that compaction has its buffers too
 
 struct Size {
   const char* name;  // behind the ratio's
@@ -80,7 +81,8 @@ Result<void> run_in_child(const KvBenchOptions& options, const TemporaryFolder& 
                               .duration = Duration::from_seconds(options.seconds),
                               .clock = &now};
   const StorePlace place{
-      .stack = file_drive(options, folder.file("store"), bytes_for(objects, object_bytes)),
+      .stack = file_drive(options, folder.file("store"),
+                          bytes_for({.count = objects, .bytes = object_bytes}, kFull)),
       .object_bytes = object_bytes,
       .options = {.durability = kv::store::Durability::kNone}};
   const uint64_t before = own_memory();

@@ -81,8 +81,9 @@ std::string file_drive(const KvBenchOptions& options, const std::string& path, u
 }
 
 // Besides its own bytes an object has about 60 in the logs, and a twelfth of a drive is never used.
-uint64_t bytes_for(uint64_t objects, uint64_t object_bytes) {
-  return std::max(objects * (object_bytes + 60) * 108 / 100 * 10 / 9, kBytesMin);
+uint64_t bytes_for(const Objects& objects, double full) {
+  const uint64_t live = objects.count * (objects.bytes + 60) * 12 / 11;
+  return std::max(static_cast<uint64_t>(static_cast<double>(live) / full), kBytesMin);
 }
 
 }  // namespace cairn::bench

@@ -31,7 +31,11 @@ Result<void> with_store(const KvBenchOptions& options, const StorePlace& place,
 
 // A file as a drive, of so many bytes.
 std::string file_drive(const KvBenchOptions& options, const std::string& path, uint64_t bytes);
-// What a drive has that is nine tenths full with so many objects of so many bytes each.
-uint64_t bytes_for(uint64_t objects, uint64_t object_bytes);
+// What a drive has in which that many objects take that part of what it can hold.
+struct Objects {
+  uint64_t count = 0;
+  uint64_t bytes = 0;  // of one
+};
+uint64_t bytes_for(const Objects& objects, double full);
 
 }  // namespace cairn::bench

@@ -101,10 +101,8 @@ class YcsbContest {
             .clock = &now};
   }
   StorePlace place_of(size_t bytes) const {
-    // Workload d puts a quarter more.
-    const uint64_t objects = options_.records + options_.records / 4;
-    return {.stack =
-                file_drive(options_, file(bytes), bytes_for(objects, kObjectKeyBytes + bytes))};
+    const Objects objects{.count = options_.records, .bytes = kObjectKeyBytes + bytes};
+    return {.stack = file_drive(options_, file(bytes), bytes_for(objects, options_.full))};
   }
   KeyDatabasePlace database_of(size_t bytes) const {
     return {.folder = folders_.at(bytes == kValueBytes[0] ? 0 : 1)->file(""),

@@ -15,15 +15,15 @@ namespace cairn::kv::store {
 namespace {
 
 // How many keys a segment has on average, and how many hundredths of a bucket its chain then has:
-// the last bucket of a chain is not full. Where a bucket has few items, one and a half buckets of
-// keys leave a quarter empty; where it has many, nearly all segments have one bucket.
+// the last bucket of a chain is not full. Where a bucket has few items, two buckets of keys leave a
+// fifth empty; where it has many, nearly all segments have one bucket.
 struct Filling {
   uint64_t keys = 0;
   uint64_t percent = 0;
 };
 Filling filling_of(uint64_t block_bytes) {
   const uint64_t items = items_in_bucket(block_bytes);
-  if (items < 64) return {.keys = items * 3 / 2, .percent = 200};
+  if (items < 64) return {.keys = items * 2, .percent = 246};
   return {.keys = items - items / 8, .percent = 108};
 }
 
