@@ -46,7 +46,8 @@ class BenchKv(support.CliTest):
         self.assertEqual(set(report["ratios"]), {
             "dram_bytes_per_object", "dram_bytes_per_object_10pct", "dram_bytes_per_object_1pct"})
         self.assertEqual({line["name"] for line in report["results"]}, {
-            f"{what}_{count}_objects" for what in ("put", "get") for count in (1000, 10000, 100000)})
+            f"{what}_{count}_objects" for what in ("put", "get")
+            for count in (1000, 10000, 100000)})
 
     def test_compaction_with_one_mover_and_with_eight(self):
         report = self.bench("compaction")

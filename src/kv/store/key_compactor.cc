@@ -21,8 +21,8 @@ constexpr Duration kPurgeEvery = 5_s;  // a pass writes all of the log that live
 // As many buckets from there on as a window has, in one lap.
 Task<KeyCompactor::Window> KeyCompactor::read(uint64_t begin) {
   const Layout& layout = core_.superblock.layout;
-  const uint64_t count =
-      std::min({key_window_buckets(layout), core_.key_space.tail() - begin, core_.key_space.lap_left(begin)});
+  const uint64_t count = std::min({key_window_buckets(layout), core_.key_space.tail() - begin,
+                                   core_.key_space.lap_left(begin)});
   Window window{.begin = begin};
   Result<Scratch> memory = Scratch::make(core_.env, count * layout.block_bytes);
   if (!memory) {
