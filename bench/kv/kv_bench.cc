@@ -28,6 +28,7 @@ constexpr std::array<Part, 5> kParts = {{
 const std::vector<std::string>& kv_bench_parts() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
+    all.reserve(kParts.size());
     for (const Part& part : kParts) all.emplace_back(part.name);
     return all;
   }();
