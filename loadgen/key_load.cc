@@ -45,7 +45,7 @@ class KeyRun {
     for (uint32_t i = 0; i < load_.depth; ++i) workers.push_back(work(i));
     for (Task<void>& worker : workers) co_await worker;
     result_.measured = std::max(last_, start_) - start_;
-    co_return std::move(result_);
+    co_return result_;
   }
 
  private:

@@ -101,6 +101,7 @@ class KeyDatabase::Impl {
     const Time start = now();
     {
       std::vector<std::jthread> threads;
+      threads.reserve(parts.size());
       for (KeyLoadResult& part : parts) {
         threads.emplace_back([this, &load, &operations, &part] { work(load, operations, part); });
       }
