@@ -94,6 +94,7 @@ void add_commands(CommandTree& tree) {
   tree.add(kv, "del", "remove keys", make_kv_del);
   tree.add(kv, "scan", "list the keys", make_kv_scan);
   tree.add(kv, "stats", "what a server has done, and has", make_kv_stats);
+  tree.add(kv, "bench", "YCSB's workloads on a server, or on a drive", make_kv_bench);
   CLI::App& rack = CommandTree::group(root, "rack", "space that boxes offer each other");
   tree.add(rack, "offers", "list who has how much space to spare", make_rack_offers);
   tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);

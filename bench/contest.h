@@ -38,6 +38,7 @@ class ContestOf {
 
     std::vector<double> values(const Value& value) const {
       std::vector<double> all;
+      all.reserve(rounds.size());
       for (const Figures& each : rounds) all.push_back(value(each));
       return all;
     }

@@ -8,6 +8,7 @@
 
 namespace cairn::apps {
 
+std::unique_ptr<Command> make_kv_bench(CLI::App& app);
 std::unique_ptr<Command> make_kv_serve(CLI::App& app);
 std::unique_ptr<Command> make_kv_check(CLI::App& app);
 std::unique_ptr<Command> make_kv_get(CLI::App& app);

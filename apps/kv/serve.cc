@@ -51,6 +51,8 @@ class ServeCommand final : public Command {
               [this](const std::string& text) { return take_durability(text); });
     add_switch(app, "--format", options_.keyspace.may_format,
                "also take a drive that holds something else, which is lost; keys and values stay");
+    add_size(app, "--object-size SIZE", options_.keyspace.object_bytes,
+             "of a key and its value on average, for a drive that becomes a store (272)");
     add_size(app, "--memory-max SIZE", options_.keyspace.memory_max,
              "what they may take there; then writes are refused (4G)");
     add_values(app, "--resp ADDRESS",

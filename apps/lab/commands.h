@@ -12,6 +12,7 @@ class CommandTree;
 
 std::unique_ptr<Command> make_bench_drive(CLI::App& app);
 std::unique_ptr<Command> make_bench_fabric(CLI::App& app);
+std::unique_ptr<Command> make_bench_kv(CLI::App& app);
 std::unique_ptr<Command> make_bench_sim(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_i10(CLI::App& app);
 std::unique_ptr<Command> make_bench_paper_leapio(CLI::App& app);

@@ -9,9 +9,12 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/units.h"
-#include "bench/rocksdb/ycsb_keys.h"
+#include "loadgen/ycsb_keys.h"
 
 namespace cairn::bench {
+
+using loadgen::YcsbDistribution;
+using loadgen::YcsbKeys;
 
 inline constexpr uint64_t kYcsbRecordsMax = 100'000'000;
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "bench/rocksdb/ycsb.h"
-#include "bench/rocksdb/ycsb_keys.h"
 #include "bench/rocksdb/ycsb_record.h"
 #include "bench/temporary_folder.h"
+#include "loadgen/ycsb_keys.h"
 
 namespace cairn::bench {
 namespace {

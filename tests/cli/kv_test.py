@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cairn kv`: served, asked by its own commands, and used by clients that others wrote."""
 
+import json
 import resource
 import shutil
 import socket
@@ -75,6 +76,23 @@ class Commands(KvTest):
         self.serve()
         self.expect_sentence(self.run_cairn("kv", "serve", "--memory", "--resp", self.at), 1,
                              self.at)
+
+    def test_workloads_on_a_server_and_on_a_drive(self):
+        self.serve()
+        few = ("--records", "200", "--seconds", "0.2", "--depth", "4")
+        drive = f"file:{self.folder / 'drive'},size=64M,direct=off"
+        for where in (("--at", self.at), (drive,)):
+            report = json.loads(self.run_ok("kv", "bench", *where, *few, "--rate", "500",
+                                            "--json"))
+            self.assertEqual((report["workload"], report["operations"]), ("a", 100))
+            self.assertLessEqual(report["read_p50_us"], report["read_p999_us"])
+            table = self.run_ok("kv", "bench", *where, *few, "--keep", "--workload", "D",
+                                "--uniform")
+            self.assertIn("operations_per_second", table)
+        self.expect_sentence(
+            self.run_cairn("kv", "bench", "--at", self.at, *few, "--keep", "--records", "5000"), 1,
+            "not there")
+        self.expect_usage(["kv", "bench", "--workload", "e"], "none of a, b")
 
     def test_it_ends_in_order_and_answers_what_has_arrived(self):
         server = self.serve()

@@ -11,10 +11,9 @@ using drive::Request;
 using task::Task;
 
 Task<Result<void>> BlockIo::run(Request request, MutableBytes memory) {
-  const uint64_t blocks_max = drive_.geometry().transfer_blocks;
   const uint64_t end = request.lba.value() + memory.size() / block_bytes();
   while (!memory.empty()) {
-    request.blocks = std::min(blocks_max, end - request.lba.value());
+    request.blocks = std::min(blocks_max_, end - request.lba.value());
     const MutableBytes piece = memory.first(request.blocks * block_bytes());
     task::Deadline deadline(env_, env_.now() + timeout_);
     const Result<void> done = co_await drive_.submit(request, {&piece, 1}, {}, deadline.token());

@@ -26,9 +26,13 @@ struct IoStats {
 class BlockIo {
  public:
   BlockIo(env::Env& env, drive::Drive& drive, Duration timeout)
-      : env_(env), drive_(drive), timeout_(timeout) {}
+      : env_(env),
+        drive_(drive),
+        block_bytes_(drive.geometry().block_size),
+        blocks_max_(drive.geometry().transfer_blocks),
+        timeout_(timeout) {}
 
-  uint64_t block_bytes() const { return drive_.geometry().block_size; }
+  uint64_t block_bytes() const { return block_bytes_; }
   task::Task<Result<void>> read(uint64_t block, MutableBytes into);
   task::Task<Result<void>> write(uint64_t block, Bytes from, bool is_durable);
   task::Task<Result<void>> flush();
@@ -39,6 +43,8 @@ class BlockIo {
 
   env::Env& env_;
   drive::Drive& drive_;
+  const uint64_t block_bytes_;
+  const uint64_t blocks_max_;  // of one request
   const Duration timeout_;
   IoStats stats_;
 };

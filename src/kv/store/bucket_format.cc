@@ -126,6 +126,9 @@ Result<void> check_chain(const StoreId& id, uint64_t position, uint32_t segment,
 }
 
 void append_items(Bytes chain, size_t bucket_bytes, std::vector<Item>& items) {
+  // And one more, which is what most who read them come for.
+  const size_t buckets = chain.size() / bucket_bytes;
+  items.reserve(items.size() + buckets * items_in_bucket(bucket_bytes) + 1);
   for (; !chain.empty(); chain = chain.subspan(bucket_bytes)) {
     const auto count = load<uint16_t>(chain.subspan(18));
     for (size_t i = 0; i < count; ++i) {

@@ -17,6 +17,7 @@
 #include "kv/store/durability.h"
 #include "kv/store/key_hash.h"
 #include "kv/store/key_log.h"
+#include "kv/store/limits.h"
 #include "kv/store/log_space.h"
 #include "kv/store/options.h"
 #include "kv/store/segment_locks.h"
@@ -45,16 +46,6 @@ struct Recovered {
   };
   std::vector<Blocks> unsettled;  // of batches and values that may not be durable
 };
-
-// How much of a log may be live, and who may take how much of the rest.
-LogSpace::Limits key_limits(const Layout& layout);
-LogSpace::Limits value_limits(const Layout& layout);
-uint64_t live_buckets_max(const Layout& layout);
-uint64_t live_units_max(const Layout& layout);
-// Of one commit.
-uint64_t commit_buckets_max(const Layout& layout);
-// What compaction of the values takes at a time.
-uint64_t value_window_units(const Layout& layout);
 
 struct Core {
   Core(env::Env& its_env, std::unique_ptr<drive::Drive> its_drive, const StoreOptions& its_options,

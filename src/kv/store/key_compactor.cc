@@ -13,22 +13,16 @@ using task::Task;
 
 namespace {
 
-constexpr size_t kWindowBytes = 256_KiB;
 constexpr Duration kRetryAfter = 100_ms;
 constexpr Duration kPurgeEvery = 5_s;  // a pass writes all of the log that lives
 
 }  // namespace
 
-uint64_t KeyCompactor::window_buckets() const {
-  const Layout& layout = core_.superblock.layout;
-  return std::clamp<uint64_t>(layout.key_buckets / 64, 4, kWindowBytes / layout.block_bytes + 4);
-}
-
 // As many buckets from there on as a window has, in one lap.
 Task<KeyCompactor::Window> KeyCompactor::read(uint64_t begin) {
   const Layout& layout = core_.superblock.layout;
-  const uint64_t count =
-      std::min({window_buckets(), core_.key_space.tail() - begin, core_.key_space.lap_left(begin)});
+  const uint64_t count = std::min({key_window_buckets(layout), core_.key_space.tail() - begin,
+                                   core_.key_space.lap_left(begin)});
   Window window{.begin = begin};
   Result<Scratch> memory = Scratch::make(core_.env, count * layout.block_bytes);
   if (!memory) {

@@ -39,7 +39,6 @@ class KeyCompactor {
     uint64_t end = 0;
   };
   bool has_work();
-  uint64_t window_buckets() const;
   task::Task<Window> read(uint64_t begin);
   Parsed parse(const Window& window);
   uint64_t give_up_bucket(uint64_t position);

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "kv/store/bucket_format.h"
+#include "kv/store/limits.h"
 #include "kv/store/table_format.h"
 #include "kv/store/value_format.h"
 #include "service/common/label.h"
@@ -13,12 +14,29 @@ namespace cairn::kv::store {
 
 namespace {
 
-// A segment has on average as many keys as a bucket has items: then the table takes 5 bytes for 15
-// or more keys. Some segments need a second bucket, and compaction needs room: together this many
-// hundredths of a bucket for each segment.
-constexpr uint64_t kKeyLogPercent = 220;
-// What the value log keeps free for its compaction.
-constexpr uint64_t kValueSlackPercent = 6;
+// How many keys a segment has on average, and how many hundredths of a bucket its chain then has:
+// the last bucket of a chain is not full. Where a bucket has few items, two buckets of keys leave a
+// fifth empty; where it has many, nearly all segments have one bucket.
+struct Filling {
+  uint64_t keys = 0;
+  uint64_t percent = 0;
+};
+Filling filling_of(uint64_t block_bytes) {
+  const uint64_t items = items_in_bucket(block_bytes);
+  if (items < 64) return {.keys = items * 2, .percent = 246};
+  return {.keys = items - items / 8, .percent = 108};
+}
+
+// Large enough for so many buckets to live.
+uint64_t log_for(Layout layout, uint64_t live) {
+  layout.key_buckets = std::max(live, kKeyBucketsMin);
+  while (live_buckets_max(layout) < live) layout.key_buckets += layout.key_buckets / 128 + 1;
+  return std::min(layout.key_buckets, kKeyBucketsMax);
+}
+
+// About what of a large log is no more than its limits keep free.
+constexpr uint64_t kKeyLivePercent = 86;
+constexpr uint64_t kValueLivePercent = 97;
 constexpr uint64_t kValueBytesMin = 32 * kRecordBytesMax;
 
 }  // namespace
@@ -27,8 +45,9 @@ Result<Layout> plan_layout(const drive::Geometry& geometry, uint64_t object_byte
   if (object_bytes == 0) return fail(Errc::kInvalid, "objects of no bytes");
   const uint64_t block = geometry.block_size;
   const uint64_t record = record_units(1, object_bytes - 1) * kUnitBytes;
-  const uint64_t key_bytes = block * kKeyLogPercent / 100;
-  const uint64_t value_bytes = items_in_bucket(block) * record * (100 + kValueSlackPercent) / 100;
+  const Filling filling = filling_of(block);
+  const uint64_t key_bytes = block * filling.percent / kKeyLivePercent;
+  const uint64_t value_bytes = filling.keys * record * 100 / kValueLivePercent;
   const uint64_t segments = std::clamp<uint64_t>(
       geometry.bytes() / (key_bytes + value_bytes + 2 * kEntryBytes), 1, kSegmentsMax);
 
@@ -36,8 +55,7 @@ Result<Layout> plan_layout(const drive::Geometry& geometry, uint64_t object_byte
   layout.table_block = drive::kLabelBlocks;
   layout.table_blocks = pages_of(segments) * page_bytes(block) / block;
   layout.key_block = layout.table_block + 2 * layout.table_blocks;
-  layout.key_buckets =
-      std::clamp<uint64_t>(segments * kKeyLogPercent / 100, kKeyBucketsMin, kKeyBucketsMax);
+  layout.key_buckets = log_for(layout, segments * filling.percent / 100);
   layout.value_block = layout.key_block + layout.key_buckets;
   const uint64_t blocks_min = layout.value_block + kValueBytesMin / block + 1;
   if (geometry.blocks < blocks_min) {

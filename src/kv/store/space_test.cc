@@ -2,6 +2,8 @@
 // What fills a store, and what gives space back: compaction, erasing, ends of keys; and damage.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -108,6 +110,92 @@ TEST(StoreSpace, AStoreThatIsNinetyPercentFullIsOverwrittenAgainAndAgain) {
   run_with_small_blocks([](env::Env& env) { return overwrite(env, kSmallDisk, 10); });
   run_with_small_blocks(
       [](env::Env& env) { return overwrite(env, "file:d,size=8M,block=4096", 3); });
+}
+
+// A node whose store is nine tenths full and is overwritten at random, from one crash to the next.
+// Each key has a number that grows with each acknowledged write.
+struct CrashedStore {
+  uint64_t count = 0;              // keys
+  std::vector<uint64_t> newest;    // of each key: written, perhaps
+  std::vector<uint64_t> promised;  // acknowledged
+  uint64_t writes = 0;             // acknowledged, in all lives
+  uint64_t lives = 0;
+  std::string wrong;
+};
+
+std::string numbered(uint64_t number) {
+  std::string value = std::to_string(number) + " ";
+  value.resize(600, 'y');
+  return value;
+}
+
+Task<void> fill_for_crashes(Store& store, CrashedStore& state) {
+  const uint64_t full = co_await fill(store, numbered(0));
+  const uint64_t count = full * 9 / 10;
+  for (uint64_t n = count; n < full; ++n) {
+    EXPECT_EQ(outcome(co_await erase(store, key_of(n))), "ok");
+  }
+  state.newest.assign(count, 0);
+  state.promised.assign(count, 0);
+  state.count = count;
+}
+
+Task<void> overwrite_some(Store& store, CrashedStore& state, uint64_t seed) {
+  Rng rng(seed);
+  while (state.wrong.empty()) {
+    const uint64_t n = rng.below(state.count);
+    const uint64_t number = ++state.newest[n];
+    const Result<void> done = co_await put(store, key_of(n), numbered(number));
+    if (!done) {
+      if (done.error() != Errc::kCancelled) state.wrong = done.error().text();
+      co_return;  // the crash
+    }
+    state.promised[n] = std::max(state.promised[n], number);
+    ++state.writes;
+  }
+}
+
+Task<void> live(env::Env& env, CrashedStore& state) {
+  OnDisk on;
+  if (state.count == 0) EXPECT_EQ(outcome(co_await on.make(env, kSmallDisk)), "ok");
+  CO_ASSERT_TRUE((co_await on.open(env, kSmallDisk)).has_value());
+  if (state.count == 0) co_await fill_for_crashes(*on.store, state);
+  for (uint64_t n = 0; n < state.count; ++n) {
+    const std::string value = co_await value_of(*on.store, key_of(n));
+    const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
+    if (value != numbered(number) || number < state.promised[n] || number > state.newest[n]) {
+      state.wrong = key_of(n) + " is " + value.substr(0, 60);
+    }
+    state.newest[n] = state.promised[n] = number;
+  }
+  ++state.lives;
+  std::vector<Task<void>> working;
+  working.reserve(8);
+  for (uint64_t i = 0; i < 8; ++i) {
+    working.push_back(overwrite_some(*on.store, state, state.lives * 8 + i));
+  }
+  for (Task<void>& one : working) co_await one;
+  co_await on.close();
+}
+
+TEST(StoreSpace, OverwritesGoOnAtNinetyPercentThroughCrashes) {
+  CrashedStore state;
+  sim::Cluster cluster({.disk = {.block_size = 512}});
+  sim::Node& node = cluster.node("host");
+  node.start([&state](env::Env& env) { return live(env, state); });
+  for (uint64_t crash = 1; crash <= 12; ++crash) {
+    const uint64_t lives = state.lives;
+    const auto has_begun = [&] { return state.lives > lives || crash == 1; };
+    ASSERT_TRUE(cluster.run_until(has_begun, 1000_s)) << state.wrong;
+    // At another point of compaction each time; all crashes together are many laps of both logs.
+    const uint64_t until = state.writes + 1500 + 137 * crash;
+    const auto is_done = [&] { return state.writes >= until || !state.wrong.empty(); };
+    ASSERT_TRUE(cluster.run_until(is_done, 10'000_s)) << crash;
+    ASSERT_EQ(state.wrong, "") << crash;
+    node.crash();
+    node.restart();
+  }
+  EXPECT_GT(state.writes, 6 * state.count);
 }
 
 Task<void> let_expire(env::Env& env) {

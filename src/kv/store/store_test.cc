@@ -67,7 +67,7 @@ Task<void> count_accesses(env::Env& env, const char* disk) {
 }
 
 TEST(Store, GetPutAndDelCostTwoThreeAndTwoAccesses) {
-  for (const char* disk : {kSmallDisk, "file:d,size=16M"}) {
+  for (const char* disk : {kSmallDisk, "file:d,size=32M"}) {
     run_with_small_blocks([disk](env::Env& env) { return count_accesses(env, disk); });
   }
 }

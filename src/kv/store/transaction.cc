@@ -41,6 +41,8 @@ Result<void> first_error(const std::vector<Result<void>>& results) {
 Transaction::Transaction(Core& core, std::span<const std::string_view> keys, Change& change)
     : core_(core), keys_(keys), change_(change), now_(keys.size()), edits_(keys.size()) {
   std::vector<uint32_t> segments;
+  targets_.reserve(keys.size());
+  segments.reserve(keys.size());
   for (const std::string_view key : keys) {
     targets_.push_back({.hash = core.hash(key)});
     segments.push_back(targets_.back().hash.segment);
@@ -50,6 +52,8 @@ Transaction::Transaction(Core& core, std::span<const std::string_view> keys, Cha
   };
   std::ranges::sort(segments, by_lock);
   segments.erase(std::ranges::unique(segments).begin(), segments.end());
+  parts_.reserve(segments.size());
+  held_.reserve(segments.size());
   for (const uint32_t segment : segments) parts_.push_back({.write = {.segment = segment}});
   for (Target& target : targets_) {
     const auto at = std::ranges::lower_bound(segments, target.hash.segment, by_lock);
@@ -114,6 +118,11 @@ Task<Result<void>> Transaction::read_segment(Part& part) {
 }
 
 Task<Result<void>> Transaction::read_segments() {
+  if (parts_.size() == 1) {
+    Result<void> read = co_await read_segment(parts_.front());
+    has_read_ = read.has_value();
+    co_return read;
+  }
   for (size_t begin = 0; begin < parts_.size(); begin += kReadsMax) {
     std::vector<Task<Result<void>>> reading;
     for (size_t i = begin; i < std::min(begin + kReadsMax, parts_.size()); ++i) {
@@ -252,9 +261,27 @@ Task<Result<void>> Transaction::write_target(size_t n) {
   co_return Result<void>();
 }
 
+// The one key's, without what several need.
+Task<Result<void>> Transaction::write_value_of_one() {
+  if (edits_.front().kind != Edit::Kind::kPut) {
+    Result<void> read;
+    if (!has_read_) read = co_await read_segments();
+    co_return read;
+  }
+  Task<Result<void>> writing = write_target(0);
+  Result<void> read;
+  if (!has_read_) read = co_await read_segments();
+  Result<void> written = co_await writing;
+  co_return read ? written : read;
+}
+
 // Values go out while the segments are read.
 Task<Result<void>> Transaction::write_values() {
   values_ = {.losses = core_.syncer.losses(), .are_durable = core_.syncer.wants_durable_writes()};
+  if (edits_.size() == 1) {
+    Result<void> done = co_await write_value_of_one();
+    co_return done;
+  }
   std::vector<Task<Result<void>>> writing;
   for (size_t i = 0; i < edits_.size(); ++i) {
     if (edits_[i].kind == Edit::Kind::kPut) writing.push_back(write_target(i));
@@ -302,8 +329,9 @@ void Transaction::apply_to(Part& part, size_t target) {
 Result<void> Transaction::apply() {
   for (Part& part : parts_) purge_expired(core_, part.write);
   for (size_t i = 0; i < targets_.size(); ++i) apply_to(parts_[targets_[i].part], i);
+  const uint64_t chain_max = chain_buckets_max(core_.superblock.layout);
   for (const Part& part : parts_) {
-    if (buckets_of(part.write.items.size(), core_.io.block_bytes()) > kChainMax) {
+    if (buckets_of(part.write.items.size(), core_.io.block_bytes()) > chain_max) {
       return fail(Errc::kNoSpace, "a segment has no room for more keys");
     }
   }

@@ -64,6 +64,7 @@ class Transaction {
   task::Task<Result<void>> reserve_units(task::CancelToken token);
   task::Task<Result<void>> wait_for_units(uint64_t units, task::CancelToken token);
   task::Task<Result<void>> write_values();
+  task::Task<Result<void>> write_value_of_one();
   task::Task<Result<void>> write_target(size_t n);
   Result<void> apply();
   void apply_to(Part& part, size_t target);

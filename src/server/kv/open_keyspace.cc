@@ -66,13 +66,15 @@ task::Task<Problem> holds_something_else(env::Env& env, drive::Drive& drive, std
 
 // Has a store on the drive: the one that is there, or a new one.
 task::Task<Attempt<void>> have_store(env::Env& env, drive::Drive& drive, const KeyspaceArgs& args) {
-  Result<void> made = co_await kv::store::format(env, drive, {});
+  kv::store::FormatOptions options{.object_bytes = args.object_bytes};
+  Result<void> made = co_await kv::store::format(env, drive, options);
   const bool is_other = !made && drive::is_not_blank(made.error());
   if (is_other && !args.may_format) {
     Problem problem = co_await holds_something_else(env, drive, args.stack);
     co_return std::unexpected(std::move(problem));
   }
-  if (is_other) made = co_await kv::store::format(env, drive, {.may_format = true});
+  options.may_format = true;
+  if (is_other) made = co_await kv::store::format(env, drive, options);
   if (!made && made.error() != Errc::kExists) {
     co_return std::unexpected(cannot_use_store(args.stack, made.error()));
   }

@@ -10,6 +10,7 @@
 #include "env/env.h"
 #include "kv/keyspace.h"
 #include "kv/store/durability.h"
+#include "kv/store/options.h"
 #include "task/task.h"
 
 namespace cairn::server {
@@ -21,6 +22,8 @@ struct KeyspaceArgs {
   // A drive that holds something else, which is lost, becomes a store; one that is a store stays
   // as it is.
   bool may_format = false;
+  // Of a key and its value, on average, where a blank drive becomes a store (kv/store/layout.h).
+  uint64_t object_bytes = kv::store::FormatOptions().object_bytes;
 };
 
 // Closed before it goes, and after everybody who uses the keyspace.
