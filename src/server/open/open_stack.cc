@@ -224,8 +224,24 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
     if (!drive) co_return std::unexpected(drive.error().text);
     co_return std::move(*drive);
   }
+  if (borrowed_ != nullptr) co_return open_borrowed(env, specs_.at(text));
   Leaf leaf = co_await open_source(env, specs_.at(text), nullptr);
   co_return leaf;
+}
+
+drive::Leaves::Leaf StackPlan::open_borrowed(env::Env& env, const drive::Spec& spec) {
+  Result<std::unique_ptr<drive::Drive>> drive = std::exchange(borrowed_, nullptr)->open(env);
+  if (!drive) return std::unexpected(cannot_serve(spec, drive.error()).text);
+  borrowed_drive_ = drive->get();
+  home_ = &env;
+  return std::move(*drive);
+}
+
+void StackPlan::gone(const drive::Drive* drive) {
+  sources_.erase(drive);
+  if (drive != borrowed_drive_) return;
+  borrowed_drive_ = nullptr;
+  lender_->returned(*home_);
 }
 
 task::Task<drive::Leaves::Leaf> StackPlan::open_shared(env::Env& env, std::string text) {

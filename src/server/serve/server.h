@@ -148,7 +148,7 @@ class Server final {
   task::Task<void> stop_serving(std::string nqn, uint32_t nsid);
   task::Task<Attempt<void>> resize_at_every_door(ServedDrive& drive, uint64_t bytes);
   task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
-  // A stack that is open, and nobody's by contract.
+  // It is open, and nobody's by contract.
   Attempt<void> check_changeable(const ServedDrive& drive) const;
   task::Task<Attempt<Duration>> move_to_box(ServedDrive& drive, BoxPlace& place);
 

@@ -25,6 +25,22 @@ Problem lost_in_box(const ServedDrive& drive, const std::string& why) {
       why, drive.name, drive.name, drive.moved->control, drive.name, drive.moved->layers)};
 }
 
+// Its text for another process.
+Attempt<std::string> layers_to_move(const ServedDrive& drive) {
+  Attempt<std::unique_ptr<StackPlan>> single;
+  if (drive.stack() == nullptr) {
+    single = StackPlan::prepare(drive.text, LookUp::kWhenOpened);
+    if (!single) return std::unexpected(single.error());
+  }
+  const StackPlan& plan = drive.stack() == nullptr ? **single : drive.stack()->plan();
+  const std::string leaf = plan.leaf_in_memory();
+  if (leaf.empty()) return plan.grown_text();
+  return refuse(
+      fmt::format("{} stays here: the blocks of {} are in the memory of this process. Mirror it to "
+                  "a drive elsewhere, with 'cairn drive edit', before it can move",
+                  drive.name, leaf));
+}
+
 }  // namespace
 
 Attempt<void> Server::check_changeable(const ServedDrive& drive) const {
@@ -33,19 +49,15 @@ Attempt<void> Server::check_changeable(const ServedDrive& drive) const {
     return refuse(fmt::format("{} is not open: {}; 'cairn drive retry {}' tries again", drive.name,
                               last_line(drive.problem), drive.name));
   }
-  if (drive.stack != nullptr) return {};
-  return refuse(
-      fmt::format("{} is a single drive, which every core opens for itself: serve it as a stack, "
-                  "such as 'slice({})', to change it while it is used",
-                  drive.name, drive.text));
+  return {};
 }
 
 task::Task<std::optional<drive::LayerInfo>> Server::layers(std::string name) {
   const Attempt<ServedDrive*> drive = find(name);
-  if (!drive || (*drive)->stack == nullptr) co_return std::nullopt;
+  if (!drive || (*drive)->stack() == nullptr) co_return std::nullopt;
   const DriveUse use(**drive);
   if (!use) co_return std::nullopt;
-  drive::LayerInfo top = co_await (*drive)->stack->layers(env_);
+  drive::LayerInfo top = co_await (*drive)->stack()->layers(env_);
   co_return top;
 }
 
@@ -54,10 +66,16 @@ task::Task<Attempt<std::string>> Server::tell_drive(std::string name, std::strin
   const Attempt<ServedDrive*> drive = find(name);
   if (!drive) co_return std::unexpected(drive.error());
   if (Attempt<void> may = check_changeable(**drive); !may) co_return std::unexpected(may.error());
+  if ((*drive)->stack() == nullptr) {
+    co_return refuse(fmt::format(
+        "{} is a single drive, {}, and takes no commands: services do, and 'cairn drive "
+        "edit {} STACK' puts them above it",
+        (*drive)->name, (*drive)->text, (*drive)->name));
+  }
   const DriveUse use(**drive);
-  if (!use) co_return refuse(fmt::format("{} is being removed", name));
+  if (!use) co_return refuse(fmt::format("{} is being changed: try again", (*drive)->name));
   drive::LiveStack::Told told =
-      co_await (*drive)->stack->tell(env_, std::move(layer), std::move(words));
+      co_await (*drive)->stack()->tell(env_, std::move(layer), std::move(words));
   if (!told) co_return refuse(std::move(told.error()));
   co_return std::move(*told);
 }
@@ -76,7 +94,11 @@ task::Task<Attempt<std::string>> Server::edit_drive(std::string name,
                     "the new stack",
                     drive.name, drive.moved->control, drive.text));
   }
-  const Attempt<void> edited = co_await drive.stack->edit(env_, std::move(to));
+  if (const Attempt<void> made = co_await drives_.make_stack(drive); !made) {
+    co_return std::unexpected(made.error());
+  }
+  const Attempt<void> edited = co_await drive.stack()->edit(env_, std::move(to));
+  co_await drives_.make_single(drive);
   if (!edited) co_return std::unexpected(edited.error());
   set_text(drive, text);
   const Attempt<void> kept = keep(fmt::format("drive {} is {} now", drive.name, text));
@@ -94,7 +116,7 @@ task::Task<Attempt<Duration>> Server::move_to_box(ServedDrive& drive, BoxPlace& 
   Attempt<Duration> waited = refuse("");
   if (const Attempt<void> kept = save(); kept) {
     MoveToBox mover(place);
-    waited = co_await drive.stack->move(env_, mover);
+    waited = co_await drive.stack()->move(env_, mover);
   } else {
     waited = refuse(fmt::format("{} stays here: {}", drive.name, kept.error().text));
   }
@@ -124,18 +146,17 @@ task::Task<Attempt<Duration>> Server::move_drive(std::string name, std::string b
                     "with 'cairn drive move {} --back'",
                     drive.name, drive.name));
   }
-  if (const std::string leaf = drive.stack->plan().leaf_in_memory(); !leaf.empty()) {
-    co_return refuse(
-        fmt::format("{} stays here: the blocks of {} are in the memory of this "
-                    "process. Mirror it to a drive elsewhere, with 'cairn drive "
-                    "edit', before it can move",
-                    drive.name, leaf));
-  }
-  Attempt<BoxPlace> found = co_await find_place_in_box(env_, std::move(box), std::move(via),
-                                                       drive.stack->plan().grown_text());
+  const Attempt<std::string> layers = layers_to_move(drive);
+  if (!layers) co_return std::unexpected(layers.error());
+  Attempt<BoxPlace> found =
+      co_await find_place_in_box(env_, std::move(box), std::move(via), *layers);
   if (!found) co_return std::unexpected(found.error());
   auto place = std::make_unique<BoxPlace>(std::move(*found));
+  if (const Attempt<void> made = co_await drives_.make_stack(drive); !made) {
+    co_return std::unexpected(made.error());
+  }
   const Attempt<Duration> waited = co_await move_to_box(drive, *place);
+  co_await drives_.make_single(drive);
   const bool is_lost = !waited && place->may_be_open;
   if (waited || is_lost) drive.moved = std::move(place);
   if (is_lost) co_return std::unexpected(lost_in_box(drive, waited.error().text));
@@ -162,7 +183,7 @@ task::Task<Attempt<Duration>> Server::bring_back(std::string name) {
                     drive.name, drive.moved->uri.text()));
   }
   MoveFromBox mover(*drive.moved);
-  const Attempt<Duration> waited = co_await drive.stack->move(env_, mover);
+  const Attempt<Duration> waited = co_await drive.stack()->move(env_, mover);
   if (!waited) {
     // Its clients would believe what they wrote and did not flush to be there still.
     co_return refuse(
