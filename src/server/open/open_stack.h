@@ -78,6 +78,9 @@ class StackPlan final : private drive::Leaves {
   // that this is the aim of.
   void allow_format() { may_format_ = true; }
 
+  // Remote drives take no larger requests: what stands for them one day may not be able to. Before
+  // open().
+  void limit_transfers(uint32_t blocks) { transfer_blocks_ = blocks; }
   // The stack is a single leaf, which is opened on this source: it is open already, on other cores
   // too. Before open(). An edit that does without it gives it back.
   void borrow(drive::Source& source, SourceLender& lender) {
@@ -161,7 +164,8 @@ class StackPlan final : private drive::Leaves {
   drive::Source* borrowed_ = nullptr;  // until it was opened
   const drive::Drive* borrowed_drive_ = nullptr;
   SourceLender* lender_ = nullptr;
-  env::Env* home_ = nullptr;  // of the borrowed drive
+  env::Env* home_ = nullptr;      // of the borrowed drive
+  uint32_t transfer_blocks_ = 0;  // 0: as they are
 };
 
 }  // namespace cairn::server

@@ -105,6 +105,9 @@ task::Task<Attempt<void>> Drives::fill(ServedDrive& drive, std::string text, boo
   if (!args) co_return std::unexpected(args.error());
   const bool is_stack = args->stack != nullptr;
   if (is_stack) args->stack->share(shared_);
+  if (is_stack && drive.moved != nullptr) {
+    args->stack->limit_transfers(drive.moved->transfer_blocks);
+  }
   if (is_stack && format) args->stack->allow_format();
   Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env_, *args, drive.home);
   if (!source && is_stack) {

@@ -70,6 +70,20 @@ void Server::set_text(ServedDrive& drive, const std::string& text) {
   changes.resized.erase(drive.space.nsid);
 }
 
+void Server::set_place(ServedDrive& drive, const BoxPlace& place) {
+  set_text(drive, place.uri.text());
+  changes_[drive.nqn].moved[drive.space.nsid] = {.control = place.control,
+                                                 .uri = drive.text,
+                                                 .layers = place.layers,
+                                                 .transfer_blocks = place.transfer_blocks};
+}
+
+void Server::set_back(ServedDrive& drive) {
+  set_text(drive, drive.moved->layers);
+  changes_[drive.nqn].moved.erase(drive.space.nsid);
+  drive.moved.reset();
+}
+
 task::Task<Attempt<void>> Server::set_ana_state(std::string nqn, uint32_t group,
                                                 nvme::AnaState state) {
   Attempt<Turn> turn = co_await take_turn(std::move(nqn));

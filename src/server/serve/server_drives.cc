@@ -191,6 +191,7 @@ task::Task<Attempt<void>> Server::remove_drive(std::string name) {
   const bool was_added = changes.added.erase(nsid) > 0;
   changes.resized.erase(nsid);
   changes.edited.erase(nsid);
+  changes.moved.erase(nsid);
   if (!was_added && configured_[turn->nqn].contains(nsid)) changes.removed.insert(nsid);
   co_return keep(
       fmt::format("drive {}, namespace {} of {}, is removed", its_name, nsid, turn->nqn));

@@ -112,7 +112,7 @@ task::Task<Attempt<Duration>> Server::move_to_box(ServedDrive& drive, BoxPlace& 
   const SubsystemChanges before = changes_[drive.nqn];
   const nvme::NamespaceOptions space = drive.space;
   const std::string text = drive.text;
-  set_text(drive, place.uri.text());
+  set_place(drive, place);
   Attempt<Duration> waited = refuse("");
   if (const Attempt<void> kept = save(); kept) {
     MoveToBox mover(place);
@@ -121,7 +121,7 @@ task::Task<Attempt<Duration>> Server::move_to_box(ServedDrive& drive, BoxPlace& 
     waited = refuse(fmt::format("{} stays here: {}", drive.name, kept.error().text));
   }
   if (waited || place.may_be_open) {
-    set_text(drive, place.uri.text());  // with its number there
+    set_place(drive, place);  // with its number there
     co_return waited;
   }
   changes_[drive.nqn] = before;
@@ -152,6 +152,7 @@ task::Task<Attempt<Duration>> Server::move_drive(std::string name, std::string b
       co_await find_place_in_box(env_, std::move(box), std::move(via), *layers);
   if (!found) co_return std::unexpected(found.error());
   auto place = std::make_unique<BoxPlace>(std::move(*found));
+  place->transfer_blocks = info(drive)->geometry.transfer_blocks;
   if (const Attempt<void> made = co_await drives_.make_stack(drive); !made) {
     co_return std::unexpected(made.error());
   }
@@ -167,35 +168,60 @@ task::Task<Attempt<Duration>> Server::move_drive(std::string name, std::string b
   co_return waited;
 }
 
+task::Task<Attempt<Duration>> Server::move_back(ServedDrive& drive) {
+  if (Attempt<void> may = check_changeable(drive); !may) co_return std::unexpected(may.error());
+  if (!is_in_box(drive)) {
+    co_return refuse(
+        fmt::format("{} was edited since its layers went to a box: edit it to {} first", drive.name,
+                    drive.moved->uri.text()));
+  }
+  MoveFromBox mover(*drive.moved);
+  const Attempt<Duration> waited = co_await drive.stack()->move(env_, mover);
+  if (waited) {
+    set_back(drive);
+    co_return waited;
+  }
+  // Its clients would believe what they wrote and did not flush to be there still.
+  co_return refuse(
+      fmt::format("{}. If the box is gone for good, end this 'cairn serve' and begin anew with "
+                  "'cairn serve '{}={}'', so that clients learn that what was not flushed may be "
+                  "lost",
+                  waited.error().text, drive.name, drive.moved->layers));
+}
+
+// Nobody is served, so nobody believes that anything is there that was not flushed.
+task::Task<Attempt<Duration>> Server::open_back(ServedDrive& drive) {
+  const Time begin = env_.now();
+  MoveFromBox mover(*drive.moved);
+  const Attempt<std::unique_ptr<StackPlan>> plan = co_await mover.give(env_);
+  if (!plan) co_return std::unexpected(plan.error());
+  set_back(drive);
+  Attempt<void> opened = co_await open_drive(drive, "", false);
+  if (opened) opened = co_await doors_.opened(drive);
+  if (opened) co_return env_.now() - begin;
+  co_return refuse(
+      fmt::format("the layers of {} are here again, and do not open: {}; 'cairn drive retry {}' "
+                  "tries again",
+                  drive.name, opened.error().text, drive.name));
+}
+
 task::Task<Attempt<Duration>> Server::bring_back(std::string name) {
   const Attempt<Turn> turn = co_await take_turn_of(std::move(name));
   if (!turn) co_return std::unexpected(turn.error());
   ServedDrive& drive = *turn->drive;
-  if (Attempt<void> may = check_changeable(drive); !may) co_return std::unexpected(may.error());
   if (drive.moved == nullptr) {
     co_return refuse(
         fmt::format("the layers of {} are here: move them to a box with --to PATH", drive.name));
   }
-  if (drive.text != drive.moved->uri.text()) {
-    co_return refuse(
-        fmt::format("{} was edited since its layers went to a box: edit it to {} "
-                    "first",
-                    drive.name, drive.moved->uri.text()));
+  Attempt<Duration> waited = refuse("");
+  if (drive.problem.empty()) {
+    waited = co_await move_back(drive);
+  } else {
+    waited = co_await open_back(drive);
   }
-  MoveFromBox mover(*drive.moved);
-  const Attempt<Duration> waited = co_await drive.stack()->move(env_, mover);
-  if (!waited) {
-    // Its clients would believe what they wrote and did not flush to be there still.
-    co_return refuse(
-        fmt::format("{}. If the box is gone for good, end this 'cairn serve' and begin anew with "
-                    "'cairn serve '{}={}'', so that clients learn that what was not flushed may be "
-                    "lost",
-                    waited.error().text, drive.name, drive.moved->layers));
-  }
-  set_text(drive, drive.moved->layers);
-  drive.moved.reset();
+  if (drive.moved != nullptr) co_return waited;
   const Attempt<void> kept = keep(fmt::format("the layers of drive {} are here", drive.name));
-  if (!kept) co_return std::unexpected(kept.error());
+  if (waited && !kept) co_return std::unexpected(kept.error());
   co_return waited;
 }
 
