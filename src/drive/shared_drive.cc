@@ -167,10 +167,10 @@ void SharedDrive::Far::came_back(Ticket& ticket) {
   gate_.leave();
 }
 
-SharedDrive::SharedDrive(env::Env& home, std::unique_ptr<Drive> drive)
+SharedDrive::SharedDrive(env::Env& home, std::unique_ptr<Drive> drive, Opening opening)
     : env_(home),
       core_(home.core()),
-      opening_(home.rng().next() | 1),
+      opening_(opening == Opening::kNew ? home.rng().next() | 1 : 0),
       geometries_(home.core_count(), drive->geometry()),
       drive_(std::move(drive)) {
   incarnations_.assign(home.core_count(), incarnation_here());
@@ -178,6 +178,7 @@ SharedDrive::SharedDrive(env::Env& home, std::unique_ptr<Drive> drive)
 
 Incarnation SharedDrive::incarnation_here() const {
   Incarnation now = drive_->incarnation();
+  if (opening_ == 0) return now;
   now.opening = now.opening == 0 ? opening_ : mix64(now.opening ^ opening_) | 1;
   return now;
 }

@@ -24,8 +24,13 @@ namespace cairn::drive {
 
 class SharedDrive final : public Source {
  public:
+  // What it tells of when it was opened.
+  enum class Opening : uint8_t {
+    kNew,      // now: services that are opened again lose what they had not written down
+    kOfDrive,  // what the drive says: it was in use before it was shared, and goes on
+  };
   // On the home core. Closed before it is destroyed, on whichever core.
-  SharedDrive(env::Env& home, std::unique_ptr<Drive> drive);
+  SharedDrive(env::Env& home, std::unique_ptr<Drive> drive, Opening opening = Opening::kNew);
 
   Result<std::unique_ptr<Drive>> open(env::Env& env) override;
   // On any core, when every drive it opened is closed. Afterwards the drive is gone.
@@ -55,8 +60,7 @@ class SharedDrive final : public Source {
 
   env::Env& env_;  // of the home core
   const CoreId core_;
-  // Drawn here: services that are opened again lose what they had not written down.
-  const uint64_t opening_;
+  const uint64_t opening_;  // drawn here; 0: that of the drive
   // By core, each looked at and changed there alone.
   std::vector<Geometry> geometries_;
   std::vector<Incarnation> incarnations_;  // as of the last answer that came there

@@ -31,6 +31,9 @@ class LiveTest(DriveTest):
         (drive,) = answer["drives"]
         return {layer["path"]: layer for layer in drive["layers"]}
 
+    def is_stack(self, name):
+        return json.loads(self.ask("show", name, "--json"))["drives"][0]["is_stack"]
+
     def refused(self, *words):
         result = self.run_cairn("drive", *words, "--control", self.control)
         self.assertEqual(result.returncode, 1, result.stderr)
@@ -84,7 +87,8 @@ class Looks(LiveTest):
         self.assertRegex(self.ask("list"), r"(?m)^d1 +ok +mem:size=1M,block=4096 ")
         self.assertRegex(self.ask("show", "a"), r"(?m)^`- mem:size=1M,block=4096 ")
         self.assertIn("reads=0 writes=0", self.ask("show", "d1"))
-        self.assertIn("serve it as a stack", self.refused("edit", "d1", "priority(mem:size=1M)"))
+        self.assertIn("a single drive, mem:size=1048576,block=4096, and takes no commands",
+                      self.refused("tell", "d1", "0", "go"))
         self.assertIn("takes no commands", self.refused("tell", "a", "priority", "go"))
         self.assertIn("there is no layer 'x'", self.refused("tell", "a", "x", "go"))
         self.assertIn("no drive 'b'", self.refused("show", "b"))
@@ -140,6 +144,43 @@ class Edits(LiveTest):
         subprocess.run([*self.fio(), "--verify_only"], cwd=self.folder, check=True,
                        stdout=subprocess.PIPE, timeout=100)
         self.assertEqual(again.stop(), 0)
+
+    def test_single_drives_are_changed_under_verified_load(self):
+        """Each is a stack and a single drive in turn, while fio verifies what it reads."""
+        leaves = {"m": "mem:size=8M", "f": "file:f,size=8M",
+                  "x": "flash:profile=laptop-tlc,size=64M"}
+        self.serve(*(f"{name}={leaf}" for name, leaf in leaves.items()))
+        loads = {}
+        for name in leaves:
+            command = ["fio", "--name=job", "--ioengine=nbd", f"--uri={self.uri(name)}",
+                       "--size=4M", "--rw=randwrite", "--bs=4k", "--randseed=7",
+                       "--verify=crc32c", "--verify_fatal=1", "--iodepth=16", "--do_verify=1",
+                       "--rate_iops=1000"]
+            loads[name] = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE,
+                                           stderr=subprocess.STDOUT, text=True)
+            self.addCleanup(loads[name].stdout.close)
+            self.addCleanup(loads[name].kill)
+        edits = 0
+        while edits < 4 or any(load.poll() is None for load in loads.values()):
+            for name, leaf in leaves.items():
+                for stack in (f"limit({leaf}, iops=90000)", f"cache(priority({leaf}), memory=1M)"):
+                    self.ask("edit", name, stack)
+                    self.assertGreater(len(self.layers(name)), 1)
+                self.assertIn("cannot be opened",
+                              self.refused("edit", name, f"slice({leaf}, offset=1G)"))
+                self.ask("edit", name, leaf)
+                self.assertFalse(self.is_stack(name))
+            edits += 1
+        for name, load in loads.items():
+            out = load.stdout.read()
+            self.assertEqual(load.wait(), 0, f"{name}: {out}")
+
+    def test_an_edit_that_is_refused_leaves_a_single_drive_single(self):
+        self.serve("m=mem:size=1M", "f=file:f,size=1M")
+        for name in ("m", "f"):
+            said = self.refused("edit", name, "mirror(mem:size=1M, mem:size=2M)")
+            self.assertIn("^", said)
+            self.assertFalse(self.is_stack(name))
 
     def test_what_is_refused_changes_nothing(self):
         self.serve("priority(file:a,size=2M)")

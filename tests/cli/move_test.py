@@ -33,7 +33,8 @@ class MoveTest(DriveTest):
 
     def start_box(self):
         return self.start_cairn("serve", "--nvme-tcp", "127.0.0.1:0", "--control", self.box_control,
-                                "mem:size=1M", until="Ctrl-C or SIGTERM")
+                                "--nqn", "nqn.2026-11.io.cairn:there", "mem:size=1M",
+                                until="Ctrl-C or SIGTERM")
 
     def move(self, *words, name="d0"):
         return json.loads(self.run_ok("drive", "move", name, *words, "--json", "--control",
@@ -136,6 +137,47 @@ class Moves(MoveTest):
                              "'cairn drive move a --back'")
         uri = self.move("--back", name="a")["stack"]
         self.assertTrue(uri.startswith("priority(file:"), uri)
+
+
+class Kept(MoveTest):
+    """A server that keeps where layers went, and is started again."""
+
+    WORDS = ("--state", "s", "a=limit(file:a,size=2M, iops=900000)", "f=file:f,size=1M")
+
+    def stack(self, name):
+        drives = json.loads(self.run_ok("drive", "list", "--json", "--control",
+                                        self.control))["drives"]
+        return next(each["stack"] for each in drives if each["name"] == name)
+
+    def test_layers_come_back_after_a_restart(self):
+        running = self.serve(*self.WORDS)
+        self.start_box()
+        for name in ("a", "f"):
+            self.move("--to", self.box_control, name=name)
+        self.assertEqual(len(self.namespaces()), 3)
+        running.kill()
+        running = self.serve(*self.WORDS)
+        for name, there in (("a", "limit(file:"), ("f", "file:")):
+            self.assertTrue(self.stack(name).startswith("nvme-tcp://"))
+            self.assertTrue(self.move("--back", name=name)["stack"].startswith(there))
+        self.assertEqual(len(self.namespaces()), 1)
+        self.assertEqual(running.stop(), 0)
+        self.serve(*self.WORDS)
+        self.assertTrue(self.stack("a").startswith("limit(file:"))
+        self.assertIn("are here", self.refused("--back", name="a"))
+
+    def test_a_box_that_lost_them_gives_them_back_too(self):
+        running = self.serve(*self.WORDS)
+        box = self.start_box()
+        self.move("--to", self.box_control, name="a")
+        running.kill()
+        box.kill()
+        running = self.serve(*self.WORDS)
+        self.assertIn("does not say that it has closed the layers",
+                      self.refused("--back", name="a"))
+        self.start_box()
+        self.assertTrue(self.move("--back", name="a")["stack"].startswith("limit(file:"))
+        self.assertEqual(running.stop(), 0)
 
 
 class Relay:

@@ -21,12 +21,21 @@ struct HostAccess {
   std::vector<std::string> hosts;  // NQNs, when not any
 };
 
+// Where the layers of a drive are that runs in a box.
+struct MovedLayers {
+  std::string control;           // the box's socket
+  std::string uri;               // the way to them
+  std::string layers;            // the stack there, as it was here
+  uint32_t transfer_blocks = 0;  // the largest request there was; none is larger till they are back
+};
+
 struct SubsystemChanges {
   std::set<uint32_t> removed;                        // namespaces of the configuration
   std::map<uint32_t, nvme::NamespaceOptions> added;  // by nsid, with all their ids
   std::map<uint32_t, uint64_t> resized;              // bytes, of the configuration's namespaces
   // What drives of the configuration became, with the ids they had.
   std::map<uint32_t, nvme::NamespaceOptions> edited;
+  std::map<uint32_t, MovedLayers> moved;  // drives added or edited
   std::optional<HostAccess> access;
   std::map<uint32_t, nvme::AnaState> ana;  // by group
   // Space that was given away; the namespace of each is among those added.
@@ -38,8 +47,8 @@ struct SubsystemChanges {
   uint32_t last_nsid = 0;
 
   bool empty() const {
-    return removed.empty() && added.empty() && resized.empty() && edited.empty() && !access &&
-           ana.empty() && contracts.empty() && ended.empty() && last_nsid == 0;
+    return removed.empty() && added.empty() && resized.empty() && edited.empty() && moved.empty() &&
+           !access && ana.empty() && contracts.empty() && ended.empty() && last_nsid == 0;
   }
 };
 

@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "base/words.h"
 #include "config/config.h"
+#include "fabric/host/uri.h"
 #include "nvme/format/limits.h"
 #include "nvme/format/nqn.h"
 #include "server/config/keys.h"
@@ -82,6 +83,13 @@ std::string subsystem_text(const std::string& nqn, const SubsystemChanges& chang
   }
   for (const auto& [nsid, options] : changes.added) text += namespace_text("namespace", options);
   for (const auto& [nsid, options] : changes.edited) text += namespace_text("edited", options);
+  for (const auto& [nsid, moved] : changes.moved) {
+    text += fmt::format(
+        "[[subsystem.moved]]\nnsid = {}\ncontrol = {}\nuri = {}\nlayers = {}\n"
+        "transfer_blocks = {}\n",
+        nsid, toml_text(moved.control), toml_text(moved.uri), toml_text(moved.layers),
+        moved.transfer_blocks);
+  }
   for (const auto& [nsid, size] : changes.resized) {
     text += fmt::format("[[subsystem.resized]]\nnsid = {}\nsize = {}\n", nsid, size);
   }
@@ -119,6 +127,31 @@ config::Section resized_keys(SubsystemChanges& changes) {
   return std::move(keys.whole([&changes, resized]() -> Attempt<void> {
     changes.resized[resized->nsid] = resized->size;
     return {};
+  }));
+}
+
+config::Section moved_keys(SubsystemChanges& changes) {
+  struct Read {
+    uint32_t nsid = 0;
+    MovedLayers moved;
+  };
+  const auto read = std::make_shared<Read>();
+  config::Section keys;
+  keys.integer("nsid", read->nsid, kNsids).required();
+  keys.text("control", read->moved.control).required();
+  keys.taken("uri",
+             [read](const std::string& text) -> Attempt<void> {
+               if (const auto uri = fabric::Uri::parse(text); !uri) return refuse(uri.error());
+               read->moved.uri = text;
+               return {};
+             })
+      .required();
+  keys.text("layers", read->moved.layers).required();
+  keys.integer("transfer_blocks", read->moved.transfer_blocks, {.min = 1, .max = UINT32_MAX})
+      .required();
+  return std::move(keys.whole([&changes, read]() -> Attempt<void> {
+    if (changes.moved.emplace(read->nsid, read->moved).second) return {};
+    return refuse(fmt::format("nsid {} is there twice", read->nsid));
   }));
 }
 
@@ -204,6 +237,7 @@ config::Section subsystem_keys(ServerChanges& all) {
               [read] { return changed_keys(read->changes.added); });
   keys.tables("edited", nvme::kNamespacesMax,
               [read] { return changed_keys(read->changes.edited); });
+  keys.tables("moved", nvme::kNamespacesMax, [read] { return moved_keys(read->changes); });
   keys.tables("resized", nvme::kNamespacesMax, [read] { return resized_keys(read->changes); });
   keys.tables("ana", nvme::kAnaGroupsMax, [read] { return changed_ana_keys(read->changes); });
   keys.tables("contract", rack::kContractsMax,
@@ -258,7 +292,7 @@ Attempt<ServerChanges> parse_changes(std::string_view text, const std::string& f
   int version = 0;
   config::Section root;
   // Of version 1 an nsid was not remembered when its namespace went; of version 2 drives had no
-  // names, and were not edited.
+  // names, and were not edited; of version 3 it was not kept where layers had moved.
   root.integer("version", version, {.min = 1, .max = kChangesVersion}).required();
   root.tables("subsystem", kSubsystemsMax, [&changes] { return subsystem_keys(changes); });
   root.table("end", config::Section()).required();

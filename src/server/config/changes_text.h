@@ -2,7 +2,7 @@
 // Changes as the text that is kept of them: TOML with a checksum, for people to read and edit.
 //
 //   # crc32c 1a2b3c4d of all below. Remove this line when you edit the file.
-//   version = 3
+//   version = 4
 //   [[subsystem]]
 //   nqn = "nqn.2026-11.io.cairn:box"
 //   removed = [2]
@@ -18,7 +18,7 @@
 
 namespace cairn::server {
 
-inline constexpr int kChangesVersion = 3;
+inline constexpr int kChangesVersion = 4;
 
 std::string changes_text(const ServerChanges& changes);
 

@@ -25,6 +25,11 @@ ServerChanges some_changes() {
   edited.uuid = {6};
   edited.nguid = {7};
   first.edited = {{1, edited}};
+  first.moved = {{1,
+                  {.control = "/run/\"box\".sock",
+                   .uri = "nvme-tcp://127.0.0.1:4420/nqn.2026-11.io.cairn:box?nsid=2",
+                   .layers = "limit(file:/srv/a, iops=9)",
+                   .transfer_blocks = 256}}};
   rack::Contract contract{.id = {7, 8},
                           .nqn = "nqn.2026-11.io.cairn:a",
                           .owner = "nqn.\"h\"",
@@ -57,6 +62,9 @@ TEST(ChangesText, ReadsWhatItWrites) {
   EXPECT_EQ(first.added.at(5).name, "vm.1");
   EXPECT_TRUE(first.edited.at(1).stack.starts_with("limit(mem:size=1048576"));
   EXPECT_EQ(first.edited.at(1).nguid[0], 7);
+  EXPECT_EQ(first.moved.at(1).control, "/run/\"box\".sock");
+  EXPECT_EQ(first.moved.at(1).transfer_blocks, 256u);
+  EXPECT_EQ(first.moved.at(1).layers, "limit(file:/srv/a, iops=9)");
   EXPECT_EQ(first.ana.at(3), nvme::AnaState::kInaccessible);
   EXPECT_TRUE(read->at("nqn.2026-11.io.cairn:b").access->any);
 }
@@ -117,7 +125,7 @@ TEST(ChangesText, ItMayBeEdited) {
       parse_changes("version = 1\n[[subsystem]]\nnqn = 'nqn.x'\nremovd = [1]\n[end]\n", "f");
   EXPECT_NE(wrong.error().text.find("f:4:1: unknown key 'removd'"), std::string::npos)
       << wrong.error().text;
-  EXPECT_FALSE(parse_changes("version = 4\n[end]\n", "f"));
+  EXPECT_FALSE(parse_changes("version = 5\n[end]\n", "f"));
 }
 
 }  // namespace

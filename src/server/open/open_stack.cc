@@ -16,6 +16,7 @@
 #include "server/open/key_file.h"
 #include "server/open/off_core.h"
 #include "server/open/place.h"
+#include "service/common/joint.h"
 #include "stack/services.h"
 
 namespace cairn::server {
@@ -44,6 +45,27 @@ std::string without_size(drive::Spec spec) {
 }
 
 bool is_remote(const std::string& leaf) { return leaf.find("://") != std::string::npos; }
+
+struct OwnLayer {
+  drive::OpenLayer own;
+};
+
+// A drive that says of itself that it takes no larger requests.
+class ShorterTransfers final : private OwnLayer, public drive::Joint {
+ public:
+  ShorterTransfers(env::Env& env, std::unique_ptr<drive::Drive> drive, uint32_t max)
+      : OwnLayer{{.drive = std::move(drive), .is_counted = false}}, Joint(env, own), max_(max) {}
+  const drive::Geometry& geometry() const override {
+    shape_ = Joint::geometry();
+    shape_.transfer_blocks = std::min(shape_.transfer_blocks, max_);
+    return shape_;
+  }
+  task::Task<void> close() override { return own.drive->close(); }
+
+ private:
+  const uint32_t max_;
+  mutable drive::Geometry shape_;
+};
 
 // Whether it has the right form, without looking anything up.
 Attempt<void> check_remote(const std::string& leaf) {
@@ -222,10 +244,27 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
     Attempt<std::unique_ptr<fabric::RemoteDrive>> drive =
         co_await open_drive(env, place->second.uri);
     if (!drive) co_return std::unexpected(drive.error().text);
-    co_return std::move(*drive);
+    if (transfer_blocks_ == 0) co_return std::move(*drive);
+    co_return std::make_unique<ShorterTransfers>(env, std::move(*drive), transfer_blocks_);
   }
+  if (borrowed_ != nullptr) co_return open_borrowed(env, specs_.at(text));
   Leaf leaf = co_await open_source(env, specs_.at(text), nullptr);
   co_return leaf;
+}
+
+drive::Leaves::Leaf StackPlan::open_borrowed(env::Env& env, const drive::Spec& spec) {
+  Result<std::unique_ptr<drive::Drive>> drive = std::exchange(borrowed_, nullptr)->open(env);
+  if (!drive) return std::unexpected(cannot_serve(spec, drive.error()).text);
+  borrowed_drive_ = drive->get();
+  home_ = &env;
+  return std::move(*drive);
+}
+
+void StackPlan::gone(const drive::Drive* drive) {
+  sources_.erase(drive);
+  if (drive != borrowed_drive_) return;
+  borrowed_drive_ = nullptr;
+  lender_->returned(*home_);
 }
 
 task::Task<drive::Leaves::Leaf> StackPlan::open_shared(env::Env& env, std::string text) {

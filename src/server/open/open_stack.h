@@ -36,6 +36,16 @@ class StackMover {
   ~StackMover() = default;
 };
 
+// Whose source a stack's one layer stands on.
+class SourceLender {
+ public:
+  // On the core of the stack, once: nothing of it is open there any more.
+  virtual void returned(env::Env& there) = 0;
+
+ protected:
+  ~SourceLender() = default;
+};
+
 // When host names are looked up and keys are read.
 enum class LookUp : uint8_t {
   kNow,         // what cannot be is a Problem of the line; may block
@@ -67,6 +77,18 @@ class StackPlan final : private drive::Leaves {
   // The user has said so: what its drives hold may be lost. Counts for one open(), or for the edit
   // that this is the aim of.
   void allow_format() { may_format_ = true; }
+
+  // Remote drives take no larger requests: what stands for them one day may not be able to. Before
+  // open().
+  void limit_transfers(uint32_t blocks) { transfer_blocks_ = blocks; }
+  // The stack is a single leaf, which is opened on this source: it is open already, on other cores
+  // too. Before open(). An edit that does without it gives it back.
+  void borrow(drive::Source& source, SourceLender& lender) {
+    borrowed_ = &source;
+    lender_ = &lender;
+  }
+  // What it opened on it; null: nothing, or it was given back.
+  const drive::Drive* borrowed_drive() const { return borrowed_drive_; }
 
   // On `env`'s core, which also closes it. A file that somebody killed a moment ago still holds is
   // waited for. The Problem names the layer at fault.
@@ -113,7 +135,8 @@ class StackPlan final : private drive::Leaves {
   // `shared` null: a medium of its own.
   task::Task<Leaf> open_source(env::Env& env, const drive::Spec& spec,
                                drive::SharedSources* shared);
-  void gone(const drive::Drive* drive) override { sources_.erase(drive); }
+  Leaf open_borrowed(env::Env& env, const drive::Spec& spec);
+  void gone(const drive::Drive* drive) override;
   bool may_format() const override { return may_format_; }
   // Those the stack names were read before the world, and are handed over once; what a command
   // names later is read then.
@@ -138,6 +161,11 @@ class StackPlan final : private drive::Leaves {
   drive::SharedSources* shared_ = nullptr;
   std::unique_ptr<drive::SharedSources> own_shared_;
   std::map<const drive::Drive*, std::unique_ptr<drive::Source>> sources_;
+  drive::Source* borrowed_ = nullptr;  // until it was opened
+  const drive::Drive* borrowed_drive_ = nullptr;
+  SourceLender* lender_ = nullptr;
+  env::Env* home_ = nullptr;      // of the borrowed drive
+  uint32_t transfer_blocks_ = 0;  // 0: as they are
 };
 
 }  // namespace cairn::server

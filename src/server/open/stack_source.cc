@@ -9,23 +9,23 @@
 namespace cairn::server {
 
 task::Task<Attempt<std::unique_ptr<StackSource>>> StackSource::open_on(
-    env::Env& env, CoreId home, std::unique_ptr<StackPlan> plan) {
+    env::Env& env, CoreId home, std::unique_ptr<StackPlan> plan, Opening opening) {
   std::unique_ptr<StackSource> source(new StackSource(std::move(plan)));
-  StackSource& opening = *source;
+  StackSource& made = *source;
   const Attempt<void> opened = co_await env::call_on(
-      env, home, [&opening](env::Env& there) { return opening.open_here(there); });
+      env, home, [&made, opening](env::Env& there) { return made.open_here(there, opening); });
   if (!opened) co_return std::unexpected(opened.error());
   co_return source;
 }
 
-task::Task<Attempt<void>> StackSource::open_here(env::Env& home) {
+task::Task<Attempt<void>> StackSource::open_here(env::Env& home, Opening opening) {
   Attempt<std::unique_ptr<drive::LiveStack>> drive = co_await plan_->open(home);
   if (!drive) {
     plan_->close();
     co_return std::unexpected(drive.error());
   }
   live_ = drive->get();
-  drive_ = std::make_unique<drive::SharedDrive>(home, std::move(*drive));
+  drive_ = std::make_unique<drive::SharedDrive>(home, std::move(*drive), opening);
   co_return Attempt<void>();
 }
 
@@ -68,6 +68,22 @@ task::Task<Attempt<Duration>> StackSource::move(env::Env& env, StackMover& mover
       env, drive_->core(),
       [this, &mover](env::Env& home) { return plan_->move(home, *live_, mover); });
   co_return moved;
+}
+
+StackSource::Borrowed StackSource::borrowed_here() const {
+  const drive::Drive* const top = live_->layer();
+  if (top == nullptr || top != plan_->borrowed_drive()) return {};
+  return {.is_alone = live_->incarnation() == top->incarnation(), .has_lent = live_->has_lent()};
+}
+
+task::Task<StackSource::Borrowed> StackSource::borrowed(env::Env& env) {
+  const Borrowed borrowed =
+      co_await env::call_on(env, drive_->core(), [this](env::Env&) { return borrowed_here(); });
+  co_return borrowed;
+}
+
+task::Task<void> StackSource::note_lent(env::Env& env) {
+  co_await env::call_on(env, drive_->core(), [this](env::Env&) { live_->note_lent(); });
 }
 
 task::Task<void> StackSource::close(env::Env& env) {

@@ -21,8 +21,10 @@ namespace cairn::server {
 class StackSource final : public drive::Source {
  public:
   // Opens the stack on core `home`; called on any. The Problem shows the layer at fault.
+  using Opening = drive::SharedDrive::Opening;
   static task::Task<Attempt<std::unique_ptr<StackSource>>> open_on(env::Env& env, CoreId home,
-                                                                   std::unique_ptr<StackPlan> plan);
+                                                                   std::unique_ptr<StackPlan> plan,
+                                                                   Opening opening = Opening::kNew);
 
   Result<std::unique_ptr<drive::Drive>> open(env::Env& env) override { return drive_->open(env); }
   task::Task<void> close(env::Env& env) override;
@@ -44,13 +46,23 @@ class StackSource final : public drive::Source {
   // As those of its plan.
   task::Task<Attempt<Duration>> move(env::Env& env, StackMover& mover);
 
+  // Of the source that the plan borrowed.
+  struct Borrowed {
+    bool is_alone = false;  // it is all of the stack, and tells the same incarnation
+    bool has_lent = false;  // memory that may be looked at; where it is alone
+  };
+  task::Task<Borrowed> borrowed(env::Env& env);
+  // Its one layer has lent memory before it was this stack's.
+  task::Task<void> note_lent(env::Env& env);
+
   const StackPlan& plan() const { return *plan_; }
   // What is shared, and on which core it lives.
   drive::SharedDrive& shared() { return *drive_; }
 
  private:
   explicit StackSource(std::unique_ptr<StackPlan> plan) : plan_(std::move(plan)) {}
-  task::Task<Attempt<void>> open_here(env::Env& home);
+  task::Task<Attempt<void>> open_here(env::Env& home, Opening opening);
+  Borrowed borrowed_here() const;
 
   std::unique_ptr<StackPlan> plan_;
   drive::LiveStack* live_ = nullptr;  // what drive_ shares

@@ -211,7 +211,7 @@ task::Task<Attempt<void>> Doors::open_nbd() {
 // A single source is served on one core after the other, a stack on its own.
 task::Task<Attempt<void>> Doors::serve_vhost(const ServedDrive& drive, GuestSocket socket) {
   const CoreId core =
-      drive.stack != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
+      drive.stack() != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
   const bool has_others = !server_.listeners.empty() || !options_.nbd.empty() || !vfio_at_.empty();
   Result<void> served = fail(Errc::kClosed, "not tried");
   Patience patience(env_);

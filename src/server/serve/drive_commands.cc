@@ -69,7 +69,7 @@ Json drive_json(const Server& server, const ServedDrive& drive,
                 const std::optional<nvme::NamespaceInfo>& info) {
   Json json = {{"name", drive.name},
                {"stack", drive.text},
-               {"is_stack", drive.stack != nullptr},
+               {"is_stack", drive.stack() != nullptr},
                {"nqn", drive.nqn},
                {"nsid", drive.space.nsid}};
   if (info) {

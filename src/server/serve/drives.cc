@@ -79,10 +79,10 @@ ServedDrive& Drives::add(std::string nqn, nvme::NamespaceOptions space) {
   drive->name = space.name;
   drive->text = space.drive_text();
   drive->nqn = std::move(nqn);
-  drive->source = std::make_unique<PendingSource>(env_.core_count());
+  drive->source = std::make_unique<ServedSource>(env_.core_count());
   drive->space = std::move(space);
   drive->space.source = drive->source.get();
-  if (!drive->space.stack.empty()) drive->home = CoreId(stacks_++ % env_.core_count());
+  if (!drive->space.stack.empty()) drive->home = next_home();
   drive->problem = "it was not opened yet";
   all_.push_back(std::move(drive));
   return *all_.back();
@@ -105,6 +105,9 @@ task::Task<Attempt<void>> Drives::fill(ServedDrive& drive, std::string text, boo
   if (!args) co_return std::unexpected(args.error());
   const bool is_stack = args->stack != nullptr;
   if (is_stack) args->stack->share(shared_);
+  if (is_stack && drive.moved != nullptr) {
+    args->stack->limit_transfers(drive.moved->transfer_blocks);
+  }
   if (is_stack && format) args->stack->allow_format();
   Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env_, *args, drive.home);
   if (!source && is_stack) {
@@ -112,9 +115,7 @@ task::Task<Attempt<void>> Drives::fill(ServedDrive& drive, std::string text, boo
         fmt::format("drive {} cannot be served:\n{}", in_quotes(drive.name), source.error().text));
   }
   if (!source) co_return std::unexpected(source.error());
-  drive::Source* const opened = source->get();
   co_await drive.source->fill(env_, std::move(*source));
-  if (is_stack) drive.stack = static_cast<StackSource*>(opened);
   drive.is_open = true;
   co_return Attempt<void>();
 }
@@ -127,6 +128,26 @@ task::Task<Attempt<void>> Drives::open(ServedDrive& drive, std::string typed, bo
   co_return opened;
 }
 
+task::Task<Attempt<void>> Drives::make_stack(ServedDrive& drive) {
+  if (drive.stack() != nullptr) co_return Attempt<void>();
+  Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(drive.text, LookUp::kWhenOpened);
+  if (!plan) co_return std::unexpected(plan.error());
+  (*plan)->share(shared_);
+  drive.home = next_home();
+  const Attempt<void> made =
+      co_await drive.source->become_stack(env_, drive.home, std::move(*plan));
+  if (made) co_return made;
+  co_return refuse(
+      fmt::format("drive {} stays as it is: {}", drive.name, last_line(made.error().text)));
+}
+
+task::Task<void> Drives::make_single(ServedDrive& drive) {
+  if (!drive.source->is_single_below() || !drive.stack()->plan().stack().is_leaf) co_return;
+  co_await drive.users->close();
+  co_await drive.source->become_single(env_);
+  drive.users.emplace();
+}
+
 task::Task<void> Drives::remove(ServedDrive& drive) {
   co_await drive.source->close(env_);
   const size_t removed =
@@ -137,7 +158,7 @@ task::Task<void> Drives::remove(ServedDrive& drive) {
 task::Task<void> Drives::close() {
   co_await watch_.close();
   for (const auto& drive : all_) {
-    co_await drive->users.close();
+    co_await drive->users->close();
     co_await drive->source->close(env_);
   }
   all_.clear();
@@ -160,11 +181,11 @@ task::Task<std::vector<drive::DriveHealth>> Drives::look() {
            not_open(drive->problem, fmt::format("it is tried again by itself, and at once with "
                                                 "'cairn drive retry {}'",
                                                 drive->name))});
-    } else if (drive->stack != nullptr) {
+    } else if (drive->stack() != nullptr) {
       auto use = std::make_unique<DriveUse>(*drive);
       if (!*use) continue;
       uses.push_back(std::move(use));
-      stacks.push_back(drive->stack);
+      stacks.push_back(drive->stack());
       names.push_back(drive->name);
     } else if (watch_.find(drive->name) != nullptr) {
       // A single drive that could not be opened, and now is, says nothing more of itself.

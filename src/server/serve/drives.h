@@ -38,6 +38,12 @@ class Drives final : private drive::HealthWatch::Owner {
   // Opens it: doors can open its source when it is done. `typed`: its text as a person wrote it,
   // or nothing; the Problem shows the place there. `format`: what its drives hold may be lost.
   task::Task<Attempt<void>> open(ServedDrive& drive, std::string typed, bool format);
+  // Makes a single drive the one layer of a stack, so that its layers can be changed; a stack is
+  // one already. On failure nothing has changed.
+  task::Task<Attempt<void>> make_stack(ServedDrive& drive);
+  // Has a drive that was a single one be so again, where its layers have become, or are still, what
+  // it was: then each core opens it for itself. Waits for who looks at it.
+  task::Task<void> make_single(ServedDrive& drive);
   // What no door has, and nobody uses.
   task::Task<void> remove(ServedDrive& drive);
   task::Task<void> close();
@@ -52,6 +58,8 @@ class Drives final : private drive::HealthWatch::Owner {
 
  private:
   task::Task<Attempt<void>> fill(ServedDrive& drive, std::string text, bool format);
+  // Where the next stack lives.
+  CoreId next_home() { return CoreId(stacks_++ % env_.core_count()); }
   Attempt<void> check_unused(const ServedDrive& drive) const;
   task::Task<std::vector<drive::DriveHealth>> look() override;
 

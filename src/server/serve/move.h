@@ -26,6 +26,7 @@ struct BoxPlace {
   fabric::Uri uri;      // how its subsystem is reached from here; nsid and UUID once they are there
   std::string uuid;     // of their namespace
   std::string layers;   // the stack there, as it was here
+  uint32_t transfer_blocks = 0;  // its largest request, as clients know it
   // The box was asked to open them, and has not said since that it has none.
   bool may_be_open = false;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/uuid.h"
 #include "base/words.h"
 #include "server/open/take_drive.h"
 #include "task/deadline.h"
@@ -49,6 +50,17 @@ void apply_changes(const SubsystemChanges& changes, nvme::NamespaceOptions& spac
   }
   const auto resized = changes.resized.find(space.nsid);
   if (resized != changes.resized.end()) set_kept_size(space, resized->second);
+}
+
+// Its URI was read before it was kept.
+std::unique_ptr<BoxPlace> place_of(const MovedLayers& moved) {
+  const auto uri = fabric::Uri::parse(moved.uri);
+  if (!uri) return nullptr;
+  return std::make_unique<BoxPlace>(BoxPlace{.control = moved.control,
+                                             .uri = *uri,
+                                             .uuid = uuid_text(uri->uuid),
+                                             .layers = moved.layers,
+                                             .transfer_blocks = moved.transfer_blocks});
 }
 
 }  // namespace
@@ -141,7 +153,12 @@ Attempt<void> Server::add_drives(const SubsystemConfig& subsystem) {
     const auto given = std::ranges::find(all, contract.nsid, &nvme::NamespaceOptions::nsid);
     if (given != all.end()) given->owner = contract.owner;
   }
-  for (nvme::NamespaceOptions& each : all) drives_.add(nqn, std::move(each));
+  for (nvme::NamespaceOptions& each : all) {
+    ServedDrive& drive = drives_.add(nqn, std::move(each));
+    if (const auto moved = changes.moved.find(drive.space.nsid); moved != changes.moved.end()) {
+      drive.moved = place_of(moved->second);
+    }
+  }
   return {};
 }
 

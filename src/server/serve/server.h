@@ -148,9 +148,12 @@ class Server final {
   task::Task<void> stop_serving(std::string nqn, uint32_t nsid);
   task::Task<Attempt<void>> resize_at_every_door(ServedDrive& drive, uint64_t bytes);
   task::Task<Attempt<void>> resize_namespace(std::string nqn, uint32_t nsid, uint64_t bytes);
-  // A stack that is open, and nobody's by contract.
+  // It is open, and nobody's by contract.
   Attempt<void> check_changeable(const ServedDrive& drive) const;
   task::Task<Attempt<Duration>> move_to_box(ServedDrive& drive, BoxPlace& place);
+  task::Task<Attempt<Duration>> move_back(ServedDrive& drive);
+  // Of a drive that is not open.
+  task::Task<Attempt<Duration>> open_back(ServedDrive& drive);
 
   // What is kept (server_changes.cc).
   Attempt<void> save() const { return hooks_.keep ? hooks_.keep(changes_) : Attempt<void>{}; }
@@ -162,6 +165,9 @@ class Server final {
   // What a drive's size, and what its text is from now on, in what is kept.
   void set_size(const ServedDrive& drive, uint64_t bytes);
   void set_text(ServedDrive& drive, const std::string& text);
+  // Its layers are in a box, or back from there.
+  void set_place(ServedDrive& drive, const BoxPlace& place);
+  void set_back(ServedDrive& drive);
   // Refused while the drive is under contract.
   Attempt<void> check_free(const ServedDrive& drive) const;
   Attempt<void> set_access(const std::string& nqn, HostAccess access);

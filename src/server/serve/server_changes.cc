@@ -8,6 +8,7 @@
 
 #include "base/words.h"
 #include "nvme/format/limits.h"
+#include "server/common/drive_option.h"
 #include "server/common/host_nqn.h"
 #include "server/open/take_drive.h"
 #include "server/serve/server.h"
@@ -56,6 +57,10 @@ void Server::set_text(ServedDrive& drive, const std::string& text) {
   drive.text = text;
   drive.space.stack = text;
   drive.space.drive = {};
+  if (Attempt<drive::Spec> single = parse_drive(text); single && drive.stack() == nullptr) {
+    drive.space.stack.clear();
+    drive.space.drive = std::move(*single);
+  }
   SubsystemChanges& changes = changes_[drive.nqn];
   const auto added = changes.added.find(drive.space.nsid);
   nvme::NamespaceOptions& kept =
@@ -63,6 +68,20 @@ void Server::set_text(ServedDrive& drive, const std::string& text) {
   kept = drive.space;
   kept.source = nullptr;
   changes.resized.erase(drive.space.nsid);
+}
+
+void Server::set_place(ServedDrive& drive, const BoxPlace& place) {
+  set_text(drive, place.uri.text());
+  changes_[drive.nqn].moved[drive.space.nsid] = {.control = place.control,
+                                                 .uri = drive.text,
+                                                 .layers = place.layers,
+                                                 .transfer_blocks = place.transfer_blocks};
+}
+
+void Server::set_back(ServedDrive& drive) {
+  set_text(drive, drive.moved->layers);
+  changes_[drive.nqn].moved.erase(drive.space.nsid);
+  drive.moved.reset();
 }
 
 task::Task<Attempt<void>> Server::set_ana_state(std::string nqn, uint32_t group,

@@ -129,7 +129,7 @@ task::Task<Attempt<ServedDrive*>> Server::serve_added(std::string nqn, nvme::Nam
   if (!served) {
     const Result<void> undone = co_await registry().remove_namespace(nqn, drive.space.nsid);
     (void)undone;  // it may not be there
-    co_await drive.users.close();
+    co_await drive.users->close();
     co_await drives_.remove(drive);
     co_return std::unexpected(served.error());
   }
@@ -156,7 +156,7 @@ task::Task<Attempt<ServedDrive*>> Server::add_drive(std::string nqn, nvme::Names
 }
 
 task::Task<void> Server::stop_serving(ServedDrive& drive) {
-  co_await drive.users.close();
+  co_await drive.users->close();
   co_await doors_.remove(drive);
   const Result<void> removed = co_await registry().remove_namespace(drive.nqn, drive.space.nsid);
   (void)removed;  // it is not there if its drive is not open
@@ -191,6 +191,7 @@ task::Task<Attempt<void>> Server::remove_drive(std::string name) {
   const bool was_added = changes.added.erase(nsid) > 0;
   changes.resized.erase(nsid);
   changes.edited.erase(nsid);
+  changes.moved.erase(nsid);
   if (!was_added && configured_[turn->nqn].contains(nsid)) changes.removed.insert(nsid);
   co_return keep(
       fmt::format("drive {}, namespace {} of {}, is removed", its_name, nsid, turn->nqn));
@@ -259,7 +260,7 @@ task::Task<Attempt<void>> Server::resize_drive(std::string name, uint64_t bytes)
   }
   set_size(drive, bytes);
   set_kept_size(drive.space, bytes);
-  if (drive.stack == nullptr) drive.text = drive.space.drive_text();
+  if (drive.stack() == nullptr) drive.text = drive.space.drive_text();
   co_return keep(fmt::format("drive {} has {} now", drive.name, text_bytes(bytes)));
 }
 

@@ -71,7 +71,7 @@ task::Task<void> resize_drives(env::Env& env, Told& told) {
   EXPECT_TRUE(opened) << opened.error().text;
   std::string why = co_await why_not_resized(server, "a", 2 << 20);
   EXPECT_EQ(why, "");
-  drive::SharedDrive& shared = server.drives()[0]->stack->shared();
+  drive::SharedDrive& shared = server.drives()[0]->stack()->shared();
   const uint64_t bytes =
       co_await env::call_on(env, shared.core(), [&shared](env::Env&) { return bytes_of(shared); });
   EXPECT_EQ(bytes, 2u << 20);
@@ -99,8 +99,8 @@ task::Task<void> look_at_homes(env::Env& env, Told& told) {
   EXPECT_TRUE(opened);
   uint32_t stacks = 0;
   for (const auto& drive : server.drives()) {
-    if (drive->stack == nullptr) continue;
-    EXPECT_EQ(drive->stack->shared().core(), CoreId(stacks++ % kCores)) << drive->name;
+    if (drive->stack() == nullptr) continue;
+    EXPECT_EQ(drive->stack()->shared().core(), CoreId(stacks++ % kCores)) << drive->name;
   }
   EXPECT_EQ(stacks, 4u);
   co_await server.close();
@@ -164,7 +164,7 @@ task::Task<void> open_late(env::Env& env, Told& told, sim::Node& node) {
   const Result<void> slept = co_await task::sleep_for(env, 6_s);
   EXPECT_TRUE(slept);
   EXPECT_EQ(failed.problem, "");
-  EXPECT_NE(failed.stack, nullptr);
+  EXPECT_NE(failed.stack(), nullptr);
   const bool late = co_await can_be_read(env, server, "a");
   EXPECT_TRUE(late);
   EXPECT_NE(log.find("drive a is ok again: not open is over"), std::string::npos) << log;

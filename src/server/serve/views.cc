@@ -29,13 +29,13 @@ task::Task<Result<door::nbd::ExportOptions>> DriveViews::find(std::string name) 
   const auto found =
       std::ranges::find(drives_, drive_name, [](const auto& one) { return one->name; });
   ServedDrive* const drive = found == drives_.end() ? nullptr : found->get();
-  if (at == std::string::npos || drive == nullptr || drive->stack == nullptr) {
+  if (at == std::string::npos || drive == nullptr || drive->stack() == nullptr) {
     co_return fail(Errc::kNotFound, "no export of that name");
   }
   const DriveUse use(*drive);
   if (!use) co_return fail(Errc::kNotFound, "the drive is being removed");
   const std::string view = name.substr(at + 1);
-  drive::SharedDrive& stack = drive->stack->shared();
+  drive::SharedDrive& stack = drive->stack()->shared();
   Result<std::unique_ptr<drive::SharedDrive>> opened = co_await env::call_on(
       env_, stack.core(),
       [&stack, &view](env::Env& home) { return open_view(home, stack.drive(), view); });

@@ -13,7 +13,7 @@ namespace cairn::server {
 namespace {
 
 task::Task<std::string> told(ServedDrive& drive, std::vector<std::string> words) {
-  const auto answer = co_await drive.stack->shared().drive().tell(std::move(words));
+  const auto answer = co_await drive.stack()->shared().drive().tell(std::move(words));
   co_return answer ? *answer : answer.error();
 }
 
@@ -39,15 +39,12 @@ task::Task<std::string> look(env::Env& env, DriveViews& views, std::string name)
 task::Task<void> use_views(env::Env& env, std::vector<DriveArgs>& words) {
   ServedDrives drives;
   for (DriveArgs& one : words) {
-    const bool is_stack = one.stack != nullptr;
     Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env, one, CoreId(0));
     EXPECT_TRUE(source.has_value());
-    auto* stack = is_stack ? static_cast<StackSource*>(source->get()) : nullptr;
     drives.push_back(std::make_unique<ServedDrive>());
     drives.back()->name = one.name;
     drives.back()->text = one.text;
-    drives.back()->source = std::make_unique<PendingSource>(env.core_count());
-    drives.back()->stack = stack;
+    drives.back()->source = std::make_unique<ServedSource>(env.core_count());
     co_await drives.back()->source->fill(env, std::move(*source));
   }
   EXPECT_EQ(co_await told(*drives[0], {"take", "good"}), "version 1");

@@ -136,14 +136,18 @@ void Joint::pass(DriveOp& op) {
     return op.complete(fail(Errc::kIo, "an earlier flush failed: writes before it may be lost"));
   }
   ++in_flight_;
-  layer_->figures.begun();
-  if (!hand_on(op, *layer_->drive, *this, env_.now())) gate_.spawn(run(op));
+  const bool is_counted = layer_->is_counted;
+  if (is_counted) layer_->figures.begun();
+  if (!hand_on(op, *layer_->drive, *this, is_counted ? env_.now() : Time())) gate_.spawn(run(op));
+}
+
+void Joint::count(const Request& request, const Result<void>& done, Time begun) {
+  const Time now = env_.now();
+  layer_->figures.done(request, request.blocks * shape_.block_size, done, now - begun, now);
 }
 
 void Joint::relayed(DriveOp& op, const Result<void>& done) {
-  const Time now = env_.now();
-  layer_->figures.done(op.request, op.request.blocks * shape_.block_size, done,
-                       now - op.handed_on(), now);
+  if (layer_->is_counted) count(op.request, done, op.handed_on());
   leave();
 }
 
@@ -152,8 +156,7 @@ task::Task<void> Joint::run(DriveOp& op) {
   const Time begun = env_.now();
   const Result<void> done =
       co_await layer_->drive->submit(op.request, op.data(), op.second(), op.token());
-  const Time now = env_.now();
-  layer_->figures.done(op.request, op.request.blocks * shape_.block_size, done, now - begun, now);
+  if (layer_->is_counted) count(op.request, done, begun);
   leave();
   op.complete(done);
 }
@@ -164,7 +167,9 @@ bool Joint::run_now(const Request& request, std::span<const MutableBytes> data,
   const std::optional<Result<void>> ran = layer_->drive->try_now(request, data);
   if (!ran) return false;
   done = *ran;
-  layer_->figures.done_at_once(request, request.blocks * shape_.block_size, done, env_.now());
+  if (layer_->is_counted) {
+    layer_->figures.done_at_once(request, request.blocks * shape_.block_size, done, env_.now());
+  }
   return true;
 }
 
@@ -173,6 +178,7 @@ Bytes Joint::lend_now(Lba lba, uint64_t blocks) const {
   const Bytes lent = layer_->drive->lend(lba, blocks);
   if (lent.empty()) return lent;
   layer_->has_lent = true;
+  if (!layer_->is_counted) return lent;
   layer_->figures.done_at_once({.kind = Request::Kind::kRead, .lba = lba, .blocks = blocks},
                                lent.size(), {}, env_.now());
   return lent;

@@ -33,6 +33,7 @@ struct OpenLayer {
   Joint* joint = nullptr;  // that leads here; null: none
   size_t views = 0;        // that open_view gave, and that are not closed
   bool has_lent = false;   // its memory may be looked at until the stack is closed
+  bool is_counted = true;  // false: nobody asks for its figures, which cost a look at the clock
 };
 
 // Leads to one layer, or to none while it is held. close() leaves the layer open: whoever owns it
@@ -68,8 +69,16 @@ class Joint : public Drive, private Relay {
   bool is_held() const { return is_held_; }
   // A flush that nobody above asked for has failed: the next one that somebody does fails as well.
   void owe_failed_flush() { owes_failed_flush_ = true; }
+  // What is led to now has lent memory, to somebody who came another way.
+  void note_lent() { layer_->has_lent = true; }
+  bool has_lent() const { return layer_ != nullptr && layer_->has_lent; }
   // What it leads to; null: nothing.
   const Drive* layer() const { return layer_ == nullptr ? nullptr : layer_->drive.get(); }
+
+ protected:
+  // Something that is no DriveOp: once inside, a hold waits for it until it leaves.
+  task::Task<Result<void>> enter();
+  void leave();
 
  private:
   void start(DriveOp& op) final;
@@ -81,9 +90,8 @@ class Joint : public Drive, private Relay {
 
   void pass(DriveOp& op);
   task::Task<void> run(DriveOp& op);
-  // Something that is no DriveOp: once inside, a hold waits for it.
-  task::Task<Result<void>> enter();
-  void leave();
+  // It was done there, handed on or run at `begun`.
+  void count(const Request& request, const Result<void>& done, Time begun);
 
   env::Env& env_;
   OpenLayer* layer_;
