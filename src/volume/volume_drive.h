@@ -165,6 +165,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   void note_answer(const Error& error);
   void member_lost_writes(Member& member) override;
   void member_changed(Member& member) override;
+  task::Task<Result<void>> confirm(task::CancelToken token) override;
   task::Task<Result<void>> save_intents(Bytes record, uint64_t slot) override;
   void start_sweeper();
   task::Task<void> sweep();
