@@ -15,6 +15,7 @@
 #include "server/open/http_endpoint.h"
 #include "server/open/key_file.h"
 #include "server/open/off_core.h"
+#include "server/open/open_volume.h"
 #include "server/open/place.h"
 #include "stack/services.h"
 
@@ -91,6 +92,10 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg, 
     if (!remote) return wrong(remote.error());
     keep(layer.name, std::move(*remote));
     return {};
+  }
+  if (is_volume(layer.name)) {
+    const Attempt<VolumeUri> volume = VolumeUri::parse(layer.name);
+    return volume ? Attempt<void>() : wrong(volume.error());
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
   if (!spec) return wrong(spec.error());
@@ -221,6 +226,13 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
   if (const auto place = places_.find(text); place != places_.end()) {
     Attempt<std::unique_ptr<fabric::RemoteDrive>> drive =
         co_await open_drive(env, place->second.uri);
+    if (!drive) co_return std::unexpected(drive.error().text);
+    co_return std::move(*drive);
+  }
+  if (is_volume(text)) {
+    Attempt<VolumeUri> volume = VolumeUri::parse(text);
+    if (!volume) co_return std::unexpected(volume.error().text);
+    Attempt<std::unique_ptr<drive::Drive>> drive = co_await open_volume(env, std::move(*volume));
     if (!drive) co_return std::unexpected(drive.error().text);
     co_return std::move(*drive);
   }
