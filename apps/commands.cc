@@ -9,6 +9,7 @@
 #include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
+#include "apps/volume/commands.h"
 
 namespace cairn::apps {
 
@@ -22,6 +23,26 @@ void add_server(CommandTree& tree) {
   tree.add(host, "list", "those that may, and those that are connected", make_host_list);
   tree.add(host, "add", "let a host connect", make_host_add);
   tree.add(host, "remove", "do not let a host connect", make_host_remove);
+}
+
+void add_volumes(CommandTree& tree) {
+  CLI::App& root = tree.root();
+  CLI::App& arbiter = tree.add(
+      root, "arbiter", "decide where elastic volumes lie, one process of several", make_arbiter);
+  tree.add(arbiter, "status", "which arbiters run, and which of them leads", make_arbiter_status);
+  CLI::App& pool = CommandTree::group(root, "pool", "drives of boxes that volumes lie on");
+  tree.add(pool, "add", "take the drives of a box into the pool", make_pool_add);
+  tree.add(pool, "list", "the drives of the pool", make_pool_list);
+  tree.add(pool, "show", "how much the pool has", make_pool_show);
+  tree.add(pool, "drain", "have all extents leave a drive", make_pool_drain);
+  tree.add(pool, "remove", "take a drive out of the pool", make_pool_remove);
+  CLI::App& volume = CommandTree::group(root, "volume", "elastic volumes over many drives");
+  tree.add(volume, "create", "make a volume", make_volume_create);
+  tree.add(volume, "list", "the volumes of the pool", make_volume_list);
+  tree.add(volume, "show", "a volume, where it lies and why", make_volume_show);
+  tree.add(volume, "resize", "change the size of a volume", make_volume_resize);
+  tree.add(volume, "update", "change how a volume is placed or replicated", make_volume_update);
+  tree.add(volume, "destroy", "remove a volume and what it holds", make_volume_destroy);
 }
 
 void add_key(CommandTree& tree) {
@@ -100,6 +121,7 @@ void add_commands(CommandTree& tree) {
   tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);
   tree.add(rack, "stack", "print such a drive's stack as 'cairn serve' takes it", make_rack_stack);
   tree.add(rack, "serve", "serve the metadata of a rack on one machine", make_rack_serve);
+  add_volumes(tree);
   CLI::App& nvme = CommandTree::group(root, "nvme", "use drives across the network");
   for (const NvmeVerb& verb : nvme_verbs()) tree.add(nvme, verb.name, verb.what, verb.make);
   add_key(tree);
@@ -110,7 +132,7 @@ void add_last_commands(CommandTree& tree) {
   CLI::App& root = tree.root();
   CLI::App& config = CommandTree::group(root, "config", "work with configuration files");
   tree.add(config, "check", "check a configuration file", make_config_check);
-  tree.add(root, "version", "print version, commit and compiler", make_version);
+  tree.add(root, "version", "print version, commit and compiler; also --version", make_version);
 }
 
 }  // namespace cairn::apps

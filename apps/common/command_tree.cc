@@ -24,7 +24,7 @@ CommandTree::CommandTree()
           "cairn")) {
   root_->formatter(make_help_formatter());
   prepare(*root_);
-  root_->set_version_flag("--version", "", "same as 'cairn version'");
+  root_->set_version_flag("--version", "", "same as 'cairn version'")->group("");
 }
 
 CommandTree::~CommandTree() = default;

@@ -75,6 +75,7 @@ CommandHelp help_of(const CLI::App& app) {
     help.commands.emplace_back(command->get_name(), command->get_description());
   }
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // another row says it
     if (option->get_positional()) {
       const std::string name = option->get_name(true);
       help.arguments.emplace_back(option->get_required() ? name : fmt::format("[{}]", name),
@@ -103,10 +104,13 @@ class HelpFormatter final : public CLI::Formatter {
     const std::string title = is_root
                                   ? app->get_description()
                                   : fmt::format("{}: {}", full_name(*app), app->get_description());
-    std::string out = fmt::format("{}\n\nUsage: {}\n", title, help.usage);
+    // All commands fit a screen.
+    const std::string_view gap = is_root ? "\n" : "\n\n";
+    std::string out = fmt::format("{}{}Usage: {}\n", title, gap, help.usage);
     out += block("Commands", help.commands);
     out += block("Arguments", help.arguments);
-    out += block("Options", help.options);
+    const std::string options = block("Options", help.options);
+    out += is_root ? options.substr(1) : options;
     if (!help.footer.empty()) out += fmt::format("\n{}\n", help.footer);
     return out;
   }

@@ -104,7 +104,7 @@ class ServeCommand final : public Command {
   void add_drive_options(CLI::App& app) {
     add_values(app, "STACK",
                "[NAME=] and mem:size=1G, file:PATH,size=8G, flash:profile=NAME,size=4G, "
-               "nvme-tcp://HOST/NQN, or services over such; several allowed",
+               "nvme-tcp://HOST/NQN, volume:NAME, or services over such; several allowed",
                [this](const std::string& text) {
                  return take(server::parse_drive_args(text, server::LookUp::kWhenOpened), text);
                })

@@ -215,6 +215,15 @@ Task<Result<void>> Arbiter::fence_former_writer(CancelToken token) {
   co_return Result<void>();
 }
 
+// A commit that changes nothing is refused as any other when another leads.
+Task<Result<void>> Arbiter::confirm_leading() {
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  meta::Batch batch;
+  batch.put(kPoolKey, encode(pool_.record));
+  co_return co_await commit(std::move(batch));
+}
+
 Task<Result<void>> Arbiter::commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) {
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());

@@ -89,7 +89,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<void> close();
 
   // Drives (arbiter_drives.cc).
-  // kExists: it is a member; kInvalid also when it holds something and may not be formatted.
+  // kExists: it is a member; kInvalid also when it holds something and may not be formatted;
+  // kUnsupported: nobody can be fenced at its box.
   task::Task<Result<MegaVolInfo>> add_mega_vol(AddArgs args, task::CancelToken token = {});
   // It gets no more extents, and whoever has a volume open moves those that it has; or it stays
   // after all. kNoSpace: the others could not take what is promised.
@@ -162,6 +163,9 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<void>> allocate_waiting();
   Result<void> plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
                                 std::vector<Change>& changes);
+  // Label and clear space on a drive that joins, without anybody who may still write to it.
+  task::Task<Result<void>> make_member(drive::Drive& drive, const AddArgs& args, MegaVolInfo& info,
+                                       task::CancelToken token);
   // Of the next drive; none: all are taken.
   std::optional<MegaVolId> free_number();
   // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
@@ -172,6 +176,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
 
   // Cleaner::Owner
   task::Task<Result<void>> fence_former_writer(task::CancelToken token) override;
+  task::Task<Result<void>> confirm_leading() override;
   task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override;
 
   env::Env& env_;

@@ -53,19 +53,7 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   info.id = *id;
   Result<std::unique_ptr<drive::Drive>> drive = co_await parts_.source.open(args.uri, host_, token);
   if (!drive) co_return fail(drive.error());
-  Result<void> made =
-      co_await volume::make_mega_vol(env_, **drive, identity(), info, args.may_format, token);
-  if (!made && made.error() == Errc::kExists) {
-    // One that a crash kept from becoming a member is made again; nobody else has a label of ours.
-    const Result<Uuid> uuid = co_await volume::read_uuid(env_, **drive, identity(), token);
-    const bool is_member = !uuid || std::ranges::any_of(pool_.members(), [&](const auto& each) {
-      return each.second.info.uuid == *uuid;
-    });
-    if (!is_member) {
-      made = co_await volume::forget_mega_vol(env_, **drive, token);
-      if (made) made = co_await volume::make_mega_vol(env_, **drive, identity(), info, true, token);
-    }
-  }
+  const Result<void> made = co_await make_member(**drive, args, info, token);
   co_await (*drive)->close();
   if (!made) co_return fail(made.error());
   const Result<task::Units> turn = co_await take_turn();
@@ -80,6 +68,33 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   const Result<void> added = pool_.add(info);
   if (!added) co_return fail(added.error());
   co_return info;
+}
+
+Task<Result<void>> Arbiter::make_member(drive::Drive& drive, const AddArgs& args, MegaVolInfo& info,
+                                        CancelToken token) {
+  Result<void> made = co_await volume::may_make_mega_vol(env_, drive, identity(), args.may_format);
+  bool is_left_over = false;
+  if (!made && made.error() == Errc::kExists) {
+    // One that a crash kept from becoming a member is made again; nobody else has a label of ours.
+    const Result<Uuid> uuid = co_await volume::read_uuid(env_, drive, identity(), token);
+    is_left_over = uuid && std::ranges::none_of(pool_.members(), [&](const auto& each) {
+                     return each.second.info.uuid == *uuid;
+                   });
+    if (is_left_over) made = {};
+  }
+  // The one that led before may be at the same drive. Either it opened the drive, and then saw that
+  // it leads, before this one leads: then it is fenced now. Or it sees that it does not lead.
+  if (made) made = co_await confirm_leading();
+  if (!made) co_return made;
+  made = co_await parts_.fence.keep_only({host_}, args.uri, token);
+  if (made && is_left_over) made = co_await volume::forget_mega_vol(env_, drive, token);
+  if (made) {
+    made = co_await volume::make_mega_vol(env_, drive, identity(), info,
+                                          args.may_format || is_left_over, token);
+  }
+  if (made) co_return made;
+  [[maybe_unused]] const Result<void> released = co_await parts_.fence.release(args.uri, token);
+  co_return made;
 }
 
 Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
@@ -131,6 +146,7 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
   [[maybe_unused]] const Result<void> forgotten =
       co_await volume::forget_mega_vol(env_, **drive, token);
   co_await (*drive)->close();
+  [[maybe_unused]] const Result<void> released = co_await parts_.fence.release(info.uri, token);
   co_return done;
 }
 

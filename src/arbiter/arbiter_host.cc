@@ -43,6 +43,7 @@ Task<Result<void>> ArbiterHost::serve(meta::Leadership& leadership, CancelToken 
   if (!arbiter) co_return fail(arbiter.error());
   last_error_.reset();
   current_ = arbiter->get();
+  if (options_.on_change) options_.on_change(true);
   {
     task::Event never;
     task::Either ended(token, current_->broken_token());
@@ -50,6 +51,7 @@ Task<Result<void>> ArbiterHost::serve(meta::Leadership& leadership, CancelToken 
     (void)waited;  // it ends by the token alone
   }
   current_ = nullptr;
+  if (options_.on_change) options_.on_change(false);
   (*arbiter)->stop();
   while (users_ > 0) {
     unused_.reset();

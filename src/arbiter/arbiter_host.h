@@ -9,6 +9,7 @@
 // As an ArbiterLink it is the link of clients in the same process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ namespace cairn::arbiter {
 struct ArbiterHostOptions {
   ArbiterOptions arbiter;
   Duration election_ttl = 5_s;  // how long after the leader's death another leads, at most
+  // Told when this process begins to lead, and when it does so no more; may be empty.
+  std::function<void(bool is_leading)> on_change = {};
 };
 
 class ArbiterHost final : public volume::ArbiterLink {
@@ -49,6 +52,7 @@ class ArbiterHost final : public volume::ArbiterLink {
     Arbiter* arbiter_;
   };
   Result<Use> use();
+  bool is_leading() const { return current_ != nullptr && current_->is_working(); }
 
   // Leads when it can, until close(). Why it does not lead although it was elected: last_error().
   task::Task<void> run();

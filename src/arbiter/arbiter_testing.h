@@ -31,6 +31,16 @@ class TestFence final : public Fence {
     fenced.push_back(std::move(host));
     co_return Result<void>();
   }
+  task::Task<Result<void>> keep_only(std::vector<std::string> hosts, std::string uri,
+                                     task::CancelToken) override {
+    if (is_broken) co_return fail(Errc::kUnreachable, "a box does not answer");
+    media_.at(uri)->keep_only(hosts);
+    co_return Result<void>();
+  }
+  task::Task<Result<void>> release(std::string uri, task::CancelToken) override {
+    media_.at(uri)->keep_only({});
+    co_return Result<void>();
+  }
   bool is_broken = false;
   std::vector<std::string> fenced;
 

@@ -74,6 +74,9 @@ Task<Result<void>> Cleaner::clean_one(Place& place) {
         co_await volume::open_mega_vol(env_, source_, host_, pool_, place.info, place.stop.token());
     if (!opened) co_return fail(opened.error());
     place.drive = std::move(*opened);
+    // Whoever leads now may have fenced this host before its box knew it.
+    const Result<void> leading = co_await owner_.confirm_leading();
+    if (!leading) co_return leading;
   }
   const Cleaning what = place.todo.front();
   const Result<void> cleared = co_await clear(place, what);

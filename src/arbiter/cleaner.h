@@ -36,6 +36,8 @@ class Cleaner {
   class Owner {
    public:
     virtual task::Task<Result<void>> fence_former_writer(task::CancelToken token) = 0;
+    // Nobody else leads, or did at any time before this was called.
+    virtual task::Task<Result<void>> confirm_leading() = 0;
     // The extents are zero, durably.
     virtual task::Task<Result<void>> commit_cleaned(CleaningKey key,
                                                     std::vector<uint32_t> extents) = 0;

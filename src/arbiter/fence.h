@@ -19,10 +19,16 @@ namespace cairn::arbiter {
 class Fence {
  public:
   virtual ~Fence() = default;
-  // When it succeeds, nothing that the host has sent or will send changes any of the drives. Of a
-  // host that is fenced already nothing is done. Any error: it may still write to one of them.
+  // When it succeeds, nothing that the host has sent or will send changes any of the drives, unless
+  // it opens them anew: whoever does that asks an arbiter whether it still may, before it writes.
+  // Of a host that is fenced already nothing is done. Any error: it may still write to one of them.
   virtual task::Task<Result<void>> fence(std::string host, std::vector<volume::MegaVolInfo> drives,
                                          task::CancelToken token = {}) = 0;
+  // The same of all hosts but these, at one drive.
+  virtual task::Task<Result<void>> keep_only(std::vector<std::string> hosts, std::string uri,
+                                             task::CancelToken token = {}) = 0;
+  // The drive leaves the pool: nobody is kept from it any more on the pool's behalf.
+  virtual task::Task<Result<void>> release(std::string uri, task::CancelToken token = {}) = 0;
 };
 
 // For pools whose drives nobody but this process reaches: with it all its hosts end.
@@ -30,6 +36,13 @@ class NoFence final : public Fence {
  public:
   task::Task<Result<void>> fence(std::string, std::vector<volume::MegaVolInfo>,
                                  task::CancelToken) override {
+    co_return Result<void>();
+  }
+  task::Task<Result<void>> keep_only(std::vector<std::string>, std::string,
+                                     task::CancelToken) override {
+    co_return Result<void>();
+  }
+  task::Task<Result<void>> release(std::string, task::CancelToken) override {
     co_return Result<void>();
   }
 };

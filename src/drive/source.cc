@@ -212,8 +212,8 @@ Result<std::unique_ptr<Source>> make_flash(env::Env& env, const Spec& spec) {
 }  // namespace
 
 bool is_source_option(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"size",    "block", "direct",
-                                        "profile", "file",  "precondition"};
+  constexpr std::string_view kKeys[] = {"size", "block",        "direct",  "profile",
+                                        "file", "precondition", "arbiter", "take-over"};
   return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
 

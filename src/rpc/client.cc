@@ -128,7 +128,8 @@ task::Task<Result<void>> Client::try_once(Attempt& attempt, task::CancelToken to
   bool is_sent = false;
   Result<Reply> reply =
       co_await (*session)->call(std::move(request), until, deadline.token(), is_sent);
-  attempt.is_sent = attempt.is_sent || is_sent;
+  const bool is_elsewhere = reply && reply->refusal && reply->refusal == attempt.options.elsewhere;
+  attempt.is_sent = attempt.is_sent || (is_sent && !is_elsewhere);
   if (!reply) {
     const bool is_its_fault = !token.requested() && reply.error() != Errc::kInvalid;
     if (is_its_fault) leave(*session);
@@ -138,6 +139,10 @@ task::Task<Result<void>> Client::try_once(Attempt& attempt, task::CancelToken to
     // It was told to end, we were not: as if it were gone.
     leave(*session);
     co_return fail(Errc::kReset, options_.texts.hung_up);
+  }
+  if (is_elsewhere) {
+    leave(*session);
+    co_return fail(Errc::kUnreachable, options_.texts.unreachable);
   }
   attempt.reply = std::move(*reply);
   co_return Result<void>{};

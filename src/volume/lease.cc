@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "task/deadline.h"
+#include "task/either.h"
 
 namespace cairn::volume {
 
@@ -46,6 +47,7 @@ task::Task<void> Lease::keep() {
 task::Task<bool> Lease::renew() {
   while (env_.now() < end_ && !stop_.requested() && !lost_.requested()) {
     const Time sent = env_.now();
+    const uint64_t number = ++asked_;
     task::Deadline deadline(env_, std::min(sent + kCallLimit, end_), stop_.token());
     const Result<Renewed> renewed = co_await link_.renew(session_, deadline.token());
     if (renewed) {
@@ -54,6 +56,9 @@ task::Task<bool> Lease::renew() {
       end_ = std::max(end_, end_after(sent, renewed->lease));
       if (env_.now() >= end_) co_return false;
       on_renewed_(*renewed);
+      confirmed_ = number;
+      moved_.set();
+      moved_.reset();
       co_return true;
     }
     if (renewed.error() == Errc::kDenied || renewed.error() == Errc::kNotFound) co_return false;
@@ -61,6 +66,18 @@ task::Task<bool> Lease::renew() {
         co_await task::sleep_for(env_, std::min(length_ / 40, 1_s), stop_.token());
   }
   co_return env_.now() < end_;
+}
+
+task::Task<Result<void>> Lease::confirm(task::CancelToken token) {
+  const uint64_t before = asked_;
+  hurry();
+  task::Either ended(token, lost_.token());
+  while (confirmed_ <= before) {
+    const Result<void> moved = co_await moved_.wait(ended.token());
+    if (lost_.requested()) co_return fail(Errc::kDenied, "the lease of the volume is lost");
+    if (!moved) co_return moved;
+  }
+  co_return Result<void>();
 }
 
 task::Task<void> Lease::close() {

@@ -39,6 +39,9 @@ class Lease {
   Time answered() const { return answered_; }
   // Asks at once.
   void hurry() { hurry_.set(); }
+  // Until an arbiter says, asked from now on, that the session is not over. kDenied: it is; by the
+  // token.
+  task::Task<Result<void>> confirm(task::CancelToken token);
   Duration length() const { return length_; }
 
   // Once, before it is destroyed. The session stays.
@@ -55,7 +58,10 @@ class Lease {
   Time end_;
   Time answered_;
   OnRenewed on_renewed_;
+  uint64_t asked_ = 0;      // calls so far
+  uint64_t confirmed_ = 0;  // the last of them that succeeded
   task::Event hurry_;
+  task::Event moved_;
   task::CancelSource lost_;
   task::CancelSource stop_;
   task::Gate gate_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives of boxes for tests: media that outlive the processes that use them, with a volatile cache,
-// that lose power, go away, come back empty, fail, and refuse hosts that were fenced.
+// that lose power, go away, come back empty, fail, and serve those hosts only that registered and
+// were not fenced since.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +51,15 @@ class TestMedium {
     was_emptied = true;
     renew();
   }
-  void fence(const std::string& host) { fenced_.insert(host); }
-  bool is_fenced(const std::string& host) const { return fenced_.contains(host); }
+  // As a box does it: a host that registers anew is served again.
+  void add_host(const std::string& host) { hosts_.insert(host); }
+  void fence(const std::string& host) { hosts_.erase(host); }
+  void keep_only(const std::vector<std::string>& hosts) {
+    std::erase_if(hosts_, [&](const std::string& each) {
+      return std::ranges::find(hosts, each) == hosts.end();
+    });
+  }
+  bool has_host(const std::string& host) const { return hosts_.contains(host); }
 
   bool was_emptied = false;
   bool is_down = false;    // nobody answers
@@ -109,7 +117,7 @@ class TestMedium {
   drive::Incarnation incarnation_;
   std::map<uint64_t, Page> pages_;                     // others are zero
   std::map<uint64_t, std::optional<Page>> unflushed_;  // as they were when last durable
-  std::set<std::string> fenced_;
+  std::set<std::string> hosts_;                        // that registered
 };
 
 // A medium as one host has it.
@@ -122,7 +130,11 @@ class TestDrive final : public drive::Drive {
   }
   const drive::Geometry& geometry() const override { return geometry_; }
   drive::Incarnation incarnation() const override { return medium_.incarnation(); }
-  task::Task<void> close() override { return gate_.close(); }
+  task::Task<void> close() override {
+    co_await gate_.close();
+    // A process that dies says nothing more.
+    if (!env_.stop_token().requested()) medium_.fence(host_);
+  }
 
  private:
   using Kind = drive::Request::Kind;
@@ -143,7 +155,7 @@ class TestDrive final : public drive::Drive {
   Result<void> run(drive::DriveOp& op) {
     const drive::Request& request = op.request;
     if (medium_.is_down) return fail(Errc::kUnreachable, "the box does not answer");
-    if (medium_.is_fenced(host_)) return fail(Errc::kDenied, "the host was fenced");
+    if (!medium_.has_host(host_)) return fail(Errc::kDenied, "the host was fenced");
     // A medium that came back empty is not the one that was opened.
     if (seen_.medium != medium_.incarnation().medium) return fail(Errc::kIo, "a new medium");
     if (request.kind == Kind::kFlush) return flush();
@@ -237,6 +249,7 @@ class TestSource final : public MegaVolSource {
     const auto found = media_.find(uri);
     if (found == media_.end()) co_return fail(Errc::kNotFound, "there is no such medium");
     if (found->second->is_down) co_return fail(Errc::kUnreachable, "the box does not answer");
+    found->second->add_host(host);
     co_return std::make_unique<TestDrive>(env_, *found->second, std::move(host));
   }
 

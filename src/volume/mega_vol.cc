@@ -52,16 +52,25 @@ Task<Result<void>> clear(env::Env& env, Drive& drive, CancelToken token) {
 
 }  // namespace
 
-Task<Result<void>> make_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool, MegaVolInfo& info,
-                                 bool may_format, CancelToken token) {
+Task<Result<void>> may_make_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool,
+                                     bool may_format) {
   const Result<uint32_t> extents = extents_of(drive, pool.extent_bytes);
   if (!extents) co_return fail(extents.error());
   const Result<std::optional<Label>> found =
       co_await drive::find_label(env, drive, kMegaVolLabel, {.may_format = may_format});
   if (!found) co_return fail(found.error());
   if (*found) co_return fail(Errc::kExists, "the drive is a member of a pool");
+  co_return Result<void>();
+}
+
+Task<Result<void>> make_mega_vol(env::Env& env, Drive& drive, MegaVolPool pool, MegaVolInfo& info,
+                                 bool may_format, CancelToken token) {
+  Result<void> done = co_await may_make_mega_vol(env, drive, pool, may_format);
+  if (!done) co_return done;
+  const Result<uint32_t> extents = extents_of(drive, pool.extent_bytes);
+  if (!extents) co_return fail(extents.error());
   Label label = drive::new_label(env, drive);
-  Result<void> done = co_await drive::begin_label(env, drive, kMegaVolLabel, label);
+  done = co_await drive::begin_label(env, drive, kMegaVolLabel, label);
   if (done) done = co_await clear(env, drive, token);
   if (!done) co_return done;
   label.body = encode_mega_vol(

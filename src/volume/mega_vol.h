@@ -26,7 +26,11 @@ class MegaVolSource {
  public:
   virtual ~MegaVolSource() = default;
   // The drive at a URI, whatever is on it, for somebody whom its box knows as `host`: by that name
-  // they can be fenced, for good. kUnreachable, kNotFound, kDenied, kInvalid.
+  // they can be fenced, and all that they do with this drive then fails with kDenied. Each opening
+  // makes the host known again, also one that was fenced: so whoever opens drives for the sake of a
+  // right that others can take away makes sure afterwards that it still has the right, before it
+  // changes anything. kUnreachable, kNotFound, kDenied, kInvalid; kUnsupported: nobody can be
+  // fenced there.
   virtual task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
                                                                  task::CancelToken token = {}) = 0;
 };
@@ -45,6 +49,10 @@ struct MegaVolPool {
 task::Task<Result<void>> make_mega_vol(env::Env& env, drive::Drive& drive, MegaVolPool pool,
                                        MegaVolInfo& info, bool may_format,
                                        task::CancelToken token = {});
+
+// Whether it would be made, or with which of these errors it would be refused.
+task::Task<Result<void>> may_make_mega_vol(env::Env& env, drive::Drive& drive, MegaVolPool pool,
+                                           bool may_format);
 
 // Whether the drive is the one that the pool knows. kNotFound: it is blank, it was emptied;
 // kMismatch: it is another drive, or another pool's; kCorrupt, kUnsupported (another version), and

@@ -96,6 +96,7 @@ void Members::note_loss(Member& member) {
 
 bool Members::blame(Member& member, const Error& error) {
   if (is_of_request(error)) return false;
+  if (error == Errc::kDenied) member.is_denied = true;
   if (!is_of_medium(error) && member.is_good()) {
     set_state(member, Member::State::kAway);
     start(member);
@@ -120,24 +121,41 @@ Task<void> Members::revive(Member& member) {
 
 Task<Result<void>> Members::try_once(Member& member) {
   task::Deadline deadline(env_, env_.now() + kTryLimit, stop_.token());
-  if (member.drive == nullptr) {
-    Result<std::unique_ptr<drive::Drive>> opened =
-        co_await open_mega_vol(env_, source_, host_, pool_, member.info, deadline.token());
-    if (!opened) co_return fail(opened.error());
-    member.drive = std::move(*opened);
-    member.known = member.drive->incarnation();
-    co_return Result<void>();
+  if (member.drive != nullptr && member.is_denied) {
+    const Result<void> confirmed = co_await owner_.confirm(deadline.token());
+    if (!confirmed) co_return confirmed;
+    // Requests may be under way that end soon; and what was not flushed may be lost.
+    former_.push_back(std::move(member.drive));
+    note_loss(member);
   }
+  if (member.drive == nullptr) co_return co_await open(member, deadline.token());
   const Result<void> checked =
       co_await check_mega_vol(env_, *member.drive, pool_, member.info, deadline.token());
+  if (!checked && checked.error() == Errc::kDenied) member.is_denied = true;
   look(member);
   co_return checked;
+}
+
+Task<Result<void>> Members::open(Member& member, task::CancelToken token) {
+  Result<std::unique_ptr<drive::Drive>> opened =
+      co_await open_mega_vol(env_, source_, host_, pool_, member.info, token);
+  if (!opened) co_return fail(opened.error());
+  const Result<void> confirmed = co_await owner_.confirm(token);
+  if (!confirmed) {
+    co_await (*opened)->close();
+    co_return confirmed;
+  }
+  member.is_denied = false;
+  member.drive = std::move(*opened);
+  member.known = member.drive->incarnation();
+  co_return Result<void>();
 }
 
 Task<void> Members::close() {
   stop_.request();
   tried_.set();
   co_await gate_.close();
+  for (const auto& each : former_) co_await each->close();
   for (auto& [id, member] : members_) {
     if (member->drive != nullptr) co_await member->drive->close();
   }

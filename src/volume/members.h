@@ -3,6 +3,11 @@
 //
 // A drive that does not answer is away: nothing is sent to it until a look at its label says that
 // it is back. One that came back empty, or with another label, is gone: what it held is lost.
+//
+// Whoever opens a drive may have been fenced there before, without knowing: so nothing is sent to
+// one that was opened until an arbiter has said since that the client may (Owner::confirm()). One
+// that denies everything has fenced the client, or forgotten its hosts; when the arbiter says that
+// the client still may, it is opened anew.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +41,7 @@ struct Member {
   drive::Incarnation known;
   bool is_dirty = false;    // it got writes since it was last flushed
   bool is_looking = false;  // at its label
+  bool is_denied = false;   // its box does not know the client any more
   uint32_t flushes = 0;     // in flight
   uint64_t losses = 0;      // times that what it had not flushed may be lost
   uint32_t reads = 0;       // in flight
@@ -49,6 +55,8 @@ class Members {
     virtual void member_lost_writes(Member& member) = 0;
     // It came back, went away, or is gone.
     virtual void member_changed(Member& member) = 0;
+    // An arbiter says, asked from now on, that this client may still write. kDenied; by the token.
+    virtual task::Task<Result<void>> confirm(task::CancelToken token) = 0;
 
    protected:
     ~Owner() = default;
@@ -84,6 +92,7 @@ class Members {
  private:
   task::Task<void> revive(Member& member);
   task::Task<Result<void>> try_once(Member& member);
+  task::Task<Result<void>> open(Member& member, task::CancelToken token);
   void set_state(Member& member, Member::State state);
   void start(Member& member);
 
@@ -94,6 +103,7 @@ class Members {
   const MegaVolPool pool_;
   const Duration retry_;
   std::map<MegaVolId, std::unique_ptr<Member>> members_;
+  std::vector<std::unique_ptr<drive::Drive>> former_;  // that were opened anew
   size_t untried_ = 0;
   task::Event tried_;
   task::CancelSource stop_;

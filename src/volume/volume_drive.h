@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drive/drive.h"
@@ -58,6 +59,13 @@ struct VolumeOptions {
 
 class VolumeDrive final : public drive::Drive, private Members::Owner, private IntentLog::Owner {
  public:
+  // What a volume stands on, if it is nobody else's: a link and a source, for instance.
+  class Ground {
+   public:
+    virtual ~Ground() = default;
+    virtual task::Task<void> close() = 0;
+  };
+
   // The link and the source outlive it. Errors of ArbiterLink::open(); kUnreachable also when what
   // the last holder left cannot be read from any drive.
   static task::Task<Result<std::unique_ptr<VolumeDrive>>> open(env::Env& env, ArbiterLink& link,
@@ -69,6 +77,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   VolumeDrive(env::Env& env, ArbiterLink& link, MegaVolSource& source, VolumeOptions options,
               Opened opened, Time sent);
   ~VolumeDrive() override;
+  // Closed last by close(), and destroyed after everything else.
+  void own(std::unique_ptr<Ground> ground) { ground_ = std::move(ground); }
 
   const drive::Geometry& geometry() const override { return geometry_; }
   drive::Extent extent_at(Lba lba, uint64_t max) const override;
@@ -165,6 +175,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   void note_answer(const Error& error);
   void member_lost_writes(Member& member) override;
   void member_changed(Member& member) override;
+  task::Task<Result<void>> confirm(task::CancelToken token) override;
   task::Task<Result<void>> save_intents(Bytes record, uint64_t slot) override;
   void start_sweeper();
   task::Task<void> sweep();
@@ -195,6 +206,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
                                            task::CancelToken token);
   task::Task<Result<uint64_t>> scrub();
 
+  std::unique_ptr<Ground> ground_;  // null: others own it
   env::Env& env_;
   OrderedLink link_;
   const VolumeOptions options_;

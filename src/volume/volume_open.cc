@@ -216,6 +216,7 @@ Task<void> VolumeDrive::close() {
         co_await link_.close(session(), is_clean, deadline.token());
   }
   co_await members_.close();
+  if (ground_ != nullptr) co_await ground_->close();
 }
 
 // True: every leg that is not stale has everything, durably. Else the next one reads the log.

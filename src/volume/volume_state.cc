@@ -109,6 +109,10 @@ void VolumeDrive::member_changed(Member& member) {
   heal_moved_.reset();
 }
 
+Task<Result<void>> VolumeDrive::confirm(CancelToken token) {
+  co_return co_await lease_->confirm(token);
+}
+
 Task<Result<void>> VolumeDrive::save_intents(Bytes record, uint64_t slot) {
   const MutableBytes piece{const_cast<std::byte*>(record.data()), record.size()};
   const Part part{.extent = kLogExtent, .offset = slot, .blocks = 1};

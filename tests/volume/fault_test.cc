@@ -18,6 +18,7 @@ constexpr Duration kFaultPhase = 15_s;
 
 class VolumeWorkload final : public sim::Workload {
  public:
+  explicit VolumeWorkload(VolumeCluster::Way way) : cluster_(way) {}
   void start(sim::Cluster& cluster) override {
     rng_ = std::make_unique<Rng>(mix64(cluster.seed()));
     cluster_.start(cluster);
@@ -47,10 +48,10 @@ class VolumeWorkload final : public sim::Workload {
   VolumeCluster cluster_;
 };
 
-TEST(VolumeScenario, NothingThatWasFlushedIsLostAndLegsAreEqualWhenHealed) {
+sim::Scenario scenario_of(const char* name, VolumeCluster::Way way) {
   using Kind = sim::Fault::Kind;
-  sim::Scenario scenario{.name = "volume"};
-  scenario.make = [] { return std::make_unique<VolumeWorkload>(); };
+  sim::Scenario scenario{.name = name};
+  scenario.make = [way] { return std::make_unique<VolumeWorkload>(way); };
   scenario.faults.nodes = {"store", "arbiter0", "arbiter1", "client0", "client1"};
   scenario.faults.kinds = {Kind::kCrash,     Kind::kKill,  Kind::kPause,
                            Kind::kClockStep, Kind::kClog,  Kind::kPartition,
@@ -59,7 +60,19 @@ TEST(VolumeScenario, NothingThatWasFlushedIsLostAndLegsAreEqualWhenHealed) {
   scenario.faults.duration_max = 4_s;
   scenario.fault_phase = kFaultPhase;
   scenario.progress_healed = 50;
+  return scenario;
+}
+
+TEST(VolumeScenario, NothingThatWasFlushedIsLostAndLegsAreEqualWhenHealed) {
+  sim::Scenario scenario = scenario_of("volume", VolumeCluster::Way::kLetters);
   scenario.seeds = 100;
+  EXPECT_EQ(run_scenario(scenario), "");
+}
+
+// Connections to arbiters are cut, stand still and come back with what was on its way.
+TEST(VolumeScenario, TheSameHoldsWhenClientsReachArbitersByRpc) {
+  sim::Scenario scenario = scenario_of("volume_rpc", VolumeCluster::Way::kRpc);
+  scenario.seeds = 60;
   EXPECT_EQ(run_scenario(scenario), "");
 }
 

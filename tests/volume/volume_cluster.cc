@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "arbiter/arbiter_server.h"
+#include "arbiter/remote_arbiter.h"
 #include "meta/local_store.h"
 #include "meta/remote_store.h"
 #include "meta/server.h"
@@ -23,6 +25,7 @@ using volume::VolumeDrive;
 namespace {
 
 constexpr uint16_t kStorePort = 4431;
+constexpr uint16_t kArbiterPort = 4440;
 constexpr uint64_t kDriveExtents = 24;
 constexpr size_t kWorkers = 3;
 constexpr Duration kOpLimit = 4_s;
@@ -80,7 +83,8 @@ std::string Oracle::text(uint64_t block) const {
   return all;
 }
 
-VolumeCluster::VolumeCluster() : media_(arbiter::test_media(kDrives, kDriveExtents)) {
+VolumeCluster::VolumeCluster(Way way)
+    : way_(way), media_(arbiter::test_media(kDrives, kDriveExtents)) {
   volumes_[0].name = "v0";
   volumes_[1].name = "v1";
   volumes_[1].replicas = 2;
@@ -90,6 +94,7 @@ void VolumeCluster::start(sim::Cluster& cluster) {
   const env::Address store = cluster.node("store").address(kStorePort);
   cluster.node("store").start([this, store](env::Env& env) { return run_store(env, store); });
   for (const char* name : {"arbiter0", "arbiter1"}) {
+    addresses_[name] = cluster.node(name).address(kArbiterPort);
     cluster.node(name).start(
         [this, name, store](env::Env& env) { return run_arbiter(env, name, store); });
   }
@@ -124,11 +129,24 @@ Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Addr
   task::Gate gate;
   gate.spawn(arbiter.run());
   gate.spawn(make_pool(env, arbiter));
-  co_await answer_letters(env, mail_, name, arbiter, env.stop_token());
+  if (way_ == Way::kRpc) {
+    co_await serve_calls(env, arbiter, name);
+  } else {
+    co_await answer_letters(env, mail_, name, arbiter, env.stop_token());
+  }
   arbiters_[name] = nullptr;
   arbiter.stop();
   co_await gate.close();
   co_await store.close();
+}
+
+Task<void> VolumeCluster::serve_calls(env::Env& env, ArbiterHost& arbiter, std::string name) {
+  arbiter::ArbiterServer server(env, arbiter, name, {});
+  if (server.listen(addresses_.at(name))) {
+    task::Event never;
+    [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
+  }
+  co_await server.close();
 }
 
 // Whoever leads adds what is missing.
@@ -153,7 +171,19 @@ Task<void> VolumeCluster::make_pool(env::Env& env, ArbiterHost& host) {
 }
 
 Task<void> VolumeCluster::run_client(env::Env& env, size_t number) {
-  MailLink link(env, mail_, {"arbiter0", "arbiter1"});
+  if (way_ == Way::kLetters) {
+    MailLink link(env, mail_, {"arbiter0", "arbiter1"});
+    co_return co_await use_volumes(env, link, number);
+  }
+  arbiter::RemoteArbiter link(env,
+                              {.servers = {addresses_.at("arbiter0"), addresses_.at("arbiter1")},
+                               .timeout = 3_s,
+                               .connect_timeout = 500_ms});
+  co_await use_volumes(env, link, number);
+  co_await link.disconnect();
+}
+
+Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, size_t number) {
   volume::TestSource source(env, media_);
   while (!env.stop_token().requested()) {
     const size_t which = is_resting_ || env.rng().chance(0.8) ? number : 1 - number;

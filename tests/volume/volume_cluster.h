@@ -70,7 +70,9 @@ struct VolumeFacts {
 
 class VolumeCluster {
  public:
-  VolumeCluster();
+  // How clients reach arbiters: by letters that get lost (mail_link.h), or as live ones do.
+  enum class Way : uint8_t { kLetters, kRpc };
+  explicit VolumeCluster(Way way = Way::kLetters);
   void start(sim::Cluster& cluster);
 
   // Something happens to drives now and then.
@@ -90,6 +92,8 @@ class VolumeCluster {
   task::Task<void> run_arbiter(env::Env& env, std::string name, env::Address store);
   task::Task<void> make_pool(env::Env& env, arbiter::ArbiterHost& host);
   task::Task<void> run_client(env::Env& env, size_t number);
+  task::Task<void> serve_calls(env::Env& env, arbiter::ArbiterHost& arbiter, std::string name);
+  task::Task<void> use_volumes(env::Env& env, volume::ArbiterLink& link, size_t number);
   task::Task<void> use(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume);
   task::Task<void> work(env::Env& env, volume::VolumeDrive& drive, VolumeFacts& volume,
                         uint64_t worker, Time until);
@@ -107,6 +111,8 @@ class VolumeCluster {
     if (failure_.empty()) failure_ = std::move(text);
   }
 
+  const Way way_;
+  std::map<std::string, env::Address> addresses_;  // of arbiters
   meta::State state_;
   volume::TestMedia media_;
   Mail mail_;

@@ -30,7 +30,8 @@ MACHINE = "src/world/machine/"
 READERS = ("src/config/files", "src/plan/",
            "src/server/config/shelf_files", "src/server/config/state_folder",
            "src/server/common/default_nqn", "src/server/common/drive_option",
-           "src/server/control/control_path", "src/server/serve/guest_socket",
+           "src/server/common/run_folder", "src/server/control/control_path",
+           "src/server/serve/guest_socket",
            "src/server/serve/vfio_door", "src/server/open/host_name",
            "src/server/open/key_file", "src/server/open/open_stack", "src/server/open/place",
            "src/server/open/stack_test")

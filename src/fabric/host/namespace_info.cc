@@ -122,6 +122,7 @@ Result<NamespaceInfo> describe(uint32_t nsid, const NamespacePages& pages) {
   info.copy_blocks = copy_blocks(pages);
   info.zeroes_can_deallocate = (space.deallocate & nvme::Dlfeat::kWriteZeroesDeallocates) != 0;
   info.deallocated_reads_zero = (space.deallocate & 7) == nvme::Dlfeat::kReadsZeroes;
+  if ((commands & nvme::Oncs::kReservations) != 0) info.reservations = space.reservations;
   return info;
 }
 

@@ -46,6 +46,7 @@ struct NamespaceInfo {
   bool can_compare = false;
   bool zeroes_can_deallocate = false;   // Write Zeroes may give space back
   bool deallocated_reads_zero = false;  // so that a deallocation is a discard
+  uint8_t reservations = 0;             // RESCAP; 0: there are none
 
   // Whether two controllers of one subsystem speak of the same blocks.
   bool is_same(const NamespaceInfo& other) const;

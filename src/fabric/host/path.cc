@@ -95,6 +95,7 @@ task::Task<Result<void>> Path::describe(HostSession& session, task::CancelToken 
   // Of a namespace that is gone, commands will say so.
   if (!info) co_return fail(info.error());
   Result<void> fits = user_.path_described(*this, *info);
+  if (fits) fits = co_await user_.admit(session, *info, token);
   is_described_ = fits.has_value();
   if (fits) info_ = *info;
   co_return fits;

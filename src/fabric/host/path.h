@@ -29,6 +29,9 @@ class Path final : private HostController::User {
    public:
     // What the controller says of the namespace now. An error: the path cannot be used with it.
     virtual Result<void> path_described(Path& path, const NamespaceInfo& info) = 0;
+    // The session may be used for the namespace. As Admission::enter().
+    virtual task::Task<Result<void>> admit(HostSession& session, NamespaceInfo info,
+                                           task::CancelToken token) = 0;
     // rank() or is_stopped() may be another.
     virtual void path_changed(Path& path) = 0;
 

@@ -22,6 +22,7 @@ bool may_be_fenced(const HostCommand& command) {
 
 void RemoteDrive::dispatch(Part& part) {
   if (continuity_.is_replaced()) return finish(part, fail(kReplaced));
+  if (is_barred_) return finish(part, fail(kBarred));
   if (is_failing_) return finish(part, fail(Errc::kUnreachable, "no path to the namespace"));
   part.path = pick();
   if (part.path == nullptr) {

@@ -29,9 +29,10 @@ size_t kept_for_urgent(const HostOptions& options, size_t parts) {
 
 }  // namespace
 
-RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri)
+RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri, std::unique_ptr<Admission> admission)
     : env_(pool.env()),
       options_(uri.options),
+      admission_(std::move(admission)),
       delay_timer_(&RemoteDrive::on_delay),
       loss_timer_(&RemoteDrive::on_loss) {
   delay_timer_.drive = loss_timer_.drive = this;
@@ -60,23 +61,27 @@ task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(env::Env& env
                                                                    task::CancelToken token) {
   auto own = std::make_unique<HostPool>(env);
   HostPool& pool = *own;
-  return open_in(pool, std::move(own), std::move(uri), token);
+  return open_in(pool, std::move(own), std::move(uri), nullptr, token);
 }
 
 task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(HostPool& pool, Uri uri,
                                                                    task::CancelToken token) {
-  return open_in(pool, nullptr, std::move(uri), token);
+  return open_in(pool, nullptr, std::move(uri), nullptr, token);
 }
 
-task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open_in(HostPool& pool,
-                                                                      std::unique_ptr<HostPool> own,
-                                                                      Uri uri,
-                                                                      task::CancelToken token) {
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open(
+    HostPool& pool, Uri uri, std::unique_ptr<Admission> admission, task::CancelToken token) {
+  return open_in(pool, nullptr, std::move(uri), std::move(admission), token);
+}
+
+task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open_in(
+    HostPool& pool, std::unique_ptr<HostPool> own, Uri uri, std::unique_ptr<Admission> admission,
+    task::CancelToken token) {
   if (uri.is_discovery() || uri.paths.empty()) {
     co_return fail(Errc::kInvalid, "the URI names no subsystem");
   }
   pool.name(uri.options);
-  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(pool, uri));
+  std::unique_ptr<RemoteDrive> drive(new RemoteDrive(pool, uri, std::move(admission)));
   drive->own_pool_ = std::move(own);
   for (const auto& path : drive->paths_) path->start();
   for (const auto& path : drive->paths_) drive->gate_.spawn(drive->note_attempt(*path));
@@ -98,6 +103,7 @@ task::Task<void> RemoteDrive::close() {
   CHECK(waiting_.empty() && urgent_.empty() && free_count_ == parts_.size(),
         "a drive is closed when it is idle");
   is_closing_ = true;
+  if (admission_ != nullptr) co_await take_leave();
   std::vector<task::Task<void>> closing;
   closing.reserve(paths_.size());
   for (const auto& path : paths_) closing.push_back(path->close());
@@ -105,6 +111,15 @@ task::Task<void> RemoteDrive::close() {
   co_await gate_.close();
   env_.disarm(delay_timer_);
   env_.disarm(loss_timer_);
+}
+
+task::Task<void> RemoteDrive::take_leave() {
+  Path* path = pick();
+  if (path == nullptr) co_return;
+  HostSession& session = path->session();
+  if (Result<void> entered = session.gate().enter(); !entered) co_return;
+  co_await admission_->leave(session, info_);
+  session.gate().leave();
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -121,6 +136,7 @@ void RemoteDrive::start(drive::DriveOp& op) {
     return op.complete({});
   }
   if (continuity_.is_replaced()) return op.complete(fail(kReplaced));
+  if (is_barred_) return op.complete(fail(kBarred));
   if (is_failing_) return op.complete(fail(no_path()));
   new (op.scratch) Progress();
   progress(op).mark = continuity_.mark();
@@ -212,6 +228,19 @@ Result<void> RemoteDrive::path_described(Path& path, const NamespaceInfo& info) 
   info_.copy_blocks = std::min(info_.copy_blocks, info.copy_blocks);
   info_.can_compare = info_.can_compare && info.can_compare;
   return {};
+}
+
+task::Task<Result<void>> RemoteDrive::admit(HostSession& session, NamespaceInfo info,
+                                            task::CancelToken token) {
+  if (is_barred_) co_return fail(kBarred);
+  if (admission_ == nullptr) co_return Result<void>();
+  const Result<void> entered = co_await admission_->enter(session, info, token);
+  if (!entered && entered.error() == Errc::kDenied && !is_barred_) {
+    env_.trace().record("host.barred", info.nsid);
+    is_barred_ = true;
+    fail_all(kBarred);
+  }
+  co_return entered;
 }
 
 void RemoteDrive::path_changed(Path&) {

@@ -17,6 +17,7 @@
 #include "drive/drive.h"
 #include "drive/stable_memory.h"
 #include "env/env.h"
+#include "fabric/host/admission.h"
 #include "fabric/host/command.h"
 #include "fabric/host/continuity.h"
 #include "fabric/host/host_pool.h"
@@ -58,6 +59,10 @@ class RemoteDrive final : public drive::Drive, private Path::User {
                                                                task::CancelToken token = {});
   // The same, over controllers that it shares with the pool's other drives. The pool outlives it.
   static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(HostPool& pool, Uri uri,
+                                                               task::CancelToken token = {});
+  // The same, for a host that needs an admission wherever it comes. Errors of that too.
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open(HostPool& pool, Uri uri,
+                                                               std::unique_ptr<Admission> admission,
                                                                task::CancelToken token = {});
   ~RemoteDrive() override;
 
@@ -128,6 +133,7 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   static_assert(sizeof(Progress) <= drive::DriveOp::kScratchSize);
   static constexpr Error kReplaced{
       Errc::kIo, "the target has a new medium, or another namespace: what was written is gone"};
+  static constexpr Error kBarred{Errc::kDenied, "the target does not admit this host any more"};
   static constexpr Error kAstray{
       Errc::kUnreachable,
       "the target keeps answering with path errors while its ANA log says that the path is good"};
@@ -136,10 +142,11 @@ class RemoteDrive final : public drive::Drive, private Path::User {
     RemoteDrive* drive = nullptr;
   };
 
-  RemoteDrive(HostPool& pool, const Uri& uri);
-  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open_in(HostPool& pool,
-                                                                  std::unique_ptr<HostPool> own,
-                                                                  Uri uri, task::CancelToken token);
+  RemoteDrive(HostPool& pool, const Uri& uri, std::unique_ptr<Admission> admission);
+  static task::Task<Result<std::unique_ptr<RemoteDrive>>> open_in(
+      HostPool& pool, std::unique_ptr<HostPool> own, Uri uri, std::unique_ptr<Admission> admission,
+      task::CancelToken token);
+  task::Task<void> take_leave();
   task::Task<void> note_attempt(Path& path);
 
   // Drive (remote_drive.cc).
@@ -152,6 +159,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   task::Task<void> serve_copy(drive::DriveOp& op);
   // Path::User (remote_drive.cc).
   Result<void> path_described(Path& path, const NamespaceInfo& info) override;
+  task::Task<Result<void>> admit(HostSession& session, NamespaceInfo info,
+                                 task::CancelToken token) override;
   void path_changed(Path& path) override;
 
   // Making commands (remote_parts.cc).
@@ -203,7 +212,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   size_t next_path_ = 0;
   NamespaceInfo info_;
   Continuity continuity_;
-  bool is_known_ = false;  // info_ is filled in
+  std::unique_ptr<Admission> admission_;  // null: none is needed
+  bool is_barred_ = false;                // by it, for good
+  bool is_known_ = false;                 // info_ is filled in
   bool is_closing_ = false;
   // While it is being opened.
   task::Event settled_;

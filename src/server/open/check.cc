@@ -9,6 +9,7 @@
 #include "server/open/http_endpoint.h"
 #include "server/open/is_stack.h"
 #include "server/open/open.h"
+#include "server/open/open_volume.h"
 #include "server/open/place.h"
 #include "server/open/stack_toml.h"
 #include "stack/services.h"
@@ -20,6 +21,10 @@ namespace {
 Attempt<void> check_leaf(const std::string& text) {
   if (rest::is_place(text)) return check_http(text);
   if (text.find("://") != std::string::npos) return check_place(text, Needs::kNamespace);
+  if (is_volume(text)) {
+    const Attempt<VolumeUri> volume = VolumeUri::parse(text);
+    return volume ? Attempt<void>() : std::unexpected(volume.error());
+  }
   const Attempt<drive::Spec> spec = parse_drive(text);
   if (!spec) return std::unexpected(spec.error());
   return {};

@@ -10,6 +10,7 @@ bool is_stack(std::string_view text) {
   const size_t name = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-");
   if (text.front() == '"') return true;
   if (name == std::string_view::npos) return false;
+  if (text.starts_with("volume:")) return true;
   return text[name] == '(' || text.substr(name).starts_with("://");
 }
 

@@ -5,8 +5,8 @@
 
 namespace cairn::server {
 
-// Whether a text names a stack: a service over drives, or a drive across the network. All else is
-// a source, or a mistake.
+// Whether a text names a stack: a service over drives, a drive across the network, or a volume. All
+// else is a source, or a mistake.
 bool is_stack(std::string_view text);
 
 // Whether a drive may be named so: letters, digits, '_', '.' and '-'.

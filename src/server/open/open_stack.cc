@@ -15,6 +15,7 @@
 #include "server/open/http_endpoint.h"
 #include "server/open/key_file.h"
 #include "server/open/off_core.h"
+#include "server/open/open_volume.h"
 #include "server/open/place.h"
 #include "service/common/joint.h"
 #include "stack/services.h"
@@ -113,6 +114,10 @@ Attempt<void> StackPlan::prepare_leaves(const drive::Stack& layer, bool is_leg, 
     if (!remote) return wrong(remote.error());
     keep(layer.name, std::move(*remote));
     return {};
+  }
+  if (is_volume(layer.name)) {
+    const Attempt<VolumeUri> volume = VolumeUri::parse(layer.name);
+    return volume ? Attempt<void>() : wrong(volume.error());
   }
   Attempt<drive::Spec> spec = parse_drive(layer.name);
   if (!spec) return wrong(spec.error());
@@ -246,6 +251,13 @@ task::Task<drive::Leaves::Leaf> StackPlan::open(env::Env& env, std::string text)
     if (!drive) co_return std::unexpected(drive.error().text);
     if (transfer_blocks_ == 0) co_return std::move(*drive);
     co_return std::make_unique<ShorterTransfers>(env, std::move(*drive), transfer_blocks_);
+  }
+  if (is_volume(text)) {
+    Attempt<VolumeUri> volume = VolumeUri::parse(text);
+    if (!volume) co_return std::unexpected(volume.error().text);
+    Attempt<std::unique_ptr<drive::Drive>> drive = co_await open_volume(env, std::move(*volume));
+    if (!drive) co_return std::unexpected(drive.error().text);
+    co_return std::move(*drive);
   }
   if (borrowed_ != nullptr) co_return open_borrowed(env, specs_.at(text));
   Leaf leaf = co_await open_source(env, specs_.at(text), nullptr);

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arbiter/arbiter_server.h"
+
+#include <array>
+#include <type_traits>
+#include <variant>
+
+#include "base/bytes.h"
+
+namespace cairn::arbiter {
+
+using task::CancelToken;
+using task::Task;
+
+namespace {
+
+// A drive without discards is cleared block by block before it is a member.
+constexpr Duration kCallTimeout = 24 * 3600_s;
+
+constexpr rpc::Method kReads{.verb = "look at the pool", .needs = rpc::Role::kReader};
+constexpr rpc::Method kUses{.verb = "use volumes"};
+constexpr rpc::Method kChanges{.verb = "change the pool"};
+
+rpc::ServerOptions with_time(rpc::ServerOptions options) {
+  options.visit.call_timeout = kCallTimeout;
+  return options;
+}
+
+// The result of a call as an answer of the protocol.
+template <class T>
+Result<Answer> as_answer(Result<T> result) {
+  if (!result) return fail(result.error());
+  if constexpr (std::is_void_v<T>) {
+    return Answer(std::monostate());
+  } else {
+    return Answer(std::move(*result));
+  }
+}
+
+Result<const Volume*> find_volume(Arbiter& arbiter, const std::string& name) {
+  for (const auto& [id, volume] : arbiter.pool().volumes()) {
+    if (volume.record.name == name) return &volume;
+  }
+  return fail(Errc::kNotFound, "there is no such volume");
+}
+
+}  // namespace
+
+ArbiterServer::ArbiterServer(env::Env& env, ArbiterHost& host, std::string name,
+                             rpc::ServerOptions options)
+    : host_(host), name_(std::move(name)), server_(env, *this, with_time(std::move(options))) {}
+
+std::optional<rpc::Method> ArbiterServer::find(uint16_t method) const {
+  if (method == 0 || method > kLastCall) return std::nullopt;
+  const auto call = static_cast<Call>(method);
+  if (!is_of_operator(call)) return kUses;
+  return call >= Call::kPool ? kReads : kChanges;
+}
+
+Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
+                                              rpc::Caller /*caller*/, CancelToken token) {
+  const auto call = static_cast<Call>(method);
+  Result<Request> request = decode_request(call, as_bytes(body));
+  if (!request) co_return fail(request.error());
+  if (call == Call::kStatus) co_return encode(call, Outcome(Answer(status())));
+  const Result<Answer> answered = co_await answer(std::move(*request), token);
+  if (answered) co_return encode(call, Outcome(*answered));
+  const Error& error = answered.error();
+  // What was not carried out because another one leads may be asked there.
+  const bool is_elsewhere = error == Errc::kUnreachable && !host_.is_leading();
+  if (is_elsewhere) co_return fail(kElsewhere, "another arbiter leads");
+  if (is_of_operator(call)) {
+    co_return encode(call, Outcome(Refusal{.code = error.code(), .text = error.what()}));
+  }
+  if (error == kElsewhere) co_return fail(Errc::kInvalid, error.what());
+  co_return fail(error);
+}
+
+Task<Result<Answer>> ArbiterServer::answer(Request request, CancelToken token) {
+  const Call call = call_of(request);
+  if (!is_of_operator(call)) {
+    Result<Answer> answered = co_await link_call(std::move(request), token);
+    co_return answered;
+  }
+  Result<ArbiterHost::Use> arbiter = host_.use();
+  if (!arbiter) co_return fail(arbiter.error());
+  if (call <= Call::kRemoveDrive || call == Call::kPool) {
+    Result<Answer> answered = co_await drive_call(**arbiter, std::move(request), token);
+    co_return answered;
+  }
+  Result<Answer> answered = co_await volume_call(**arbiter, std::move(request), token);
+  co_return answered;
+}
+
+Task<Result<Answer>> ArbiterServer::link_call(Request request, CancelToken token) {
+  switch (call_of(request)) {
+    case Call::kOpen: {
+      auto result = co_await host_.open(std::move(std::get<volume::OpenArgs>(request)), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kRenew: {
+      auto result = co_await host_.renew(std::get<RenewRequest>(request).session, token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kClose: {
+      const auto& args = std::get<CloseRequest>(request);
+      auto result = co_await host_.close(args.session, args.is_clean, token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kTable: {
+      const auto& args = std::get<TableRequest>(request);
+      auto result = co_await host_.table(args.session, args.first, token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kAllocate: {
+      auto& args = std::get<AllocateRequest>(request);
+      auto result = co_await host_.allocate(args.session, std::move(args.extents), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kRelease: {
+      auto& args = std::get<ReleaseRequest>(request);
+      auto result = co_await host_.release(args.session, std::move(args.extents), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kReport: {
+      auto& args = std::get<ReportRequest>(request);
+      auto result = co_await host_.report(args.session, std::move(args.legs), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kRelocate: {
+      const auto& args = std::get<RelocateRequest>(request);
+      auto result = co_await host_.relocate(args.session, args.what, token);
+      co_return as_answer(std::move(result));
+    }
+    default:
+      co_return fail(Errc::kInvalid, "this is an operator's call");
+  }
+}
+
+Task<Result<Answer>> ArbiterServer::drive_call(Arbiter& arbiter, Request request,
+                                               CancelToken token) {
+  switch (call_of(request)) {
+    case Call::kAddDrive: {
+      auto result = co_await arbiter.add_mega_vol(std::move(std::get<AddArgs>(request)), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kDrain: {
+      const auto& args = std::get<DrainRequest>(request);
+      auto result = co_await arbiter.drain(args.id, args.is_leaving);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kRemoveDrive: {
+      const auto& args = std::get<RemoveRequest>(request);
+      auto result = co_await arbiter.remove_mega_vol(args.id, args.is_lost, token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kPool:
+      co_return Answer(view_of(arbiter.pool()));
+    default:
+      co_return fail(Errc::kInvalid, "this is no call about drives");
+  }
+}
+
+Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request request,
+                                                CancelToken token) {
+  switch (call_of(request)) {
+    case Call::kCreate: {
+      const std::string name = std::get<CreateArgs>(request).name;
+      const auto made = co_await arbiter.create(std::move(std::get<CreateArgs>(request)));
+      if (!made) co_return fail(made.error());
+      const Result<const Volume*> volume = find_volume(arbiter, name);
+      if (!volume) co_return fail(volume.error());
+      co_return Answer(view_of(arbiter.pool(), **volume));
+    }
+    case Call::kResize: {
+      auto& args = std::get<ResizeRequest>(request);
+      auto result = co_await arbiter.resize(std::move(args.name), args.bytes);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kSetWeights: {
+      auto& args = std::get<WeightsRequest>(request);
+      auto result = co_await arbiter.set_weights(std::move(args.name), args.weights);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kSetReplicas: {
+      auto& args = std::get<ReplicasRequest>(request);
+      auto result = co_await arbiter.set_replicas(std::move(args.name), args.replicas);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kDestroy: {
+      auto& args = std::get<DestroyRequest>(request);
+      auto result = co_await arbiter.destroy(std::move(args.name), args.by_force, token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kVolumes:
+      co_return Answer(volumes_after(arbiter.pool(), std::get<VolumesRequest>(request).after));
+    case Call::kVolume: {
+      const Result<const Volume*> volume =
+          find_volume(arbiter, std::get<VolumeRequest>(request).name);
+      if (!volume) co_return fail(volume.error());
+      co_return Answer(detail_of(arbiter.pool(), **volume));
+    }
+    default:
+      co_return fail(Errc::kInvalid, "this is no call about volumes");
+  }
+}
+
+ArbiterView ArbiterServer::status() const {
+  ArbiterView view{.host = name_, .is_leading = host_.is_leading(), .problem = ""};
+  if (!view.is_leading && host_.last_error()) view.problem = host_.last_error()->text();
+  return view;
+}
+
+}  // namespace cairn::arbiter

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a RemoteArbiter and an ArbiterServer say to each other, as bodies of rpc's calls: the only
+// home of their layout, version 1.
+//
+// Bodies are fields in the order of the layout (base/message_coder.h); an entry of a map is its 16
+// bytes (volume/map_entry.h). There is one form for each value and what is not in it is kCorrupt.
+//
+// The reply to a call of ArbiterLink is the answer, or rpc's refusal with the error's code. That to
+// an operator's begins with a byte: 0 and the answer, or 1 and a Refusal. Either is refused with
+// kElsewhere by an arbiter that does not lead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "arbiter/arbiter.h"
+#include "arbiter/views.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "volume/arbiter_link.h"
+
+namespace cairn::arbiter {
+
+inline constexpr const char* kServiceName = "arbiter";
+inline constexpr uint16_t kServiceMajor = 1;
+// Nothing was done, for another one leads; no call is refused with it otherwise.
+inline constexpr Errc kElsewhere = Errc::kUnsupported;
+
+enum class Call : uint8_t {
+  kOpen = 1,  // from here on: ArbiterLink
+  kRenew,
+  kClose,
+  kTable,
+  kAllocate,
+  kRelease,
+  kReport,
+  kRelocate,
+  kAddDrive,  // from here on: operators
+  kDrain,
+  kRemoveDrive,
+  kCreate,
+  kResize,
+  kSetWeights,
+  kSetReplicas,
+  kDestroy,
+  kPool,
+  kVolumes,
+  kVolume,
+  kStatus,  // of the one that is asked, whether it leads or not
+};
+inline constexpr uint8_t kLastCall = static_cast<uint8_t>(Call::kStatus);
+inline bool is_of_operator(Call call) { return call >= Call::kAddDrive; }
+
+struct RenewRequest {
+  volume::Session session;
+};
+struct CloseRequest {
+  volume::Session session;
+  bool is_clean = false;
+};
+struct TableRequest {
+  volume::Session session;
+  uint32_t first = 0;
+};
+struct AllocateRequest {
+  volume::Session session;
+  std::vector<uint32_t> extents;
+};
+struct ReleaseRequest {
+  volume::Session session;
+  std::vector<uint32_t> extents;
+};
+struct ReportRequest {
+  volume::Session session;
+  std::vector<volume::LegReport> legs;
+};
+struct RelocateRequest {
+  volume::Session session;
+  volume::Relocation what;
+};
+struct DrainRequest {
+  MegaVolId id;
+  bool is_leaving = true;
+};
+struct RemoveRequest {
+  MegaVolId id;
+  bool is_lost = false;
+};
+struct ResizeRequest {
+  std::string name;
+  uint64_t bytes = 0;
+};
+struct WeightsRequest {
+  std::string name;
+  volume::Weights weights;
+};
+struct ReplicasRequest {
+  std::string name;
+  uint32_t replicas = 1;
+};
+struct DestroyRequest {
+  std::string name;
+  bool by_force = false;
+};
+struct PoolRequest {};
+struct VolumesRequest {
+  std::string after;  // names come after this one
+};
+struct VolumeRequest {
+  std::string name;
+};
+struct StatusRequest {};
+
+// In the order of Call.
+using Request =
+    std::variant<volume::OpenArgs, RenewRequest, CloseRequest, TableRequest, AllocateRequest,
+                 ReleaseRequest, ReportRequest, RelocateRequest, AddArgs, DrainRequest,
+                 RemoveRequest, CreateArgs, ResizeRequest, WeightsRequest, ReplicasRequest,
+                 DestroyRequest, PoolRequest, VolumesRequest, VolumeRequest, StatusRequest>;
+using Mappings = std::vector<volume::Mapping>;
+// monostate: there is nothing to say.
+using Answer =
+    std::variant<std::monostate, volume::Opened, volume::Renewed, Mappings, volume::Mapping,
+                 MegaVolInfo, VolumeView, PoolView, VolumePage, VolumeDetail, ArbiterView>;
+
+// Why an operator's call was not carried out, in the words of the arbiter.
+struct Refusal {
+  Errc code = Errc::kInvalid;
+  std::string text;
+  bool is_unanswered = false;  // no arbiter said so, for none was reached; not on the wire
+};
+using Outcome = std::variant<Answer, Refusal>;
+
+inline Call call_of(const Request& request) { return static_cast<Call>(request.index() + 1); }
+
+std::string encode(const Request& request);
+std::string encode(Call call, const Outcome& outcome);
+
+// kCorrupt.
+Result<Request> decode_request(Call call, Bytes body);
+Result<Outcome> decode_outcome(Call call, Bytes body);
+
+}  // namespace cairn::arbiter

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/arbiter/serve.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "arbiter/arbiter_host.h"
+#include "arbiter/arbiter_server.h"
+#include "base/error_text.h"
+#include "rack/client_keys.h"
+#include "rpc/server.h"
+#include "server/common/advice.h"
+#include "server/common/patience.h"
+#include "server/common/stranger_log.h"
+#include "server/open/mega_vols.h"
+#include "server/open/store.h"
+#include "task/deadline.h"
+#include "task/gate.h"
+#include "task/sync.h"
+
+namespace cairn::server {
+
+namespace {
+
+// How often it is asked why an elected arbiter does not lead.
+constexpr Duration kLook = 1_s;
+
+// One for those of this machine, without keys, and one for all others.
+class Doors {
+ public:
+  Doors(env::Env& env, arbiter::ArbiterHost& host, const ArbiterServeOptions& options)
+      : env_(env),
+        strangers_(env, options.log),
+        near_(env, host, options.name, {}),
+        far_(env, host, options.name, far_options(options)) {}
+
+  task::Task<Attempt<std::vector<env::Address>>> listen(std::vector<env::Address> addresses) {
+    std::vector<env::Address> listening;
+    for (const env::Address& at : addresses) {
+      Result<env::Address> local = fail(Errc::kClosed, "not tried");
+      Patience patience(env_);
+      for (bool again = true; again;) {
+        local = (at.family == env::Address::Family::kLocal ? near_ : far_).listen(at);
+        again = co_await patience.after(local);
+      }
+      if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
+      listening.push_back(std::move(*local));
+    }
+    co_return listening;
+  }
+  task::Task<void> close() {
+    co_await near_.close();
+    co_await far_.close();
+  }
+
+ private:
+  rpc::ServerOptions far_options(const ArbiterServeOptions& options) {
+    return {.clients = options.clients,
+            .on_refused = [this, keys = options.clients](const rpc::RefusedClient& client) {
+              const std::optional<std::string> name = rack::name_in(client.identity);
+              strangers_.note(client, name && keys && keys->has_name(*name));
+            }};
+  }
+
+  env::Env& env_;
+  StrangerLog strangers_;
+  arbiter::ArbiterServer near_;
+  arbiter::ArbiterServer far_;
+};
+
+// Says why it does not lead although it could, once for each reason.
+task::Task<void> watch(env::Env& env, const arbiter::ArbiterHost& host,
+                       const ArbiterServeOptions& options, task::CancelToken stop) {
+  std::string told;
+  for (;;) {
+    const Result<void> slept = co_await task::sleep_for(env, kLook, stop);
+    if (!slept) break;
+    const std::optional<Error>& error = host.last_error();
+    std::string why = error && !host.is_leading() ? error_text(*error) : "";
+    if (!why.empty() && why != told) {
+      options.log(config::LogLevel::kWarn, fmt::format("this arbiter does not lead: {}", why));
+    }
+    told = std::move(why);
+  }
+}
+
+}  // namespace
+
+task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& options) {
+  Attempt<std::unique_ptr<meta::Store>> store = co_await open_store(env, options.store);
+  if (!store) co_return std::unexpected(store.error());
+  const MegaVols drives(env);
+  Attempt<void> outcome;
+  {
+    arbiter::ArbiterHost host(
+        env, {.store = **store, .source = drives.source(), .fence = drives.fence()},
+        {.arbiter = {.host = options.name, .lease = options.lease},
+         .election_ttl = options.election_ttl,
+         .on_change = options.on_change});
+    Doors doors(env, host, options);
+    const Attempt<std::vector<env::Address>> listening = co_await doors.listen(options.listen);
+    if (listening) {
+      if (options.ready) options.ready(*listening);
+      task::Gate gate;
+      task::CancelSource stop;
+      gate.spawn(host.run());
+      gate.spawn(watch(env, host, options, stop.token()));
+      task::Event never;
+      const Result<void> stopped = co_await never.wait(env.stop_token());
+      (void)stopped;
+      co_await doors.close();
+      stop.request();
+      host.stop();
+      co_await gate.close();
+    } else {
+      outcome = std::unexpected(listening.error());
+      co_await doors.close();
+    }
+  }
+  co_await (*store)->close();
+  co_return outcome;
+}
+
+}  // namespace cairn::server

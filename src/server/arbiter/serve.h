@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serving the arbiter of a pool in any world, from the first election to the last reply.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/problem.h"
+#include "base/units.h"
+#include "config/settings.h"
+#include "env/address.h"
+#include "env/env.h"
+#include "rpc/client_keys.h"
+#include "server/open/store_uri.h"
+#include "task/task.h"
+
+namespace cairn::server {
+
+struct ArbiterServeOptions {
+  StoreUri store;
+  std::vector<env::Address> listen;  // at least one
+  // Who may come to addresses that are not local sockets; none: everybody who reaches them.
+  std::shared_ptr<const rpc::ClientKeys> clients;
+  std::string name;  // of the process, for operators and in elections
+  Duration election_ttl = 5_s;
+  Duration lease = 120_s;  // how long clients go on without an arbiter
+  std::function<void(config::LogLevel, std::string_view)> log;
+  // It can be asked, at these addresses.
+  std::function<void(const std::vector<env::Address>&)> ready;
+  // It leads, or it does so no more.
+  std::function<void(bool is_leading)> on_change;
+};
+
+// Until the world is asked to end. The Problem: the store does not open, or an address cannot be
+// listened at.
+task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& options);
+
+}  // namespace cairn::server

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where sockets of this user's servers are: $XDG_RUNTIME_DIR/cairn, else /tmp/cairn-UID. Anybody
+// may have made a folder in /tmp before us, so one that is not this user's alone is refused.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/problem.h"
+
+namespace cairn::server {
+
+// The same for servers and for those who ask them.
+std::string run_folder();
+// The Problem says what to do, or `otherwise`: "name a socket with --control PATH".
+Attempt<void> check_run_folder(const std::string& folder, std::string_view otherwise);
+// Makes it unless it is there.
+Attempt<std::string> make_run_folder(std::string_view otherwise);
+
+}  // namespace cairn::server
