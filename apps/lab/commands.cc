@@ -17,6 +17,7 @@ void add_lab_commands(CommandTree& tree) {
            make_bench_fabric);
   tree.add(bench, "rpc", "a call between processes against the bare exchange of its bytes",
            make_bench_rpc);
+  tree.add(bench, "volume", "elastic volumes next to plain drives and stripes", make_bench_volume);
   tree.add(bench, "sim", "how fast the models are, and how true", make_bench_sim);
   tree.add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
            make_bench_rocksdb);
