@@ -22,8 +22,6 @@ using drive::Ranges;
 using task::CancelToken;
 using task::Task;
 
-void VolumeDrive::start(DriveOp& op) { requests_.spawn(serve(op)); }
-
 Task<void> VolumeDrive::serve(DriveOp& op) {
   Result<void> done = usable();
   if (done) done = co_await run(op);

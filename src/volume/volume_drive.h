@@ -124,8 +124,20 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   void set_extents(uint32_t extents);
   task::Task<bool> give_back();
 
-  // Requests (volume_drive.cc).
+  // The usual requests (volume_direct.cc): a plain part is of one extent that has a place and all
+  // of whose legs have what they should. What is not done by these is done by serve().
   void start(drive::DriveOp& op) override;
+  bool run_now(const Request& request, Memory memory, Result<void>& done) override;
+  std::optional<Part> plain_part(const Request& request) const;
+  bool is_plain(uint32_t extent, bool is_write) const;
+  Member* plain_member(const Leg& leg, Part part) const;
+  Request on_leg(const Request& request, const Leg& leg, Part part) const;
+  bool has_answered(uint32_t extent, Member& member);
+  bool run_part_now(Part part, const Request& request, Memory memory, Result<void>& done);
+  task::Task<void> read_plain(drive::DriveOp& op, Part part);
+  task::Task<void> write_plain(drive::DriveOp& op, Part part);
+
+  // Requests (volume_drive.cc).
   void cancel(drive::DriveOp&) override {}
   task::Task<void> serve(drive::DriveOp& op);
   task::Task<Result<void>> run(drive::DriveOp& op);

@@ -37,6 +37,8 @@ class WriteIntent {
 
   // Before a change; leave() after it, whatever came of either. Done when the marks are durable.
   task::Task<Result<void>> enter(Regions regions);
+  // The same at once, for regions that are all marked. False: nothing was done.
+  bool enter_marked(Regions regions);
   void leave(Regions regions);
 
   // Marked regions that nobody has changed since the last call, and nobody changes now.
@@ -50,6 +52,7 @@ class WriteIntent {
 
  private:
   bool are_marked(Regions regions) const;
+  void note_change(Regions regions);
   task::Task<Result<void>> save(bool durable);
 
   Keeper& keeper_;
