@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The usual request by the shortest way: a part of one extent all of whose legs are in order. What
 // turns out to be unusual about it, before or after a drive was asked, is left to the longer way.
+#include <array>
 #include <bit>
 #include <optional>
+#include <span>
 
 #include "drive/stable_memory.h"
 #include "volume/volume_drive.h"
@@ -12,6 +14,10 @@ namespace cairn::volume {
 using drive::DriveOp;
 using drive::Ranges;
 using task::Task;
+
+namespace {
+constexpr Error kLostMeanwhile{Errc::kIo, "a drive of the box was lost meanwhile"};
+}  // namespace
 
 void VolumeDrive::start(DriveOp& op) {
   const std::optional<Part> part = plain_part(op.request);
@@ -119,6 +125,36 @@ Task<void> VolumeDrive::read_plain(DriveOp& op, Part part) {
   op.complete(done);
 }
 
+// Where all legs are in one box that writes them with one command.
+bool VolumeDrive::can_write_at_once(const MapEntry& entry, Part part) const {
+  Member* head = plain_member(entry.leg(0), part);
+  for (size_t i = 1; head != nullptr && i < entry.size(); ++i) {
+    Member* member = plain_member(entry.leg(i), part);
+    if (member == nullptr || !head->drive->can_replicate_to(*member->drive)) return false;
+  }
+  return head != nullptr;
+}
+
+// What has failed may be on any leg: whoever asked writes to all of them again.
+Task<Result<void>> VolumeDrive::write_at_once(MapEntry entry, Part part, DriveOp& op) {
+  std::array<Member*, kReplicasMax> members{};
+  std::array<drive::Replica, kReplicasMax> others{};
+  for (size_t i = 0; i < entry.size(); ++i) {
+    members[i] = plain_member(entry.leg(i), part);
+    const Lba lba = on_leg(op.request, entry.leg(i), part).lba;
+    if (i > 0) others[i - 1] = {.drive = members[i]->drive.get(), .lba = lba};
+  }
+  Request there = on_leg(op.request, entry.leg(0), part);
+  there.replicas = std::span(others).first(entry.size() - 1);
+  Result<void> done = co_await members[0]->drive->submit(there, op.data(), {}, op.token());
+  for (size_t i = 0; i < entry.size(); ++i) {
+    members[i]->is_dirty = true;
+    if (!has_answered(part.extent, *members[i]) && done) done = fail(kLostMeanwhile);
+  }
+  if (done) ++counters_.at_once;
+  co_return done;
+}
+
 Task<void> VolumeDrive::write_plain(DriveOp& op, Part part) {
   Ranges::Hold hold(ranges_, intents_ != nullptr ? Ranges::Mode::kExclusive : Ranges::Mode::kShared,
                     op.request.lba.value(), op.request.blocks, op.token());
@@ -133,16 +169,21 @@ Task<void> VolumeDrive::write_plain(DriveOp& op, Part part) {
   const MapEntry entry = table_[part.extent];
   Result<void> done;
   bool is_done = true;
-  for (size_t i = 0; is_done && i < entry.size(); ++i) {
-    const Leg leg = entry.leg(i);
-    Member* member = plain_member(leg, part);
-    is_done = member != nullptr;
-    if (!is_done) break;
-    const Request there = on_leg(op.request, leg, part);
-    done = co_await member->drive->submit(there, op.data(), {}, op.token());
-    member->is_dirty = true;
-    is_done = (has_answered(part.extent, *member) && done) || entry.size() == 1;
-    if (!done && !op.token().requested()) members_.blame(*member, done.error());
+  if (entry.size() > 1 && can_write_at_once(entry, part)) {
+    done = co_await write_at_once(entry, part, op);
+    is_done = done.has_value();
+  } else {
+    for (size_t i = 0; is_done && i < entry.size(); ++i) {
+      const Leg leg = entry.leg(i);
+      Member* member = plain_member(leg, part);
+      is_done = member != nullptr;
+      if (!is_done) break;
+      const Request there = on_leg(op.request, leg, part);
+      done = co_await member->drive->submit(there, op.data(), {}, op.token());
+      member->is_dirty = true;
+      is_done = (has_answered(part.extent, *member) && done) || entry.size() == 1;
+      if (!done && !op.token().requested()) members_.blame(*member, done.error());
+    }
   }
   if (!is_done) {
     done = co_await write_chain(part, op.request, op.data(), op.token());

@@ -93,6 +93,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
     uint64_t mended = 0;     // of these: that differed
     uint64_t resynced = 0;   // legs that got what they lacked
     uint64_t relocated = 0;  // legs that went to another drive
+    uint64_t at_once = 0;    // writes that a box did on all legs with one command
   };
   const Counters& counters() const { return counters_; }
 
@@ -136,6 +137,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   bool run_part_now(Part part, const Request& request, Memory memory, Result<void>& done);
   task::Task<void> read_plain(drive::DriveOp& op, Part part);
   task::Task<void> write_plain(drive::DriveOp& op, Part part);
+  bool can_write_at_once(const MapEntry& entry, Part part) const;
+  task::Task<Result<void>> write_at_once(MapEntry entry, Part part, drive::DriveOp& op);
 
   // Requests (volume_drive.cc).
   void cancel(drive::DriveOp&) override {}
