@@ -18,6 +18,7 @@ void add_lab_commands(CommandTree& tree) {
   tree.add(bench, "rpc", "a call between processes against the bare exchange of its bytes",
            make_bench_rpc);
   tree.add(bench, "kv", "the key-value store next to RocksDB and Redis", make_bench_kv);
+  tree.add(bench, "volume", "elastic volumes next to plain drives and stripes", make_bench_volume);
   tree.add(bench, "sim", "how fast the models are, and how true", make_bench_sim);
   tree.add(bench, "rocksdb", "RocksDB on a drive of a box, with batching and without",
            make_bench_rocksdb);

@@ -20,6 +20,7 @@ std::unique_ptr<Command> make_bench_paper_snis(CLI::App& app);
 std::unique_ptr<Command> make_bench_rocksdb(CLI::App& app);
 std::unique_ptr<Command> make_bench_rpc(CLI::App& app);
 std::unique_ptr<Command> make_bench_runtime(CLI::App& app);
+std::unique_ptr<Command> make_bench_volume(CLI::App& app);
 std::unique_ptr<Command> make_bench_ycsb(CLI::App& app);
 std::unique_ptr<Command> make_plan_capacity(CLI::App& app);
 std::unique_ptr<Command> make_plan_fit(CLI::App& app);

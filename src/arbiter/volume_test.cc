@@ -316,6 +316,40 @@ Task<void> loses_drives(Scene& scene) {
 }
 TEST(Volume, GoesOnWithoutTwoOfThreeDrivesAndCatchesUp) { run_scene(loses_drives); }
 
+// All drives are in one box that writes several of them with one command.
+Task<void> writes_at_once(Scene& scene) {
+  for (auto& [uri, medium] : scene.media) medium->box = 1;
+  co_await scene.create("v", 4, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);  // the extent gets its place, and its region a mark
+  const MapEntry entry = scene.volume().table[1];
+  const uint64_t before = drive->counters().at_once;
+  co_await write_value(*drive, 0, 2, 4);
+  EXPECT_EQ(drive->counters().at_once, before + 1);
+  co_await expect_value(*drive, 3, 2);
+  // One leg fails: the others have the write, and that one is known to lack it.
+  scene.medium_of(entry.leg(1)).write_errors = 1;
+  co_await write_value(*drive, 0, 3);
+  EXPECT_EQ(drive->counters().at_once, before + 1);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  EXPECT_EQ(scene.volume().table[1].in_sync(), 2U);
+  co_await expect_value(*drive, 0, 3);
+  scene.medium_of(entry.leg(1)).write_errors = 0;
+  co_await scene.until_healed(*drive);
+  co_await write_value(*drive, 0, 4);
+  // A leg that is in another box is written by itself.
+  scene.medium_of(entry.leg(2)).box = 2;
+  const uint64_t so_far = drive->counters().at_once;
+  co_await write_value(*drive, 0, 5);
+  EXPECT_EQ(drive->counters().at_once, so_far);
+  co_await drive->close();
+  EXPECT_EQ(scene.compare_legs(), "");
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, ABoxWritesAllLegsWithOneCommand) { run_scene(writes_at_once); }
+
 Task<void> rebuilds(Scene& scene) {
   co_await scene.create("v", 6, 2);
   auto drive = co_await scene.open("one");

@@ -34,6 +34,15 @@ Result<void> Drive::check(const Request& request, std::span<const MutableBytes> 
   if (total_size(data) != bytes || (two && total_size(second) != bytes)) {
     return fail(Errc::kInvalid, "drive data does not match the range");
   }
+  for (const Replica& replica : request.replicas) {
+    if (request.kind != Kind::kWrite || !can_replicate_to(*replica.drive)) {
+      return fail(Errc::kUnsupported, "the drive cannot write another one with this");
+    }
+    const uint64_t blocks = replica.drive->geometry().blocks;
+    if (replica.lba.value() > blocks || request.blocks > blocks - replica.lba.value()) {
+      return fail(Errc::kInvalid, "a replica's range is past the end of its drive");
+    }
+  }
   return {};
 }
 

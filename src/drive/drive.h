@@ -50,6 +50,12 @@ struct Geometry {
   uint64_t bytes() const { return blocks * block_size; }
 };
 
+// Where else a write goes, in a drive with blocks of the same size.
+struct Replica {
+  Drive* drive = nullptr;
+  Lba lba{};
+};
+
 // How much a request matters to whoever waits for it; services may reorder by it.
 enum class Priority : uint8_t { kUrgent, kHigh, kNormal, kLow };
 
@@ -79,6 +85,10 @@ struct Request {
   uint8_t copy = 0;  // kRead: 1 to copies, just that one, be it right or wrong; 0: a right one
   Lba lba{};
   uint64_t blocks = 0;
+  // kWrite: where the same blocks are written as well, by drives that can_replicate_to() these:
+  // kUnsupported otherwise. After any other error each of them holds the old or the new, as after a
+  // write that failed. What is lent here outlives the request, as the drives do.
+  std::span<const Replica> replicas{};
 
   // Whether somebody waits for just this request, so that nothing should hold it back to batch it.
   bool is_urgent() const {
@@ -226,6 +236,9 @@ class Drive {
   // As of now. A service over one drive has that drive's; one that survives the loss of drives says
   // itself what it has kept. By default nothing is known.
   virtual Incarnation incarnation() const { return {}; }
+  // Whether Request::replicas may name that drive, as things are now: one command writes both. A
+  // request that turns out to be impossible fails with kUnsupported. Never by default.
+  virtual bool can_replicate_to([[maybe_unused]] const Drive& other) const { return false; }
   // A command for this layer alone, such as "take" for a snapshot: what came of it, or why not, as
   // a sentence. By default there are none.
   virtual task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words);

@@ -41,6 +41,7 @@ class MapEntry {
             .extent = static_cast<uint32_t>(packed & (kMegaVolExtentsMax - 1)),
             .is_stale = (bytes_[kFlags] & stale_bit(index)) != 0};
   }
+  bool has_stale() const { return bytes_[kFlags] > kReplicasMax; }
   // The leg on a drive; size() when there is none.
   size_t find(MegaVolId mega_vol) const {
     size_t index = 0;

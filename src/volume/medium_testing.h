@@ -63,6 +63,7 @@ class TestMedium {
 
   bool was_emptied = false;
   bool is_down = false;    // nobody answers
+  uint32_t box = 0;        // whose drives write several at once; 0: of one that cannot
   double read_errors = 0;  // chances, of each
   double write_errors = 0;
   Duration latency_max = 50_us;
@@ -135,6 +136,10 @@ class TestDrive final : public drive::Drive {
     // A process that dies says nothing more.
     if (!env_.stop_token().requested()) medium_.fence(host_);
   }
+  bool can_replicate_to(const drive::Drive& other) const override {
+    const auto* it = dynamic_cast<const TestDrive*>(&other);
+    return it != nullptr && it != this && medium_.box != 0 && it->medium_.box == medium_.box;
+  }
 
  private:
   using Kind = drive::Request::Kind;
@@ -148,12 +153,18 @@ class TestDrive final : public drive::Drive {
     const Result<void> slept = co_await task::sleep_for(env_, latency, op.token());
     // A request that is stopped may have come there.
     const bool arrives = slept || medium_.rng().chance(0.5);
-    const Result<void> done = arrives ? run(op) : Result<void>();
+    Result<void> done = arrives ? run(op.request, op) : Result<void>();
+    for (const drive::Replica& replica : op.request.replicas) {
+      drive::Request there = op.request;
+      there.lba = replica.lba;
+      const Result<void> also =
+          arrives ? static_cast<TestDrive&>(*replica.drive).run(there, op) : Result<void>();
+      if (done) done = also;
+    }
     op.complete(slept ? done : op.cancelled());
   }
 
-  Result<void> run(drive::DriveOp& op) {
-    const drive::Request& request = op.request;
+  Result<void> run(const drive::Request& request, drive::DriveOp& op) {
     if (medium_.is_down) return fail(Errc::kUnreachable, "the box does not answer");
     if (!medium_.has_host(host_)) return fail(Errc::kDenied, "the host was fenced");
     // A medium that came back empty is not the one that was opened.
@@ -162,19 +173,19 @@ class TestDrive final : public drive::Drive {
     if (!request.writes()) {
       ++medium_.counters.reads;
       if (medium_.rng().chance(medium_.read_errors)) return fail(Errc::kIo, "a read error");
-      return transfer(op);
+      return transfer(request, op);
     }
     ++medium_.counters.writes;
     has_written_ = true;
     // What fails may be there in part.
     if (medium_.rng().chance(medium_.write_errors)) {
       if (medium_.rng().chance(0.5)) {
-        const Result<void> torn = transfer(op);
+        const Result<void> torn = transfer(request, op);
         (void)torn;
       }
       return fail(Errc::kIo, "a write error");
     }
-    return transfer(op);
+    return transfer(request, op);
   }
 
   Result<void> flush() {
@@ -187,8 +198,7 @@ class TestDrive final : public drive::Drive {
     return {};
   }
 
-  Result<void> transfer(drive::DriveOp& op) {
-    const drive::Request& request = op.request;
+  Result<void> transfer(const drive::Request& request, drive::DriveOp& op) {
     std::vector<std::byte> all(request.blocks * TestMedium::kBlock);
     if (request.kind == Kind::kWrite) gather(op.data(), all);
     for (uint64_t i = 0; i < request.blocks; ++i) {

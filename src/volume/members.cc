@@ -33,6 +33,8 @@ bool Members::set(const std::vector<MegaVolInfo>& infos) {
     if (member != nullptr && member->info.uuid != info.uuid) continue;
     if (member == nullptr) {
       member = members_.try_emplace(info.id, std::make_unique<Member>(info)).first->second.get();
+      if (by_id_.size() <= info.id.value()) by_id_.resize(info.id.value() + size_t{1});
+      by_id_[info.id.value()] = member;
       ++untried_;
       start(*member);
       is_changed = true;
@@ -50,11 +52,6 @@ Task<void> Members::wait_until_tried(Duration limit) {
     const Result<void> waited = co_await tried_.wait(deadline.token());
     if (!waited) break;
   }
-}
-
-Member* Members::find(MegaVolId id) {
-  const auto found = members_.find(id);
-  return found == members_.end() ? nullptr : found->second.get();
 }
 
 void Members::start(Member& member) {

@@ -77,7 +77,9 @@ class Members {
   // Until each was tried once, or so long.
   task::Task<void> wait_until_tried(Duration limit);
   // Null: the pool has no such drive.
-  Member* find(MegaVolId id);
+  Member* find(MegaVolId id) const {
+    return id.value() < by_id_.size() ? by_id_[id.value()] : nullptr;
+  }
   const std::map<MegaVolId, std::unique_ptr<Member>>& all() const { return members_; }
 
   // To be called whenever a drive has answered, before anybody believes what it said: whether it is
@@ -104,6 +106,7 @@ class Members {
   const Duration retry_;
   std::map<MegaVolId, std::unique_ptr<Member>> members_;
   std::vector<std::unique_ptr<drive::Drive>> former_;  // that were opened anew
+  std::vector<Member*> by_id_;
   size_t untried_ = 0;
   task::Event tried_;
   task::CancelSource stop_;

@@ -22,8 +22,6 @@ using drive::Ranges;
 using task::CancelToken;
 using task::Task;
 
-void VolumeDrive::start(DriveOp& op) { requests_.spawn(serve(op)); }
-
 Task<void> VolumeDrive::serve(DriveOp& op) {
   Result<void> done = usable();
   if (done) done = co_await run(op);
@@ -211,6 +209,7 @@ std::vector<drive::Fact> VolumeDrive::facts() const {
           {.name = "extents_mended", .value = counters_.mended},
           {.name = "legs_resynced", .value = counters_.resynced},
           {.name = "legs_relocated", .value = counters_.relocated},
+          {.name = "writes_at_once", .value = counters_.at_once},
           {.name = "regions_marked", .value = intents_ == nullptr ? 0 : intents_->marked()}};
 }
 

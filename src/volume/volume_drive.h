@@ -103,6 +103,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
     uint64_t mended = 0;     // of these: that differed
     uint64_t resynced = 0;   // legs that got what they lacked
     uint64_t relocated = 0;  // legs that went to another drive
+    uint64_t at_once = 0;    // writes that a box did on all legs with one command
   };
   const Counters& counters() const { return counters_; }
 
@@ -134,8 +135,22 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   void set_extents(uint32_t extents);
   task::Task<bool> give_back();
 
-  // Requests (volume_drive.cc).
+  // The usual requests (volume_direct.cc): a plain part is of one extent that has a place and all
+  // of whose legs have what they should. What is not done by these is done by serve().
   void start(drive::DriveOp& op) override;
+  bool run_now(const Request& request, Memory memory, Result<void>& done) override;
+  std::optional<Part> plain_part(const Request& request) const;
+  bool is_plain(uint32_t extent, bool is_write) const;
+  Member* plain_member(const Leg& leg, Part part) const;
+  Request on_leg(const Request& request, const Leg& leg, Part part) const;
+  bool has_answered(uint32_t extent, Member& member);
+  bool run_part_now(Part part, const Request& request, Memory memory, Result<void>& done);
+  task::Task<void> read_plain(drive::DriveOp& op, Part part);
+  task::Task<void> write_plain(drive::DriveOp& op, Part part);
+  bool can_write_at_once(const MapEntry& entry, Part part) const;
+  task::Task<Result<void>> write_at_once(MapEntry entry, Part part, drive::DriveOp& op);
+
+  // Requests (volume_drive.cc).
   void cancel(drive::DriveOp&) override {}
   task::Task<void> serve(drive::DriveOp& op);
   task::Task<Result<void>> run(drive::DriveOp& op);

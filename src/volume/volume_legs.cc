@@ -34,17 +34,17 @@ size_t VolumeDrive::pick(uint32_t extent, const std::array<bool, kReplicasMax>& 
   uint32_t best_reads = 0;
   for (size_t i = entry.size(); i-- > 0;) {
     const Leg leg = entry.leg(i);
-    const auto member = members_.all().find(leg.mega_vol);
-    if (tried[i] || member == members_.all().end() || member->second->drive == nullptr ||
+    const Member* member = members_.find(leg.mega_vol);
+    if (tried[i] || member == nullptr || member->drive == nullptr ||
         !table_.is_trusted(extent, leg.mega_vol)) {
       continue;
     }
     // The only leg is asked even if it was away: nobody else can answer.
-    if (!member->second->is_good() && entry.size() > 1) continue;
-    if (member->second->state == Member::State::kGone) continue;
-    if (best == entry.size() || member->second->reads < best_reads) {
+    if (!member->is_good() && entry.size() > 1) continue;
+    if (member->state == Member::State::kGone) continue;
+    if (best == entry.size() || member->reads < best_reads) {
       best = i;
-      best_reads = member->second->reads;
+      best_reads = member->reads;
     }
   }
   return best;

@@ -21,6 +21,7 @@ class VolumeWorkload final : public sim::Workload {
   explicit VolumeWorkload(VolumeCluster::Way way) : cluster_(way) {}
   void start(sim::Cluster& cluster) override {
     rng_ = std::make_unique<Rng>(mix64(cluster.seed()));
+    cluster_.put_in_box(static_cast<uint32_t>(cluster.seed() % 2));
     cluster_.start(cluster);
   }
   uint64_t progress() const override { return cluster_.writes(); }

@@ -74,6 +74,10 @@ class VolumeCluster {
   enum class Way : uint8_t { kLetters, kRpc };
   explicit VolumeCluster(Way way = Way::kLetters);
   void start(sim::Cluster& cluster);
+  // All drives are in this one, which writes several of them with one command; 0: each by itself.
+  void put_in_box(uint32_t box) {
+    for (auto& [uri, medium] : media_) medium->box = box;
+  }
 
   // Something happens to drives now and then.
   void hurt_drives(Rng& rng);

@@ -32,6 +32,9 @@ void RemoteDrive::dispatch(Part& part) {
     ready_.push_back(part);
     return look_for_path();
   }
+  if (!part.op->request.replicas.empty()) {
+    if (Result<void> done = address_replicas(part); !done) return finish(part, done);
+  }
   ++counters_.commands;
   if (part.sent) ++counters_.resent;
   part.state = Part::State::kSent;
@@ -85,6 +88,7 @@ Result<void> RemoteDrive::note_success(const Part& part) {
   const bool is_durable = request.durable && request.kind != drive::Request::Kind::kDiscard;
   if (request.writes() && !is_durable && info_.geometry.volatile_cache) {
     continuity_.changed(part.path->info()->incarnation.opening);
+    if (!request.replicas.empty()) note_replicas(part);
   }
   return {};
 }

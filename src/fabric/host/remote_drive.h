@@ -70,6 +70,8 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   // It changes when something may be lost, not whenever the target is restarted.
   drive::Incarnation incarnation() const override;
   task::Task<void> close() override;
+  // Drives of one pool at one controller of ours (nvme/format/replicate_format.h).
+  bool can_replicate_to(const drive::Drive& other) const override;
   // Paths that cannot be used, with why; failing when none is left.
   std::vector<drive::Concern> concerns() const override;
 
@@ -173,6 +175,11 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   Result<void> can_do(const drive::Request& request) const;
   uint64_t next_blocks(const drive::Request& request, uint64_t done) const;
   bool discards_by_zeroes() const;
+
+  // One command for several namespaces (remote_replicas.cc).
+  const NamespaceInfo* known_at(const HostController& controller) const;
+  Result<void> address_replicas(Part& part) const;
+  void note_replicas(const Part& part);
 
   // Their way, from being sent to the end of their request (remote_command.cc).
   void dispatch(Part& part);

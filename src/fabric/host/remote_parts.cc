@@ -160,7 +160,8 @@ RemoteDrive::Part& RemoteDrive::take_part(DriveOp& op) {
 void RemoteDrive::fill_part(Part& part, uint64_t first, uint32_t blocks) {
   const DriveOp& op = *part.op;
   const Request& request = op.request;
-  const IoOpcode opcode = opcode_of(request.kind, discards_by_zeroes());
+  IoOpcode opcode = opcode_of(request.kind, discards_by_zeroes());
+  if (!request.replicas.empty()) opcode = IoOpcode::kReplicatedWrite;
   part.sqe = nvme::Sqe::make(opcode, info_.nsid);
   part.changes = request.writes();
   part.no_delay = request.is_urgent();

@@ -36,6 +36,7 @@ void set_fabric_fields(IdentifyController& page) {
   page.command_capsule = (sizeof(Sqe) + kInCapsuleDataMax) / 16;
   page.response_capsule = sizeof(Cqe) / 16;
   page.incarnation_magic = kIncarnationMagic;
+  page.replication_magic = kReplicationMagic;
   page.fabrics_commands = kServesDisconnect ? Ofcs::kDisconnect : uint16_t{0};
 }
 

@@ -87,7 +87,8 @@ TEST(Identify, ControllerIsGolden) {
                                {"IORCSZ", 1796, 4, 1},
                                {"MSDBD", 1803, 1, 1},
                                {"OFCS", 1804, 2, 1},
-                               {"feature C0h", 3072, 8, 0x314e'494e'5249'4143}});
+                               {"feature C0h", 3072, 8, 0x314e'494e'5249'4143},
+                               {"Replicated Write", 3080, 8, 0x3157'524e'5249'4143}});
   EXPECT_EQ(page.serial_number.trimmed().size(), 20u);
   EXPECT_EQ(page.model_number.trimmed(), "Cairn flash box");
   EXPECT_EQ(page.subsystem_nqn.get().value_or(""), subsystem.nqn);

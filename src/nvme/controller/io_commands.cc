@@ -11,6 +11,7 @@
 #include "nvme/format/copy_format.h"
 #include "nvme/format/dsm_format.h"
 #include "nvme/format/reservation_format.h"
+#include "task/when_all.h"
 
 namespace cairn::nvme {
 
@@ -112,6 +113,8 @@ task::Task<Status> IoQueue::dispatch(Command& command, CoreNamespace& space) {
       return manage_dataset(command, space);
     case IoOpcode::kFlush:
       return flush_one(command, space);
+    case IoOpcode::kReplicatedWrite:
+      return replicate(command, space);
     default:
       return refuse(StatusCode::kInvalidOpcode);
   }
@@ -245,6 +248,87 @@ task::Task<Status> IoQueue::copy(Command& command, CoreNamespace& space, uint32_
   if (done) co_return Status();
   copied = 0;
   co_return status_of(done.error(), true);
+}
+
+Status IoQueue::check_replica(const CoreNamespace& first, const CoreNamespace& other,
+                              const ReplicateFields& fields,
+                              const ReplicateFields::Replica& replica) const {
+  const drive::Incarnation& told = other.told.incarnation;
+  if (told.opening == 0 || replica.check != incarnation_check(told.medium, told.opening)) {
+    return final(StatusCode::kInvalidField);
+  }
+  if (Status status = admit(other, true); !status.ok()) return status;
+  if (other.read_only) return final(StatusCode::kNamespaceWriteProtected);
+  if (other.drive->geometry().block_size != first.drive->geometry().block_size) {
+    return final(StatusCode::kInvalidField);
+  }
+  BlockFields blocks = fields.blocks;
+  blocks.start = fields.start_in(replica);
+  return check_transfer(other, blocks);
+}
+
+task::Task<Status> IoQueue::write_replica(Command& command, CoreNamespace& space,
+                                          drive::Request request, Pieces data) {
+  const Result<void> done = co_await space.drive->submit(request, data, {}, command.cancel_token());
+  count_io(space, request, done);
+  note_answer(space);
+  co_return done ? Status() : status_of(done.error(), true).with_do_not_retry();
+}
+
+// All is judged before anything is written. The namespaces are written side by side: whoever reads
+// one of them before the answer may find either.
+task::Task<Status> IoQueue::replicate(Command& command, CoreNamespace& space) {
+  const ReplicateFields fields = ReplicateFields::decode(command.sqe);
+  // The replicas of memory that changes would not be equal.
+  if (command.has_unstable_memory()) co_return final(StatusCode::kInvalidOpcode);
+  if (!fields.is_in_one_unit()) co_return final(StatusCode::kInvalidField);
+  if (Status status = check_transfer(space, fields.blocks); !status.ok()) co_return status;
+  std::array<CoreNamespace*, kReplicasMax> others{};
+  for (size_t i = 0; i < kReplicasMax; ++i) {
+    const ReplicateFields::Replica& replica = fields.replicas[i];
+    if (replica.nsid == 0) continue;
+    CoreNamespace* other = find(replica.nsid);
+    if (other == nullptr) co_return final(StatusCode::kInvalidNamespaceOrFormat);
+    if (other == &space || (i > 0 && other == others[0]))
+      co_return final(StatusCode::kInvalidField);
+    if (Status status = check_replica(space, *other, fields, replica); !status.ok()) {
+      co_return status;
+    }
+    others[i] = other;
+  }
+  const Entered second(others[0]);
+  const Entered third(others[1]);
+  if ((others[0] != nullptr && !second) || (others[1] != nullptr && !third)) {
+    co_return final(StatusCode::kInvalidNamespaceOrFormat);
+  }
+  const Result<Pieces> pieces =
+      co_await command.from_host(size_t{fields.blocks.blocks} * space.drive->geometry().block_size);
+  if (!pieces) co_return data_status(pieces.error());
+  // The data may have taken long to come.
+  for (size_t i = 0; i < kReplicasMax; ++i) {
+    if (others[i] == nullptr) continue;
+    Status status = check_replica(space, *others[i], fields, fields.replicas[i]);
+    if (!status.ok()) co_return status;
+  }
+  if (Status status = admit(space, true); !status.ok()) co_return status;
+  drive::Request request{.kind = drive::Request::Kind::kWrite,
+                         .durable = fields.blocks.force_unit_access,
+                         .no_delay = fields.blocks.force_unit_access,
+                         .lba = fields.blocks.start,
+                         .blocks = fields.blocks.blocks};
+  std::vector<task::Task<Status>> writes;
+  writes.reserve(1 + kReplicasMax);
+  writes.push_back(write_replica(command, space, request, *pieces));
+  for (size_t i = 0; i < kReplicasMax; ++i) {
+    if (others[i] == nullptr) continue;
+    request.lba = fields.start_in(fields.replicas[i]);
+    writes.push_back(write_replica(command, *others[i], request, *pieces));
+  }
+  Status first_failure;
+  for (const Status status : co_await task::when_all(std::move(writes))) {
+    if (first_failure.ok()) first_failure = status;
+  }
+  co_return first_failure;
 }
 
 task::Task<Status> IoQueue::reserve(Command& command) {

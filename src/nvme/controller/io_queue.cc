@@ -9,23 +9,6 @@ namespace cairn::nvme {
 
 namespace {
 
-// Holds a namespace, if there is one, for the length of a command; the gate is left with the scope.
-class Entered {
- public:
-  explicit Entered(CoreNamespace* space)
-      : space_(space), in_(space != nullptr && space->gate.enter().has_value()) {}
-  ~Entered() {
-    if (in_) space_->gate.leave();
-  }
-  Entered(const Entered&) = delete;
-  Entered& operator=(const Entered&) = delete;
-  explicit operator bool() const { return in_; }
-
- private:
-  CoreNamespace* space_;
-  bool in_;
-};
-
 bool writes(const Sqe& sqe) {
   switch (sqe.io_opcode()) {
     case IoOpcode::kWrite:
@@ -33,6 +16,7 @@ bool writes(const Sqe& sqe) {
     case IoOpcode::kDatasetManagement:
     case IoOpcode::kCopy:
     case IoOpcode::kFlush:
+    case IoOpcode::kReplicatedWrite:
       return true;
     default:
       return false;

@@ -8,6 +8,7 @@
 #include "nvme/controller/command.h"
 #include "nvme/controller/core_namespace.h"
 #include "nvme/format/io_format.h"
+#include "nvme/format/replicate_format.h"
 #include "nvme/reservation/reservation_view.h"
 #include "task/gate.h"
 #include "task/task.h"
@@ -75,6 +76,13 @@ class IoQueue {
   task::Task<Status> write_zeroes(Command& command, CoreNamespace& space);
   task::Task<Status> manage_dataset(Command& command, CoreNamespace& space);
   task::Task<Status> copy(Command& command, CoreNamespace& space, uint32_t& copied);
+  task::Task<Status> replicate(Command& command, CoreNamespace& space);
+  // Whether a replica may be written as the command says; `first` is the namespace that NSID names.
+  Status check_replica(const CoreNamespace& first, const CoreNamespace& other,
+                       const ReplicateFields& fields,
+                       const ReplicateFields::Replica& replica) const;
+  task::Task<Status> write_replica(Command& command, CoreNamespace& space, drive::Request request,
+                                   Pieces data);
   task::Task<Status> reserve(Command& command);
   task::Task<Status> flush_one(Command& command, CoreNamespace& space);
   task::Task<Status> flush_all(Command& command);

@@ -110,6 +110,8 @@ LogBytes command_effects(ControllerKind kind, bool has_vendor_command) {
     }
   } else {
     page.admin[static_cast<uint8_t>(AdminOpcode::kKeepAlive)] = Effect::kSupported;
+    page.io[static_cast<uint8_t>(IoOpcode::kReplicatedWrite)] =
+        Effect::kSupported | Effect::kContent;
   }
   for (const IoOpcode opcode : {IoOpcode::kFlush, IoOpcode::kRead, IoOpcode::kCompare,
                                 IoOpcode::kReservationRegister, IoOpcode::kReservationReport,

@@ -19,6 +19,7 @@
 #include "nvme/format/io_format.h"
 #include "nvme/format/log_format.h"
 #include "nvme/format/opcode_format.h"
+#include "nvme/format/replicate_format.h"
 #include "nvme/format/reservation_format.h"
 #include "nvme/format/status_format.h"
 #include "testing/nvme/hex.h"
@@ -90,6 +91,30 @@ TEST(Command, CopyOfOneRange) {
       "19 40 0000 01000000 00*16 | 00*15 5a | 00000000 01000000 00000040 00*12");
   EXPECT_EQ(wire(CopyRange{.start = 0x20, .blocks = 7}),
             hex("00*8 2000000000000000 0700 00*6 00*8"));
+}
+
+TEST(Command, ReplicatedWriteToTwoMore) {
+  expect_golden(
+      Sqe::make(IoOpcode::kReplicatedWrite, 1),
+      ReplicateFields{.blocks = {.start = Lba(0x208), .blocks = 8, .force_unit_access = true},
+                      .unit_shift = 9,
+                      .replicas = {{{.nsid = 2, .unit = 5, .check = 0x01020304},
+                                    {.nsid = 3, .unit = 0x0a0b0c0d, .check = 0x05060708}}}},
+      "81 40 0000 01000000 02000300 05000000 00*8 | 00*15 5a |"
+      "08020000 00000000 07000940 0d0c0b0a 04030201 08070605");
+}
+
+TEST(Command, PlaceOfAReplicaIsTheFirstOnesInItsUnit) {
+  ReplicateFields fields{.blocks = {.start = Lba(0x208), .blocks = 8}, .unit_shift = 9};
+  EXPECT_EQ(fields.start_in({.nsid = 2, .unit = 5}), Lba(5 * 512 + 8));
+  EXPECT_EQ(fields.start_in({.nsid = 2, .unit = UINT32_MAX}), Lba((0xffff'ffffull << 9) + 8));
+  EXPECT_TRUE(fields.is_in_one_unit());
+  fields.blocks.blocks = 504;
+  EXPECT_TRUE(fields.is_in_one_unit());
+  fields.blocks.blocks = 505;
+  EXPECT_FALSE(fields.is_in_one_unit());
+  fields.unit_shift = 0;
+  EXPECT_FALSE(fields.is_in_one_unit());
 }
 
 TEST(Command, IdentifyController) {
@@ -181,6 +206,7 @@ TEST(Command, AnyEntryDecodesAndEncodesToTheSameFields) {
     expect_stable<BlockFields>(sqe);
     expect_stable<DsmFields>(sqe);
     expect_stable<CopyFields>(sqe);
+    expect_stable<ReplicateFields>(sqe);
     expect_stable<IdentifyFields>(sqe);
     expect_stable<GetLogFields>(sqe);
     expect_stable<GetFeaturesFields>(sqe);

@@ -248,7 +248,8 @@ struct IdentifyController {
 
   std::array<PowerState, 32> power{};       // PSD0 to PSD31
   std::array<char, 8> incarnation_magic{};  // kIncarnationMagic: there is Feature::kIncarnations
-  std::array<uint8_t, 1016> vendor{};
+  std::array<char, 8> replication_magic{};  // kReplicationMagic: there is Replicated Write
+  std::array<uint8_t, 1008> vendor{};
 };
 static_assert(sizeof(IdentifyController) == 4096);
 static_assert(std::is_trivially_copyable_v<IdentifyController>);
@@ -314,6 +315,7 @@ static_assert(offsetof(IdentifyController, fabrics_commands) == 1804);
 static_assert(offsetof(IdentifyController, discovery_type) == 1806);
 static_assert(offsetof(IdentifyController, power) == 2048);
 static_assert(offsetof(IdentifyController, incarnation_magic) == 3072);
+static_assert(offsetof(IdentifyController, replication_magic) == 3080);
 
 // CNS 06h with CSI kNvm: limits of commands without data. Sizes are powers of 2 in pages; 0 is
 // none.

@@ -103,6 +103,8 @@ std::string_view name(IoOpcode opcode) {
       return "copy";
     case IoOpcode::kFabrics:
       return "fabrics";
+    case IoOpcode::kReplicatedWrite:
+      return "replicated write";
   }
   return "unknown";
 }

@@ -59,6 +59,7 @@ enum class IoOpcode : uint8_t {
   kReservationRelease = 0x15,
   kCopy = 0x19,
   kFabrics = 0x7f,
+  kReplicatedWrite = 0x81,  // ours: replicate_format.h
 };
 
 constexpr bool is_reservation(IoOpcode opcode) {

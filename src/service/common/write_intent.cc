@@ -21,11 +21,21 @@ bool WriteIntent::are_marked(Regions regions) const {
   return true;
 }
 
-task::Task<Result<void>> WriteIntent::enter(Regions regions) {
+void WriteIntent::note_change(Regions regions) {
   for (uint64_t i = 0; i < regions.count; ++i) {
     ++changing_[regions.first + i];
     touched_.add(regions.first + i);
   }
+}
+
+bool WriteIntent::enter_marked(Regions regions) {
+  if (!are_marked(regions)) return false;
+  note_change(regions);
+  return true;
+}
+
+task::Task<Result<void>> WriteIntent::enter(Regions regions) {
+  note_change(regions);
   if (are_marked(regions)) co_return Result<void>();
   for (uint64_t i = 0; i < regions.count; ++i) wanted_.add(regions.first + i);
   Result<void> done = co_await turn_.acquire();

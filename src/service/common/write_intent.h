@@ -39,6 +39,8 @@ class WriteIntent {
 
   // Before a change; leave() after it, whatever came of either. Done when the marks are durable.
   task::Task<Result<void>> enter(Regions regions);
+  // The same at once, for regions that are all marked. False: nothing was done.
+  bool enter_marked(Regions regions);
   void leave(Regions regions);
 
   // Marks all regions, durably. On failure the next write of marks has them all.
@@ -60,6 +62,7 @@ class WriteIntent {
 
  private:
   bool are_marked(Regions regions) const;
+  void note_change(Regions regions);
   task::Task<Result<void>> save(bool durable);
 
   Keeper& keeper_;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/volume/media.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "service/common/label.h"
+
+namespace cairn::bench {
+
+using drive::Drive;
+using drive::Request;
+using task::Task;
+
+namespace {
+
+constexpr uint32_t kBlock = 4096;
+constexpr uint64_t kKeptBlocks = 16;  // a label and more
+static_assert(kKeptBlocks >= drive::kLabelBlocks);
+
+std::string uri_of(size_t index) { return fmt::format("drive-{:04}", index); }
+
+// Keeps its first blocks in `kept`; the others read as zeroes.
+class BlankDrive final : public Drive {
+ public:
+  BlankDrive(uint64_t bytes, MutableBytes kept) : kept_(kept) {
+    geometry_.blocks = bytes / kBlock;
+    geometry_.block_size = kBlock;
+    geometry_.volatile_cache = false;
+  }
+  const drive::Geometry& geometry() const override { return geometry_; }
+
+ private:
+  void start(drive::DriveOp& op) override {
+    const Request& request = op.request;
+    uint64_t at = request.lba.value() * kBlock;
+    for (const MutableBytes piece : op.data()) {
+      const uint64_t have = at < kept_.size() ? std::min(kept_.size() - at, piece.size()) : 0;
+      if (request.kind == Request::Kind::kRead) {
+        std::memset(piece.data(), 0, piece.size());
+        if (have > 0) std::memcpy(piece.data(), kept_.data() + at, have);
+      } else if (request.kind == Request::Kind::kWrite && have > 0) {
+        std::memcpy(kept_.data() + at, piece.data(), have);
+      }
+      at += piece.size();
+    }
+    op.complete({});
+  }
+  void cancel(drive::DriveOp&) override {}  // none is ever in flight
+
+  MutableBytes kept_;
+  drive::Geometry geometry_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SpecMedia>> SpecMedia::make(env::Env& env, size_t drives,
+                                                   const drive::Spec& spec) {
+  std::unique_ptr<SpecMedia> media(new SpecMedia(env));
+  for (size_t i = 0; i < drives; ++i) {
+    Result<std::unique_ptr<drive::Source>> source = drive::Source::make(env, spec);
+    if (!source) return fail(source.error());
+    media->sources_.emplace(uri_of(i), std::move(*source));
+  }
+  return media;
+}
+
+std::vector<std::string> SpecMedia::uris() const {
+  std::vector<std::string> all;
+  all.reserve(sources_.size());
+  for (const auto& [uri, source] : sources_) all.push_back(uri);
+  return all;
+}
+
+Task<Result<std::unique_ptr<Drive>>> SpecMedia::open(std::string uri, std::string /*host*/,
+                                                     task::CancelToken /*token*/) {
+  const auto found = sources_.find(uri);
+  if (found == sources_.end()) co_return fail(Errc::kNotFound, "there is no such drive");
+  co_return found->second->open(env_);
+}
+
+Task<void> SpecMedia::close(env::Env& env) {
+  for (auto& [uri, source] : sources_) co_await source->close(env);
+}
+
+BlankMedia::BlankMedia(size_t drives, uint64_t bytes) : bytes_(bytes) {
+  for (size_t i = 0; i < drives; ++i) firsts_[uri_of(i)].resize(kKeptBlocks * kBlock);
+}
+
+std::vector<std::string> BlankMedia::uris() const {
+  std::vector<std::string> all;
+  all.reserve(firsts_.size());
+  for (const auto& [uri, first] : firsts_) all.push_back(uri);
+  return all;
+}
+
+Task<Result<std::unique_ptr<Drive>>> BlankMedia::open(std::string uri, std::string /*host*/,
+                                                      task::CancelToken /*token*/) {
+  const auto found = firsts_.find(uri);
+  if (found == firsts_.end()) co_return fail(Errc::kNotFound, "there is no such drive");
+  co_return std::make_unique<BlankDrive>(bytes_, found->second);
+}
+
+Task<void> BlankMedia::close(env::Env& /*env*/) { co_return; }
+
+}  // namespace cairn::bench

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Media: the drives of a pool that is measured, by their URIs, and whoever opens one anew finds
+// what was there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "drive/source.h"
+#include "env/env.h"
+#include "task/task.h"
+#include "volume/mega_vol.h"
+
+namespace cairn::bench {
+
+class Media : public volume::MegaVolSource {
+ public:
+  virtual std::vector<std::string> uris() const = 0;
+  // When every drive is closed.
+  virtual task::Task<void> close(env::Env& env) = 0;
+};
+
+// In memory, or modelled: all alike.
+class SpecMedia final : public Media {
+ public:
+  // Errors of Source::make().
+  static Result<std::unique_ptr<SpecMedia>> make(env::Env& env, size_t drives,
+                                                 const drive::Spec& spec);
+
+  std::vector<std::string> uris() const override;
+  task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
+                                                         task::CancelToken token) override;
+  task::Task<void> close(env::Env& env) override;
+
+ private:
+  explicit SpecMedia(env::Env& env) : env_(env) {}
+  env::Env& env_;
+  std::map<std::string, std::unique_ptr<drive::Source>> sources_;
+};
+
+// Of any size, and remember nothing but their first blocks: for arbiters, which look at labels.
+class BlankMedia final : public Media {
+ public:
+  BlankMedia(size_t drives, uint64_t bytes);
+
+  std::vector<std::string> uris() const override;
+  task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
+                                                         task::CancelToken token) override;
+  task::Task<void> close(env::Env& env) override;
+
+ private:
+  uint64_t bytes_;
+  std::map<std::string, std::vector<std::byte>> firsts_;
+};
+
+}  // namespace cairn::bench

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Subject: what takes part in a measurement of volumes: a volume, a stripe or one plain drive, over
+// drives that are alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "bench/volume/media.h"
+#include "bench/volume/pool_scene.h"
+#include "bench/world_load.h"
+#include "drive/source.h"
+#include "env/env.h"
+#include "loadgen/drive_load.h"
+#include "stack/stack.h"
+#include "task/task.h"
+
+namespace cairn::bench {
+
+enum class Layout : uint8_t { kPlain, kStripe, kVolume };
+
+struct SubjectArgs {
+  Layout layout = Layout::kVolume;
+  size_t drives = 1;
+  uint32_t replicas = 1;    // of a volume
+  drive::Spec drive;        // what each drive is
+  uint64_t bytes = 64_MiB;  // what is used of it: a volume is so large
+};
+
+class Subject {
+ public:
+  // Open, and all that is used of it written.
+  static task::Task<Result<std::unique_ptr<Subject>>> open(env::Env& env, SubjectArgs args);
+  // Use open().
+  Subject(env::Env& env, SubjectArgs args);
+
+  drive::Drive& drive() { return *drive_; }
+  const SubjectArgs& args() const { return args_; }
+  // Of a volume.
+  PoolScene& pool() { return *pool_; }
+  volume::VolumeDrive& volume() { return static_cast<volume::VolumeDrive&>(*drive_); }
+  // A load on what is used of it. The error of a request is one of this.
+  task::Task<Result<loadgen::LoadResult>> run(loadgen::DriveLoad load);
+  task::Task<void> close();
+
+ private:
+  task::Task<Result<void>> begin();
+  task::Task<Result<void>> begin_volume();
+  task::Task<Result<void>> begin_stack();
+
+  env::Env& env_;
+  const SubjectArgs args_;
+  drive::SourceLeaves leaves_;       // of what is no volume
+  std::unique_ptr<PoolScene> pool_;  // of a volume
+  std::unique_ptr<drive::Drive> drive_;
+};
+
+// Runs `body(env)` in a world of its own: by this machine's clock, or in virtual time.
+using Body = std::function<task::Task<void>(env::Env& env)>;
+Result<void> run_in_world(const WorldFactory& world, const Body& body);
+void run_simulated(const Body& body);
+
+}  // namespace cairn::bench
