@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "drive/modelled_drive.h"
 #include "service/common/label.h"
 
 namespace cairn::bench {
@@ -105,5 +106,24 @@ Task<Result<std::unique_ptr<Drive>>> BlankMedia::open(std::string uri, std::stri
 }
 
 Task<void> BlankMedia::close(env::Env& /*env*/) { co_return; }
+
+Result<std::unique_ptr<FlashMedia>> FlashMedia::make(env::Env& env, size_t drives, uint64_t bytes,
+                                                     const flash::Parameters& parameters) {
+  std::unique_ptr<FlashMedia> media(new FlashMedia(env, drives, bytes));
+  for (const std::string& uri : media->uris()) {
+    Result<std::unique_ptr<drive::ModelledMedium>> model =
+        drive::ModelledMedium::make(env, parameters);
+    if (!model) return fail(model.error());
+    media->models_.emplace(uri, std::move(*model));
+  }
+  return media;
+}
+
+Task<Result<std::unique_ptr<Drive>>> FlashMedia::open(std::string uri, std::string host,
+                                                      task::CancelToken token) {
+  Result<std::unique_ptr<Drive>> below = co_await BlankMedia::open(uri, std::move(host), token);
+  if (!below) co_return below;
+  co_return drive::ModelledDrive::make(env_, std::move(*below), *models_.at(uri));
+}
 
 }  // namespace cairn::bench

@@ -16,6 +16,8 @@ struct Part {
 
 constexpr std::array kParts = {
     Part{"cost", &bench_volume_cost},
+    Part{"speed", &bench_volume_speed},
+    Part{"live", &bench_volume_live},
 };
 
 }  // namespace

@@ -36,4 +36,18 @@ Result<Report> bench_volume(const VolumeBenchOptions& options);
 // r3_cpu_per_io_vs_plain are the same for a stripe and for a volume of three replicas.
 Result<void> bench_volume_cost(const VolumeBenchOptions& options, Report& report);
 
+// "speed": modelled drives in virtual time; "live": the same by this machine's clock, whose ratios
+// end in _live. A volume over four drives unless the name says _n1, _n2 or _n8. What drives
+// hold is not kept, and costs no copies. All of it was written twice, the second time at random.
+//   evol_read_vs_one_drive, evol_write_vs_one_drive   bytes per second by those of one drive: 1 MiB
+//                          at random places, 16 at once for each drive; so at most the drives
+//   evol_p50_vs_plain, evol_p99_vs_plain   latency by that of one drive: 4 KiB reads, 16 at once in
+//                          both. evol_write_*: writes
+//   evol_vs_stripe_LOAD    requests per second by those of a stripe over as many drives, chunks of
+//                          64 KiB
+//   r3_read_vs_r1          median latency of 4 KiB reads, 16 at once, by that of one replica
+//   r3_write_latency_vs_r1 the same of writes, 2,000 due each second: fewer than one drive can do
+Result<void> bench_volume_speed(const VolumeBenchOptions& options, Report& report);
+Result<void> bench_volume_live(const VolumeBenchOptions& options, Report& report);
+
 }  // namespace cairn::bench
