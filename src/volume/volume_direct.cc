@@ -14,6 +14,7 @@ using drive::Ranges;
 using task::Task;
 
 void VolumeDrive::start(DriveOp& op) {
+  was_used_ = true;
   const std::optional<Part> part = plain_part(op.request);
   if (!part) return requests_.spawn(serve(op));
   Result<void> done;
@@ -22,6 +23,7 @@ void VolumeDrive::start(DriveOp& op) {
 }
 
 bool VolumeDrive::run_now(const Request& request, Memory memory, Result<void>& done) {
+  was_used_ = true;
   const std::optional<Part> part = plain_part(request);
   return part && run_part_now(*part, request, memory, done);
 }
