@@ -24,10 +24,10 @@ static_assert(kKeptBlocks >= drive::kLabelBlocks);
 
 std::string uri_of(size_t index) { return fmt::format("drive-{:04}", index); }
 
-// Keeps its first blocks in `kept`; the others read as zeroes.
+// Keeps its first blocks in `kept`; in the others each byte reads as the filler.
 class BlankDrive final : public Drive {
  public:
-  BlankDrive(uint64_t bytes, MutableBytes kept) : kept_(kept) {
+  BlankDrive(uint64_t bytes, MutableBytes kept, int filler) : kept_(kept), filler_(filler) {
     geometry_.blocks = bytes / kBlock;
     geometry_.block_size = kBlock;
     geometry_.volatile_cache = false;
@@ -41,7 +41,7 @@ class BlankDrive final : public Drive {
     for (const MutableBytes piece : op.data()) {
       const uint64_t have = at < kept_.size() ? std::min(kept_.size() - at, piece.size()) : 0;
       if (request.kind == Request::Kind::kRead) {
-        std::memset(piece.data(), 0, piece.size());
+        std::memset(piece.data(), filler_, piece.size());
         if (have > 0) std::memcpy(piece.data(), kept_.data() + at, have);
       } else if (request.kind == Request::Kind::kWrite && have > 0) {
         std::memcpy(kept_.data() + at, piece.data(), have);
@@ -53,6 +53,7 @@ class BlankDrive final : public Drive {
   void cancel(drive::DriveOp&) override {}  // none is ever in flight
 
   MutableBytes kept_;
+  int filler_;
   drive::Geometry geometry_;
 };
 
@@ -87,7 +88,7 @@ Task<void> SpecMedia::close(env::Env& env) {
   for (auto& [uri, source] : sources_) co_await source->close(env);
 }
 
-BlankMedia::BlankMedia(size_t drives, uint64_t bytes) : bytes_(bytes) {
+BlankMedia::BlankMedia(size_t drives, uint64_t bytes, int filler) : bytes_(bytes), filler_(filler) {
   for (size_t i = 0; i < drives; ++i) firsts_[uri_of(i)].resize(kKeptBlocks * kBlock);
 }
 
@@ -102,7 +103,7 @@ Task<Result<std::unique_ptr<Drive>>> BlankMedia::open(std::string uri, std::stri
                                                       task::CancelToken /*token*/) {
   const auto found = firsts_.find(uri);
   if (found == firsts_.end()) co_return fail(Errc::kNotFound, "there is no such drive");
-  co_return std::make_unique<BlankDrive>(bytes_, found->second);
+  co_return std::make_unique<BlankDrive>(bytes_, found->second, filler_);
 }
 
 Task<void> BlankMedia::close(env::Env& /*env*/) { co_return; }

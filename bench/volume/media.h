@@ -45,11 +45,11 @@ class SpecMedia final : public Media {
   std::map<std::string, std::unique_ptr<drive::Source>> sources_;
 };
 
-// Of any size, and remember nothing but their first blocks: the others read as zeroes. For
-// arbiters, which look at labels, and below models, which say how long requests take.
+// Of any size, and remember nothing but their first blocks: in the others each byte reads as the
+// filler. For arbiters, which look at labels, and below models, which say how long requests take.
 class BlankMedia : public Media {
  public:
-  BlankMedia(size_t drives, uint64_t bytes);
+  BlankMedia(size_t drives, uint64_t bytes, int filler = 0);
 
   std::vector<std::string> uris() const override;
   task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
@@ -58,10 +58,12 @@ class BlankMedia : public Media {
 
  private:
   uint64_t bytes_;
+  int filler_;
   std::map<std::string, std::vector<std::byte>> firsts_;
 };
 
-// Modelled SSDs. What they hold is not kept.
+// Modelled SSDs. What they hold is not kept, and never zeroes, which whoever copies would leave
+// out.
 class FlashMedia final : public BlankMedia {
  public:
   // Each so large; kInvalid: the model is smaller.
@@ -71,7 +73,8 @@ class FlashMedia final : public BlankMedia {
                                                          task::CancelToken token) override;
 
  private:
-  FlashMedia(env::Env& env, size_t drives, uint64_t bytes) : BlankMedia(drives, bytes), env_(env) {}
+  FlashMedia(env::Env& env, size_t drives, uint64_t bytes)
+      : BlankMedia(drives, bytes, 0x5a), env_(env) {}
   env::Env& env_;
   std::map<std::string, std::unique_ptr<drive::ModelledMedium>> models_;
 };

@@ -28,7 +28,7 @@ constexpr uint64_t kDriveBytes = 6_GiB;
 constexpr size_t kDrives = 4;
 constexpr uint32_t kDepthOfEach = 16;  // large requests, for each drive
 constexpr uint32_t kDepth = 16;        // small ones, whatever the drives
-constexpr double kPacedRate = 2000;    // per second: less than one drive's cache takes for good
+constexpr double kPacedRate = 500;     // per second: less than one drive programs
 
 struct Load {
   std::string_view name;
@@ -40,7 +40,7 @@ constexpr std::array kLoads = {
     Load{"write1m", {.read_share = 0, .request_size = 1_MiB}, true},
     Load{"read4k", {.read_share = 1, .depth = kDepth}},
     Load{"write4k", {.read_share = 0, .depth = kDepth}},
-    Load{"write4k_paced", {.read_share = 0, .depth = kDepth, .rate = kPacedRate}},
+    Load{"write4k_paced", {.read_share = 0, .depth = kDepth, .rate = kPacedRate, .durable = true}},
 };
 
 struct Contender {

@@ -92,6 +92,13 @@ Task<Result<void>> Subject::begin_volume(std::unique_ptr<Media> media) {
   Result<std::unique_ptr<PoolScene>> pool = co_await PoolScene::make(env_, std::move(media));
   if (!pool) co_return fail(pool.error());
   pool_ = std::move(*pool);
+  if (args_.leaves_last) {
+    const Result<arbiter::ArbiterHost::Use> arbiter = pool_->host().use();
+    if (!arbiter) co_return fail(arbiter.error());
+    const volume::MegaVolId last(static_cast<uint16_t>(args_.drives - 1));
+    const Result<void> left = co_await (*arbiter)->drain(last, true);
+    if (!left) co_return left;
+  }
   const Result<void> created =
       co_await pool_->create(std::string(kName), args_.bytes, args_.replicas);
   if (!created) co_return created;
