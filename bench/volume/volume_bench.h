@@ -45,7 +45,6 @@ Result<void> bench_volume_cost(const VolumeBenchOptions& options, Report& report
 //   evol_vs_stripe_LOAD    requests per second by those of a stripe over as many drives, chunks of
 //                          64 KiB
 //   r3_read_vs_r1          median latency of 4 KiB reads, 16 at once, by that of one replica
-//   r3_write_latency_vs_r1 the same of durable writes, 500 due each second: few for one drive
 Result<void> bench_volume_speed(const VolumeBenchOptions& options, Report& report);
 Result<void> bench_volume_live(const VolumeBenchOptions& options, Report& report);
 

@@ -242,7 +242,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   bool is_settling_ = false;  // the arbiter may believe more of a leg than is true
   bool sweeper_runs_ = false;
   bool healer_runs_ = false;
-  bool was_used_ = false;  // since a leg was last copied
+  bool was_used_ = false;              // since a leg was last copied
   Time report_since_ = Time::never();  // since when a report waits for an arbiter
   task::Event reports_moved_;
   task::Event heal_moved_;
