@@ -22,7 +22,6 @@ class BenchVolumeCommand final : public Command {
                 "how often each is measured (5); medians count");
     add_number(app, "--seconds S", options_.seconds, 0.01, 3600, "length of one run (0.3)");
     add_only(app, options_.only, bench::volume_parts());
-    add_switch(app, "--full", options_.full, "growth up to 10,000 volumes and 1 PB of extents");
     add_host_and_box(app, where_);
     set_examples(app, {"cairn bench volume", "cairn bench volume --only cost --rounds 9 --json"});
   }

@@ -35,14 +35,13 @@ class CostBench {
  public:
   CostBench(const VolumeBenchOptions& options, Report& report)
       : options_(options), report_(report) {
-    const drive::Spec memory{.kind = drive::Spec::Kind::kMemory, .size = kDriveBytes};
     const auto add = [&](const char* name, Layout layout, size_t drives, uint32_t replicas) {
       contenders_.push_back({.name = name,
                              .args = {.layout = layout,
                                       .drives = drives,
                                       .replicas = replicas,
-                                      .drive = memory,
-                                      .bytes = kRange}});
+                                      .bytes = kRange,
+                                      .drive_bytes = kDriveBytes}});
     };
     add("plain", Layout::kPlain, 1, 1);
     add("stripe", Layout::kStripe, kDrives, 1);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "drive/modelled_drive.h"
 #include "service/common/label.h"
 
 namespace cairn::bench {
@@ -23,10 +24,10 @@ static_assert(kKeptBlocks >= drive::kLabelBlocks);
 
 std::string uri_of(size_t index) { return fmt::format("drive-{:04}", index); }
 
-// Keeps its first blocks in `kept`; the others read as zeroes.
+// Keeps its first blocks in `kept`; in the others each byte reads as the filler.
 class BlankDrive final : public Drive {
  public:
-  BlankDrive(uint64_t bytes, MutableBytes kept) : kept_(kept) {
+  BlankDrive(uint64_t bytes, MutableBytes kept, int filler) : kept_(kept), filler_(filler) {
     geometry_.blocks = bytes / kBlock;
     geometry_.block_size = kBlock;
     geometry_.volatile_cache = false;
@@ -40,7 +41,7 @@ class BlankDrive final : public Drive {
     for (const MutableBytes piece : op.data()) {
       const uint64_t have = at < kept_.size() ? std::min(kept_.size() - at, piece.size()) : 0;
       if (request.kind == Request::Kind::kRead) {
-        std::memset(piece.data(), 0, piece.size());
+        std::memset(piece.data(), filler_, piece.size());
         if (have > 0) std::memcpy(piece.data(), kept_.data() + at, have);
       } else if (request.kind == Request::Kind::kWrite && have > 0) {
         std::memcpy(kept_.data() + at, piece.data(), have);
@@ -52,6 +53,7 @@ class BlankDrive final : public Drive {
   void cancel(drive::DriveOp&) override {}  // none is ever in flight
 
   MutableBytes kept_;
+  int filler_;
   drive::Geometry geometry_;
 };
 
@@ -86,7 +88,7 @@ Task<void> SpecMedia::close(env::Env& env) {
   for (auto& [uri, source] : sources_) co_await source->close(env);
 }
 
-BlankMedia::BlankMedia(size_t drives, uint64_t bytes) : bytes_(bytes) {
+BlankMedia::BlankMedia(size_t drives, uint64_t bytes, int filler) : bytes_(bytes), filler_(filler) {
   for (size_t i = 0; i < drives; ++i) firsts_[uri_of(i)].resize(kKeptBlocks * kBlock);
 }
 
@@ -101,9 +103,28 @@ Task<Result<std::unique_ptr<Drive>>> BlankMedia::open(std::string uri, std::stri
                                                       task::CancelToken /*token*/) {
   const auto found = firsts_.find(uri);
   if (found == firsts_.end()) co_return fail(Errc::kNotFound, "there is no such drive");
-  co_return std::make_unique<BlankDrive>(bytes_, found->second);
+  co_return std::make_unique<BlankDrive>(bytes_, found->second, filler_);
 }
 
 Task<void> BlankMedia::close(env::Env& /*env*/) { co_return; }
+
+Result<std::unique_ptr<FlashMedia>> FlashMedia::make(env::Env& env, size_t drives, uint64_t bytes,
+                                                     const flash::Parameters& parameters) {
+  std::unique_ptr<FlashMedia> media(new FlashMedia(env, drives, bytes));
+  for (const std::string& uri : media->uris()) {
+    Result<std::unique_ptr<drive::ModelledMedium>> model =
+        drive::ModelledMedium::make(env, parameters);
+    if (!model) return fail(model.error());
+    media->models_.emplace(uri, std::move(*model));
+  }
+  return media;
+}
+
+Task<Result<std::unique_ptr<Drive>>> FlashMedia::open(std::string uri, std::string host,
+                                                      task::CancelToken token) {
+  Result<std::unique_ptr<Drive>> below = co_await BlankMedia::open(uri, std::move(host), token);
+  if (!below) co_return below;
+  co_return drive::ModelledDrive::make(env_, std::move(*below), *models_.at(uri));
+}
 
 }  // namespace cairn::bench

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "drive/modelled_medium.h"
 #include "drive/source.h"
 #include "env/env.h"
+#include "model/flash/parameters.h"
 #include "task/task.h"
 #include "volume/mega_vol.h"
 
@@ -25,7 +27,7 @@ class Media : public volume::MegaVolSource {
   virtual task::Task<void> close(env::Env& env) = 0;
 };
 
-// In memory, or modelled: all alike.
+// In memory or in files: all alike.
 class SpecMedia final : public Media {
  public:
   // Errors of Source::make().
@@ -43,10 +45,11 @@ class SpecMedia final : public Media {
   std::map<std::string, std::unique_ptr<drive::Source>> sources_;
 };
 
-// Of any size, and remember nothing but their first blocks: for arbiters, which look at labels.
-class BlankMedia final : public Media {
+// Of any size, and remember nothing but their first blocks: in the others each byte reads as the
+// filler. For arbiters, which look at labels, and below models, which say how long requests take.
+class BlankMedia : public Media {
  public:
-  BlankMedia(size_t drives, uint64_t bytes);
+  BlankMedia(size_t drives, uint64_t bytes, int filler = 0);
 
   std::vector<std::string> uris() const override;
   task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
@@ -55,7 +58,25 @@ class BlankMedia final : public Media {
 
  private:
   uint64_t bytes_;
+  int filler_;
   std::map<std::string, std::vector<std::byte>> firsts_;
+};
+
+// Modelled SSDs. What they hold is not kept, and never zeroes, which whoever copies would leave
+// out.
+class FlashMedia final : public BlankMedia {
+ public:
+  // Each so large; kInvalid: the model is smaller.
+  static Result<std::unique_ptr<FlashMedia>> make(env::Env& env, size_t drives, uint64_t bytes,
+                                                  const flash::Parameters& parameters);
+  task::Task<Result<std::unique_ptr<drive::Drive>>> open(std::string uri, std::string host,
+                                                         task::CancelToken token) override;
+
+ private:
+  FlashMedia(env::Env& env, size_t drives, uint64_t bytes)
+      : BlankMedia(drives, bytes, 0x5a), env_(env) {}
+  env::Env& env_;
+  std::map<std::string, std::unique_ptr<drive::ModelledMedium>> models_;
 };
 
 }  // namespace cairn::bench

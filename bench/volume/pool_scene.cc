@@ -31,7 +31,8 @@ Task<Result<std::unique_ptr<PoolScene>>> PoolScene::make(env::Env& env,
       done = fail(arbiter.error());
       break;
     }
-    const Result<volume::MegaVolInfo> added = co_await (*arbiter)->add_mega_vol({.uri = uri});
+    const Result<volume::MegaVolInfo> added =
+        co_await (*arbiter)->add_mega_vol({.uri = uri, .may_format = true});
     if (!added) done = fail(added.error());
   }
   if (done) co_return scene;

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "stack/stack.h"
 #include "world/sim/cluster.h"
 
 namespace cairn::bench {
@@ -14,16 +16,34 @@ using task::Task;
 namespace {
 
 constexpr uint64_t kFillSize = 256_KiB;
-constexpr uint32_t kFillDepth = 8;
+constexpr uint32_t kFillDepth = 8;  // for each drive
 constexpr std::string_view kName = "v";
+constexpr std::string_view kLeaf = "mem:size=1M";  // stands for the next drive
 
 }  // namespace
 
-// Each leaf is a drive of its own, whatever its text says.
-Subject::Subject(env::Env& env, SubjectArgs args)
-    : env_(env),
-      args_(std::move(args)),
-      leaves_([this](std::string_view) { return args_.drive; }) {}
+// Each leaf is the next of the drives, whatever its text says.
+class Subject::MediaLeaves final : public drive::Leaves {
+ public:
+  explicit MediaLeaves(std::unique_ptr<Media> media)
+      : media_(std::move(media)), uris_(media_->uris()) {}
+  Task<Leaf> open(env::Env& /*env*/, std::string /*text*/) override {
+    if (next_ == uris_.size()) co_return std::unexpected("there are no more drives");
+    Result<std::unique_ptr<drive::Drive>> drive =
+        co_await media_->open(uris_[next_++], "host", task::CancelToken());
+    if (!drive) co_return std::unexpected(drive.error().text());
+    co_return std::move(*drive);
+  }
+  Task<void> close(env::Env& env) { return media_->close(env); }
+
+ private:
+  std::unique_ptr<Media> media_;
+  std::vector<std::string> uris_;
+  size_t next_ = 0;
+};
+
+Subject::Subject(env::Env& env, SubjectArgs args) : env_(env), args_(std::move(args)) {}
+Subject::~Subject() = default;
 
 Task<Result<std::unique_ptr<Subject>>> Subject::open(env::Env& env, SubjectArgs args) {
   auto subject = std::make_unique<Subject>(env, std::move(args));
@@ -33,32 +53,52 @@ Task<Result<std::unique_ptr<Subject>>> Subject::open(env::Env& env, SubjectArgs 
   co_return fail(begun.error());
 }
 
+Result<std::unique_ptr<Media>> Subject::make_media() {
+  if (args_.flash != nullptr) {
+    return FlashMedia::make(env_, args_.drives, args_.drive_bytes, *args_.flash);
+  }
+  return SpecMedia::make(env_, args_.drives,
+                         {.kind = drive::Spec::Kind::kMemory, .size = args_.drive_bytes});
+}
+
 Task<Result<void>> Subject::begin() {
-  const bool is_volume = args_.layout == Layout::kVolume;
+  Result<std::unique_ptr<Media>> media = make_media();
+  if (!media) co_return fail(media.error());
   Result<void> done;
-  if (is_volume) {
-    done = co_await begin_volume();
+  if (args_.layout == Layout::kVolume) {
+    done = co_await begin_volume(std::move(*media));
   } else {
-    done = co_await begin_stack();
+    done = co_await begin_stack(std::move(*media));
   }
   if (!done) co_return done;
-  const Result<loadgen::LoadResult> filled =
-      co_await run({.order = loadgen::DriveLoad::Order::kSequential,
-                    .read_share = 0,
-                    .request_size = kFillSize,
-                    .depth = kFillDepth,
-                    .duration = 3600_s,
-                    .requests_max = args_.bytes / kFillSize});
+  loadgen::DriveLoad fill{.order = loadgen::DriveLoad::Order::kSequential,
+                          .read_share = 0,
+                          .request_size = kFillSize,
+                          .depth = kFillDepth * static_cast<uint32_t>(args_.drives),
+                          .duration = 3600_s,
+                          .requests_max = args_.bytes / kFillSize};
+  const Result<loadgen::LoadResult> filled = co_await run(fill);
   if (!filled) co_return fail(filled.error());
+  if (args_.flash != nullptr) {
+    // Where blocks lie on flash follows from the order of their writes: in none, of all subjects.
+    fill.order = loadgen::DriveLoad::Order::kRandom;
+    const Result<loadgen::LoadResult> mixed = co_await run(fill);
+    if (!mixed) co_return fail(mixed.error());
+  }
   co_return co_await drive_->flush();
 }
 
-Task<Result<void>> Subject::begin_volume() {
-  Result<std::unique_ptr<SpecMedia>> media = SpecMedia::make(env_, args_.drives, args_.drive);
-  if (!media) co_return fail(media.error());
-  Result<std::unique_ptr<PoolScene>> pool = co_await PoolScene::make(env_, std::move(*media));
+Task<Result<void>> Subject::begin_volume(std::unique_ptr<Media> media) {
+  Result<std::unique_ptr<PoolScene>> pool = co_await PoolScene::make(env_, std::move(media));
   if (!pool) co_return fail(pool.error());
   pool_ = std::move(*pool);
+  if (args_.leaves_last) {
+    const Result<arbiter::ArbiterHost::Use> arbiter = pool_->host().use();
+    if (!arbiter) co_return fail(arbiter.error());
+    const volume::MegaVolId last(static_cast<uint16_t>(args_.drives - 1));
+    const Result<void> left = co_await (*arbiter)->drain(last, true);
+    if (!left) co_return left;
+  }
   const Result<void> created =
       co_await pool_->create(std::string(kName), args_.bytes, args_.replicas);
   if (!created) co_return created;
@@ -68,14 +108,15 @@ Task<Result<void>> Subject::begin_volume() {
   co_return Result<void>();
 }
 
-Task<Result<void>> Subject::begin_stack() {
-  std::string text = args_.drive.text();
+Task<Result<void>> Subject::begin_stack(std::unique_ptr<Media> media) {
+  leaves_ = std::make_unique<MediaLeaves>(std::move(media));
+  std::string text(kLeaf);
   if (args_.layout == Layout::kStripe) {
     std::string all;
     for (size_t i = 0; i < args_.drives; ++i) all += text + ", ";
     text = "stripe(" + all + "chunk=64K)";  // as LVM has it by default
   }
-  drive::Opened opened = co_await drive::open_stack(env_, text, leaves_);
+  drive::Opened opened = co_await drive::open_stack(env_, text, *leaves_);
   if (!opened) co_return fail(Errc::kInvalid, "the drives that are compared with do not open");
   drive_ = std::move(*opened);
   co_return Result<void>();
@@ -92,7 +133,7 @@ Task<void> Subject::close() {
   if (drive_ != nullptr) co_await drive_->close();
   drive_.reset();
   if (pool_ != nullptr) co_await pool_->close();
-  leaves_.close();
+  if (leaves_ != nullptr) co_await leaves_->close(env_);
 }
 
 Result<void> run_in_world(const WorldFactory& factory, const Body& body) {

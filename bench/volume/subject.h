@@ -13,10 +13,9 @@
 #include "bench/volume/media.h"
 #include "bench/volume/pool_scene.h"
 #include "bench/world_load.h"
-#include "drive/source.h"
 #include "env/env.h"
 #include "loadgen/drive_load.h"
-#include "stack/stack.h"
+#include "model/flash/parameters.h"
 #include "task/task.h"
 
 namespace cairn::bench {
@@ -27,8 +26,10 @@ struct SubjectArgs {
   Layout layout = Layout::kVolume;
   size_t drives = 1;
   uint32_t replicas = 1;    // of a volume
-  drive::Spec drive;        // what each drive is
   uint64_t bytes = 64_MiB;  // what is used of it: a volume is so large
+  uint64_t drive_bytes = 1_GiB;
+  bool leaves_last = false;  // of a volume: nothing of it is on the pool's last drive
+  std::shared_ptr<const flash::Parameters> flash = nullptr;  // what models drives; null: in memory
 };
 
 class Subject {
@@ -37,6 +38,7 @@ class Subject {
   static task::Task<Result<std::unique_ptr<Subject>>> open(env::Env& env, SubjectArgs args);
   // Use open().
   Subject(env::Env& env, SubjectArgs args);
+  ~Subject();
 
   drive::Drive& drive() { return *drive_; }
   const SubjectArgs& args() const { return args_; }
@@ -49,13 +51,15 @@ class Subject {
 
  private:
   task::Task<Result<void>> begin();
-  task::Task<Result<void>> begin_volume();
-  task::Task<Result<void>> begin_stack();
+  Result<std::unique_ptr<Media>> make_media();
+  task::Task<Result<void>> begin_volume(std::unique_ptr<Media> media);
+  task::Task<Result<void>> begin_stack(std::unique_ptr<Media> media);
 
   env::Env& env_;
   const SubjectArgs args_;
-  drive::SourceLeaves leaves_;       // of what is no volume
-  std::unique_ptr<PoolScene> pool_;  // of a volume
+  class MediaLeaves;
+  std::unique_ptr<MediaLeaves> leaves_;  // of what is no volume
+  std::unique_ptr<PoolScene> pool_;      // of a volume
   std::unique_ptr<drive::Drive> drive_;
 };
 

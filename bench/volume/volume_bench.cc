@@ -15,7 +15,9 @@ struct Part {
 };
 
 constexpr std::array kParts = {
-    Part{"cost", &bench_volume_cost},
+    Part{"cost", &bench_volume_cost},     Part{"speed", &bench_volume_speed},
+    Part{"live", &bench_volume_live},     Part{"rebuild", &bench_volume_rebuild},
+    Part{"growth", &bench_volume_growth},
 };
 
 }  // namespace

@@ -17,7 +17,6 @@ namespace cairn::bench {
 struct VolumeBenchOptions {
   int rounds = 5;
   double seconds = 0.3;           // of one run
-  bool full = false;              // growth up to the sizes of a large pool
   std::vector<std::string> only;  // names from volume_parts(); empty: all
   WorldFactory world;
   std::shared_ptr<const flash::Parameters> flash;  // the modelled drives
@@ -35,5 +34,30 @@ Result<Report> bench_volume(const VolumeBenchOptions& options);
 // same round, of reads and writes the higher; stripe_cpu_per_io_vs_plain and
 // r3_cpu_per_io_vs_plain are the same for a stripe and for a volume of three replicas.
 Result<void> bench_volume_cost(const VolumeBenchOptions& options, Report& report);
+
+// "speed": modelled drives in virtual time; "live": the same by this machine's clock, whose ratios
+// end in _live. A volume over four drives unless the name says _n1, _n2 or _n8. What drives
+// hold is not kept, and costs no copies. All of it was written twice, the second time at random.
+//   evol_read_vs_one_drive, evol_write_vs_one_drive   bytes per second by those of one drive: 1 MiB
+//                          at random places, 16 at once for each drive; so at most the drives
+//   evol_p50_vs_plain, evol_p99_vs_plain   latency by that of one drive: 4 KiB reads, 16 at once in
+//                          both. evol_write_*: writes
+//   evol_vs_stripe_LOAD    requests per second by those of a stripe over as many drives, chunks of
+//                          64 KiB
+//   r3_read_vs_r1          median latency of 4 KiB reads, 16 at once, by that of one replica
+Result<void> bench_volume_speed(const VolumeBenchOptions& options, Report& report);
+Result<void> bench_volume_live(const VolumeBenchOptions& options, Report& report);
+
+// "rebuild": in virtual time, a volume all of which leaves one modelled drive for another.
+// rebuild_vs_copy is its bytes per second by those of a plain copy between two such drives, eight
+// pieces of 256 KiB at a time; rebuild_foreground_p99 the p99 of 4,000 reads of 4 KiB a second
+// meanwhile, by that before.
+Result<void> bench_volume_rebuild(const VolumeBenchOptions& options, Report& report);
+
+// "growth": an arbiter with its metadata in memory, at three sizes, VOLUMESxEXTENTS of each:
+// extents given away per second by calls of 64, the time until one that starts leads, and its
+// memory without the store's. table_bytes_per_extent is what the heap grows by when a volume of 1
+// TiB is opened, by its extents.
+Result<void> bench_volume_growth(const VolumeBenchOptions& options, Report& report);
 
 }  // namespace cairn::bench

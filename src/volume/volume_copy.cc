@@ -18,6 +18,7 @@ using task::Task;
 namespace {
 
 constexpr uint64_t kWindowBlocks = 64;  // held at a time, while I/O to them waits
+constexpr uint64_t kCopiers = 8;        // windows of one extent at a time
 constexpr Duration kCallLimit = 5_s;
 
 }  // namespace
@@ -57,40 +58,72 @@ bool VolumeDrive::has_leg(uint32_t extent, const Leg& leg) const {
   return index < entry.size() && entry.leg(index).extent == leg.extent;
 }
 
+// What those share who copy an extent side by side.
+struct VolumeDrive::CopyWindows {
+  uint32_t extent;
+  Leg to;
+  Member& member;
+  uint64_t next = 0;    // the first block that nobody copies yet
+  Result<void> failed;  // by the first that did: the others end
+};
+
 Task<Result<void>> VolumeDrive::copy_all(uint32_t extent, Leg to, Member& member) {
-  Result<drive::Scratch> memory = drive::Scratch::make(env_, kWindowBlocks * kBlockBytes);
-  if (!memory) co_return fail(memory.error());
-  for (uint64_t at = 0; at < extent_blocks_; at += kWindowBlocks) {
-    const Part part{
-        .extent = extent, .offset = at, .blocks = std::min(kWindowBlocks, extent_blocks_ - at)};
-    const MutableBytes bytes = memory->first(part.blocks * kBlockBytes);
-    Result<void> done = co_await pace_.take(bytes.size(), closing_.token());
-    if (!done) co_return done;
-    Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, first_block(extent) + at, part.blocks,
-                      closing_.token());
-    done = co_await hold;
-    if (!done) co_return done;
-    if (const Result<void> still = usable(); !still) co_return still;
-    // Whoever discarded the extent meanwhile gave the leg to others.
-    if (!has_leg(extent, to)) co_return fail(Errc::kNotFound, "the leg is not there any more");
-    done = co_await read_part(part, {}, {&bytes, 1}, closing_.token());
-    if (!done) co_return done;
-    if (copying_->has_failed) co_return fail(Errc::kIo, "the leg that is copied to failed");
-    const drive::Geometry& shape = member.drive->geometry();
-    const uint64_t scale = kBlockBytes / shape.block_size;
-    const Request request{.kind = Request::Kind::kWrite,
-                          .priority = drive::Priority::kLow,
-                          .lba = Lba((to.extent * extent_blocks_ + at) * scale),
-                          .blocks = part.blocks * scale};
-    done = co_await drive::write_copy(*member.drive, request, bytes, closing_.token());
-    member.is_dirty = true;
-    members_.look(member);
-    if (!done) {
-      if (!closing_.requested()) members_.blame(member, done.error());
-      co_return done;
-    }
+  CopyWindows windows{.extent = extent, .to = to, .member = member, .failed = {}};
+  drive::Join join;
+  // While somebody uses the volume one window after the other: they would wait for all of them.
+  const bool is_used = std::exchange(was_used_, false) || requests_.count() > 0;
+  const uint64_t copiers = is_used ? 1 : kCopiers;
+  for (uint64_t i = 0; i < copiers; ++i) {
+    join.add();
+    gate_.spawn(copy_some(windows, join));
   }
-  co_return Result<void>();
+  co_return co_await join.all();
+}
+
+Task<void> VolumeDrive::copy_some(CopyWindows& windows, drive::Join& join) {
+  Result<drive::Scratch> memory = drive::Scratch::make(env_, kWindowBlocks * kBlockBytes);
+  if (!memory) windows.failed = fail(memory.error());
+  while (windows.failed && windows.next < extent_blocks_) {
+    const uint64_t at = windows.next;
+    windows.next += kWindowBlocks;
+    const MutableBytes bytes =
+        memory->first(std::min(kWindowBlocks, extent_blocks_ - at) * kBlockBytes);
+    const Result<void> done = co_await copy_window(windows, at, bytes);
+    if (!done) windows.failed = done;
+  }
+  join.finish(windows.failed);
+}
+
+Task<Result<void>> VolumeDrive::copy_window(const CopyWindows& windows, uint64_t at,
+                                            MutableBytes memory) {
+  const uint32_t extent = windows.extent;
+  const Part part{.extent = extent, .offset = at, .blocks = memory.size() / kBlockBytes};
+  Result<void> done = co_await pace_.take(memory.size(), closing_.token());
+  if (!done) co_return done;
+  Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, first_block(extent) + at, part.blocks,
+                    closing_.token());
+  done = co_await hold;
+  if (!done) co_return done;
+  if (const Result<void> still = usable(); !still) co_return still;
+  // Whoever discarded the extent meanwhile gave the leg to others.
+  if (!has_leg(extent, windows.to))
+    co_return fail(Errc::kNotFound, "the leg is not there any more");
+  const Request reading{.priority = drive::Priority::kLow};
+  done = co_await read_part(part, reading, {&memory, 1}, closing_.token());
+  if (!done) co_return done;
+  if (copying_->has_failed) co_return fail(Errc::kIo, "the leg that is copied to failed");
+  Member& member = windows.member;
+  const drive::Geometry& shape = member.drive->geometry();
+  const uint64_t scale = kBlockBytes / shape.block_size;
+  const Request request{.kind = Request::Kind::kWrite,
+                        .priority = drive::Priority::kLow,
+                        .lba = Lba((windows.to.extent * extent_blocks_ + at) * scale),
+                        .blocks = part.blocks * scale};
+  done = co_await drive::write_copy(*member.drive, request, memory, closing_.token());
+  member.is_dirty = true;
+  members_.look(member);
+  if (!done && !closing_.requested()) members_.blame(member, done.error());
+  co_return done;
 }
 
 // Until the arbiter has answered it may take the leg for good although a write to it failed since:

@@ -20,6 +20,7 @@ constexpr Error kLostMeanwhile{Errc::kIo, "a drive of the box was lost meanwhile
 }  // namespace
 
 void VolumeDrive::start(DriveOp& op) {
+  was_used_ = true;
   const std::optional<Part> part = plain_part(op.request);
   if (!part) return requests_.spawn(serve(op));
   Result<void> done;
@@ -28,6 +29,7 @@ void VolumeDrive::start(DriveOp& op) {
 }
 
 bool VolumeDrive::run_now(const Request& request, Memory memory, Result<void>& done) {
+  was_used_ = true;
   const std::optional<Part> part = plain_part(request);
   return part && run_part_now(*part, request, memory, done);
 }

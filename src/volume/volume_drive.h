@@ -213,7 +213,11 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   // Copying (volume_copy.cc).
   task::Task<Step> resync(uint32_t extent, Leg leg);
   bool has_leg(uint32_t extent, const Leg& leg) const;
+  struct CopyWindows;
   task::Task<Result<void>> copy_all(uint32_t extent, Leg to, Member& member);
+  task::Task<void> copy_some(CopyWindows& windows, drive::Join& join);
+  task::Task<Result<void>> copy_window(const CopyWindows& windows, uint64_t at,
+                                       MutableBytes memory);
   task::Task<bool> finish_resync(uint32_t extent, Leg leg, Member& member, uint64_t losses);
   std::optional<MegaVolId> surplus(uint32_t extent, std::optional<MegaVolId> keep) const;
   task::Task<Result<void>> equalize(uint32_t extent, task::CancelToken token);
@@ -253,6 +257,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   bool is_settling_ = false;  // the arbiter may believe more of a leg than is true
   bool sweeper_runs_ = false;
   bool healer_runs_ = false;
+  bool was_used_ = false;              // since a leg was last copied
   Time report_since_ = Time::never();  // since when a report waits for an arbiter
   task::Event reports_moved_;
   task::Event heal_moved_;

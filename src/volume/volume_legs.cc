@@ -143,7 +143,7 @@ Task<Result<void>> VolumeDrive::write_chain(Part part, Request request, Memory m
                                             CancelToken token) {
   const MapEntry entry = table_[part.extent];
   std::array<bool, kReplicasMax> lacks{};
-  bool has_one = false;
+  std::array<bool, kReplicasMax> has{};
   Result<void> first_failure;
   for (size_t i = 0; i < entry.size(); ++i) {
     const Leg leg = entry.leg(i);
@@ -156,11 +156,16 @@ Task<Result<void>> VolumeDrive::write_chain(Part part, Request request, Memory m
     if (member != nullptr && (member->is_good() || entry.size() == 1)) {
       done = co_await run_on(*member, leg, part, request, memory, token);
     }
-    if (done && table_.is_trusted(part.extent, leg.mega_vol)) has_one = true;
+    has[i] = done.has_value();
     if (done) continue;
     lacks[i] = true;
     if (is_target()) copying_->has_failed = true;
     if (first_failure) first_failure = done;
+  }
+  // One that has it may have been lost while the others were written.
+  bool has_one = false;
+  for (size_t i = 0; i < entry.size(); ++i) {
+    has_one |= has[i] && table_.is_trusted(part.extent, entry.leg(i).mega_vol);
   }
   if (!has_one || (!first_failure && token.requested())) {
     // Any of them may have it: the next who looks makes them equal.
