@@ -78,7 +78,10 @@ bool VolumeDrive::has_other(uint32_t extent, MegaVolId mega_vol) const {
 // Of extents that are marked, the drive may lack any write since its last flush. Others have them,
 // or they are lost and the next flush says so.
 void VolumeDrive::member_lost_writes(Member& member) {
-  if (copying_ && copying_->mega_vol == member.info.id) copying_->has_failed = true;
+  // What was copied from it, or to it, may not be what is there now.
+  if (copying_ && table_[copying_->extent].find(member.info.id) < table_[copying_->extent].size()) {
+    copying_->has_failed = true;
+  }
   if (intents_ == nullptr) return;
   bool has_lost = false;
   const RegionSet& marks = intents_->marks();
