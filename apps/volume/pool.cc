@@ -56,6 +56,7 @@ task::Task<Attempt<std::vector<std::string>>> all_namespaces(env::Env& env, std:
                     in_quotes(text)));
   }
   std::vector<std::string> uris;
+  uris.reserve(nsids->size());
   for (const uint32_t nsid : *nsids) {
     uris.push_back(fmt::format("{}{}nsid={}", text, text.find('?') == text.npos ? '?' : '&', nsid));
   }
