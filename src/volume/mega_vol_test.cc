@@ -34,16 +34,19 @@ class MegaVolTest : public testing::Test {
     return said;
   }
   Task<void> make(env::Env& env, bool may_format, Result<void>& said) {
+    medium_.add_host("arbiter");
     TestDrive drive(env, medium_, "arbiter");
     said = co_await make_mega_vol(env, drive, kPool, info_, may_format);
     co_await drive.close();
   }
   Task<void> check(env::Env& env, MegaVolPool pool, Result<void>& said) {
+    medium_.add_host("client");
     TestDrive drive(env, medium_, "client");
     said = co_await check_mega_vol(env, drive, pool, info_);
     co_await drive.close();
   }
   Task<void> forget(env::Env& env) {
+    medium_.add_host("arbiter");
     TestDrive drive(env, medium_, "arbiter");
     const Result<void> done = co_await forget_mega_vol(env, drive);
     EXPECT_TRUE(done);
