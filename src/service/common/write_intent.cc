@@ -7,7 +7,7 @@
 
 namespace cairn::drive {
 
-WriteIntent::WriteIntent(Keeper& keeper, RegionSet marked)
+WriteIntent::WriteIntent(Keeper& keeper, const RegionSet& marked)
     : keeper_(keeper),
       wanted_(marked),
       marked_(marked),

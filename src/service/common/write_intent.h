@@ -35,7 +35,7 @@ class WriteIntent {
   };
 
   // `marked` is what the drive has.
-  WriteIntent(Keeper& keeper, RegionSet marked);
+  WriteIntent(Keeper& keeper, const RegionSet& marked);
 
   // Before a change; leave() after it, whatever came of either. Done when the marks are durable.
   task::Task<Result<void>> enter(Regions regions);
