@@ -108,7 +108,7 @@ class Peer {
         {.bytes = memory().subspan(kListsAt), .address = kListsAt, .first = 0, .end = kGuestSize});
     const bool is_safe = (shape & 2) != 0;
     for (int round = 0; round < 1 + (shape >> 2); ++round) {
-      if (rng.chance(0.5)) submit(commands, rng);
+      if (rng.bernoulli(0.5)) submit(commands, rng);
       co_await exchange(maker, is_safe);
     }
   }

@@ -111,7 +111,7 @@ class LoadRun {
   }
 
   drive::Request next_request() {
-    const bool reads = rng_.chance(load_.read_share);
+    const bool reads = rng_.bernoulli(load_.read_share);
     const bool in_order = load_.order == DriveLoad::Order::kSequential;
     const uint64_t place = in_order ? next_place_++ % places_.count : rng_.below(places_.count);
     return {.kind = reads ? drive::Request::Kind::kRead : drive::Request::Kind::kWrite,
@@ -159,7 +159,7 @@ class LoadRun {
     for (uint64_t i = sent_; due(i) < end; ++i) {
       if (due(i) < begin_) continue;
       ++result_.unsent;
-      record(!rng_.chance(load_.read_share), end - due(i));
+      record(!rng_.bernoulli(load_.read_share), end - due(i));
     }
   }
 

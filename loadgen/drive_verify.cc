@@ -184,7 +184,7 @@ class Churn : public VerifyRun {
         continue;
       }
       ++begun_;
-      if (rng_.chance(options_.write_share)) {
+      if (rng_.bernoulli(options_.write_share)) {
         co_await write(worker, blocks);
       } else {
         co_await read(worker, blocks, judge_);

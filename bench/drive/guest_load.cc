@@ -102,7 +102,7 @@ class Spinner {
     return {};
   }
   void submit_some(uint32_t slot, Time at) {
-    const bool reads = rng_.chance(load_.read_share);
+    const bool reads = rng_.bernoulli(load_.read_share);
     submit(slot, at, reads ? nvme::IoOpcode::kRead : nvme::IoOpcode::kWrite, rng_.below(places()));
   }
   uint64_t places() const { return load_.size / load_.request_size; }

@@ -34,7 +34,7 @@ class VhostUser {
       const uint64_t sector = next_place() / kSector;
       const Time sent = now();
       Result<BlkStatus> status = BlkStatus::kOk;
-      if (rng_.chance(load_.read_share)) {
+      if (rng_.bernoulli(load_.read_share)) {
         status = co_await driver_.read(sector, data, {});
       } else {
         status = co_await driver_.write(sector, data, {});

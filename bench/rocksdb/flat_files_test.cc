@@ -31,11 +31,11 @@ TEST(FlatFiles, GiveBackWhatWasAppendedInWhateverPieces) {
     std::vector<std::byte> expected;
     while (expected.size() < 3_MiB) {
       const std::vector<std::byte> piece =
-          random_bytes(rng, rng.chance(0.5) ? rng.below(5000) : rng.below(700'000));
+          random_bytes(rng, rng.bernoulli(0.5) ? rng.below(5000) : rng.below(700'000));
       ASSERT_TRUE(file->append(piece));
       expected.insert(expected.end(), piece.begin(), piece.end());
-      if (rng.chance(0.2)) ASSERT_TRUE(file->sync());
-      if (rng.chance(0.1)) {
+      if (rng.bernoulli(0.2)) ASSERT_TRUE(file->sync());
+      if (rng.bernoulli(0.1)) {
         expected.resize(rng.below(expected.size() + 1));
         ASSERT_TRUE(file->truncate(expected.size()));
       }

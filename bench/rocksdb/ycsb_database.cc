@@ -187,7 +187,7 @@ class YcsbDatabase::Impl {
       return !failed && (load.seconds > 0 ? done == 0 || now() < end : done < count);
     };
     for (uint64_t done = 0; goes_on(done); ++done) {
-      const bool updates = rng.chance(load.updates);
+      const bool updates = rng.bernoulli(load.updates);
       const uint64_t number = keys.draw(rng);
       const Time start = now();
       Result<void> result = updates ? update(own(number, thread, load.threads)) : read(number);

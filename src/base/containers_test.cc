@@ -77,7 +77,7 @@ TEST(Ring, BehavesAsAQueueOverRandomOperations) {
   Ring<int> ring(5);
   std::deque<int> model;
   for (int i = 0; i < 10'000; ++i) {
-    if (rng.chance(0.5)) {
+    if (rng.bernoulli(0.5)) {
       int value = i;
       const bool pushed = ring.push(std::move(value));
       EXPECT_EQ(pushed, model.size() < 5);
@@ -101,8 +101,8 @@ TEST(Rng, SameSeedSameStreamAndBoundsHold) {
     lows += value == 3 ? 1 : 0;
   }
   EXPECT_NEAR(lows, 3333, 300);
-  EXPECT_FALSE(a.chance(0));
-  EXPECT_TRUE(a.chance(1));
+  EXPECT_FALSE(a.bernoulli(0));
+  EXPECT_TRUE(a.bernoulli(1));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ testing::AssertionResult close_to(double expected, double got, double units = 2)
 // Numbers above 0 of every size, and many near 1.
 double draw(Rng& rng) {
   const double x = 0.5 + rng.uniform();
-  if (rng.chance(0.5)) return x;
+  if (rng.bernoulli(0.5)) return x;
   return std::ldexp(x, static_cast<int>(rng.below(1800)) - 900);
 }
 
@@ -45,7 +45,7 @@ TEST(PortableMath, LogarithmsAreThoseOfTheLibrary) {
 TEST(PortableMath, PowersOfEAreThoseOfTheLibrary) {
   Rng rng(2);
   for (int i = 0; i < 20'000; ++i) {
-    const double x = (rng.uniform() - 0.5) * (rng.chance(0.5) ? 2 : 1400);
+    const double x = (rng.uniform() - 0.5) * (rng.bernoulli(0.5) ? 2 : 1400);
     ASSERT_TRUE(close_to(std::exp(x), natural_exp(x))) << x;
   }
   EXPECT_EQ(natural_exp(0), 1);
@@ -55,7 +55,7 @@ TEST(PortableMath, PowersOfEAreThoseOfTheLibrary) {
 TEST(PortableMath, CubeRootsAreThoseOfTheLibrary) {
   Rng rng(3);
   for (int i = 0; i < 20'000; ++i) {
-    const double x = draw(rng) * (rng.chance(0.5) ? 1 : -1);
+    const double x = draw(rng) * (rng.bernoulli(0.5) ? 1 : -1);
     ASSERT_TRUE(close_to(std::cbrt(x), cube_root(x), 4)) << x;
   }
   EXPECT_EQ(cube_root(0), 0);

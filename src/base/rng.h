@@ -20,7 +20,7 @@ class Rng {
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   // True with the given probability; 0 never, 1 always. Always draws once.
-  bool chance(double probability) { return uniform() < probability; }
+  bool bernoulli(double probability) { return uniform() < probability; }
   // Exponential with the given mean.
   double exponential(double mean);
   void fill(MutableBytes bytes);

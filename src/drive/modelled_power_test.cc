@@ -56,7 +56,7 @@ task::Task<void> write_for_ever(env::Env& env, Source& source, std::vector<Known
   EXPECT_TRUE(drive->geometry().volatile_cache);
   const uint64_t first = env.core().value() * kBlocksPerCore;
   for (uint64_t version = 1;; ++version) {
-    if (env.rng().chance(0.1)) {
+    if (env.rng().bernoulli(0.1)) {
       const std::vector<Known> before = known;
       const Result<void> flushed = co_await drive->flush();
       if (!flushed) break;
@@ -65,7 +65,7 @@ task::Task<void> write_for_ever(env::Env& env, Source& source, std::vector<Known
       }
     }
     const uint64_t index = first + env.rng().below(kBlocksPerCore);
-    const bool durable = env.rng().chance(0.1);
+    const bool durable = env.rng().bernoulli(0.1);
     std::vector<std::byte> block = contents(version);
     const MutableBytes piece(block);
     known[index].asked = version;

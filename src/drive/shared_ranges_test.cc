@@ -53,7 +53,7 @@ task::Task<void> work(env::Env& env, Drive& drive, History& history) {
     EXPECT_TRUE(read.has_value());
     const uint64_t old = value_of(seen.bytes(), history);
     set_value(next.bytes(), history.next_value++);
-    if (env.rng().chance(0.2)) {
+    if (env.rng().bernoulli(0.2)) {
       const Result<void> written = co_await drive.write(Lba(1), next.bytes());
       EXPECT_TRUE(written.has_value());
       continue;

@@ -67,7 +67,8 @@ TEST(Address, RandomIpsSurviveTheRoundTrip) {
   Rng rng(5);
   for (int i = 0; i < 2000; ++i) {
     Address address{.family = Address::Family::kIp6, .port = static_cast<uint16_t>(rng.next())};
-    for (uint8_t& byte : address.ip) byte = rng.chance(0.5) ? 0 : static_cast<uint8_t>(rng.next());
+    for (uint8_t& byte : address.ip)
+      byte = rng.bernoulli(0.5) ? 0 : static_cast<uint8_t>(rng.next());
     EXPECT_EQ(Address::parse(address.text()).value(), address) << address.text();
   }
 }

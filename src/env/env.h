@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Env: the world as one core sees it. Production code gets time, chance, streams, disks and other
-// cores from here and nowhere else; that is why it runs unchanged in the simulator.
-// Contract of every call: docs/env.md.
+// Env: the world as one core sees it. Production code gets time, random numbers, streams, disks and
+// other cores from here and nowhere else; that is why it runs unchanged in the simulator. Contract
+// of every call: docs/env.md.
 #pragma once
 
 #include <cstdint>

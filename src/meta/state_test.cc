@@ -89,7 +89,7 @@ class Writer {
       const LeaseId lease = leases_[rng_.below(leases_.size())];
       std::erase(leases_, lease);
       ASSERT_TRUE(state_.revoke(lease, mutation));
-    } else if (kind == 2 && rng_.chance(0.3)) {
+    } else if (kind == 2 && rng_.bernoulli(0.3)) {
       const uint64_t low = state_.compacted().value() + 1;
       if (low <= state_.revision().value()) {
         ASSERT_TRUE(
@@ -106,11 +106,11 @@ class Writer {
   Batch some_batch() {
     Batch batch;
     for (char key = 'a'; key < 'h'; ++key) {
-      if (rng_.chance(0.6)) continue;
-      if (rng_.chance(0.3)) {
+      if (rng_.bernoulli(0.6)) continue;
+      if (rng_.bernoulli(0.3)) {
         batch.remove(std::string(1, key));
       } else {
-        const bool leased = !leases_.empty() && rng_.chance(0.5);
+        const bool leased = !leases_.empty() && rng_.bernoulli(0.5);
         batch.put(std::string(1, key), std::to_string(rng_.below(100)),
                   leased ? leases_[rng_.below(leases_.size())] : LeaseId());
       }

@@ -59,7 +59,7 @@ std::vector<Request> random_requests(uint64_t seed, size_t count, uint32_t targe
   Nanos at = 0;
   for (size_t i = 0; i < count; ++i) {
     at += static_cast<Nanos>(rng.below(12));
-    Request request = rng.chance(0.5) ? read_at(at, 1) : write_at(at, 1);
+    Request request = rng.bernoulli(0.5) ? read_at(at, 1) : write_at(at, 1);
     request.bytes = static_cast<uint32_t>(rng.between(1, 8));
     request.target = static_cast<uint32_t>(rng.below(targets));
     requests.push_back(request);

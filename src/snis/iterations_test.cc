@@ -23,7 +23,7 @@ std::vector<Request> requests_of(uint64_t seed, size_t count) {
     at += static_cast<Nanos>(rng.below(1500));
     requests.push_back({.arrival = at,
                         .bytes = static_cast<uint32_t>(rng.between(1, 900)),
-                        .write = rng.chance(0.5),
+                        .write = rng.bernoulli(0.5),
                         .initiator = 0,
                         .target = static_cast<uint32_t>(rng.below(2))});
   }

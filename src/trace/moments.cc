@@ -68,18 +68,18 @@ double Draw::next() {
 }
 
 double Draw::erlang() {
-  const uint32_t stages = stages_ - (rng_.chance(first_share_) ? 1 : 0);
+  const uint32_t stages = stages_ - (rng_.bernoulli(first_share_) ? 1 : 0);
   double sum = 0;
   for (uint32_t i = 0; i < stages; ++i) sum += rng_.exponential(means_[0]);
   return sum;
 }
 
-// After each number the phase is drawn anew, or kept. With a negative chance of keeping it, it is
-// left more often than chance would.
+// After each number the phase is drawn anew, or kept. With a negative probability of keeping it, it
+// is left more often than an independent draw would.
 double Draw::two_phases() {
   double first = first_share_;
   if (phase_ >= 0) first = kept_ * (phase_ == 0 ? 1 : 0) + (1 - kept_) * first_share_;
-  phase_ = rng_.chance(first) ? 0 : 1;
+  phase_ = rng_.bernoulli(first) ? 0 : 1;
   return rng_.exponential(means_[phase_]);
 }
 

@@ -33,7 +33,7 @@ class Draw {
   Draw(const Moments& moments, uint64_t seed);
 
   double next();
-  // The chance that the next number comes from the same exponential for correlation's sake.
+  // The probability that the next number comes from the same exponential for correlation's sake.
   double kept() const { return kept_; }
 
  private:

@@ -39,7 +39,7 @@ class TestMedium {
   // Of what was not flushed each block stays or goes.
   void lose_power() {
     for (auto& [block, old] : unflushed_) {
-      if (rng_.chance(0.5)) put_back(block, old);
+      if (rng_.bernoulli(0.5)) put_back(block, old);
     }
     unflushed_.clear();
     incarnation_.opening = rng_.next() | 1;
@@ -64,7 +64,7 @@ class TestMedium {
   bool was_emptied = false;
   bool is_down = false;    // nobody answers
   uint32_t box = 0;        // whose drives write several at once; 0: of one that cannot
-  double read_errors = 0;  // chances, of each
+  double read_errors = 0;  // probability, of each
   double write_errors = 0;
   Duration latency_max = 50_us;
   Counters counters;
@@ -152,7 +152,7 @@ class TestDrive final : public drive::Drive {
         medium_.rng().between(1000, static_cast<uint64_t>(medium_.latency_max.ns)))};
     const Result<void> slept = co_await task::sleep_for(env_, latency, op.token());
     // A request that is stopped may have come there.
-    const bool arrives = slept || medium_.rng().chance(0.5);
+    const bool arrives = slept || medium_.rng().bernoulli(0.5);
     Result<void> done = arrives ? run(op.request, op) : Result<void>();
     for (const drive::Replica& replica : op.request.replicas) {
       drive::Request there = op.request;
@@ -172,14 +172,14 @@ class TestDrive final : public drive::Drive {
     if (request.kind == Kind::kFlush) return flush();
     if (!request.writes()) {
       ++medium_.counters.reads;
-      if (medium_.rng().chance(medium_.read_errors)) return fail(Errc::kIo, "a read error");
+      if (medium_.rng().bernoulli(medium_.read_errors)) return fail(Errc::kIo, "a read error");
       return transfer(request, op);
     }
     ++medium_.counters.writes;
     has_written_ = true;
     // What fails may be there in part.
-    if (medium_.rng().chance(medium_.write_errors)) {
-      if (medium_.rng().chance(0.5)) {
+    if (medium_.rng().bernoulli(medium_.write_errors)) {
+      if (medium_.rng().bernoulli(0.5)) {
         const Result<void> torn = transfer(request, op);
         (void)torn;
       }

@@ -183,7 +183,7 @@ struct Range {
   uint64_t count;
 };
 Range draw_range(env::Env& env, uint64_t first) {
-  const uint64_t max = env.rng().chance(0.1) ? kOwnBlocks : 4;
+  const uint64_t max = env.rng().bernoulli(0.1) ? kOwnBlocks : 4;
   const uint64_t count = 1 + env.rng().below(max);
   return {first + env.rng().below(kOwnBlocks - count + 1), count};
 }
@@ -192,7 +192,7 @@ Range draw_range(env::Env& env, uint64_t first) {
 
 Task<bool> FabricWorkload::write(env::Env& env, RemoteDrive& drive, uint64_t first) {
   const Range range = draw_range(env, first);
-  const bool durable = env.rng().chance(0.3);
+  const bool durable = env.rng().bernoulli(0.3);
   const uint64_t value = oracle_.new_value();
   std::vector<std::byte> data(range.count * kBlock);
   for (uint64_t i = 0; i < range.count; ++i) {
@@ -214,7 +214,7 @@ Task<bool> FabricWorkload::clear(env::Env& env, RemoteDrive& drive, uint64_t fir
   const Range range = draw_range(env, first);
   const Oracle::Asked asked = oracle_.begin_write(range.lba, range.count, 0);
   const Request request{
-      .kind = env.rng().chance(0.5) ? Request::Kind::kDiscard : Request::Kind::kWriteZeroes,
+      .kind = env.rng().bernoulli(0.5) ? Request::Kind::kDiscard : Request::Kind::kWriteZeroes,
       .lba = Lba(range.lba),
       .blocks = range.count};
   const Result<void> cleared = co_await drive.submit(request, {});

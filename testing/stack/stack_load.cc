@@ -168,7 +168,7 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
       const Result<void> slept = co_await task::sleep_for(env, thinks, env.stop_token());
       if (!slept) co_return;
     }
-    const bool flushes = options_.flush_share > 0 && rng.chance(options_.flush_share);
+    const bool flushes = options_.flush_share > 0 && rng.bernoulli(options_.flush_share);
     const Kind kind = flushes ? Kind::kFlush : draw_kind(rng);
     if (kind == Kind::kFlush) {
       co_await flush(env, drive);
@@ -176,7 +176,7 @@ task::Task<void> StackLoad::work(env::Env& env, drive::Drive& drive) {
     }
     const bool moves_data = kind != Kind::kDiscard && kind != Kind::kWriteZeroes;
     const size_t max = moves_data ? std::min<size_t>(drive.geometry().transfer_blocks, 40) : 200;
-    const size_t count = rng.between(1, rng.chance(0.7) ? 4 : std::min(max, claimed_.size()));
+    const size_t count = rng.between(1, rng.bernoulli(0.7) ? 4 : std::min(max, claimed_.size()));
     const Range range{rng.below(claimed_.size() - count + 1), count};
     if (!claim(range)) {
       const Result<void> slept = co_await task::sleep_for(env, 20_us, env.stop_token());
@@ -216,12 +216,12 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   const bool compares = kind == Kind::kCompare || kind == Kind::kCompareAndWrite;
   if (compares && !is_certain(range)) kind = Kind::kRead;
   Request request{.kind = kind,
-                  .durable = rng.chance(options_.durable_share),
+                  .durable = rng.bernoulli(options_.durable_share),
                   .priority = static_cast<drive::Priority>(rng.below(4)),
                   .lba = Lba(range.first),
                   .blocks = range.count};
   if (kind == Kind::kRead || kind == Kind::kCompare) request.durable = false;
-  const Begun begun{.must_match = rng.chance(0.8), .losses = losses_};
+  const Begun begun{.must_match = rng.bernoulli(0.8), .losses = losses_};
   std::vector<std::byte> data(range.count * size);
   std::vector<std::byte> second(data.size());
   for (size_t i = 0; i < range.count; ++i) {
@@ -246,7 +246,7 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   const MutableBytes others[] = {MutableBytes(second)};
   const bool moves_data = kind != Kind::kDiscard && kind != Kind::kWriteZeroes;
   const bool two = kind == Kind::kCompareAndWrite;
-  const Time patience = rng.chance(options_.cancel_share)
+  const Time patience = rng.bernoulli(options_.cancel_share)
                             ? env.now() + Duration{static_cast<int64_t>(rng.below(300'000))}
                             : Time::never();
   task::Deadline deadline(env, patience);

@@ -56,9 +56,9 @@ class ConfigCheck(support.CliTest):
         self.expect_sentence(result, 1, "c.toml:1:", "this is not TOML", "mend this line")
 
     def test_any_bytes_end_in_an_answer(self):
-        chance = random.Random(1)
+        rng = random.Random(1)
         for size in (1, 10, 1000, 100_000):
-            result = self.check(chance.randbytes(size))
+            result = self.check(rng.randbytes(size))
             self.expect_sentence(result, 1, "c.toml:")
         for opening in (b"a.", b"[", b"{a=", b"a=[", b"[[a.", b'"', b"'''", b"#"):
             result = self.check(opening * 200_000)

@@ -275,7 +275,7 @@ WORLD_TEST(Cores, MemoryIsZeroUntilWrittenAndAfterDiscard) {
   co_return;
 }
 
-WORLD_TEST(Cores, ChanceAndSecretsDiffer) {
+WORLD_TEST(Cores, RandomNumbersAndSecretsDiffer) {
   std::array<std::byte, 37> one{};
   std::array<std::byte, 37> two{};
   env.fill_secret(one);

@@ -99,7 +99,7 @@ class NbdWorkload final : public sim::Workload {
   // False: the connection is of no more use.
   Task<bool> step(env::Env& env, NbdClient& client, size_t index) {
     const uint64_t own = index * kOwnBlocks;
-    const uint64_t count = 1 + env.rng().below(env.rng().chance(0.1) ? kOwnBlocks : 4);
+    const uint64_t count = 1 + env.rng().below(env.rng().bernoulli(0.1) ? kOwnBlocks : 4);
     const uint64_t lba = own + env.rng().below(kOwnBlocks - count + 1);
     const uint64_t choice = env.rng().below(10);
     if (choice == 0) {
@@ -118,8 +118,8 @@ class NbdWorkload final : public sim::Workload {
     co_return wrote;
   }
   Task<bool> write(env::Env& env, NbdClient& client, uint64_t lba, uint64_t count) {
-    const bool zeroes = env.rng().chance(0.2);
-    const bool durable = env.rng().chance(0.3);
+    const bool zeroes = env.rng().bernoulli(0.2);
+    const bool durable = env.rng().bernoulli(0.3);
     const uint64_t value = zeroes ? 0 : oracle_.new_value();
     std::vector<std::byte> data(zeroes ? 0 : count * kBlock);
     for (uint64_t i = 0; i < count && !zeroes; ++i) {

@@ -87,8 +87,8 @@ class RespWorkload final : public sim::Workload {
   // False: the connection is of no more use.
   Task<bool> step(env::Env& env, RespClient& client, size_t index) {
     task::Deadline deadline(env, env.now() + 4_s, env.stop_token());
-    const bool going = env.rng().chance(0.5) ? co_await count(env, client, deadline.token())
-                                             : co_await set_both(env, client, deadline.token());
+    const bool going = env.rng().bernoulli(0.5) ? co_await count(env, client, deadline.token())
+                                                : co_await set_both(env, client, deadline.token());
     if (going) ++done_[index];
     co_return going;
   }

@@ -108,7 +108,7 @@ class VhostWorkload final : public sim::Workload {
         task::Deadline deadline(env, env.now() + 3_s, env.stop_token());
         const Result<void> connected = co_await driver.connect(socket(), deadline.token());
         if (connected) {
-          const bool is_long = env.rng().chance(0.7);
+          const bool is_long = env.rng().bernoulli(0.7);
           const Duration stay =
               is_long ? 100_s : Duration{static_cast<int64_t>(env.rng().below(300'000'000))};
           task::Deadline leaving(env, env.now() + stay, env.stop_token());

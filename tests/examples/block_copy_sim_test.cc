@@ -126,7 +126,7 @@ TEST(BlockCopyScenario, WhatWasReportedIsThereAfterEveryCrash) {
     sim::draw_options(options, rng);
     options.disk.faults.read_error = rng.uniform() * 0.02;
     options.disk.faults.write_error = rng.uniform() * 0.02;
-    options.disk.faults.flush_error = rng.chance(0.5) ? rng.uniform() * 0.5 : 0;
+    options.disk.faults.flush_error = rng.bernoulli(0.5) ? rng.uniform() * 0.5 : 0;
   };
   scenario.fault_phase = 10_s;
   scenario.seeds = 40;

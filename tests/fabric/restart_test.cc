@@ -67,7 +67,7 @@ class Boxes {
   void end_and_return(size_t index, End how) {
     end(index, how);
     // Sometimes it is back before anybody noticed, sometimes long after it was given up.
-    if (rng_.chance(0.7)) {
+    if (rng_.bernoulli(0.7)) {
       cluster_.run_for(Duration{static_cast<int64_t>(rng_.below(50)) * 1'000'000});
     } else {
       cluster_.run_for(250_ms);

@@ -237,7 +237,7 @@ TEST_F(Cancel, ManyCancelledAtRandomLeaveASoundQueue) {
       std::vector<Outcome> outcomes(40);
       std::vector<Task<void>> tasks;
       for (Outcome& outcome : outcomes) {
-        const IoOpcode opcode = env.rng().chance(0.6) ? IoOpcode::kRead : IoOpcode::kWrite;
+        const IoOpcode opcode = env.rng().bernoulli(0.6) ? IoOpcode::kRead : IoOpcode::kWrite;
         const Duration limit{static_cast<int64_t>(env.rng().below(3'000'000))};
         tasks.push_back(with_limit(session, opcode, 1 + env.rng().below(200), limit, outcome));
       }

@@ -152,7 +152,7 @@ Task<void> scattered(env::Env& env, Drive& test) {
       pieces.push_back(rest.first(size));
       rest = rest.subspan(size);
     }
-    const bool is_write = rng.chance(0.5);
+    const bool is_write = rng.bernoulli(0.5);
     const Request request{
         .kind = is_write ? Kind::kWrite : Kind::kRead, .lba = Lba(lba), .blocks = blocks};
     const Result<void> done = co_await drive->submit(request, pieces);

@@ -73,10 +73,10 @@ class LaneOrder : public DriveTest {
     std::vector<Task<void>> reads;
     for (uint64_t i = 0; i < kCommands; ++i) {
       Request request{.kind = Kind::kRead, .lba = Lba(i), .blocks = 1};
-      if (env.rng().chance(0.1)) request.metadata = true;
+      if (env.rng().bernoulli(0.1)) request.metadata = true;
       test.asked.push_back({test.cluster().now(), request.is_urgent()});
       reads.push_back(read(*drive, request));
-      if (!env.rng().chance(0.3)) continue;
+      if (!env.rng().bernoulli(0.3)) continue;
       const Duration pause{static_cast<int64_t>(env.rng().below((100_us).ns))};
       const Result<void> slept = co_await task::sleep_for(env, pause);
       EXPECT_OK(slept);

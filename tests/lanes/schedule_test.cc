@@ -23,27 +23,27 @@ class Schedules : public LaneTest {
     Rng rng(seed);
     world = {};
     world.seed = seed;
-    world.network.faults.segment = rng.chance(0.7) ? 0.5 * rng.uniform() : 0;
-    world.network.faults.delay = rng.chance(0.3) ? 0.05 : 0;
+    world.network.faults.segment = rng.bernoulli(0.7) ? 0.5 * rng.uniform() : 0;
+    world.network.faults.delay = rng.bernoulli(0.3) ? 0.05 : 0;
     world.network.jitter_max = Duration{static_cast<int64_t>(rng.below((100_us).ns))};
-    if (rng.chance(0.3)) {
+    if (rng.bernoulli(0.3)) {
       world.network.send_buffer_size = static_cast<uint32_t>(rng.between(1, 5000));
       world.network.receive_buffer_size = static_cast<uint32_t>(rng.between(1, 5000));
     }
-    options.header_digest = rng.chance(0.5);
-    options.data_digest = rng.chance(0.5);
+    options.header_digest = rng.bernoulli(0.5);
+    options.data_digest = rng.bernoulli(0.5);
     options.queues = static_cast<uint16_t>(rng.between(1, 3));
     options.depth = static_cast<uint16_t>(rng.between(2, 40));
     options.doorbell = draw_doorbell(rng);
     options.lanes.clear();
     for (uint16_t id = 1; id <= options.queues; ++id) {
-      if (rng.chance(0.6)) continue;
+      if (rng.bernoulli(0.6)) continue;
       const fabric::DoorbellOptions own = draw_doorbell(rng);
       options.lanes[id] = {.batching = own.mode,
                            .caravan = own.count,
                            .caravan_bytes = own.bytes,
                            .doorbell = own.delay,
-                           .urgent = rng.chance(0.5)};
+                           .urgent = rng.bernoulli(0.5)};
     }
     box_options.target.doorbell = draw_doorbell(rng);
     box_options.queue_entries = static_cast<uint16_t>(rng.between(8, 64));
@@ -71,7 +71,7 @@ class Schedules : public LaneTest {
     uint64_t count;
   };
   static Range draw_range(Rng& rng) {
-    const uint64_t count = rng.chance(0.2) ? rng.between(1, kOwnBlocks) : rng.between(1, 3);
+    const uint64_t count = rng.bernoulli(0.2) ? rng.between(1, kOwnBlocks) : rng.between(1, 3);
     return {rng.below(kOwnBlocks - count + 1), count};
   }
   static MutableBytes part_of(std::vector<std::byte>& blocks, const Range& range) {
@@ -82,9 +82,9 @@ class Schedules : public LaneTest {
   static Task<void> one(RemoteDrive& drive, Schedules& test, Rng& rng, uint64_t base,
                         std::vector<std::byte>& now) {
     const Range range = draw_range(rng);
-    Request request{.durable = rng.chance(0.1),
-                    .no_delay = rng.chance(0.1),
-                    .metadata = rng.chance(0.1),
+    Request request{.durable = rng.bernoulli(0.1),
+                    .no_delay = rng.bernoulli(0.1),
+                    .metadata = rng.bernoulli(0.1),
                     .priority = static_cast<drive::Priority>(rng.below(4)),
                     .lba = Lba(base + range.first),
                     .blocks = range.count};
@@ -122,7 +122,7 @@ class Schedules : public LaneTest {
     const uint64_t base = index * kOwnBlocks;
     for (uint64_t i = 0; i < kRequests && !HasFailure(); ++i) {
       co_await one(drive, test, rng, base, now);
-      if (!rng.chance(0.2)) continue;
+      if (!rng.bernoulli(0.2)) continue;
       const Duration pause{static_cast<int64_t>(rng.below((300_us).ns))};
       const Result<void> slept = co_await task::sleep_for(env, pause);
       EXPECT_OK(slept);

@@ -176,7 +176,7 @@ std::string count_under_faults(bool has_keys) {
                            Kind::kReset};
   scenario.draw = [](sim::ClusterOptions& options, Rng& rng) {
     sim::draw_options(options, rng);
-    options.network.faults.bit_flip = rng.chance(0.3) ? rng.uniform() * 0.001 : 0;
+    options.network.faults.bit_flip = rng.bernoulli(0.3) ? rng.uniform() * 0.001 : 0;
   };
   scenario.seeds = 30;
   return run_scenario(scenario);

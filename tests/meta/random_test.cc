@@ -158,12 +158,12 @@ class Player {
   }
   void require_something(Batch& batch) {
     const auto found = model_.now().find(key());
-    if (found == model_.now().end() || rng_.chance(0.2)) {
+    if (found == model_.now().end() || rng_.bernoulli(0.2)) {
       batch.if_absent(key());
       return;
     }
     const Entry& entry = found->second;
-    const bool wrong = rng_.chance(0.2);
+    const bool wrong = rng_.bernoulli(0.2);
     switch (rng_.below(3)) {
       case 0:
         batch.if_modified(entry.key, wrong ? meta::next(entry.modified) : entry.modified);
@@ -183,10 +183,10 @@ class Player {
     for (uint64_t i = rng_.between(1, 4); i > 0; --i) {
       const std::string where = key();
       if (!written.emplace(where, true).second) continue;
-      if (rng_.chance(0.3)) {
+      if (rng_.bernoulli(0.3)) {
         batch.remove(where);
       } else {
-        const bool leased = !leases_.empty() && rng_.chance(0.3);
+        const bool leased = !leases_.empty() && rng_.bernoulli(0.3);
         batch.put(where, std::to_string(rng_.below(1000)),
                   leased ? leases_[rng_.below(leases_.size())] : LeaseId());
       }

@@ -28,7 +28,7 @@ struct Known {
 Task<void> make_one(Tenant& tenant, Known& known) {
   Rng& rng = tenant.env.rng();
   const std::string name = "drive" + std::to_string(rng.below(6));
-  const rack::Raid raid = rng.chance(0.5) ? rack::Raid::kMirror : rack::Raid::kStripe;
+  const rack::Raid raid = rng.bernoulli(0.5) ? rack::Raid::kMirror : rack::Raid::kStripe;
   const uint64_t mib = 1 + rng.below(4);
   const rack::Outcome<rack::DriveRecord> made = co_await tenant.create(name, raid, mib);
   if (made) ++known.made;
@@ -40,7 +40,7 @@ Task<void> give_one_back(Tenant& tenant, Known& known) {
   if (!all || all->drives.empty()) co_return;
   const std::string name = all->drives[tenant.env.rng().below(all->drives.size())].name;
   const rack::Release how =
-      tenant.env.rng().chance(0.5) ? rack::Release::kByForce : rack::Release::kUnused;
+      tenant.env.rng().bernoulli(0.5) ? rack::Release::kByForce : rack::Release::kUnused;
   const rack::Outcome<void> released = co_await tenant.release(name, how);
   if (released) ++known.given_back;
 }
@@ -49,7 +49,7 @@ Task<void> work(Env& env, env::Address store, Known& known) {
   Tenant tenant(env, store);
   while (!env.stop_token().requested()) {
     if (!known.is_quiet) {
-      if (env.rng().chance(0.55)) {
+      if (env.rng().bernoulli(0.55)) {
         co_await make_one(tenant, known);
       } else {
         co_await give_one_back(tenant, known);

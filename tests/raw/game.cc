@@ -71,7 +71,7 @@ class Game {
     }
     // Who aborts and fences frees those who wait for each other; some runs are without.
     std::vector<Task<void>> others;
-    const bool is_quiet = rng_.chance(0.3);
+    const bool is_quiet = rng_.bernoulli(0.3);
     for (const auto& host : hosts_) {
       if (!is_quiet) others.push_back(abort_some(*host));
     }
@@ -101,8 +101,8 @@ class Game {
   }
   Task<void> arrive(Host& host, env::Address box) {
     const auto number = static_cast<uint8_t>(host.number);
-    const nvme::IcReqOptions style{.header_digest = rng_.chance(0.3),
-                                   .data_digest = rng_.chance(0.3)};
+    const nvme::IcReqOptions style{.header_digest = rng_.bernoulli(0.3),
+                                   .data_digest = rng_.bernoulli(0.3)};
     co_await host.admin.arrive(box, {}, {.nqn = kNqn, .host_number = number});
     co_await host.control.dial(box);
     co_await host.control.greet();
@@ -114,7 +114,7 @@ class Game {
           std::make_unique<RawQueue>(env_, history_, rng_.fork(),
                                      RawQueueOptions{.host = host.number,
                                                      .pair_blocks = kind_.pair_blocks,
-                                                     .only_pairs = rng_.chance(0.25)}));
+                                                     .only_pairs = rng_.bernoulli(0.25)}));
       co_await host.queues.back()->connect(box, host.admin, static_cast<uint16_t>(i + 2), kNqn,
                                            style);
     }
@@ -214,7 +214,7 @@ bool play_game(uint64_t seed, Figures& figures,
   world.seed = seed;
   world.trace_capacity = 64;
   world.disk.block_size = kBlock;
-  world.network.faults.segment = rng.chance(0.5) ? rng.uniform() : 0;
+  world.network.faults.segment = rng.bernoulli(0.5) ? rng.uniform() : 0;
   world.network.send_buffer_size = static_cast<uint32_t>(rng.between(1, 64)) << 10;
   world.network.receive_buffer_size = static_cast<uint32_t>(rng.between(1, 64)) << 10;
   const DriveKind& kind = kDrives[rng.below(kDrives.size())];

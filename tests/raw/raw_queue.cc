@@ -67,7 +67,7 @@ task::Task<void> RawQueue::run() {
     std::vector<std::byte> bytes;
     for (uint32_t i = 0; i < commands; ++i) append(bytes, random_command());
     co_await send(std::move(bytes));
-    if (rng_.chance(0.3)) {
+    if (rng_.bernoulli(0.3)) {
       const Duration pause{static_cast<int64_t>(rng_.below((1_ms).ns))};
       const Result<void> slept = co_await task::sleep_for(env_, pause);
       CHECK(slept.has_value());
@@ -143,10 +143,10 @@ History::Range RawQueue::random_range(uint32_t max) {
 
 std::vector<std::byte> RawQueue::with_data(Sqe sqe, Pending pending) {
   const auto size = static_cast<uint32_t>(pending.data.size());
-  const bool in_capsule = size <= kInCapsuleMax && !options_.only_pairs && rng_.chance(0.5);
+  const bool in_capsule = size <= kInCapsuleMax && !options_.only_pairs && rng_.bernoulli(0.5);
   pending.in_capsule = in_capsule;
   // A host may describe more than the command needs.
-  if (!in_capsule && rng_.chance(0.05)) {
+  if (!in_capsule && rng_.bernoulli(0.05)) {
     pending.data.resize(std::min<size_t>(size + kBlock * rng_.between(1, 256), kDataMax));
   }
   sqe.sgl1 = in_capsule ? SglDescriptor::in_capsule(size)
@@ -158,7 +158,7 @@ std::vector<std::byte> RawQueue::with_data(Sqe sqe, Pending pending) {
 
 std::vector<std::byte> RawQueue::read() {
   const History::Range range = random_range(256);
-  const bool of_copy = rng_.chance(0.05);
+  const bool of_copy = rng_.bernoulli(0.05);
   Sqe sqe = host_.io(IoOpcode::kRead, range.lba + (of_copy ? kCopyAt : 0), range.count);
   sqe.sgl1 = SglDescriptor::transport(range.count * kBlock);
   pending_[sqe.cid] = {
@@ -264,7 +264,7 @@ void RawQueue::take_r2t(const nvme::R2t& r2t) {
     return history_.complain("an R2T for no command, or for more than it has");
   }
   Duration delay;
-  if (rng_.chance(0.4)) delay = {static_cast<int64_t>(rng_.below((3_ms).ns))};
+  if (rng_.bernoulli(0.4)) delay = {static_cast<int64_t>(rng_.below((3_ms).ns))};
   const Pending& pending = found->second;
   answering_.spawn(answer_r2t(r2t, pending.data, pending.begun, delay));
 }
@@ -277,12 +277,12 @@ task::Task<void> RawQueue::answer_r2t(nvme::R2t r2t, std::vector<std::byte> data
     CHECK(slept.has_value());
     const auto found = pending_.find(r2t.cid);
     const bool has_gone = found == pending_.end() || found->second.begun != begun;
-    if (has_gone && rng_.chance(0.5)) co_return;
+    if (has_gone && rng_.bernoulli(0.5)) co_return;
   }
   const uint32_t end = r2t.offset + r2t.length;
   for (uint32_t at = r2t.offset; at < end;) {
     uint32_t length = end - at;
-    if (length > kBlock && rng_.chance(0.4)) {
+    if (length > kBlock && rng_.bernoulli(0.4)) {
       length = kBlock * static_cast<uint32_t>(rng_.between(1, length / kBlock));
     }
     const nvme::DataPiece piece{.cid = r2t.cid, .ttag = r2t.ttag, .offset = at, .length = length};

@@ -139,7 +139,7 @@ TEST(RpcScenario, AnswersAreTrueAndNothingIsDoneTwice) {
                            Kind::kReset};
   scenario.draw = [](sim::ClusterOptions& options, Rng& rng) {
     sim::draw_options(options, rng);
-    options.network.faults.bit_flip = rng.chance(0.3) ? rng.uniform() * 0.001 : 0;
+    options.network.faults.bit_flip = rng.bernoulli(0.3) ? rng.uniform() * 0.001 : 0;
   };
   scenario.seeds = 30;
   EXPECT_EQ(run_scenario(scenario), "");

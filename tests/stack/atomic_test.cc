@@ -151,7 +151,7 @@ class AtomicHost {
       Kind kind = draw < 70 ? Kind::kWrite : Kind::kCompareAndWrite;
       if (draw >= 85) kind = draw < 92 ? Kind::kWriteZeroes : Kind::kDiscard;
       const bool has_data = kind == Kind::kWrite || kind == Kind::kCompareAndWrite;
-      const bool is_large = rng.chance(0.1);
+      const bool is_large = rng.bernoulli(0.1);
       const size_t count = is_large ? rng.between(kUnit + 1, kAreaBlocks) : rng.between(1, kUnit);
       const size_t first = rng.below(kAreaBlocks - count + 1);
       area.change = {.is_whole = has_data && !is_large, .first = first, .values = {}};
@@ -225,7 +225,7 @@ TEST(AtomicLoad, AThousandPowerLossesThatTakeLegsTearNothing) {
     ASSERT_EQ(host.failure(), "") << crash;
     host.run_for(1, 3000);
     host.crash();
-    if (!host.rng().chance(0.2)) continue;
+    if (!host.rng().bernoulli(0.2)) continue;
     // A leg is away from this crash to the next, and then it is made equal.
     const int leg = static_cast<int>(host.rng().below(2));
     host.disk(leg).fail_reads();

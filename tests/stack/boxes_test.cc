@@ -271,8 +271,8 @@ class Scene {
         break;
       default:
         for (size_t leaf = box; leaf < leaves_below_.size(); leaf += boxes_) {
-          rng_.chance(0.5) ? node.disk(disk_of(leaf)).fail_writes()
-                           : node.disk(disk_of(leaf)).fail_flushes();
+          rng_.bernoulli(0.5) ? node.disk(disk_of(leaf)).fail_writes()
+                              : node.disk(disk_of(leaf)).fail_flushes();
         }
         load_.lost_below();
     }

@@ -24,7 +24,7 @@ void live_through(uint64_t seed, std::vector<std::string> stacks) {
   for (size_t life = 1; life < 8 && load.failure().empty(); ++life) {
     const uint64_t target = load.done() + rng.below(300);
     const uint64_t finished = load.finished();
-    const bool crashes = rng.chance(0.5);
+    const bool crashes = rng.bernoulli(0.5);
     const auto is_time = [&] { return !node.is_running() || (crashes && load.done() >= target); };
     ASSERT_TRUE(cluster.run_until(is_time, 1000_s)) << cluster.report();
     if (load.finished() == finished) {

@@ -42,9 +42,9 @@ std::string draw_stack(Rng& rng, bool mirrored) {
   std::string a = dressed(rng, "file:a,size=1M");
   std::string b = dressed(rng, "file:b,size=1M");
   if (mirrored) {
-    if (rng.chance(0.3)) std::swap(a, b);  // a mirror knows its legs
+    if (rng.bernoulli(0.3)) std::swap(a, b);  // a mirror knows its legs
     return dressed(rng,
-                   fmt::format("mirror({}, {}, rate={})", a, b, rng.chance(0.5) ? 0 : 1 << 30));
+                   fmt::format("mirror({}, {}, rate={})", a, b, rng.bernoulli(0.5) ? 0 : 1 << 30));
   }
   return dressed(rng, fmt::format("stripe({}, {}, chunk=16K)", a, b));
 }
@@ -81,7 +81,7 @@ class Editor {
     live_ = nullptr;
     if (!within_edit) return;
     ++crashed_within_;
-    if (rng.chance(0.5)) load_.open_next(wanted_);
+    if (rng.bernoulli(0.5)) load_.open_next(wanted_);
   }
 
   bool is_editing() const { return is_editing_; }
@@ -132,7 +132,7 @@ TEST_P(Edits, AreNotSeenAboveAndSurvivePowerLosses) {
     for (int life = 0; life < 5 && load.failure().empty() && editor.failure().empty(); ++life) {
       const uint64_t target = load.done() + rng.below(1000);
       const uint64_t finished = load.finished();
-      const bool within_edit = rng.chance(0.7);
+      const bool within_edit = rng.bernoulli(0.7);
       const auto is_time = [&] {
         return (load.done() >= target && (!within_edit || editor.is_editing())) ||
                !node.is_running();

@@ -151,12 +151,12 @@ TEST(EncryptLoad, AWindowThatIsRefusedIsTriedAgain) {
     ASSERT_TRUE(host.run_until([&] { return host.is_rotating(); })) << host.report();
     const uint64_t offset = 128_KiB + host.rng().below(30) * 64_KiB;
     // In place, or where the labels are.
-    host.disk().fail_writes({.offset = host.rng().chance(0.5) ? offset : 0, .length = 4096});
+    host.disk().fail_writes({.offset = host.rng().bernoulli(0.5) ? offset : 0, .length = 4096});
     const auto is_refused = [&] { return host.is_refused(); };
     ASSERT_TRUE(host.run_until(is_refused)) << host.report();
     host.run_a_while();
     host.disk().heal();
-    if (host.rng().chance(0.5)) host.crash();
+    if (host.rng().bernoulli(0.5)) host.crash();
     const int key = host.key();
     ASSERT_TRUE(host.run_until([&] { return host.key() > key; })) << host.report();
     host.stop();

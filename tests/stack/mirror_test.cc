@@ -95,7 +95,7 @@ TEST(MirrorLoad, ALegThatFailsAndReturnsIsByteEqualAfterwards) {
       const int leg = static_cast<int>(host.rng().below(2));
       host.run_a_while();
       host.disk(leg).fail_writes();
-      if (host.rng().chance(0.5)) host.disk(leg).fail_reads();
+      if (host.rng().bernoulli(0.5)) host.disk(leg).fail_reads();
       ASSERT_TRUE(host.loses_a_leg()) << host.failure();
       host.run_a_while();
       host.disk(leg).heal();
@@ -114,15 +114,15 @@ void lose_legs_and_power(MirrorHost& host, uint64_t seed) {
   for (int round = 0; round < 8 && host.failure().empty(); ++round) {
     host.run_a_while();
     const int leg = static_cast<int>(host.rng().below(2));
-    if (host.is_open() && host.status().good == 2 && host.rng().chance(0.6)) {
+    if (host.is_open() && host.status().good == 2 && host.rng().bernoulli(0.6)) {
       host.disk(leg).fail_writes();
       host.run_a_while();
-      if (host.rng().chance(0.5)) {
+      if (host.rng().bernoulli(0.5)) {
         host.disk(leg).heal();
         host.run_a_while();
       }
     }
-    if (host.rng().chance(0.7)) host.crash();
+    if (host.rng().bernoulli(0.7)) host.crash();
     host.disk(leg).heal();
   }
   ASSERT_TRUE(host.heals(2)) << seed << host.failure();
@@ -182,7 +182,7 @@ TEST(MirrorLoad, ASpareTakesThePlaceOfALegThatStaysAway) {
     host.disk(0).fail_reads();
     ASSERT_TRUE(host.loses_a_leg());
     host.run_a_while();
-    if (host.rng().chance(0.5)) {
+    if (host.rng().bernoulli(0.5)) {
       host.disk(0).heal();
       host.crash();  // maybe while the spare is being copied to
     }

@@ -228,7 +228,7 @@ TEST(ParityLoad, LegsThatFailAndReturnGetAllTheyMissed) {
       host.run_a_while();
       for (const size_t leg : lost) {
         host.disk(leg).fail_writes();
-        if (host.rng().chance(0.5)) host.disk(leg).fail_reads();
+        if (host.rng().bernoulli(0.5)) host.disk(leg).fail_reads();
       }
       ASSERT_TRUE(host.loses(lost.size())) << seed << host.failure();
       host.run_a_while();
@@ -253,17 +253,17 @@ TEST(ParityLoad, PowerLossesWhileLegsAreLostOrCopiedToLoseNothing) {
     for (int round = 0; round < 8 && host.failure().empty(); ++round) {
       host.run_a_while();
       if (host.is_open() && host.status().good == shape.legs) lost.clear();
-      if (lost.empty() && host.is_open() && host.rng().chance(0.6)) {
+      if (lost.empty() && host.is_open() && host.rng().bernoulli(0.6)) {
         lost = host.draw_legs(host.rng().between(1, shape.parity));
         for (const size_t leg : lost) host.disk(leg).fail_writes();
         host.run_a_while();
-        if (host.rng().chance(0.5)) {
+        if (host.rng().bernoulli(0.5)) {
           for (const size_t leg : lost) host.disk(leg).heal();
           host.run_a_while();
         }
       }
-      if (host.rng().chance(0.7)) {
-        host.crash(host.rng().chance(0.5) ? lost : std::set<size_t>());
+      if (host.rng().bernoulli(0.7)) {
+        host.crash(host.rng().bernoulli(0.5) ? lost : std::set<size_t>());
       } else {
         for (const size_t leg : lost) host.disk(leg).heal();
       }
@@ -305,7 +305,7 @@ TEST(ParityLoad, ASpareTakesThePlaceOfALegThatStaysAway) {
     host.take_away(1);
     ASSERT_TRUE(host.loses(1)) << host.failure();
     host.run_a_while();
-    if (host.rng().chance(0.5)) host.crash();  // maybe while the spare is being copied to
+    if (host.rng().bernoulli(0.5)) host.crash();  // maybe while the spare is being copied to
     ASSERT_TRUE(host.heals()) << host.failure();
     host.stop();
     EXPECT_EQ(host.failure(), "");

@@ -65,7 +65,7 @@ void expect_survives(const std::string& stack, uint64_t seed, const Trouble& tro
   // Where errors keep a service from writing its map even when it closes, what was not flushed is
   // gone as it is when power fails; which it does after some lives.
   host.load().crashed();
-  if (host.rng().chance(0.5)) host.crash();
+  if (host.rng().bernoulli(0.5)) host.crash();
   host.load().must_succeed();
   host.start();
   ASSERT_TRUE(host.runs_to_its_end()) << stack << " does not end";

@@ -30,7 +30,8 @@ void expect_flushes_cover(const std::string& stack, uint64_t seeds, int lives) {
     for (int life = 0; life < lives && host.failure().empty(); ++life) {
       uint64_t failures = host.rng().below(4);
       host.set_break([&](uint64_t, const env::DiskOp::Request& request) -> Result<void> {
-        if (request.kind != DiskKind::kFlush || failures == 0 || host.rng().chance(0.6)) return {};
+        if (request.kind != DiskKind::kFlush || failures == 0 || host.rng().bernoulli(0.6))
+          return {};
         --failures;
         return fail(Errc::kIo, "a flush of the test");
       });

@@ -131,7 +131,7 @@ task::Task<void> zero_here_and_there(env::Env& env, Zeroing& run) {
     const uint64_t count = std::min(kCounts[i / kWays % std::size(kCounts)], contents.blocks());
     // Every other one begins where chunks of any size do.
     uint64_t first = rng.below(contents.blocks() - count + 1);
-    if (rng.chance(0.3)) first -= first % 16;
+    if (rng.bernoulli(0.3)) first -= first % 16;
     dirty(env, 40);
     const Result<void> done = co_await ask(*drive, way, first, count);
     if (!done) run.failure = done.error().text();
@@ -141,7 +141,7 @@ task::Task<void> zero_here_and_there(env::Env& env, Zeroing& run) {
     if (!run.failure.empty()) {
       run.failure += fmt::format(" after way {} of {} blocks at {}", way, count, first);
     }
-    if (rng.chance(0.5)) {
+    if (rng.bernoulli(0.5)) {
       const uint64_t some = std::min<uint64_t>(rng.between(1, 30), contents.blocks());
       co_await contents.write(rng.below(contents.blocks() - some + 1), some);
     }

@@ -159,7 +159,7 @@ class Versions {
     for (int step = 0; goes_on(env) && (!ends_ || step < 100); ++step) {
       const uint64_t draw = rng.below(100);
       if (draw < 70) {
-        co_await write_some(rng, drive, now_, rng.chance(0.2));
+        co_await write_some(rng, drive, now_, rng.bernoulli(0.2));
       } else if (draw < 74) {
         const Result<void> done = co_await drive.flush();
         if (!done) break;
@@ -181,9 +181,9 @@ class Versions {
   }
 
   task::Task<void> write_some(Rng& rng, drive::Drive& drive, Contents& contents, bool durable) {
-    const uint64_t count = rng.between(1, rng.chance(0.8) ? 4 : 40);
+    const uint64_t count = rng.between(1, rng.bernoulli(0.8) ? 4 : 40);
     const uint64_t first = rng.below(contents.size() - count + 1);
-    const bool discards = rng.chance(0.15);
+    const bool discards = rng.bernoulli(0.15);
     std::vector<std::byte> data(count * 4096);
     Contents values(count);
     for (uint64_t i = 0; i < count && !discards; ++i) {

@@ -153,7 +153,7 @@ class Guest {
       const uint64_t max = kind == Kind::kRead ? kBlocks : kRaced;
       const uint64_t first = rng_.below(max - count + 1);
       co_await request(drive, {.kind = kind,
-                               .durable = kind == Kind::kWrite && rng_.chance(0.2),
+                               .durable = kind == Kind::kWrite && rng_.bernoulli(0.2),
                                .unstable_memory = true,
                                .lba = Lba(first),
                                .blocks = count});

@@ -276,7 +276,7 @@ TEST_P(BoxFence, KeepsOutAClientThatStoodStillWhileItsVolumeWasTaken) {
       boxes.cluster().node("arbiter").restart();
     }
     if (GetParam().boxes_restart) {
-      if (boxes.rng().chance(0.5)) {
+      if (boxes.rng().bernoulli(0.5)) {
         ASSERT_TRUE(boxes.second_wrote()) << boxes.cluster().report();
       }
       for (size_t i = 0; i < kBoxes; ++i) {

@@ -30,7 +30,7 @@ Task<void> answer_one(env::Env& env, Mail& mail, std::shared_ptr<Letter> letter,
                       ArbiterLink& arbiter, CancelToken stop) {
   co_await letter->run(arbiter, stop);
   // What a process that is dying found out nobody hears.
-  if (stop.requested() || env.rng().chance(mail.loss)) co_return;
+  if (stop.requested() || env.rng().bernoulli(mail.loss)) co_return;
   letter->is_answered = true;
 }
 
@@ -45,7 +45,7 @@ Task<void> answer_letters(env::Env& env, Mail& mail, std::string name, ArbiterLi
     while (!box.empty()) {
       const std::shared_ptr<Letter> letter = box.front();
       box.pop_front();
-      if (!env.rng().chance(mail.loss)) {
+      if (!env.rng().bernoulli(mail.loss)) {
         gate.spawn(answer_one(env, mail, letter, arbiter, stop));
       }
     }

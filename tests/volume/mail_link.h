@@ -28,7 +28,7 @@ struct Letter {
 // By arbiters' names; outlives all nodes.
 struct Mail {
   std::map<std::string, std::deque<std::shared_ptr<Letter>>> boxes;
-  double loss = 0;  // the chance of each letter, and of each answer
+  double loss = 0;  // the probability, of each letter and of each answer
 };
 
 // Answers the letters of one arbiter until the token is requested.

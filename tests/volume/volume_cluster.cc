@@ -186,7 +186,7 @@ Task<void> VolumeCluster::run_client(env::Env& env, size_t number) {
 Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, size_t number) {
   volume::TestSource source(env, media_);
   while (!env.stop_token().requested()) {
-    const size_t which = is_resting_ || env.rng().chance(0.8) ? number : 1 - number;
+    const size_t which = is_resting_ || env.rng().bernoulli(0.8) ? number : 1 - number;
     VolumeFacts& volume = volumes_[which];
     if (is_resting_ && volume.is_checked) {
       co_await nap(env, 100_ms);
@@ -196,7 +196,7 @@ Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, 
     const Result<std::unique_ptr<VolumeDrive>> drive =
         co_await VolumeDrive::open(env, link, source, volume.name,
                                    {.client = client,
-                                    .take_over = env.rng().chance(0.3),
+                                    .take_over = env.rng().bernoulli(0.3),
                                     .open_limit = 5_s,
                                     .retry = 100_ms,
                                     .rebuild_after = 2_s,
@@ -243,7 +243,7 @@ Task<void> VolumeCluster::work(env::Env& env, VolumeDrive& drive, VolumeFacts& v
     } else {
       co_await clear(env, drive, volume, extent);
     }
-    if (env.rng().chance(0.3)) co_await nap(env, 2_ms);
+    if (env.rng().bernoulli(0.3)) co_await nap(env, 2_ms);
   }
 }
 
@@ -253,7 +253,7 @@ Task<void> VolumeCluster::write(env::Env& env, VolumeDrive& drive, VolumeFacts& 
   const uint64_t epoch = drive.session().epoch.value();
   const std::vector<std::byte> data = block_of(value);
   volume.oracle.begin(block, value, value);
-  task::Deadline deadline(env, env.now() + (env.rng().chance(0.02) ? 100_us : kOpLimit),
+  task::Deadline deadline(env, env.now() + (env.rng().bernoulli(0.02) ? 100_us : kOpLimit),
                           env.stop_token());
   const Result<void> done = co_await drive.write(Lba(block), data, deadline.token());
   if (!done || epoch != volume.epoch) co_return;
@@ -407,7 +407,7 @@ void VolumeCluster::hurt_drives(Rng& rng) {
   } else if (what < 52) {
     mail_.loss = 0.3;
   } else if (what < 60) {
-    mail_.loss = rng.chance(0.5) ? 0.02 : 0;
+    mail_.loss = rng.bernoulli(0.5) ? 0.02 : 0;
   } else if (what == 60 && !has_lost_one_) {
     const std::string uri = uri_of(rng.below(kDrives));
     if (!can_lose(uri)) return;

@@ -121,7 +121,7 @@ TEST(NamespaceInfo, AnyPagesGiveASoundGeometryOrAnError) {
     rng.fill(nvme::mutable_bytes_of(pages->controller));
     rng.fill(nvme::mutable_bytes_of(pages->limits));
     rng.fill(nvme::mutable_bytes_of(pages->space));
-    if (rng.chance(0.9)) {
+    if (rng.bernoulli(0.9)) {
       for (auto& format : pages->space.lba_formats) {
         format = {.metadata_size = 0, .block_shift = static_cast<uint8_t>(rng.between(9, 16))};
       }

@@ -53,7 +53,7 @@ struct HostOptions {
   Duration admin_timeout = 10_s;         // of each admin command
   Duration io_timeout = 30_s;            // of each I/O command; then the connection is given up
   Duration keep_alive = 5_s;          // KATO; 0: none, and a silent target is noticed by I/O only
-  Duration reconnect_delay = 100_ms;  // before the first try; doubles with each, half is chance
+  Duration reconnect_delay = 100_ms;  // before the first try; doubles with each, half is random
   Duration reconnect_delay_max = 10_s;
   Duration loss_timeout = 600_s;  // without a usable path for so long, requests fail
   Duration cancel_timeout = 1_s;  // a cancelled command waits so long for its answer

@@ -120,7 +120,7 @@ Task<void> put_key(Session& session, std::string key, Rng& rng) {
   Model& model = session.model;
   State next{.number = ++model.last_number};
   std::optional<WallTime> expires;
-  if (rng.chance(0.3)) {
+  if (rng.bernoulli(0.3)) {
     const auto ms = static_cast<int64_t>(1 + rng.below(4000));
     expires = next.expires = {(session.env.wall_now().ns / 1'000'000 + ms) * 1'000'000};
   }
@@ -303,9 +303,9 @@ sim::Scenario scenario_of(const char* name, const StoreOptions& options) {
   scenario.draw = [](sim::ClusterOptions& drawn, Rng& rng) {
     sim::draw_options(drawn, rng);
     drawn.disk.faults.latent = 0;  // there is no other copy
-    drawn.disk.faults.read_error = rng.chance(0.5) ? rng.uniform() * 0.02 : 0;
-    drawn.disk.faults.write_error = rng.chance(0.5) ? rng.uniform() * 0.02 : 0;
-    drawn.disk.faults.flush_error = rng.chance(0.5) ? rng.uniform() * 0.2 : 0;
+    drawn.disk.faults.read_error = rng.bernoulli(0.5) ? rng.uniform() * 0.02 : 0;
+    drawn.disk.faults.write_error = rng.bernoulli(0.5) ? rng.uniform() * 0.02 : 0;
+    drawn.disk.faults.flush_error = rng.bernoulli(0.5) ? rng.uniform() * 0.2 : 0;
   };
   scenario.fault_phase = 6_s;
   scenario.healed_phase = 20_s;
@@ -333,7 +333,7 @@ TEST(StoreScenario, WhoDoesNotWaitLosesTheEndAndNothingElse) {
                     {.durability = durability, .sync_interval = 100_ms, .checkpoint_every = 64});
     scenario.draw = [](sim::ClusterOptions& drawn, Rng& rng) {
       sim::draw_options(drawn, rng);
-      drawn.disk.faults.write_error = rng.chance(0.5) ? rng.uniform() * 0.02 : 0;
+      drawn.disk.faults.write_error = rng.bernoulli(0.5) ? rng.uniform() * 0.02 : 0;
     };
     scenario.seeds = 10;
     EXPECT_EQ(run_scenario(scenario), "");

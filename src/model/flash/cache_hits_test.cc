@@ -46,7 +46,7 @@ class PageSource {
     const double at = rng_.uniform() * below_.back();
     return static_cast<uint32_t>(std::ranges::lower_bound(below_, at) - below_.begin());
   }
-  bool chance(double of) { return rng_.chance(of); }
+  bool bernoulli(double of) { return rng_.bernoulli(of); }
 
  private:
   Draw draw_;
@@ -102,7 +102,7 @@ TEST(MappingCacheHits, AreThoseOfTheMostRecentlyUsedEntries) {
     uint64_t all[2] = {};
     for (int i = 0; i < 8000; ++i) {
       const uint32_t page = source.next();
-      const bool write = source.chance(0.3);
+      const bool write = source.bernoulli(0.3);
       ++all[write];
       hits[write] += expected.use(page, write) ? 1 : 0;
       ask(model, write ? Op::kWrite : Op::kRead, page);
@@ -138,7 +138,7 @@ TEST(DataCacheHits, AreThoseOfTheMostRecentlyUsedPages) {
       uint64_t reads = 0;
       for (int i = 0; i < 6000; ++i) {
         const uint32_t page = source.next();
-        const bool write = source.chance(0.3);
+        const bool write = source.bernoulli(0.3);
         ask(model, write ? Op::kWrite : Op::kRead, page);
         if (write) {
           if (keeps_writes) expected.use(page, true);

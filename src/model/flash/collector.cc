@@ -29,7 +29,7 @@ void Collector::check(uint32_t plane) {
   if (blocks_.free_blocks(plane) >= reserve_.start) return;
   if (blocks_.ongoing(plane).size() >= reserve_.victims_at_once) return;
   uint32_t block = victims_.choose(plane);
-  // Chance may find nothing worth collecting, and nobody would ask again.
+  // A random choice may find nothing worth collecting, and nobody would ask again.
   const bool found = block != kNone && blocks_[block].invalid > 0;
   if (!found && !quirks_.gives_up_without_garbage()) block = victims_.greedy(plane);
   if (block == kNone) return;

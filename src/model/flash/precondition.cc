@@ -294,9 +294,9 @@ void warm_mapping_cache(FlashModel& model, const Synthetic& workload,
                         const std::vector<uint32_t>& order) {
   if (model.parameters().ideal_mapping || order.size() < 3) return;
   const size_t entries = std::min(model.mapping_cache().capacity(), order.size() - 1);
-  Mrg32k3a chance(static_cast<uint32_t>(model.parameters().seed));
-  auto position = static_cast<int64_t>(static_cast<double>(order.size() - 2) * chance.next());
-  auto step = static_cast<int64_t>(chance.between(0, order.size() / entries));
+  Mrg32k3a random(static_cast<uint32_t>(model.parameters().seed));
+  auto position = static_cast<int64_t>(static_cast<double>(order.size() - 2) * random.next());
+  auto step = static_cast<int64_t>(random.between(0, order.size() / entries));
   Walk walk(order);
   for (size_t i = 0; i < entries; ++i) {
     walk.move(step);

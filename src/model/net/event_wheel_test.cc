@@ -35,7 +35,7 @@ TEST(EventWheel, GivesEventsInOrderOfTimeThenOrder) {
     ASSERT_EQ(wheel.empty(), expected.empty());
     ASSERT_EQ(wheel.next_time(), expected.empty() ? kNever : std::get<0>(*expected.begin()));
     const Picos until = now + static_cast<Picos>(rng.below(spans[rng.below(5)] * 2));
-    if (rng.chance(0.3)) {  // nothing but time may pass
+    if (rng.bernoulli(0.3)) {  // nothing but time may pass
       const bool due = !expected.empty() && std::get<0>(*expected.begin()) <= until;
       if (!due) {
         ASSERT_EQ(wheel.pop(until), kNone);

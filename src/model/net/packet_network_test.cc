@@ -183,7 +183,7 @@ TEST(PacketNetwork, RandomNetworksNeverStopNorLose) {
       const uint32_t a = switches[rng.below(switches.size())];
       const uint32_t b = switches[rng.below(switches.size())];
       if (a != b)
-        t.connect(a, b, {.bits_per_s = rng.chance(0.5) ? 10'000'000'000U : 40'000'000'000U});
+        t.connect(a, b, {.bits_per_s = rng.bernoulli(0.5) ? 10'000'000'000U : 40'000'000'000U});
     }
     constexpr uint32_t kHosts = 8;
     for (uint32_t i = 0; i < kHosts; ++i) {
@@ -191,7 +191,7 @@ TEST(PacketNetwork, RandomNetworksNeverStopNorLose) {
                 {.delay = static_cast<Picos>(rng.between(1, 5)) * kMicrosecond});
     }
     Parameters p;
-    p.control = rng.chance(0.5) ? Control::kNone : Control::kDcqcn;
+    p.control = rng.bernoulli(0.5) ? Control::kNone : Control::kDcqcn;
     p.buffer_bytes = 600'000;
     p.seed = rng.next();
     Network network(t, p);
@@ -202,7 +202,7 @@ TEST(PacketNetwork, RandomNetworksNeverStopNorLose) {
       const auto to = static_cast<uint32_t>((from + 1 + rng.below(kHosts - 1)) % kHosts);
       const Flow flow{.tag = tag,
                       .source = from,
-                      .destination = rng.chance(0.5) && from != 0 ? 0 : to,
+                      .destination = rng.bernoulli(0.5) && from != 0 ? 0 : to,
                       .bytes = rng.between(1, 100'000),
                       .start = static_cast<Picos>(rng.below(300)) * kMicrosecond};
       bytes += flow.bytes;

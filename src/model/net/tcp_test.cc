@@ -131,7 +131,7 @@ TEST(Tcp, CubicFillsTheQueueAndRecoversFromLoss) {
 TEST(Tcp, EveryByteArrivesOnceWhateverIsLost) {
   Rng rng(9);
   for (int round = 0; round < 20; ++round) {
-    Parameters p = tcp_parameters(rng.chance(0.5) ? Control::kCubic : Control::kDctcp);
+    Parameters p = tcp_parameters(rng.bernoulli(0.5) ? Control::kCubic : Control::kDctcp);
     p.queue_bytes_max = rng.between(5'000, 60'000);
     p.tcp.packets_per_ack = static_cast<uint32_t>(rng.between(1, 2));
     Network network(star(9), p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AuthDraw: the chance one end brings into one authentication transaction.
+// AuthDraw: the random numbers that one end brings into one authentication transaction.
 #pragma once
 
 #include <cstdint>

@@ -36,21 +36,22 @@ uint32_t edgy(Rng& rng) {
 Sqe random_command(Rng& rng) {
   Sqe sqe;
   constexpr uint8_t kServed[] = {0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18, 0x7f};
-  const bool served = rng.chance(0.9);
+  const bool served = rng.bernoulli(0.9);
   sqe.opcode = served ? kServed[rng.below(std::size(kServed))] : static_cast<uint8_t>(rng.next());
-  if (rng.chance(0.05)) sqe.flags = static_cast<uint8_t>(rng.next());
+  if (rng.bernoulli(0.05)) sqe.flags = static_cast<uint8_t>(rng.next());
   sqe.nsid = edgy(rng);
   sqe.cdw10 = edgy(rng);
-  if (rng.chance(0.5)) sqe.cdw10 = (sqe.cdw10 & 0xffff'ff00) | static_cast<uint32_t>(rng.below(32));
+  if (rng.bernoulli(0.5))
+    sqe.cdw10 = (sqe.cdw10 & 0xffff'ff00) | static_cast<uint32_t>(rng.below(32));
   for (Le32* dword : {&sqe.cdw11, &sqe.cdw12, &sqe.cdw13, &sqe.cdw14, &sqe.cdw15}) {
     *dword = edgy(rng);
   }
   // Enabling again is likely, so that most commands find a controller that serves them.
-  if (sqe.is_fabrics() && rng.chance(0.5)) {
+  if (sqe.is_fabrics() && rng.bernoulli(0.5)) {
     PropertyCommand command;
     command.type = FabricsType::kPropertySet;
     command.offset = 0x14;
-    command.value = rng.chance(0.7) ? 0x0046'0001 : edgy(rng);
+    command.value = rng.bernoulli(0.7) ? 0x0046'0001 : edgy(rng);
     sqe = to_sqe(command);
   }
   return sqe;
@@ -84,9 +85,9 @@ SIM_TEST_P(RandomAdmin, EveryCommandCompletes) {
     size_t completed = 0;
     const size_t commands = 500;
     for (size_t i = 0; i < commands; ++i) {
-      std::vector<std::byte> data(rng.chance(0.5) ? 4096 : rng.below(4096));
+      std::vector<std::byte> data(rng.bernoulli(0.5) ? 4096 : rng.below(4096));
       rng.fill(data);
-      if (rng.chance(0.2) && round % 8 != 7) {
+      if (rng.bernoulli(0.2) && round % 8 != 7) {
         constexpr uint8_t kOpcodes[] = {0x0d, 0x0e, 0x11, 0x15};
         Sqe sqe = Sqe::make(IoOpcode(kOpcodes[rng.below(4)]), static_cast<uint32_t>(rng.below(3)));
         sqe.cdw10 = edgy(rng);
@@ -99,7 +100,7 @@ SIM_TEST_P(RandomAdmin, EveryCommandCompletes) {
         gate.spawn(
             run_one(registry, *host.controller, sqe, std::move(data), source.token(), completed));
       }
-      if (rng.chance(0.1)) co_await let_pass(env, 10_us);
+      if (rng.bernoulli(0.1)) co_await let_pass(env, 10_us);
     }
     source.request();
     co_await gate.close();

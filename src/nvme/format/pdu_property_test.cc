@@ -28,9 +28,9 @@ struct Sample {
 
 PduRules random_rules(Rng& rng, End receiver) {
   return {.receiver = receiver,
-          .established = rng.chance(0.8),
-          .header_digest = rng.chance(0.5),
-          .data_digest = rng.chance(0.5),
+          .established = rng.bernoulli(0.8),
+          .header_digest = rng.bernoulli(0.5),
+          .data_digest = rng.bernoulli(0.5),
           .data_alignment = static_cast<uint8_t>(rng.below(kDataAlignmentMax + 1)),
           .h2c_data_max = static_cast<uint32_t>(rng.between(1, 64) * 4096),
           .in_capsule_max = static_cast<uint32_t>(rng.below(17) * 512)};
@@ -38,11 +38,11 @@ PduRules random_rules(Rng& rng, End receiver) {
 
 // A PDU that its receiver must take.
 Sample random_sample(Rng& rng) {
-  Sample sample{.rules = random_rules(rng, rng.chance(0.5) ? End::kHost : End::kController)};
+  Sample sample{.rules = random_rules(rng, rng.bernoulli(0.5) ? End::kHost : End::kController)};
   const PduRules& rules = sample.rules;
   const PduStyle style{rules.header_digest, rules.data_digest, rules.data_alignment};
   const bool host = rules.receiver == End::kHost;
-  if (rng.chance(0.1)) {
+  if (rng.bernoulli(0.1)) {
     const auto header = hex("aa*40");
     sample.size = build_term_req(sample.bytes, host ? End::kController : End::kHost,
                                  {FatalError::kSequence, 0}, header);
@@ -64,14 +64,14 @@ Sample random_sample(Rng& rng) {
   Cqe cqe;
   rng.fill(mutable_bytes_of(cqe));
   const auto length =
-      static_cast<uint32_t>(rng.chance(0.5) ? 0 : rng.below(rules.in_capsule_max + 1));
+      static_cast<uint32_t>(rng.bernoulli(0.5) ? 0 : rng.below(rules.in_capsule_max + 1));
   switch (rng.below(3) + (host ? 3 : 0)) {
     case 0:
     case 1:
       sample.size = build_capsule_cmd(sample.bytes, style, sqe, length);
       break;
     case 2:
-      sample.size = build_h2c_data(sample.bytes, style, piece, rng.chance(0.5));
+      sample.size = build_h2c_data(sample.bytes, style, piece, rng.bernoulli(0.5));
       break;
     case 3:
       sample.size = build_capsule_resp(sample.bytes, style, cqe);
@@ -134,10 +134,10 @@ TEST(Pdu, MutationsAreTakenOrFaultedInsideTheHeader) {
     Sample sample = random_sample(rng);
     for (uint64_t flips = rng.between(1, 4); flips > 0; --flips) {
       // Most of what is judged is in the first bytes.
-      const uint64_t at = rng.chance(0.7) ? rng.below(24) : rng.below(kHeaderMax);
+      const uint64_t at = rng.bernoulli(0.7) ? rng.below(24) : rng.below(kHeaderMax);
       sample.bytes[at] = static_cast<std::byte>(rng.next());
     }
-    if (rng.chance(0.2)) sample.rules = random_rules(rng, sample.rules.receiver);
+    if (rng.bernoulli(0.2)) sample.rules = random_rules(rng, sample.rules.receiver);
     taken += expect_sane(sample.bytes, sample.rules) ? 1 : 0;
   }
   EXPECT_GT(taken, kRounds / 20);
@@ -150,7 +150,7 @@ TEST(Pdu, NoiseIsTakenOrFaultedInsideTheHeader) {
   for (int i = 0; i < 50000; ++i) {
     rng.fill(noise);
     noise[0] = static_cast<std::byte>(rng.below(12));
-    expect_sane(noise, random_rules(rng, rng.chance(0.5) ? End::kHost : End::kController));
+    expect_sane(noise, random_rules(rng, rng.bernoulli(0.5) ? End::kHost : End::kController));
   }
 }
 

@@ -377,21 +377,22 @@ TEST_F(ReservationsTest, RandomCommandsKeepTheInvariants) {
       case 0:
         outcome = space.registration(who,
                                      {.action = RegisterAction(rng.below(4)),
-                                      .ignore_key = rng.chance(0.3),
+                                      .ignore_key = rng.bernoulli(0.3),
                                       .persist = PersistChange(rng.below(4))},
                                      {.current_key = key, .new_key = second});
         break;
       case 1:
-        outcome = space.acquire(
-            who,
-            {.action = AcquireAction(rng.below(4)), .ignore_key = rng.chance(0.05), .type = type},
-            {.current_key = key, .preempt_key = second});
+        outcome = space.acquire(who,
+                                {.action = AcquireAction(rng.below(4)),
+                                 .ignore_key = rng.bernoulli(0.05),
+                                 .type = type},
+                                {.current_key = key, .preempt_key = second});
         break;
       default:
         outcome =
             space.release(who,
-                          {.action = ReleaseAction(rng.chance(0.1) ? 1 : rng.below(3) * 2 / 2),
-                           .ignore_key = rng.chance(0.05),
+                          {.action = ReleaseAction(rng.bernoulli(0.1) ? 1 : rng.below(3) * 2 / 2),
+                           .ignore_key = rng.bernoulli(0.05),
                            .type = type},
                           {.current_key = key});
         break;

@@ -2,7 +2,7 @@
 // The search goes in the logarithm of each knob. Rates and times are refined together by damped
 // least squares on differences of trials; counts, and what no point seemed to depend on, are tried
 // at other values, with the rest refined again. Every trial uses the same requests, so that drives
-// are compared and not chance.
+// are compared and not noise.
 #include "plan/flash/flash_fit.h"
 
 #include <algorithm>

@@ -108,12 +108,12 @@ task::Task<void> use_once(env::Env& env, drive::Drive& drive, Door& door, Rng& r
   all.reserve(count + 1);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t index = (start + i) % kBlocksPerCore;
-    all.push_back(rng.chance(0.5) ? write_one(env, drive, door, index)
-                                  : read_one(env, drive, door, index));
+    all.push_back(rng.bernoulli(0.5) ? write_one(env, drive, door, index)
+                                     : read_one(env, drive, door, index));
   }
   door.requests += count;
   co_await task::when_all(std::move(all));
-  if (rng.chance(0.2)) co_await flush_all(env, drive, door);
+  if (rng.bernoulli(0.2)) co_await flush_all(env, drive, door);
 }
 
 task::Task<void> use(env::Env& env, ServedSource& served, Door& door, const bool& stop) {
@@ -263,7 +263,7 @@ TEST(ServedSource, APowerLossDuringAChangeLosesNothingThatWasFlushed) {
     node.start([&life](env::Env& env) { return live(env, life, 1000); });
     uint64_t requests = rng.between(200, 600);
     const auto is_time = [&] {
-      return life.doors[0].requests > requests && life.is_changing && rng.chance(0.1);
+      return life.doors[0].requests > requests && life.is_changing && rng.bernoulli(0.1);
     };
     ASSERT_TRUE(cluster.run_until(is_time, 1000_s)) << cluster.report();
     node.crash();

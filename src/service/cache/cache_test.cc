@@ -40,7 +40,7 @@ constexpr uint64_t kBlocks = 256;
 constexpr size_t kCapacity = 64;
 constexpr std::string_view kStack = "cache(mem:size=1M, memory=256K)";
 
-// Of the chance of a block i as 1 / (i + 1)^s.
+// The probability of block i as 1 / (i + 1)^s.
 class Zipf {
  public:
   explicit Zipf(double s) {
@@ -66,7 +66,7 @@ task::Task<void> compare_hits(env::Env& env, const Draw& draw, uint64_t& hits) {
   uint64_t reads = 0;
   for (int i = 0; i < 20'000; ++i) {
     const uint64_t block = std::min(draw(rng), kBlocks - 1);
-    if (rng.chance(0.2)) {
+    if (rng.bernoulli(0.2)) {
       const Result<void> written = co_await drive->write(Lba(block), memory);
       EXPECT_TRUE(written);
       reference.use(block);

@@ -108,7 +108,7 @@ class Journal {
   uint64_t add(Bytes record, Needs needs);
   template <class T>
   uint64_t add(const T& record, Needs needs) {
-    static_assert(std::has_unique_object_representations_v<T>, "no bytes of chance on a drive");
+    static_assert(std::has_unique_object_representations_v<T>, "no undefined bytes on a drive");
     return add(Bytes(reinterpret_cast<const std::byte*>(&record), sizeof record), needs);
   }
   // All records up to this number survive a crash.

@@ -57,7 +57,7 @@ class JournalRecords {
   void add(Bytes record);
   template <class T>
   void add(const T& record) {
-    static_assert(std::has_unique_object_representations_v<T>, "no bytes of chance on a drive");
+    static_assert(std::has_unique_object_representations_v<T>, "no undefined bytes on a drive");
     add(Bytes(reinterpret_cast<const std::byte*>(&record), sizeof record));
   }
   bool empty() const { return bytes_.empty(); }

@@ -241,7 +241,7 @@ TEST(Journal, KeepsWhatWasCommittedWhenAnyWriteFails) {
     sim::Node& node = cluster.node("host");
     Rng rng(seed);
     node.disk("d").set_judge([&rng](const env::DiskOp::Request& request) -> Result<void> {
-      if (request.kind != env::DiskOp::Kind::kWrite || !rng.chance(0.05)) return {};
+      if (request.kind != env::DiskOp::Kind::kWrite || !rng.bernoulli(0.05)) return {};
       return fail(Errc::kIo, "by the test");
     });
     node.start([&appends](env::Env& env) { return appends.live(env); });

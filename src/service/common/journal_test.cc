@@ -246,7 +246,7 @@ class MovingBlocks {
     while (!env.stop_token().requested()) {
       while (const auto unit = space.come_back(journal.durable())) EXPECT_TRUE(space.give(*unit));
       const std::optional<uint64_t> unit = space.take();
-      if (!unit || env.rng().chance(0.1)) {
+      if (!unit || env.rng().bernoulli(0.1)) {
         if (unit) EXPECT_TRUE(space.give(*unit));
         const uint64_t last = state.last;
         const Result<void> done = co_await journal.commit();
@@ -285,7 +285,7 @@ TEST(Journal, KeepsItsPromisesThroughPowerLosses) {
     node.start([&blocks](env::Env& env) { return blocks.live(env); });
     for (int life = 0; life < 250 && blocks.failure.empty(); ++life) {
       // Now and then long enough for several checkpoints.
-      const uint64_t max = rng.chance(0.3) ? 20'000'000 : 1'000'000;
+      const uint64_t max = rng.bernoulli(0.3) ? 20'000'000 : 1'000'000;
       cluster.run_for(Duration{static_cast<int64_t>(rng.below(max))});
       node.crash();
       node.restart();

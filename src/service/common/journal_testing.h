@@ -71,7 +71,7 @@ inline task::Task<JournalTable> fill(env::Env& env, Drive& drive, uint64_t recor
   for (uint64_t i = 0; i < records; ++i) {
     const JournalTable::Record record = table.set(env.rng().below(100));
     journal->add(record, Journal::Needs::kNothing);
-    if (env.rng().chance(0.3)) {
+    if (env.rng().bernoulli(0.3)) {
       EXPECT_TRUE((co_await journal->commit()).has_value());
     }
   }

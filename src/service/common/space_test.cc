@@ -65,8 +65,8 @@ TEST(Space, AgreesWithASet) {
   Space space(300);
   std::set<uint64_t> used;
   for (int step = 0; step < 20'000; ++step) {
-    if (rng.chance(0.5)) {
-      const uint64_t count = rng.between(1, rng.chance(0.9) ? 2 : 40);
+    if (rng.bernoulli(0.5)) {
+      const uint64_t count = rng.between(1, rng.bernoulli(0.9) ? 2 : 40);
       const std::optional<uint64_t> first = space.take(count);
       for (uint64_t i = 0; first && i < count; ++i) ASSERT_TRUE(used.insert(*first + i).second);
       if (!first && count == 1) ASSERT_EQ(used.size(), 300u);

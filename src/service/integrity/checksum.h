@@ -5,9 +5,9 @@
 //
 // Each block has a CRC32C of this drive's id, the block's number and its bytes, in a table on the
 // same drive. A read whose bytes do not match fails with kCorrupt: bits that flipped, a block that
-// was written to another place, an old block whose newer write was lost (all with a chance of 2^-32
-// to pass; a lost write of data and of its table block together passes, which takes two faults).
-// A block that was never written, or discarded, has the entry 0 and must be zeroes.
+// was written to another place, an old block whose newer write was lost (each passes with
+// probability 2^-32; a lost write of data and of its table block together passes, which takes two
+// faults). A block that was never written, or discarded, has the entry 0 and must be zeroes.
 //
 // Above a drive that keeps copies (geometry().copies: a mirror), a copy that matches is given
 // instead, and written to all. `tell scrub` reads every copy of every block in the background, at

@@ -12,7 +12,7 @@
 //
 // Blocks that were never written, or discarded, or zeroed by request, are zeroes on the medium and
 // read as zeroes: whoever sees the medium sees which they are. Ciphertext of written data is all
-// zeroes with a chance of 2^-4096 or less per block, which nobody without the key can raise.
+// zeroes with probability 2^-4096 or less per block, which nobody without the key can raise.
 //
 // `tell rotate FILE` gives it another key while in use. Windows of 64 KiB, each held alone, go from
 // one key to the other at `rate` bytes per second (0: any); holes and zeroes stay as they are and

@@ -263,7 +263,7 @@ TEST(MappedFormat, AnyBytesAreRefusedOrNameWhatThereIs) {
   std::array<std::byte, 72> memory{};
   for (int i = 0; i < 20'000; ++i) {
     for (std::byte& each : memory) {
-      each = static_cast<std::byte>(rng.chance(0.6) ? 0 : rng.below(256));
+      each = static_cast<std::byte>(rng.bernoulli(0.6) ? 0 : rng.below(256));
     }
     const Bytes all(memory);
     if (const auto thin = decode_thin_record(all.first(8), kLayout)) {

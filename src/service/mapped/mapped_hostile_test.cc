@@ -57,7 +57,7 @@ task::Task<void> use(env::Env& env, Drive& drive, int requests) {
                                                 {"remove", "clone:c" + version}};
       [[maybe_unused]] const auto answer = co_await drive.tell(words[rng.below(6)]);
       Result<std::unique_ptr<Drive>> view =
-          drive.open_view(rng.chance(0.5) ? version : "clone:c" + version);
+          drive.open_view(rng.bernoulli(0.5) ? version : "clone:c" + version);
       if (view) {
         done = co_await (*view)->read(lba, memory);
         done = co_await (*view)->write(lba, memory);
@@ -79,8 +79,8 @@ task::Task<void> open_and_use(env::Env& env, std::string stack, int requests, bo
 void change_some(Rng& rng, MutableBytes bytes) {
   for (uint64_t i = rng.between(1, 6); i > 0 && !bytes.empty(); --i) {
     std::byte& byte = bytes[rng.below(bytes.size())];
-    const auto small = static_cast<std::byte>(rng.below(rng.chance(0.5) ? 6 : 256));
-    byte = rng.chance(0.5) ? small : byte ^ static_cast<std::byte>(1 << rng.below(8));
+    const auto small = static_cast<std::byte>(rng.below(rng.bernoulli(0.5) ? 6 : 256));
+    byte = rng.bernoulli(0.5) ? small : byte ^ static_cast<std::byte>(1 << rng.below(8));
   }
 }
 
@@ -94,7 +94,7 @@ void change_metadata(sim::Medium& disk, std::string_view service, Rng& rng) {
     Result<Label> label = decode_label(kind, block);
     if (!label) continue;
     id = label->id;
-    if (rng.chance(0.8)) continue;
+    if (rng.bernoulli(0.8)) continue;
     change_some(rng, label->body);
     encode_label(kind, *label, block);
     disk.poke(i * kBlock, block);
@@ -102,11 +102,11 @@ void change_metadata(sim::Medium& disk, std::string_view service, Rng& rng) {
   for (uint64_t at = kLabelBlocks * kBlock; at < kSize; at += kBlock) {
     disk.peek(at, block);
     const auto found = decode_journal_block(id, block);
-    if (!found || rng.chance(0.5)) continue;
+    if (!found || rng.bernoulli(0.5)) continue;
     std::vector<std::byte> records(found->records.begin(), found->records.end());
     Bytes rest = records;
     while (const std::optional<Bytes> record = take_record(rest)) {
-      if (rng.chance(0.9)) continue;
+      if (rng.bernoulli(0.9)) continue;
       const auto first = static_cast<size_t>(record->data() - records.data());
       change_some(rng, MutableBytes(records).subspan(first, record->size()));
     }

@@ -82,7 +82,7 @@ TEST(VersionMap, AgreesWithWholeCopies) {
       const uint64_t draw = rng.below(100);
       const uint64_t chunk = rng.below(kChunks);
       if (draw < 50) {
-        const uint32_t unit = rng.chance(0.2) && model.now[chunk] != 0 ? 0 : next_unit++;
+        const uint32_t unit = rng.bernoulli(0.2) && model.now[chunk] != 0 ? 0 : next_unit++;
         if (unit != 0) used.insert(unit);
         ASSERT_TRUE(map.set(chunk, unit, freed));
         model.now[chunk] = unit;
@@ -113,7 +113,7 @@ TEST(VersionMap, AgreesWithWholeCopies) {
       } else if (draw < 95 && !model.clones.empty()) {
         const uint32_t number = any_of(rng, model.clones);
         Units& units = model.clones[number].units;
-        const bool is_hole = rng.chance(0.3) && units[chunk] != 0 && map.has_room_for_hole();
+        const bool is_hole = rng.bernoulli(0.3) && units[chunk] != 0 && map.has_room_for_hole();
         const uint32_t unit = is_hole ? 0 : next_unit++;
         if (unit != 0) used.insert(unit);
         ASSERT_TRUE(map.set_in(number, chunk, unit, freed));
@@ -126,7 +126,7 @@ TEST(VersionMap, AgreesWithWholeCopies) {
       for (const uint32_t unit : freed) ASSERT_EQ(used.erase(unit), 1u);
       ASSERT_EQ(used, model.in_use()) << "seed " << seed << " step " << step;
       expect_equal(map, model);
-      if (rng.chance(0.1)) {
+      if (rng.bernoulli(0.1)) {
         uint64_t entries = 0;
         map = restored(map, entries);
         expect_equal(map, model);
@@ -198,7 +198,7 @@ TEST(VersionMap, RestoresNothingThatMakesNoSense) {
                                  .chunk = static_cast<uint32_t>(rng.below(kChunks + 2)),
                                  .unit = static_cast<uint32_t>(rng.below(4)),
                                  .number = static_cast<uint32_t>(rng.below(4))};
-      [[maybe_unused]] const Result<void> done = map.restore(saved, rng.chance(0.5) ? "x" : "");
+      [[maybe_unused]] const Result<void> done = map.restore(saved, rng.bernoulli(0.5) ? "x" : "");
     }
     VersionMap::Freed freed;
     for (uint64_t chunk = 0; chunk < kChunks; ++chunk) {

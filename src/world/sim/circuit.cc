@@ -301,7 +301,7 @@ void Endpoint::die(Death death) {
     if (death == Death::kPowerLoss) {
       has_vanished_ = true;
       out().drop_unsent();
-    } else if (in().readable() > 0 || circuit_.network().rng().chance(0.5)) {
+    } else if (in().readable() > 0 || circuit_.network().rng().bernoulli(0.5)) {
       out().abort();
     } else {
       out().end_with(Pipe::End::kFinish);

@@ -120,8 +120,8 @@ class Cluster {
   // Every connection between the two is reset, on both sides at once.
   void reset_streams(std::string_view a, std::string_view b);
 
-  // The end of all trouble: heals links and disks, sets all chances of faults to nothing, resumes
-  // those paused and restarts those that crashed or were killed.
+  // The end of all trouble: heals links and disks, sets all probabilities of faults to nothing,
+  // resumes those paused and restarts those that crashed or were killed.
   void recover();
 
   // True time, from 0.

@@ -185,7 +185,7 @@ bool Core::on_buggify(Env& env, const char* site) {
   World& world = self.process_.world();
   const BuggifyOptions& options = world.options().buggify;
   Rng site_rng(mix64(world.options().seed) ^ hash_text(site));
-  return site_rng.chance(options.site) && self.buggify_rng_.chance(options.call);
+  return site_rng.bernoulli(options.site) && self.buggify_rng_.bernoulli(options.call);
 }
 
 Result<std::unique_ptr<env::Listener>> Core::listen(const env::Address& at,

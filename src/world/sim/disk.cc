@@ -22,7 +22,7 @@ namespace cairn::sim {
 
 namespace {
 // Of a write of several blocks to show some of them before it completes.
-constexpr double kMidwayChance = 0.1;
+constexpr double kMidwayProbability = 0.1;
 // When it may, as long as nobody knows when it completes.
 constexpr Duration kMidway = 100_us;
 }  // namespace
@@ -93,7 +93,7 @@ void SimDisk::start_disk_op(env::DiskOp& op) {
   const Duration left = known ? *known - world.now() : kMidway;
   const bool is_large_write =
       what.kind == env::DiskOp::Kind::kWrite && what.length > medium_.block_size();
-  if (is_large_write && left.ns > 1 && core_.process().rng().chance(kMidwayChance)) {
+  if (is_large_write && left.ns > 1 && core_.process().rng().bernoulli(kMidwayProbability)) {
     const auto passed = static_cast<int64_t>(core_.process().rng().below(left.ns));
     return world.schedule(pending, world.now() + Duration{passed});
   }
@@ -105,7 +105,7 @@ void SimDisk::cancel_disk_op(env::DiskOp& op) {
   auto& pending = *std::bit_cast<Pending*>(load<uintptr_t>(Bytes(op.scratch)));
   World& world = core_.process().world();
   pending.is_cancelled =
-      medium_.stalled_until() > world.now() || core_.process().rng().chance(0.75);
+      medium_.stalled_until() > world.now() || core_.process().rng().bernoulli(0.75);
   pending.cancel();
   medium_.forget(pending);
   pending.completes_at = world.now() + 1_us;

@@ -64,12 +64,12 @@ void DurableStore::write_block(uint64_t offset, std::optional<Bytes> from, bool 
 
 void DurableStore::overwrite(uint64_t offset, Bytes from) { pages_.write(offset, from); }
 
-void DurableStore::make_durable(Mark up_to, double chance, Rng& rng) {
+void DurableStore::make_durable(Mark up_to, double probability, Rng& rng) {
   for (auto next = volatile_.begin(); next != volatile_.end();) {
     const auto block = next++;
     Volatile& entry = block->second;
     if (entry.is_forgotten) continue;
-    if (chance < 1 && !rng.chance(chance)) {
+    if (probability < 1 && !rng.bernoulli(probability)) {
       entry.is_forgotten = entry.written <= up_to;
       continue;
     }
@@ -87,7 +87,7 @@ void DurableStore::make_durable(Mark up_to, double chance, Rng& rng) {
 
 void DurableStore::lose_power(double keep, Rng& rng) {
   for (auto& [block, entry] : volatile_) {
-    if (rng.chance(keep)) continue;
+    if (rng.bernoulli(keep)) continue;
     const size_t left = rng.below(entry.older.size());
     pages_.write(block * block_size_, entry.older[left].image);
   }

@@ -40,7 +40,7 @@ class DurableStore {
   // Nobody knows what of it is: some blocks are durable, others only a new write makes so.
   void fail_flush(Mark up_to, Rng& rng) { make_durable(up_to, 0.5, rng); }
 
-  // Each volatile block is left as one of its versions; `keep` is the chance of the newest.
+  // Each volatile block is left as one of its versions; `keep` is the probability of the newest.
   void lose_power(double keep, Rng& rng);
   // Contents from `size` on are gone.
   void truncate(uint64_t size, uint64_t old_size);
@@ -63,8 +63,8 @@ class DurableStore {
   std::vector<std::byte> take_image();
   void give_images(Volatile& block, size_t first, size_t last);
   void erase(Blocks::iterator block);
-  // Makes volatile blocks durable as far as the mark goes, each with the given chance.
-  void make_durable(Mark up_to, double chance, Rng& rng);
+  // Makes volatile blocks durable as far as the mark goes, each with the given probability.
+  void make_durable(Mark up_to, double probability, Rng& rng);
 
   uint32_t block_size_ = PageStore::kPageSize;
   PageStore pages_;

@@ -73,7 +73,7 @@ void SimListener::start_accept(env::AcceptOp& op) {
     return;
   }
   const double limit = network_.faults().accept_limit;
-  if (limit > 0 && network_.rng().chance(limit)) {
+  if (limit > 0 && network_.rng().bernoulli(limit)) {
     return op.complete(fail(Errc::kLimit, "accept: out of descriptors"));
   }
   op.complete(network_.make_handle(*backlog_.pop(), core_.process()));

@@ -62,7 +62,7 @@ class Machine {
   Process* process() { return process_.get(); }
   // Made empty at first use; stays for the whole run.
   Medium& medium(const std::string& path);
-  // Ends all faults of its disks, and the chances of new ones.
+  // Ends all faults of its disks, and the probabilities of new ones.
   void heal_disks();
   // True when its program was ended by a crash or a kill and not started again.
   bool was_cut_down() const { return was_cut_down_ && process_ == nullptr; }

@@ -230,7 +230,7 @@ void Medium::execute_partly(const Request& request) {
     case Kind::kFlush:
       return;
     case Kind::kResize:
-      if (rng_.chance(0.5)) resize(request.what.length);
+      if (rng_.bernoulli(0.5)) resize(request.what.length);
       return;
     case Kind::kWrite:
     case Kind::kDiscard:
@@ -239,7 +239,7 @@ void Medium::execute_partly(const Request& request) {
   }
   // All or nothing are as likely as anything in between.
   const double share = std::clamp(rng_.uniform() * 2 - 0.5, 0.0, 1.0);
-  store_blocks(request, 0, [&](uint64_t) { return rng_.chance(share); });
+  store_blocks(request, 0, [&](uint64_t) { return rng_.bernoulli(share); });
 }
 
 Result<void> Medium::flush(const Request& request) {

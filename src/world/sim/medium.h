@@ -66,7 +66,7 @@ class Medium {
   // can.
   using Judge = std::function<Result<void>(const env::DiskOp::Request&)>;
   void set_judge(Judge judge) { judge_ = std::move(judge); }
-  // Replaces the chances given in the cluster's options.
+  // Replaces the probabilities given in the cluster's options.
   void set_faults(const DiskFaults& faults) { faults_ = faults; }
 
   // The contents as a read would see them, or a change of them behind the program's back.
@@ -110,7 +110,7 @@ class Medium {
   // with the same block size, with other readers when read-only and with anybody without a lock.
   Result<void> open(const env::DiskOptions& options);
   void close() { --openers_; }
-  // What is not durable is lost, block by block as chance has it.
+  // What is not durable is lost, block by block at random.
   void lose_power();
 
  private:
@@ -122,7 +122,7 @@ class Medium {
   // Stores the request's blocks for which `wanted(index)` holds, moved by `shift` bytes.
   template <class F>
   void store_blocks(const Request& request, int64_t shift, F wanted);
-  bool draw(double chance) { return chance > 0 && rng_.chance(chance); }
+  bool draw(double probability) { return probability > 0 && rng_.bernoulli(probability); }
   Duration draw_up_to(Duration max) {
     return {static_cast<int64_t>(rng_.below(static_cast<uint64_t>(max.ns) + 1))};
   }

@@ -196,8 +196,8 @@ const Origin Network::kOrigin;
 
 size_t Network::cut_segment(size_t bytes) {
   const size_t whole = std::min<size_t>(bytes, options().segment_size_max);
-  const double chance = faults_.segment;
-  return chance > 0 && rng_.chance(chance) ? rng_.between(1, whole) : whole;
+  const double probability = faults_.segment;
+  return probability > 0 && rng_.bernoulli(probability) ? rng_.between(1, whole) : whole;
 }
 
 bool Network::is_ours(Machine& machine, const env::Address& at) {

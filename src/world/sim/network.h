@@ -69,7 +69,7 @@ class Network final : public env::Connection::Owner {
   void heal(Machine& from, Machine& to);
   void heal_all();
   void reset_connections(Machine& a, Machine& b);
-  // The chances; at first those of the options.
+  // The probabilities; at first those of the options.
   const NetworkFaults& faults() const { return faults_; }
   void set_faults(const NetworkFaults& faults) { faults_ = faults; }
 
@@ -123,8 +123,8 @@ class Network final : public env::Connection::Owner {
   Host& host(const Machine& machine);
   bool is_ours(Machine& machine, const env::Address& at);
   Machine& who_listens(Machine& machine, const env::Address& at);
-  bool draw(const Link& link, double chance) {
-    return chance > 0 && !link.is_loopback() && rng_.chance(chance);
+  bool draw(const Link& link, double probability) {
+    return probability > 0 && !link.is_loopback() && rng_.bernoulli(probability);
   }
   // What faults and jitter add to a segment's way; may clog the link.
   Duration draw_delay(const Link& link);

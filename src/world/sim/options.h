@@ -15,7 +15,7 @@
 
 namespace cairn::sim {
 
-// Chances per segment between two nodes; all off by default.
+// Probabilities per segment between two nodes; all off by default.
 struct NetworkFaults {
   double segment = 0;  // cut short at any byte; also inside a node
   double delay = 0;    // late by up to delay_max; those behind it wait
@@ -56,7 +56,7 @@ struct NetworkOptions {
   Duration retransmit_max = 50_ms;  // held bytes move on at most this long after healing
 };
 
-// Chances per request of a disk; all off by default.
+// Probabilities per request of a disk; all off by default.
 struct DiskFaults {
   double slow = 0;  // takes up to slow_max longer
   Duration slow_max = 200_ms;
@@ -83,7 +83,7 @@ struct DiskMediumOptions {
 };
 
 struct BuggifyOptions {
-  double site = 0.25;  // the chance that a site is enabled in a run
+  double site = 0.25;  // the probability that a site is enabled in a run
   double call = 0.05;  // and then of each call to be true
 };
 

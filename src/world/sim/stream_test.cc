@@ -376,8 +376,8 @@ TEST_F(StreamTest, BytesArriveInOrderHoweverTheyAreCut) {
 }
 
 TEST_F(StreamTest, BitFlipsAreOffUnlessAskedFor) {
-  for (const double chance : {0.0, 0.05}) {
-    cluster_options_.network.faults = {.bit_flip = chance};
+  for (const double probability : {0.0, 0.05}) {
+    cluster_options_.network.faults = {.bit_flip = probability};
     size_t wrong = 0;
     both(
         wrong,
@@ -396,7 +396,7 @@ TEST_F(StreamTest, BitFlipsAreOffUnlessAskedFor) {
             EXPECT_TRUE(written.has_value());
           }
         });
-    EXPECT_EQ(wrong > 0, chance > 0) << wrong;
+    EXPECT_EQ(wrong > 0, probability > 0) << wrong;
   }
 }
 

@@ -22,7 +22,7 @@ class World {
   World& operator=(const World&) = delete;
 
   const ClusterOptions& options() const { return options_; }
-  // The chances that new disks begin with; at first those of the options.
+  // The probabilities that new disks begin with; at first those of the options.
   const DiskFaults& disk_faults() const { return disk_faults_; }
   void set_disk_faults(const DiskFaults& faults) { disk_faults_ = faults; }
   // True time, which no node need agree with. It begins at 0.

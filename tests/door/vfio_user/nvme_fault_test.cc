@@ -159,12 +159,12 @@ class NvmeWorkload final : public sim::Workload {
       tasks.push_back(attend(env, machine));
       for (uint16_t i = 0; i < kWorkers; ++i) tasks.push_back(work(env, machine, i));
       co_await task::when_all(std::move(tasks));
-      stays = !env.stop_token().requested() && env.rng().chance(0.5);
+      stays = !env.stop_token().requested() && env.rng().bernoulli(0.5);
     }
   }
   // Looks whether the server is still there, for a while.
   static Task<void> attend(env::Env& env, Machine& machine) {
-    const bool is_short = env.rng().chance(0.5);
+    const bool is_short = env.rng().bernoulli(0.5);
     const Time until =
         env.now() +
         Duration{static_cast<int64_t>(env.rng().below(is_short ? 5'000'000 : 500'000'000))};

@@ -144,8 +144,8 @@ Task<void> assail(env::Env& env, const AttackOptions& options, AttackReport& rep
   Rng rng(seed);
   while (report.sent < options.commands && report.wrong.empty()) {
     const nvme::IcReqOptions style{.data_alignment = static_cast<uint8_t>(rng.below(32)),
-                                   .header_digest = rng.chance(0.5),
-                                   .data_digest = rng.chance(0.3)};
+                                   .header_digest = rng.bernoulli(0.5),
+                                   .data_digest = rng.bernoulli(0.3)};
     RawHost admin(env);
     co_await admin.arrive(options.box, style, {.size = kQueueSize});
     RawHost io(env);
@@ -187,7 +187,7 @@ Task<void> dwell(env::Env& env, const AttackOptions& options, AttackReport& repo
   while (left > 0 && report.wrong.empty()) {
     const bool last_look = is_over;
     const uint64_t lba = last_look ? --left : rng.below(values.size());
-    if (!last_look && rng.chance(0.5)) {
+    if (!last_look && rng.bernoulli(0.5)) {
       values[lba] = rng.next() | 1;
       fabric_tests::fill_block(block, values[lba], lba);
       const Result<void> written = co_await drive.write(Lba(lba), block);

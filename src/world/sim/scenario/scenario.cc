@@ -152,7 +152,7 @@ std::vector<uint64_t> seeds_of_subject(const std::string& subject, uint64_t coun
 }
 
 void draw_options(ClusterOptions& options, Rng& rng) {
-  const auto sometimes = [&](double max) { return rng.chance(0.5) ? max * rng.uniform() : 0.0; };
+  const auto sometimes = [&](double max) { return rng.bernoulli(0.5) ? max * rng.uniform() : 0.0; };
   NetworkFaults& network = options.network.faults;
   network.segment = sometimes(1.0);
   network.delay = sometimes(0.05);
@@ -163,7 +163,7 @@ void draw_options(ClusterOptions& options, Rng& rng) {
   disk.slow = sometimes(0.05);
   disk.stall = sometimes(0.0005);
   options.network.jitter_max = {static_cast<int64_t>(rng.below((200_us).ns))};
-  options.wake_delay_max = {static_cast<int64_t>(rng.chance(0.5) ? rng.below((5_us).ns) : 0)};
+  options.wake_delay_max = {static_cast<int64_t>(rng.bernoulli(0.5) ? rng.below((5_us).ns) : 0)};
 }
 
 FaultPlan plan_of(const Scenario& scenario, uint64_t seed) {
