@@ -80,7 +80,7 @@ class GuestMachine final : public door::vfio_user::DriverAccess {
     std::ranges::fill(pages.hidden.bytes(), std::byte{0});
     std::ranges::fill(doorbells(), std::byte{0});
     const door::vfio_user::DriverOptions wanted{
-        .entries = 64, .shadow = options.shadow, .patience = 1_s, .look_every = 2_us};
+        .entries = 64, .shadow = options.shadow, .step_timeout = 1_s, .look_every = 2_us};
     const auto make = [&](MutableBytes bytes, uint64_t address) {
       return std::make_unique<door::vfio_user::Driver>(
           env, *this, door::vfio_user::DriverMemory{.bytes = bytes, .address = address}, wanted);

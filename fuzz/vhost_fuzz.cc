@@ -84,8 +84,8 @@ struct Guest {
                                                     .request_max = 16384});
     CHECK(driver->prepare().has_value());
   }
-  Task<void> connect(Duration patience) {
-    task::Deadline deadline(env, env.now() + patience);
+  Task<void> connect(Duration timeout) {
+    task::Deadline deadline(env, env.now() + timeout);
     const Result<void> connected = co_await driver->connect(socket(), deadline.token());
     is_connected = connected.has_value();
   }

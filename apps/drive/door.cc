@@ -79,16 +79,16 @@ class AddCommand final : public DoorCommand {
 class RemoveCommand final : public DoorCommand {
  public:
   explicit RemoveCommand(CLI::App& app) : DoorCommand(app, Verb::kDoorRemove) {
-    add_value(app, "--patience TIME", "for the guest to give a vfio-user device back (10s)",
+    add_value(app, "--guest-timeout TIME", "for the guest to give a vfio-user device back (10s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);
                 if (!time) return std::unexpected(time.error());
-                request_.patience_ms =
+                request_.guest_timeout_ms =
                     static_cast<uint32_t>(std::min<int64_t>(time->ns / 1'000'000, 86'400'000));
                 return {};
               });
     set_examples(app, {"cairn drive door remove safe --vfio-user /run/vm.sock",
-                       "cairn drive door remove safe --vfio-user /run/vm.sock --patience 1m"});
+                       "cairn drive door remove safe --vfio-user /run/vm.sock --guest-timeout 1m"});
   }
 
  private:

@@ -14,7 +14,7 @@
 #include "meta/server.h"
 #include "rack/client_keys.h"
 #include "rpc/client_keys.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/common/reach.h"
 #include "server/common/stranger_log.h"
 #include "server/open/key_file.h"
@@ -65,10 +65,10 @@ task::Task<void> serve_in(env::Env& env, Serving serving, Attempt<void>& outcome
       {.clients = serving.clients,
        .on_refused = [&](const rpc::RefusedClient& client) { note(strangers, serving, client); }});
   Result<env::Address> at = fail(Errc::kClosed, "not tried");
-  server::Patience patience(env);
+  server::HolderRetry retry(env);
   for (bool again = true; again;) {
     at = server.listen(serving.at);
-    again = co_await patience.after(at);
+    again = co_await retry.after(at);
   }
   if (at) {
     say(greeting(serving, *at));

@@ -29,7 +29,7 @@ constexpr uint64_t kLegSize = 64_MiB;
 constexpr uint64_t kUsedSize = 32_MiB;
 constexpr uint32_t kDepth = 8;
 constexpr Duration kLook = 1_ms;
-constexpr Duration kPatience = 40_s;  // longer than a move may take
+constexpr Duration kMoveTimeout = 40_s;  // longer than a move may take
 constexpr Duration kLoadMax = 3600_s;
 constexpr const char* kName = "move_blackout";
 constexpr const char* kThere = "to_box";
@@ -125,7 +125,7 @@ class MoveBench {
   // So many that those sent before the last of them are among them.
   Result<void> await_answers(const Process& load) {
     const uint64_t enough = watch_.answers + 2 * kDepth;
-    const Time limit = now() + kPatience;
+    const Time limit = now() + kMoveTimeout;
     while (watch_.answers < enough) {
       if (!load.is_running()) return fail(Errc::kIo, "the load on a drive that moves failed");
       if (now() > limit) return fail(Errc::kTimedOut, "a drive that was moved answers no more");

@@ -152,10 +152,10 @@ static enum fio_q_status cairn_fio_queue(struct thread_data* td, struct io_u* io
 }
 
 static int cairn_fio_getevents(struct thread_data* td, unsigned int least, unsigned int most,
-                               const struct timespec* patience) {
+                               const struct timespec* timeout) {
   struct cairn_fio_job* job = td->io_ops_data;
   const int wait_ms =
-      patience == NULL ? -1 : (int)(patience->tv_sec * 1000 + patience->tv_nsec / 1000000);
+      timeout == NULL ? -1 : (int)(timeout->tv_sec * 1000 + timeout->tv_nsec / 1000000);
   unsigned int taken = 0;
   if (most > td->o.iodepth) most = td->o.iodepth;
   do {

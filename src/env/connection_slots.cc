@@ -46,7 +46,7 @@ ConnectionSlots::Entry ConnectionSlots::enter(Slot& slot, const Address& from, T
 bool ConnectionSlots::may_evict(Unproven& others, const AddressKey& key, Time now) const {
   const Slot* const oldest = others.oldest_first.front();
   if (oldest == nullptr || others.leaving >= limits_.unproven_max) return false;
-  return known_.contains(key) || now - oldest->since_ >= kPatience;
+  return known_.contains(key) || now - oldest->since_ >= kUnprovenTime;
 }
 
 ConnectionSlots::UnprovenAt ConnectionSlots::find_unproven(const Slot& slot) {

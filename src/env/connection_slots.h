@@ -23,12 +23,12 @@ struct ConnectionLimits {
 };
 
 // Strangers can neither take every place nor keep those of an address that they share with others:
-// a connection that has proven nothing for kPatience makes room for the next one. Where somebody of
-// the address was let in before, it does so however young it is: a host that comes again comes in,
-// and has the time in which unproven_max others come. On one core.
+// a connection that has proven nothing for kUnprovenTime makes room for the next one. Where
+// somebody of the address was let in before, it does so however young it is: a host that comes
+// again comes in, and has the time in which unproven_max others come. On one core.
 class ConnectionSlots {
  public:
-  static constexpr Duration kPatience = 1_s;
+  static constexpr Duration kUnprovenTime = 1_s;
   static constexpr size_t kAddressesMax =
       4096;  // that are remembered; then the oldest is forgotten
 

@@ -49,7 +49,7 @@ TEST_F(Slots, WhoHasProvenItselfIsCountedNoMore) {
 
 TEST_F(Slots, WhoProvesNothingForLongMakesRoomForTheNext) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(comes(kHere, kStart + 1_ms * i));
-  const Time later = kStart + ConnectionSlots::kPatience;
+  const Time later = kStart + ConnectionSlots::kUnprovenTime;
   EXPECT_TRUE(comes(kHere, later));
   EXPECT_EQ(last.evicted, &all[0]) << "the oldest";
   EXPECT_FALSE(comes(kHere, later)) << "the next has not been here for long enough";

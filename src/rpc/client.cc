@@ -122,7 +122,7 @@ task::Task<Result<void>> Client::try_once(Attempt& attempt, task::CancelToken to
     co_return Result<void>{};
   }
   const Time patient =
-      attempt.options.repeatable ? env_.now() + attempt.options.patience : Time::never();
+      attempt.options.repeatable ? env_.now() + attempt.options.attempt_timeout : Time::never();
   const Time until = std::min(patient, attempt.until);
   task::Deadline deadline(env_, until, token);
   bool is_sent = false;

@@ -42,7 +42,7 @@ struct ClientOptions {
 struct CallOptions {
   bool repeatable = false;          // carrying it out twice is like once
   std::optional<Duration> timeout;  // none: the client's
-  Duration patience = 3_s;          // for one attempt of a call that is repeatable
+  Duration attempt_timeout = 3_s;   // for one attempt of a call that is repeatable
   // A refusal with this code says that nothing was done, and that another server may do it: of
   // several that elect a leader, the others refuse so. As if that one had not heard the call.
   std::optional<Errc> elsewhere = std::nullopt;

@@ -22,12 +22,12 @@ class BufferLines {
   BufferLines(env::Env& env, BufferPool& pool)
       : lines_{{{env, pool}, {env, pool}, {env, pool}, {env, pool}, {env, pool}}} {}
 
-  BufferQueue::Wait<Buffer> allocate(size_t size, Duration patience, task::CancelToken token) {
-    return line_of(size).allocate(size, patience, token);
+  BufferQueue::Wait<Buffer> allocate(size_t size, Duration timeout, task::CancelToken token) {
+    return line_of(size).allocate(size, timeout, token);
   }
-  BufferQueue::Wait<BufferPair> allocate_pair(std::array<size_t, 2> sizes, Duration patience,
+  BufferQueue::Wait<BufferPair> allocate_pair(std::array<size_t, 2> sizes, Duration timeout,
                                               task::CancelToken token) {
-    return line_of(std::max(sizes[0], sizes[1])).allocate_pair(sizes, patience, token);
+    return line_of(std::max(sizes[0], sizes[1])).allocate_pair(sizes, timeout, token);
   }
   std::optional<Buffer> try_allocate(size_t size) { return line_of(size).try_allocate(size); }
   void released() {

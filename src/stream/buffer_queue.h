@@ -41,7 +41,7 @@ class BufferQueue {
   // Somebody in the line.
   class Place : public ListHook<BufferQueue> {
    protected:
-    explicit Place(Duration patience) : patience_(patience) {}
+    explicit Place(Duration timeout) : timeout_(timeout) {}
     ~Place() = default;
 
    private:
@@ -49,16 +49,15 @@ class BufferQueue {
     // Done, one way or the other; false: it has to wait.
     virtual bool try_take(BufferPool& pool) = 0;
     virtual void give_up() = 0;
-    Duration patience_;
+    Duration timeout_;
     Time until_;  // once it stands in the line
   };
 
   template <class Memory>
   class Wait final : public task::Operation<Memory>, public Place {
    public:
-    Wait(BufferQueue& queue, std::array<size_t, 2> sizes, Duration patience,
-         task::CancelToken token)
-        : task::Operation<Memory>(token), Place(patience), queue_(queue), sizes_(sizes) {}
+    Wait(BufferQueue& queue, std::array<size_t, 2> sizes, Duration timeout, task::CancelToken token)
+        : task::Operation<Memory>(token), Place(timeout), queue_(queue), sizes_(sizes) {}
 
    private:
     void start() override { queue_.start(*this); }
@@ -90,13 +89,13 @@ class BufferQueue {
   };
 
   // Waits for a buffer. kInvalid: larger than any. kLimit: none came free for so long.
-  Wait<Buffer> allocate(size_t size, Duration patience, task::CancelToken token) {
-    return {*this, {size, 0}, patience, token};
+  Wait<Buffer> allocate(size_t size, Duration timeout, task::CancelToken token) {
+    return {*this, {size, 0}, timeout, token};
   }
   // The same for two, which are there together or not at all.
-  Wait<BufferPair> allocate_pair(std::array<size_t, 2> sizes, Duration patience,
+  Wait<BufferPair> allocate_pair(std::array<size_t, 2> sizes, Duration timeout,
                                  task::CancelToken token) {
-    return {*this, sizes, patience, token};
+    return {*this, sizes, timeout, token};
   }
   // A buffer if one is free and nobody waits.
   std::optional<Buffer> try_allocate(size_t size) {
@@ -117,7 +116,7 @@ class BufferQueue {
   static void on_time(task::Timer& timer) { static_cast<RetryTimer&>(timer).queue->look_again(); }
   void start(Place& place) {
     if (waiting_.empty() && place.try_take(pool_)) return;
-    place.until_ = env_.now() + place.patience_;
+    place.until_ = env_.now() + place.timeout_;
     CHECK(place.until_ != Time::never(), "a wait for a buffer has an end");
     waiting_.push_back(place);
     next_end_ = std::min(next_end_, place.until_);

@@ -43,7 +43,7 @@ Content context_payload(std::string_view name, const std::vector<std::string>& q
 }
 
 task::Task<Result<void>> NbdClient::dial(env::Address at) {
-  task::Deadline deadline(env_, env_.now() + patience_, env_.stop_token());
+  task::Deadline deadline(env_, env_.now() + timeout_, env_.stop_token());
   Result<std::unique_ptr<env::Stream>> stream =
       co_await env::connect_stream(env_, std::move(at), {}, deadline.token());
   if (!stream) co_return fail(stream.error());
@@ -52,14 +52,14 @@ task::Task<Result<void>> NbdClient::dial(env::Address at) {
 }
 
 task::Task<Result<void>> NbdClient::send(Bytes bytes) {
-  task::Deadline deadline(env_, env_.now() + patience_, env_.stop_token());
+  task::Deadline deadline(env_, env_.now() + timeout_, env_.stop_token());
   const Result<void> sent = co_await stream_->write(bytes, deadline.token());
   co_return sent;
 }
 
 task::Task<Result<Content>> NbdClient::receive(size_t size) {
   Content bytes(size);
-  task::Deadline deadline(env_, env_.now() + patience_, env_.stop_token());
+  task::Deadline deadline(env_, env_.now() + timeout_, env_.stop_token());
   const Result<void> came = co_await env::read_exactly(*stream_, bytes, deadline.token());
   if (!came) co_return fail(came.error());
   co_return bytes;

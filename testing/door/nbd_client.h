@@ -57,8 +57,8 @@ struct Ask {
 // Errors are those of the stream, or kCorrupt when the server breaks the protocol.
 class NbdClient {
  public:
-  // `patience` is how long the server may take for any step.
-  explicit NbdClient(env::Env& env, Duration patience = 1000_s) : env_(env), patience_(patience) {}
+  // `timeout` is how long the server may take for any step.
+  explicit NbdClient(env::Env& env, Duration timeout = 1000_s) : env_(env), timeout_(timeout) {}
 
   task::Task<Result<void>> dial(env::Address at);
   // Reads the greeting and answers it.
@@ -92,7 +92,7 @@ class NbdClient {
   task::Task<Result<void>> take_body(Answer& into, const door::nbd::ChunkHeader& header);
 
   env::Env& env_;
-  Duration patience_;
+  Duration timeout_;
   std::unique_ptr<env::Stream> stream_;
   std::map<uint64_t, Ask> asked_;
   std::map<uint64_t, Answer> coming_;

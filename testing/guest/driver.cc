@@ -94,7 +94,7 @@ task::Task<Result<void>> Driver::write64(uint64_t offset, uint64_t value) {
 }
 
 task::Task<Result<void>> Driver::wait_status(uint32_t mask, uint32_t value) {
-  const Time until = env_.now() + options_.patience;
+  const Time until = env_.now() + options_.step_timeout;
   for (;;) {
     const Result<uint32_t> status = co_await read32(kStatus);
     if (!status) co_return fail(status.error());
@@ -221,7 +221,7 @@ task::Task<Result<nvme::Cqe>> Driver::execute(DriverQueue& queue, nvme::Sqe sqe)
   sqe.cid = ++next_id_;
   queue.submit(sqe);
   queue.ring();
-  const Time until = env_.now() + options_.patience;
+  const Time until = env_.now() + options_.step_timeout;
   std::optional<nvme::Cqe> found;
   for (;;) {
     queue.poll([&](const nvme::Cqe& cqe) {

@@ -37,10 +37,10 @@ struct DriverOptions {
   uint16_t queues = 1;    // pairs, each with the vector of its number
   uint16_t entries = 64;  // of each
   bool interrupts = true;
-  bool shadow = false;         // doorbells in guest memory, if the device can
-  uint8_t page_size = 0;       // CC.MPS
-  Duration patience = 30_s;    // for the device, at each step
-  Duration look_every = 1_us;  // while waiting for one command
+  bool shadow = false;           // doorbells in guest memory, if the device can
+  uint8_t page_size = 0;         // CC.MPS
+  Duration step_timeout = 30_s;  // for the device, at each step
+  Duration look_every = 1_us;    // while waiting for one command
 };
 
 // On one core. What it is given outlives it.

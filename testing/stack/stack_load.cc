@@ -246,10 +246,10 @@ task::Task<void> StackLoad::request(env::Env& env, drive::Drive& drive, Range ra
   const MutableBytes others[] = {MutableBytes(second)};
   const bool moves_data = kind != Kind::kDiscard && kind != Kind::kWriteZeroes;
   const bool two = kind == Kind::kCompareAndWrite;
-  const Time patience = rng.bernoulli(options_.cancel_share)
-                            ? env.now() + Duration{static_cast<int64_t>(rng.below(300'000))}
-                            : Time::never();
-  task::Deadline deadline(env, patience);
+  const Time until = rng.bernoulli(options_.cancel_share)
+                         ? env.now() + Duration{static_cast<int64_t>(rng.below(300'000))}
+                         : Time::never();
+  task::Deadline deadline(env, until);
   const Result<void> done = co_await drive.submit(
       request, moves_data ? std::span<const MutableBytes>(pieces) : std::span<const MutableBytes>(),
       two ? std::span<const MutableBytes>(others) : std::span<const MutableBytes>(),

@@ -137,7 +137,7 @@ class VfioUser(support.CliTest):
         client.call(SET_IRQS, struct.pack("<IIIII", 20, 4 | 32, REQ, 0, 1), [asked])
         leaving = threading.Thread(target=lambda: (os.eventfd_read(asked), client.close()))
         leaving.start()
-        self.run_ok(*door, "remove", "b", "--vfio-user", "vm.sock", "--patience", "1h",
+        self.run_ok(*door, "remove", "b", "--vfio-user", "vm.sock", "--guest-timeout", "1h",
                     "--control", "ctl")
         leaving.join()
         self.assertFalse((self.folder / "vm.sock").exists())
@@ -148,7 +148,7 @@ class VfioUser(support.CliTest):
             client = self.connect()
             if listens:
                 client.call(SET_IRQS, struct.pack("<IIIII", 20, 4 | 32, REQ, 0, 1), [asked])
-            self.run_ok(*door, "remove", "b", "--vfio-user", "vm.sock", "--patience", "1ms",
+            self.run_ok(*door, "remove", "b", "--vfio-user", "vm.sock", "--guest-timeout", "1ms",
                         "--control", "ctl")
             with self.assertRaises((EOFError, ConnectionError)):
                 client.read(CONFIG, 0, 4)

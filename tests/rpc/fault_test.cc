@@ -59,7 +59,7 @@ Task<void> echo(Env& env, rpc::Client& client, size_t size, Known& known) {
     const std::string body = std::to_string(round) + std::string(size, 'x');
     const Result<Reply> reply = co_await client.call(
         {.method = TestMethods::kEcho, .body = body},
-        {.repeatable = true, .timeout = 5_s, .patience = 1_s}, env.stop_token());
+        {.repeatable = true, .timeout = 5_s, .attempt_timeout = 1_s}, env.stop_token());
     if (reply && !reply->refusal) ++known.echoed;
     if (reply && !reply->refusal && reply->body != body) known.mistake = "another's echo";
     [[maybe_unused]] const Result<void> slept =

@@ -11,7 +11,7 @@ namespace cairn::stack {
 namespace {
 
 constexpr size_t kDisksMax = 12;  // of a stack
-constexpr Duration kPatience = 1000_s;
+constexpr Duration kTimeout = 1000_s;
 
 std::unique_ptr<sim::DiskModel> slow_flushes(uint64_t seed) {
   return std::make_unique<sim::SimpleDisk>(seed, sim::SimpleDiskOptions{.flush_latency = 2_ms});
@@ -49,7 +49,7 @@ void PromiseHost::start() {
 
 bool PromiseHost::runs_until(const std::function<bool()>& is_time) {
   return cluster_.run_until(
-      [&] { return is_time() || !node().is_running() || !load_.failure().empty(); }, kPatience);
+      [&] { return is_time() || !node().is_running() || !load_.failure().empty(); }, kTimeout);
 }
 bool PromiseHost::runs_until_flushed(uint64_t count) {
   return runs_until([this, count] { return is_loading_ && flushed_ >= count; });

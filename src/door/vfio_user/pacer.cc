@@ -62,7 +62,7 @@ bool Pacer::poll() {
   if (!device_.is_enabled()) {
     rest();
   } else if (pace_ == Pace::kAdaptive &&
-             env_.now() - last_work_ > (device_.is_busy() ? kPatience : kLinger)) {
+             env_.now() - last_work_ > (device_.is_busy() ? kLingerBusy : kLinger)) {
     rest();
     glances_.add(*this);
   }

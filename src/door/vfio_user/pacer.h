@@ -3,7 +3,7 @@
 //
 //   polling    again and again while the device is enabled; the core never sleeps
 //   adaptive   again and again while there is work and for kLinger after, with commands in flight
-//              for kPatience; then every kGlance, after kDoze without any work every kRareGlance.
+//              for kLingerBusy; then every kGlance, after kDoze without any work every kRareGlance.
 //              One timer of the core serves all devices.
 //   interrupt  never: the client says when
 #pragma once
@@ -23,7 +23,7 @@ namespace cairn::door::vfio_user {
 using Pace = door::Waiting;
 
 inline constexpr Duration kLinger = 50_us;
-inline constexpr Duration kPatience = 1_ms;
+inline constexpr Duration kLingerBusy = 1_ms;
 inline constexpr Duration kGlance = 1_ms;
 inline constexpr Duration kDoze = 1_s;
 inline constexpr Duration kRareGlance = 5_ms;

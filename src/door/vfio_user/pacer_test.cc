@@ -94,8 +94,8 @@ SIM_TEST(Pacer, AdaptiveLooksLessOftenTheLongerThereIsNothing) {
   // With commands in flight it waits longer for more.
   one.device.busy = true;
   one.pacer.wake();
-  co_await pass(env, kPatience / 2);
-  looks = co_await looks_in(env, one.device, kPatience / 4);
+  co_await pass(env, kLingerBusy / 2);
+  looks = co_await looks_in(env, one.device, kLingerBusy / 4);
   EXPECT_GE(looks, 50);
   one.device.busy = false;
   // After a while without any work it looks less often.

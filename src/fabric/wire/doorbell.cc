@@ -75,7 +75,7 @@ bool Doorbell::add(size_t bytes, bool no_delay, size_t others) {
   if (no_delay) return ring(RingCause::kNoDelay);
   if (waiting_ >= count_max_) return ring(RingCause::kCount);
   if (waiting_bytes_ >= options_.bytes) return ring(RingCause::kBytes);
-  if (waiting_ > patience(others)) return ring(RingCause::kIdle);
+  if (waiting_ > waiting_max(others)) return ring(RingCause::kIdle);
   if (!timer_.is_armed()) {
     ++counters_.timers;
     env_.arm(timer_, env_.now() + options_.delay);
@@ -85,11 +85,11 @@ bool Doorbell::add(size_t bytes, bool no_delay, size_t others) {
 
 bool Doorbell::reconsider(size_t others) {
   if (waiting_ == 0 || rung_) return rung_;
-  return waiting_ > patience(others) && ring(RingCause::kIdle);
+  return waiting_ > waiting_max(others) && ring(RingCause::kIdle);
 }
 
 // How many may wait while the peer has `others`.
-size_t Doorbell::patience(size_t others) const {
+size_t Doorbell::waiting_max(size_t others) const {
   if (options_.mode == DoorbellOptions::Mode::kFixed) return SIZE_MAX;
   return others / kOthersPerWaiting;
 }

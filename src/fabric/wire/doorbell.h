@@ -100,7 +100,7 @@ class Doorbell {
   };
   static void on_delay(task::Timer& timer);
   bool ring(RingCause cause);
-  size_t patience(size_t others) const;
+  size_t waiting_max(size_t others) const;
   size_t send_max() const;
 
   env::Env& env_;

@@ -69,7 +69,7 @@ task::Task<Lines::Tried> Lines::attempt(const Question& question, task::CancelTo
     line = make_(std::move(*stream), server);
     if (token.requested()) co_return Tried{.reply = fail(token.error())};
   }
-  const Time until = question.repeatable ? env_.now() + question.patience : Time::never();
+  const Time until = question.repeatable ? env_.now() + question.attempt_timeout : Time::never();
   task::Deadline deadline(env_, until, token);
   Result<Reply> reply = co_await line->ask(question, deadline.token());
   if (!reply && !token.requested()) leave(server);

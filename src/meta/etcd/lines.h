@@ -30,8 +30,8 @@ namespace cairn::meta::etcd {
 struct Question {
   std::string target;  // what of the server is meant
   std::string body;
-  bool repeatable = false;  // carrying it out twice is like once
-  Duration patience = 3_s;  // for the answer to one that is repeatable
+  bool repeatable = false;         // carrying it out twice is like once
+  Duration attempt_timeout = 3_s;  // for the answer to one that is repeatable
 };
 
 struct Reply {

@@ -271,10 +271,10 @@ void PacketNetwork::arm_timeout(uint32_t flow) {
   const uint32_t index = new_event(EventKind::kTimeout, flow);
   FlowState& f = flows_[flow];
   f.timer_set = true;
-  const Picos patience =
+  const Picos timeout =
       parameters_.windowed() ? parameters_.tcp.timeout_min : parameters_.retransmit_timeout;
-  const Picos deadline = parameters_.windowed() ? tcps_[f.tcp].deadline : f.progress_at + patience;
-  set_timer(index, deadline > now_ ? deadline : now_ + patience);
+  const Picos deadline = parameters_.windowed() ? tcps_[f.tcp].deadline : f.progress_at + timeout;
+  set_timer(index, deadline > now_ ? deadline : now_ + timeout);
 }
 
 void PacketNetwork::timeout(uint32_t flow) {

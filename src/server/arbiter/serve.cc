@@ -11,7 +11,7 @@
 #include "rack/client_keys.h"
 #include "rpc/server.h"
 #include "server/common/advice.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/common/stranger_log.h"
 #include "server/open/mega_vols.h"
 #include "server/open/store.h"
@@ -39,10 +39,10 @@ class Doors {
     std::vector<env::Address> listening;
     for (const env::Address& at : addresses) {
       Result<env::Address> local = fail(Errc::kClosed, "not tried");
-      Patience patience(env_);
+      HolderRetry retry(env_);
       for (bool again = true; again;) {
         local = (at.family == env::Address::Family::kLocal ? near_ : far_).listen(at);
-        again = co_await patience.after(local);
+        again = co_await retry.after(local);
       }
       if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
       listening.push_back(std::move(*local));

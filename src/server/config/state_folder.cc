@@ -14,7 +14,7 @@
 #include "base/words.h"
 #include "config/config.h"
 #include "config/files.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/config/changes_text.h"
 #include "world/posix/holder.h"
 
@@ -41,7 +41,7 @@ Attempt<StateFolder> StateFolder::open(std::string path) {
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return std::unexpected(cannot_use(path, errno));
   StateFolder state(std::move(path), lock);
-  if (!posix::lock_alone(lock, kHolderPatience)) {
+  if (!posix::lock_alone(lock, kHolderTimeout)) {
     return refuse(fmt::format(
         "the state folder {} is in use by another server, which 'cairn drive status' may "
         "show: end that one, or name another folder",

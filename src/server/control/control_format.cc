@@ -196,7 +196,8 @@ std::string encode_request(const ControlRequest& request) {
   if (request.via != plain.via) json["via"] = request.via;
   if (request.door != plain.door) json["door"] = request.door;
   if (request.socket != plain.socket) json["socket"] = request.socket;
-  if (request.patience_ms != plain.patience_ms) json["patience_ms"] = request.patience_ms;
+  if (request.guest_timeout_ms != plain.guest_timeout_ms)
+    json["guest_timeout_ms"] = request.guest_timeout_ms;
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -229,7 +230,7 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   fields.text("via", request.via, kDriveTextMax);
   fields.text("door", request.door, 32);
   fields.text("socket", request.socket, kDriveTextMax);
-  fields.number("patience_ms", request.patience_ms, 86'400'000);
+  fields.number("guest_timeout_ms", request.guest_timeout_ms, 86'400'000);
   if (std::optional<std::string> wrong = fields.finish()) return refuse(std::move(*wrong));
   return request;
 }

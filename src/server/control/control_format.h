@@ -57,14 +57,14 @@ struct ControlRequest {
   bool format = false;  // drive.add, drive.edit: layers may take drives that are not blank
   std::string host;     // host.*: an NQN, or "any"
   nvme::AnaState state = nvme::AnaState::kOptimized;
-  std::string stack;               // drive.add, drive.edit: a drive or a stack as text
-  std::string layer;               // drive.tell: its path, or its service's name
-  std::vector<std::string> words;  // drive.tell
-  std::string box;                 // drive.move: a box's control socket; empty: back from there
-  std::string via;                 // drive.move: the box's subsystem; empty: as it says itself
-  std::string door;                // door.*: vfio-user or vhost-user
-  std::string socket;              // door.*: its whole path; door.add: and perhaps ,mode=MODE
-  uint32_t patience_ms = 10000;    // door.remove: for the guest to give it back
+  std::string stack;                  // drive.add, drive.edit: a drive or a stack as text
+  std::string layer;                  // drive.tell: its path, or its service's name
+  std::vector<std::string> words;     // drive.tell
+  std::string box;                    // drive.move: a box's control socket; empty: back from there
+  std::string via;                    // drive.move: the box's subsystem; empty: as it says itself
+  std::string door;                   // door.*: vfio-user or vhost-user
+  std::string socket;                 // door.*: its whole path; door.add: and perhaps ,mode=MODE
+  uint32_t guest_timeout_ms = 10000;  // door.remove: for the guest to give it back
 };
 
 // The words for ANA states: optimized, non-optimized, inaccessible, persistent-loss, change.

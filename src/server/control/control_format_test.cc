@@ -27,7 +27,7 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
                          .via = "nvme-tcp://a/b",
                          .door = "vfio-user",
                          .socket = "/run/vm.sock,mode=polling",
-                         .patience_ms = 7};
+                         .guest_timeout_ms = 7};
   const std::string line = encode_request(request);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Attempt<ControlRequest> read = decode_request(line);
@@ -43,7 +43,7 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
   EXPECT_EQ(read->via, request.via);
   EXPECT_EQ(read->door, request.door);
   EXPECT_EQ(read->socket, request.socket);
-  EXPECT_EQ(read->patience_ms, request.patience_ms);
+  EXPECT_EQ(read->guest_timeout_ms, request.guest_timeout_ms);
 }
 
 TEST(ControlFormat, EveryCommandHasItsWord) {

@@ -7,7 +7,7 @@
 
 #include "base/words.h"
 #include "server/common/advice.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/control/control_line.h"
 #include "task/deadline.h"
 
@@ -46,8 +46,8 @@ task::Task<void> ControlServer::serve(std::unique_ptr<env::Stream> stream) {
   ++connections_;
   LineReader reader(*stream, kControlRequestMax);
   for (;;) {
-    task::Deadline patience(env_, env_.now() + limits_.idle_timeout, stop_.token());
-    Result<std::string> line = co_await reader.next(patience.token());
+    task::Deadline deadline(env_, env_.now() + limits_.idle_timeout, stop_.token());
+    Result<std::string> line = co_await reader.next(deadline.token());
     if (!line) break;
     Result<void> answered = co_await answer(*stream, *line);
     if (!answered) break;
@@ -65,8 +65,8 @@ task::Task<Result<void>> ControlServer::answer(env::Stream& stream, std::string_
   }
   const std::string reply = encode_reply(result);
   // Also when we are to end: the change is made, and whoever asked for it should know.
-  task::Deadline patience(env_, env_.now() + limits_.idle_timeout);
-  Result<void> written = co_await stream.write(std::as_bytes(std::span(reply)), patience.token());
+  task::Deadline deadline(env_, env_.now() + limits_.idle_timeout);
+  Result<void> written = co_await stream.write(std::as_bytes(std::span(reply)), deadline.token());
   co_return written;
 }
 
@@ -88,10 +88,10 @@ Problem cannot_control(const std::string& path, const Error& error) {
 task::Task<Attempt<void>> listen_at(env::Env& env, ControlServer& control, std::string path) {
   const env::Address at{.family = env::Address::Family::kLocal, .path = path};
   Result<void> listening;
-  Patience patience(env);
+  HolderRetry retry(env);
   for (bool again = true; again;) {
     listening = control.listen(at);
-    again = co_await patience.after(listening);
+    again = co_await retry.after(listening);
   }
   if (!listening) co_return std::unexpected(cannot_control(path, listening.error()));
   co_return Attempt<void>();

@@ -6,7 +6,7 @@
 
 #include "door/resp/server.h"
 #include "server/common/advice.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/common/stranger_log.h"
 #include "task/sync.h"
 
@@ -19,10 +19,10 @@ task::Task<Attempt<std::vector<env::Address>>> listen_at_all(
   std::vector<env::Address> listening;
   for (const env::Address& at : addresses) {
     Result<env::Address> local = fail(Errc::kClosed, "not tried");
-    Patience patience(env);
+    HolderRetry retry(env);
     for (bool again = true; again;) {
       local = server.listen(at);
-      again = co_await patience.after(local);
+      again = co_await retry.after(local);
     }
     if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
     listening.push_back(std::move(*local));

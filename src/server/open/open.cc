@@ -5,7 +5,7 @@
 
 #include "server/common/advice.h"
 #include "server/common/drive_option.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/open/is_stack.h"
 #include "server/open/stack_source.h"
 #include "server/open/stack_toml.h"
@@ -67,10 +67,10 @@ task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, Dr
     co_return std::move(*stack);
   }
   Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
-  Patience patience(env);
+  HolderRetry retry(env);
   for (bool again = true; again;) {
     source = drive::Source::make(env, words.spec);
-    again = co_await patience.after(source);
+    again = co_await retry.after(source);
   }
   if (!source) co_return std::unexpected(cannot_serve(words.spec, source.error()));
   co_return std::move(*source);

@@ -10,7 +10,7 @@
 #include "rest/rest_drive.h"
 #include "server/common/advice.h"
 #include "server/common/drive_option.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/open/controller_link.h"
 #include "server/open/http_endpoint.h"
 #include "server/open/key_file.h"
@@ -291,14 +291,14 @@ task::Task<drive::Leaves::Leaf> StackPlan::open_shared(env::Env& env, std::strin
 task::Task<drive::Leaves::Leaf> StackPlan::open_source(env::Env& env, const drive::Spec& spec,
                                                        drive::SharedSources* shared) {
   Result<std::unique_ptr<drive::Source>> source = fail(Errc::kClosed, "not tried");
-  Patience patience(env);
+  HolderRetry retry(env);
   for (bool again = true; again;) {
     if (shared == nullptr) {
       source = drive::Source::make(env, spec);
     } else {
       source = co_await shared->make(env, spec);
     }
-    again = co_await patience.after(source);
+    again = co_await retry.after(source);
   }
   if (!source) co_return std::unexpected(cannot_serve(spec, source.error()).text);
   Result<std::unique_ptr<drive::Drive>> drive = (*source)->open(env);

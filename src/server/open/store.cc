@@ -11,7 +11,7 @@
 #include "meta/remote_store.h"
 #include "rack/client_keys.h"
 #include "rpc/security.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/open/key_file.h"
 #include "world/rocks/rocks_store.h"
 
@@ -70,10 +70,10 @@ task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(
                                       .on_refused = std::move(on_refused)});
   }
   Result<std::unique_ptr<meta::Store>> store = fail(Errc::kClosed, "not tried");
-  Patience patience(env);
+  HolderRetry retry(env);
   for (bool again = true; again;) {
     store = co_await rocks::open_rocks_store(env, {.folder = uri.folder});
-    again = co_await patience.after(store);
+    again = co_await retry.after(store);
   }
   if (!store) {
     co_return refuse(fmt::format("the metadata in {} cannot be opened: {}: {}",

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "nvme/controller/namespace_ids.h"
 #include "server/common/advice.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/common/reach.h"
 #include "task/when_all.h"
 
@@ -197,10 +197,10 @@ task::Task<Attempt<void>> Doors::open_vfio(std::vector<std::string> names) {
 task::Task<Attempt<void>> Doors::open_nbd() {
   for (const env::Address& at : options_.nbd) {
     Result<env::Address> local = fail(Errc::kClosed, "not tried");
-    Patience patience(env_);
+    HolderRetry retry(env_);
     for (bool again = true; again;) {
       local = nbd_.listen(at);
-      again = co_await patience.after(local);
+      again = co_await retry.after(local);
     }
     if (!local) co_return std::unexpected(cannot_listen(at, local.error()));
     nbd_at_.push_back(std::move(*local));
@@ -214,7 +214,7 @@ task::Task<Attempt<void>> Doors::serve_vhost(const ServedDrive& drive, GuestSock
       drive.stack() != nullptr ? drive.home : CoreId(vhost_sources_++ % env_.core_count());
   const bool has_others = !server_.listeners.empty() || !options_.nbd.empty() || !vfio_at_.empty();
   Result<void> served = fail(Errc::kClosed, "not tried");
-  Patience patience(env_);
+  HolderRetry retry(env_);
   for (bool again = true; again;) {
     served = co_await vhost_.serve({.drive = {.name = drive.name,
                                               .description = drive.text,
@@ -224,7 +224,7 @@ task::Task<Attempt<void>> Doors::serve_vhost(const ServedDrive& drive, GuestSock
                                     .at = socket.at,
                                     .core = core,
                                     .waiting = socket.waiting});
-    again = co_await patience.after(served);
+    again = co_await retry.after(served);
   }
   if (!served) co_return std::unexpected(cannot_listen(socket.at, served.error()));
   co_return Attempt<void>();

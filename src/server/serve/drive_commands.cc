@@ -237,7 +237,7 @@ task::Task<Attempt<Json>> change_doors(Server& server, ControlRequest request) {
   if (request.command == Command::kDoorAdd) {
     changed = co_await server.add_door(*kind, std::move(*args));
   } else {
-    const Time until = server.env().now() + 1_ms * request.patience_ms;
+    const Time until = server.env().now() + 1_ms * request.guest_timeout_ms;
     changed = co_await server.remove_door(*kind, std::move(*args), until);
   }
   if (!changed) co_return std::unexpected(changed.error());

@@ -20,13 +20,13 @@ namespace {
 using Verb = ControlRequest::Command;
 
 // Opening a stack takes as long as its slowest leaf; requests wait meanwhile.
-constexpr Duration kPatience = 30_s;
-constexpr Duration kListPatience = 10_s;
+constexpr Duration kTimeout = 30_s;
+constexpr Duration kListTimeout = 10_s;
 constexpr Duration kPause = 100_ms;
 // For the box's word that the layers are closed: on their way back they stay where they are without
 // it; on a way there that failed, nobody has them.
-constexpr Duration kBackPatience = 3_s;
-constexpr Duration kLostPatience = 10_s;
+constexpr Duration kBackTimeout = 3_s;
+constexpr Duration kLostTimeout = 10_s;
 
 Uuid draw_uuid(env::Env& env) {
   Uuid uuid{};
@@ -44,7 +44,7 @@ ControlRequest about(const BoxPlace& place, Verb verb) {
 // it does not say.
 task::Task<Attempt<std::string>> find_drive(env::Env& env, const BoxPlace& place) {
   const Attempt<Json> list =
-      co_await ask_server(env, place.control, about(place, Verb::kDriveList), kListPatience);
+      co_await ask_server(env, place.control, about(place, Verb::kDriveList), kListTimeout);
   if (!list) co_return std::unexpected(list.error());
   for (const Json& each : list_at(*list, "drives")) {
     if (text_at(each, "uuid") == place.uuid) co_return text_at(each, "name");
@@ -52,9 +52,9 @@ task::Task<Attempt<std::string>> find_drive(env::Env& env, const BoxPlace& place
   co_return std::string();
 }
 
-// Done when the box has said that the layers are not open there; asks again for `patience`.
-task::Task<Attempt<void>> close_in_box(env::Env& env, BoxPlace& place, Duration patience) {
-  const Time until = env.now() + patience;
+// Done when the box has said that the layers are not open there; asks again for `timeout`.
+task::Task<Attempt<void>> close_in_box(env::Env& env, BoxPlace& place, Duration timeout) {
+  const Time until = env.now() + timeout;
   for (;;) {
     const Attempt<std::string> name = co_await find_drive(env, place);
     if (name && name->empty()) {
@@ -65,7 +65,7 @@ task::Task<Attempt<void>> close_in_box(env::Env& env, BoxPlace& place, Duration 
     if (name) {
       ControlRequest removal = about(place, Verb::kDriveRemove);
       removal.drive = *name;
-      const Attempt<Json> removed = co_await ask_server(env, place.control, removal, kPatience);
+      const Attempt<Json> removed = co_await ask_server(env, place.control, removal, kTimeout);
       if (removed) continue;  // now it says so
       why = removed.error().text;
     }
@@ -91,7 +91,7 @@ task::Task<Attempt<void>> open_in_box(env::Env& env, BoxPlace& place, uint32_t n
   addition.stack = place.layers;
   addition.uuid = place.uuid;
   const Result<std::string> reply =
-      co_await exchange_lines(env, place.control, encode_request(addition) + "\n", kPatience);
+      co_await exchange_lines(env, place.control, encode_request(addition) + "\n", kTimeout);
   if (reply || !was_not_heard(reply.error())) place.may_be_open = true;
   Attempt<Json> added = refuse("");
   if (reply) {
@@ -134,7 +134,7 @@ Attempt<fabric::Uri> uri_from_status(const Json& status, const std::string& cont
 task::Task<Attempt<BoxPlace>> find_place_in_box(env::Env& env, std::string control, std::string via,
                                                 std::string layers) {
   const Attempt<Json> status =
-      co_await ask_server(env, control, {.command = Verb::kStatus}, kPatience);
+      co_await ask_server(env, control, {.command = Verb::kStatus}, kTimeout);
   if (!status) co_return std::unexpected(status.error());
   const Uuid uuid = draw_uuid(env);
   BoxPlace place{.control = control, .uuid = uuid_text(uuid), .layers = std::move(layers)};
@@ -170,14 +170,14 @@ task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveToBox::give(env::Env& env) {
 // Also when the box did not answer: it may have been too slow, and open them later.
 task::Task<bool> MoveToBox::take_back(env::Env& env) {
   if (!place_.may_be_open) co_return true;
-  const Attempt<void> closed = co_await close_in_box(env, place_, kLostPatience);
+  const Attempt<void> closed = co_await close_in_box(env, place_, kLostTimeout);
   co_return closed.has_value();
 }
 
 task::Task<Attempt<std::unique_ptr<StackPlan>>> MoveFromBox::give(env::Env& env) {
   Attempt<std::unique_ptr<StackPlan>> plan = StackPlan::prepare(place_.layers);
   if (!plan) co_return plan;
-  const Attempt<void> closed = co_await close_in_box(env, place_, kBackPatience);
+  const Attempt<void> closed = co_await close_in_box(env, place_, kBackTimeout);
   if (!closed) co_return std::unexpected(closed.error());
   co_return plan;
 }

@@ -7,7 +7,7 @@
 
 #include "base/words.h"
 #include "server/common/advice.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "task/deadline.h"
 
 namespace cairn::server {
@@ -135,10 +135,10 @@ task::Task<Attempt<void>> NvmeDoor::listen() {
   for (const ListenerOptions& listener : options_.listeners) {
     if (Attempt<void> checked = check_listener(listener); !checked) co_return checked;
     Result<env::Address> at = listener.address;
-    Patience patience(env_);
+    HolderRetry retry(env_);
     for (bool again = true; again;) {
       at = listen_at(listener.address, listener);
-      again = co_await patience.after(at);
+      again = co_await retry.after(at);
     }
     if (!at && at.error() == Errc::kExists && listener.or_any_port) {
       hooks_.say(config::LogLevel::kInfo,

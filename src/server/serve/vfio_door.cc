@@ -12,7 +12,7 @@
 #include "door/vfio_user/controller.h"
 #include "door/vfio_user/limits.h"
 #include "server/common/advice.h"
-#include "server/common/patience.h"
+#include "server/common/holder_retry.h"
 #include "server/serve/guest_socket.h"
 
 namespace cairn::server {
@@ -95,10 +95,10 @@ task::Task<Attempt<void>> VfioDoor::open(const std::vector<VfioController>& cont
                                                    .on_leave = {}});
     };
     Result<void> added = fail(Errc::kClosed, "not tried");
-    Patience patience(env_);
+    HolderRetry retry(env_);
     for (bool again = true; again;) {
       added = server_.add(controller.socket, at, make, controller.pace);
-      again = co_await patience.after(added);
+      again = co_await retry.after(added);
     }
     if (!added) co_return std::unexpected(cannot_listen(at, added.error()));
   }

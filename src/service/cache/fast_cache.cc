@@ -192,7 +192,7 @@ task::Task<Result<void>> FastCache::fetch_clean(const Kept& kept, uint32_t slot,
                                                 task::CancelToken token) {
   Result<void> done;
   if (!has_lost_since(kept.forgotten)) {
-    task::Deadline deadline(env_, env_.now() + kFastPatience, token);
+    task::Deadline deadline(env_, env_.now() + kFastTimeout, token);
     done = co_await fast().submit(request, memory, {}, deadline.token());
     if (done && !has_lost_since(kept.forgotten)) co_return done;
     if (token.requested()) co_return fail(token.error());

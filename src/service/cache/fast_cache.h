@@ -32,7 +32,7 @@ namespace cairn::drive {
 task::Task<Result<std::unique_ptr<Drive>>> open_fast_cache(ServiceParts parts);
 
 // How long anybody waits for the fast drive where the slow one would do.
-inline constexpr Duration kFastPatience = 250_ms;
+inline constexpr Duration kFastTimeout = 250_ms;
 
 // The runs of ones in a mask of blocks.
 template <class F>

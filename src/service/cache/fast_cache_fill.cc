@@ -25,17 +25,17 @@ void FastCache::fill_later(Span blocks, Memory memory, size_t offset, Hold hold)
   gate().spawn(fill(blocks, std::move(*data), std::move(hold)));
 }
 
-// Whoever changes the blocks waits for the hold, and gets it when patience ends: what comes onto
+// Whoever changes the blocks waits for the hold, and gets it when the timeout ends: what comes onto
 // the fast drive after that may be old, and does not count.
 task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
-  FillTimer patience([](task::Timer& timer) {
+  FillTimer timeout([](task::Timer& timer) {
     auto& fired = static_cast<FillTimer&>(timer);
     fired.hold.reset();
     fired.cache->fast_failed();
   });
-  patience.cache = this;
-  patience.hold = std::move(hold);
-  env_.arm(patience, env_.now() + kFastPatience);
+  timeout.cache = this;
+  timeout.hold = std::move(hold);
+  env_.arm(timeout, env_.now() + kFastTimeout);
   const MapGuard::Use use(guard_);
   std::vector<Part> parts;
   for_each_part(blocks, [&](const Part& part) { parts.push_back(part); });
@@ -59,11 +59,11 @@ task::Task<void> FastCache::fill(Span blocks, Scratch data, Hold hold) {
       here.filling &= ~filled.mask();
       fill_ended_.set();
       if (!done) fast_failed();
-      if (!done || patience.hold == nullptr || has_lost_since(forgotten)) break;
+      if (!done || timeout.hold == nullptr || has_lost_since(forgotten)) break;
       here.valid |= filled.mask();
     }
     --here.users;
-    if (patience.hold == nullptr) break;
+    if (timeout.hold == nullptr) break;
   }
   --fills_;
 }

@@ -24,10 +24,10 @@ namespace cairn::drive {
 // Rows that are held, and for how long they are waited for.
 struct RowHold {
   RowHold(env::Env& env, Ranges& ranges, Ranges::Mode mode, RowSpan of, task::CancelToken token)
-      : patience(env, env.now() + kPatience, token),
-        rows(ranges, mode, of.first, of.count, patience.token()) {}
-  static constexpr Duration kPatience = 10_s;
-  task::Deadline patience;
+      : deadline(env, env.now() + kTimeout, token),
+        rows(ranges, mode, of.first, of.count, deadline.token()) {}
+  static constexpr Duration kTimeout = 10_s;
+  task::Deadline deadline;
   Ranges::Hold rows;
 };
 

@@ -11,11 +11,11 @@
 
 namespace cairn::posix {
 
-bool lock_alone(int fd, Duration patience) {
+bool lock_alone(int fd, Duration timeout) {
   constexpr Duration kPause = 20_ms;
   const timespec pause{.tv_sec = 0, .tv_nsec = kPause.ns};
   for (Duration waited; ::flock(fd, LOCK_EX | LOCK_NB) != 0; waited = waited + kPause) {
-    if (waited >= patience) return false;
+    if (waited >= timeout) return false;
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
   return true;

@@ -28,7 +28,7 @@ Connecting::Connecting(Core& core, env::ConnectOp& op, Machine* to)
       network_(core.machine().network()),
       op_(op),
       to_(to),
-      patience_(network_.options().syn_retry) {
+      retry_after_(network_.options().syn_retry) {
   op.note = std::bit_cast<uintptr_t>(this);
   join(core.process());
   const Time now = network_.world().now();
@@ -93,8 +93,8 @@ void Connecting::arrive() {
 void Connecting::lose() {
   if (circuit_ != nullptr) network_.discard(*std::exchange(circuit_, nullptr));
   state_ = State::kWaiting;
-  network_.world().schedule(*this, std::min(give_up_at_, asked_at_ + patience_));
-  patience_ = patience_ * 2;
+  network_.world().schedule(*this, std::min(give_up_at_, asked_at_ + retry_after_));
+  retry_after_ = retry_after_ * 2;
 }
 
 void Connecting::succeed() {

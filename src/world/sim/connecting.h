@@ -55,7 +55,7 @@ class Connecting final : public Event, public Mortal, public ListHook<Network> {
   env::Address local_;
   Time asked_at_;
   Time give_up_at_;
-  Duration patience_;
+  Duration retry_after_;
 };
 
 }  // namespace cairn::sim

@@ -327,7 +327,7 @@ TEST_F(LinkTest, PowerLossIsSilentUntilTheMachineIsBackAndThenResets) {
   EXPECT_EQ(log_.writer_code, Errc::kReset);
 }
 
-TEST_F(LinkTest, PowerLossForLongerThanThePatienceTimesOut) {
+TEST_F(LinkTest, PowerLossForLongerThanTheConnectTimeoutTimesOut) {
   Cluster& cluster = running();
   cluster.node("server").crash();
   cluster.run_for(cluster.options().network.held_limit + 1_s);

@@ -145,7 +145,8 @@ class NvmeWorkload final : public sim::Workload {
     machine.access = std::make_unique<ClientAccess>(*machine.client);
     machine.driver = std::make_unique<Driver>(
         env, *machine.access, DriverMemory{.bytes = machine.memory->bytes(), .address = kAddress},
-        DriverOptions{.queues = kWorkers, .entries = 16, .patience = 10_s, .look_every = 50_us});
+        DriverOptions{
+            .queues = kWorkers, .entries = 16, .step_timeout = 10_s, .look_every = 50_us});
     co_return true;
   }
   // Until the server is gone or the guest leaves; resets the controller under its commands.

@@ -106,10 +106,10 @@ inline Task<Result<Guest>> arrive(env::Env& env, env::Address at, bool is_enable
 
 // A server with one device, "a".
 struct Rig {
-  explicit Rig(env::Env& its, Pace its_pace = Pace::kAdaptive, Duration patience = 10_s)
+  explicit Rig(env::Env& its, Pace its_pace = Pace::kAdaptive, Duration greeting_timeout = 10_s)
       : env(its), pace(its_pace) {
     server = std::make_unique<VfioUserServer>(
-        env, SessionOptions{.greeting_timeout = patience,
+        env, SessionOptions{.greeting_timeout = greeting_timeout,
                             .log = [this](std::string_view text) { log.emplace_back(text); }});
   }
   void open(const Scene& scene) { open(scene.local_socket("vfio").value()); }

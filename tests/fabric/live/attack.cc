@@ -29,7 +29,7 @@ namespace {
 constexpr uint32_t kDepth = 64;
 constexpr uint16_t kQueueSize = 127;  // SQSIZE
 // A box that answers nothing for so long has hung.
-constexpr Duration kPatience = 30_s;
+constexpr Duration kTimeout = 30_s;
 
 // One connection: as many mutants outstanding as it may have.
 class FuzzQueue {
@@ -79,7 +79,7 @@ class FuzzQueue {
 
   Task<Result<void>> read_loop() {
     for (;;) {
-      task::Deadline deadline(env_, env_.now() + kPatience, stopping_.token());
+      task::Deadline deadline(env_, env_.now() + kTimeout, stopping_.token());
       Result<void> read = co_await receiver_.at_least(sizeof(nvme::CommonHeader), deadline.token());
       if (!read) co_return idles(read);
       const auto common = load<nvme::CommonHeader>(receiver_.bytes());

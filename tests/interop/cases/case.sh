@@ -10,7 +10,7 @@
 #
 # and it leaves nothing behind: what it connected, mounted and started is undone when it ends.
 . /lib.sh
-patience_s=120  # as long as the driver's own, which the kernel's options set
+timeout_s=120  # as long as the driver's own, which the kernel's options set
 modprobe -a nvme-tcp ext4 xfs
 for file in /test/*.sh; do [ "$file" = /test/case.sh ] || . "$file"; done
 
@@ -28,7 +28,7 @@ target_lacks() {
 expect() {
   local what=$1
   shift
-  wait_for $patience_s "$@" || fail "$what: not within $patience_s s"
+  wait_for $timeout_s "$@" || fail "$what: not within $timeout_s s"
 }
 
 # --- controllers and namespaces
@@ -209,7 +209,7 @@ undo() {
   grep -q ' /mnt ' /proc/mounts && { umount /mnt || umount -l /mnt; }
   nvme disconnect-all
   echo 0 >/sys/kernel/tracing/events/nvme/enable
-  wait_for $patience_s no_controllers
+  wait_for $timeout_s no_controllers
 }
 no_controllers() { [ -z "$(ls /sys/class/nvme)" ]; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patience: what a process held that was killed a moment ago (a port, a lock, a socket), the kernel
-// may hold a little longer, until it has ended its requests.
+// HolderRetry: what a process held that was killed a moment ago (a port, a lock, a socket), the
+// kernel may hold a little longer, until it has ended its requests.
 #pragma once
 
 #include "base/error.h"
@@ -12,16 +12,16 @@
 namespace cairn::server {
 
 // A loaded machine takes its time; whoever meets a living process waits as long for the refusal.
-inline constexpr Duration kHolderPatience = 2_s;
+inline constexpr Duration kHolderTimeout = 2_s;
 
-//   Patience patience(env);
+//   HolderRetry retry(env);
 //   for (bool again = true; again;) {
 //     done = try_it();
-//     again = co_await patience.after(done);
+//     again = co_await retry.after(done);
 //   }
-class Patience {
+class HolderRetry {
  public:
-  explicit Patience(env::Env& env) : env_(env), until_(env.now() + kHolderPatience) {}
+  explicit HolderRetry(env::Env& env) : env_(env), until_(env.now() + kHolderTimeout) {}
 
   // True, after a short while, when `result` is kExists and there is time for another try.
   template <class T>
