@@ -5,7 +5,7 @@
 #include "apps/common/command_line.h"
 #include "apps/common/command_tree.h"
 
-int main(int count, char** words) {
+int main(int argc, char** argv) {
   constexpr const char* kLab = "cairn-lab";
   cairn::apps::CommandTree tree;
   cairn::apps::add_commands(tree);
@@ -14,5 +14,5 @@ int main(int count, char** words) {
   tree.add_elsewhere("sim", "run Cairn in the simulated world", kLab);
   cairn::apps::add_last_commands(tree);
   tree.add_elsewhere("help", "list every command, or write their reference", kLab);
-  return cairn::apps::run_command_line(tree, cairn::apps::words_of(count, words));
+  return cairn::apps::run_command_line(tree, cairn::apps::args_of(argc, argv));
 }

@@ -72,7 +72,7 @@ Result<Process> Process::start(const std::function<Result<void>()>& body) {
   ::_exit(result ? 0 : 1);
 }
 
-Result<Process> Process::start_program(const std::vector<std::string>& words, int cpu,
+Result<Process> Process::start_program(const std::vector<std::string>& args, int cpu,
                                        const std::string& output) {
   return start([&]() -> Result<void> {
     if (const Result<void> pinned = pin_to(cpu); !pinned) return pinned;
@@ -82,10 +82,10 @@ Result<Process> Process::start_program(const std::vector<std::string>& words, in
     if (out < 0) return fail(Error::from_errno(errno, "open a file for what a program prints"));
     for (const int fd : {STDIN_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
     ::dup2(out, STDOUT_FILENO);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    ::execvp(arguments[0], arguments.data());
+    std::vector<char*> argv;
+    for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+    argv.push_back(nullptr);
+    ::execvp(argv[0], argv.data());
     return fail(Error::from_errno(errno, "start a program"));
   });
 }

@@ -44,7 +44,7 @@ class Process {
   static Result<Process> start(const std::function<Result<void>()>& body);
   // Another program, pinned; `words` begins with its path or its name. What it prints goes to the
   // file `output`, made new, or to nobody; its complaints go to nobody.
-  static Result<Process> start_program(const std::vector<std::string>& words, int cpu,
+  static Result<Process> start_program(const std::vector<std::string>& args, int cpu,
                                        const std::string& output = "/dev/null");
   Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Process& operator=(Process&&) = delete;

@@ -92,9 +92,9 @@ Result<void> Strangers::dial(uint32_t index) {
 }
 
 // As much as the kernel takes. Whether the connection has ended is seen at the next turn.
-void Strangers::speak(uint32_t index, const std::vector<std::byte>& words, size_t& sent) {
-  if (sent == words.size()) return;
-  const ssize_t took = ::send(all_[index].socket.get(), words.data() + sent, words.size() - sent,
+void Strangers::speak(uint32_t index, const std::vector<std::byte>& bytes, size_t& sent) {
+  if (sent == bytes.size()) return;
+  const ssize_t took = ::send(all_[index].socket.get(), bytes.data() + sent, bytes.size() - sent,
                               MSG_NOSIGNAL | MSG_DONTWAIT);
   if (took > 0) sent += static_cast<size_t>(took);
 }

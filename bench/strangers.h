@@ -53,7 +53,7 @@ class Strangers {
   };
   explicit Strangers(const StrangersOptions& options);
   Result<void> dial(uint32_t index);
-  void speak(uint32_t index, const std::vector<std::byte>& words, size_t& sent);
+  void speak(uint32_t index, const std::vector<std::byte>& bytes, size_t& sent);
   void take_turn(uint32_t index);
   void take_turns();
 

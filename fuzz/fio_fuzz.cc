@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(point.size_part > 0 && point.size_part <= 1);
     check_side(point.read);
     check_side(point.write);
-    CHECK(!load_words(point).empty());
+    CHECK(!load_text(point).empty());
   }
   return 0;
 }

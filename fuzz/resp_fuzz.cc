@@ -60,8 +60,8 @@ void check_requests(std::string_view bytes, size_t step) {
   const Requests whole = read_requests(bytes, std::max<size_t>(bytes.size(), 1));
   CHECK(read_requests(bytes, step) == whole);
   std::string again;
-  for (const std::vector<std::string>& words : whole.all) {
-    again += encode_request(std::vector<std::string_view>(words.begin(), words.end()));
+  for (const std::vector<std::string>& args : whole.all) {
+    again += encode_request(std::vector<std::string_view>(args.begin(), args.end()));
   }
   const Requests said = read_requests(again, std::max<size_t>(again.size(), 1));
   CHECK(said.all == whole.all && said.problem.empty());

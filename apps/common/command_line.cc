@@ -79,7 +79,7 @@ int explain_error(const CLI::App& app, const CLI::ParseError& error) {
 
 int explain_renamed(const CommandTree::Renamed& renamed) {
   fmt::print(stderr, "cairn: 'cairn {}' is 'cairn {}' now. 'cairn {} --help' says more.\n",
-             renamed.old_words, renamed.new_words, renamed.new_words);
+             renamed.old_command, renamed.new_command, renamed.new_command);
   return kExitUsage;
 }
 
@@ -92,12 +92,12 @@ int run_command(Command& command) {
 }
 
 // Becomes the other program, which lies in this one's folder.
-int run_elsewhere(std::string_view program, std::span<const std::string> words) {
+int run_elsewhere(std::string_view program, std::span<const std::string> args) {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   const std::string path = (self.parent_path() / program).string();
   std::vector<std::string> copies = {path};
-  copies.insert(copies.end(), words.begin(), words.end());
+  copies.insert(copies.end(), args.begin(), args.end());
   std::vector<char*> pointers;
   pointers.reserve(copies.size() + 1);
   for (std::string& each : copies) pointers.push_back(each.data());
@@ -106,26 +106,26 @@ int run_elsewhere(std::string_view program, std::span<const std::string> words) 
   const char* next = errno == ENOENT
                          ? "build it with './cairn bench --help', or put it beside this program"
                          : "see whether this user may run it";
-  fmt::print(stderr, "cairn: 'cairn {}' is in {}, which cannot be started: {}.\n", words.front(),
+  fmt::print(stderr, "cairn: 'cairn {}' is in {}, which cannot be started: {}.\n", args.front(),
              in_quotes(path), next);
   return kExitFailed;
 }
 
 }  // namespace
 
-std::vector<std::string> words_of(int count, char** words) {
-  if (count <= 1) return {};
-  return {words + 1, words + count};
+std::vector<std::string> args_of(int argc, char** argv) {
+  if (argc <= 1) return {};
+  return {argv + 1, argv + argc};
 }
 
-int run_command_line(CommandTree& tree, std::span<const std::string> words) {
-  if (const auto renamed = tree.renamed(words)) return explain_renamed(*renamed);
-  if (!words.empty()) {
-    if (const auto program = tree.program_of(words.front())) return run_elsewhere(*program, words);
+int run_command_line(CommandTree& tree, std::span<const std::string> args) {
+  if (const auto renamed = tree.renamed(args)) return explain_renamed(*renamed);
+  if (!args.empty()) {
+    if (const auto program = tree.program_of(args.front())) return run_elsewhere(*program, args);
   }
   try {
-    // CLI11 takes the words last first.
-    tree.root().parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    // CLI11 takes the arguments last first.
+    tree.root().parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::CallForHelp&) {
     say(tree.named().help());
     return finish_output() ? kExitOk : kExitFailed;

@@ -11,11 +11,11 @@ namespace cairn::apps {
 class CommandTree;
 
 // What follows a program's name.
-std::vector<std::string> words_of(int count, char** words);
+std::vector<std::string> args_of(int argc, char** argv);
 
 // Runs `cairn WORDS...` with the tree's commands and returns the exit status: kExitOk, kExitFailed,
 // or kExitUsage when the words are not a command. Help goes to stdout, one sentence about a mistake
 // to stderr. Commands that another program has replace this process by it.
-int run_command_line(CommandTree& tree, std::span<const std::string> words);
+int run_command_line(CommandTree& tree, std::span<const std::string> args);
 
 }  // namespace cairn::apps

@@ -23,7 +23,7 @@ Made from what `--help` says; after a change to a command make it again:
     ./cairn help --markdown > docs/commands.md
 
 Every command takes `-h` and `--help`. `[X]` may be left out, and what stands in round brackets is
-the default. Exit status: 0 done, 1 failed, 2 the words were not a command.
+the default. Exit status: 0 done, 1 failed, 2 the arguments were not a command.
 
 )";
 

@@ -56,15 +56,15 @@ std::optional<std::string_view> CommandTree::program_of(std::string_view word) c
   return found->second;
 }
 
-void CommandTree::add_renamed(std::string_view old_words, std::string_view new_words) {
-  renamed_.push_back({.old_words = old_words, .new_words = new_words});
+void CommandTree::add_renamed(std::string_view old_command, std::string_view new_command) {
+  renamed_.push_back({.old_command = old_command, .new_command = new_command});
 }
 
-std::optional<CommandTree::Renamed> CommandTree::renamed(std::span<const std::string> words) const {
+std::optional<CommandTree::Renamed> CommandTree::renamed(std::span<const std::string> args) const {
   std::string said;
-  for (const std::string& word : words) {
+  for (const std::string& word : args) {
     said += (said.empty() ? "" : " ") + word;
-    const auto found = std::ranges::find(renamed_, said, &Renamed::old_words);
+    const auto found = std::ranges::find(renamed_, said, &Renamed::old_command);
     if (found != renamed_.end()) return *found;
   }
   return std::nullopt;

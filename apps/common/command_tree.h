@@ -30,15 +30,15 @@ class CommandTree {
   // A first word whose commands another program has, which lies beside this one.
   void add_elsewhere(const std::string& name, const std::string& what, std::string_view program);
   // A command that has another name now. Both are the words after `cairn`: "sim ssd", "plan ssd".
-  void add_renamed(std::string_view old_words, std::string_view new_words);
+  void add_renamed(std::string_view old_command, std::string_view new_command);
 
   // The program that runs what begins with this word; none: this one.
   std::optional<std::string_view> program_of(std::string_view word) const;
   // The old and the new name of the command that these words begin with; none: it is not renamed.
   struct Renamed {
-    std::string_view old_words, new_words;
+    std::string_view old_command, new_command;
   };
-  std::optional<Renamed> renamed(std::span<const std::string> words) const;
+  std::optional<Renamed> renamed(std::span<const std::string> args) const;
   // The deepest command that was named.
   CLI::App& named();
   // Null for the root and for groups.

@@ -32,7 +32,7 @@ class Way {
   void judge(std::string name, const std::optional<Error>& error, std::string found,
              std::string next) {
     if (error && !has_failed_)
-      return fail(std::move(name), server::error_words(*error), std::move(next));
+      return fail(std::move(name), server::error_sentence(*error), std::move(next));
     pass(std::move(name), std::move(found));
   }
   bool has_failed() const { return has_failed_; }

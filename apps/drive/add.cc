@@ -118,7 +118,7 @@ class AnaCommand final : public Command {
     request_.command = Verb::kDriveAna;
     add_integer(app, "--group N", group_, {.min = 1, .max = nvme::kAnaGroupsMax},
                 "the group of drives (1)");
-    add_value(app, "--state STATE", comma_list(server::ana_words()),
+    add_value(app, "--state STATE", comma_list(server::ana_state_names()),
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<nvme::AnaState> state = server::parse_ana(text);
                 if (!state) return std::unexpected(state.error());
@@ -148,12 +148,12 @@ class SnapshotCommand final : public Command {
   explicit SnapshotCommand(CLI::App& app) : client_(app) {
     request_.command = Verb::kDriveTell;
     request_.layer = "snapshot";
-    request_.words = {"take"};
+    request_.args = {"take"};
     add_value(app, "NAME", "the drive, whose stack has one snapshot layer", into(request_.drive))
         ->required();
     add_value(app, "LABEL", "what the version is called, beside its number",
               [this](const std::string& text) -> Attempt<void> {
-                request_.words.push_back(text);
+                request_.args.push_back(text);
                 return {};
               });
     set_examples(app, {"cairn drive snapshot safe", "cairn drive snapshot safe monday"});

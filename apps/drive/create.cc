@@ -12,7 +12,7 @@
 #include "apps/common/output.h"
 #include "apps/rack/client.h"
 #include "apps/rack/commands.h"
-#include "apps/rack/words.h"
+#include "apps/rack/report.h"
 #include "base/words.h"
 #include "config/json_text.h"
 #include "fabric/host/controller.h"

@@ -45,12 +45,12 @@ class DoorCommand : public Command {
     add_value(app, fmt::format("--{} SOCKET", kind), what,
               [this, kind](const std::string& text) -> Attempt<void> {
                 if (!request_.door.empty()) return refuse("one door at a time");
-                const Attempt<server::GuestArgs> words = server::parse_guest_args(text);
-                if (!words) return std::unexpected(words.error());
-                if (!words->drive.empty()) return refuse("NAME comes first: leave out NAME= here");
+                const Attempt<server::GuestArgs> args = server::parse_guest_args(text);
+                if (!args) return std::unexpected(args.error());
+                if (!args->drive.empty()) return refuse("NAME comes first: leave out NAME= here");
                 const size_t mode = text.rfind(",mode=");
                 request_.door = kind;
-                request_.socket = words->socket;
+                request_.socket = args->socket;
                 if (mode != text.npos) request_.socket += text.substr(mode);
                 return {};
               });

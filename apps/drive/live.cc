@@ -164,9 +164,9 @@ class EditCommand final : public Command {
  private:
   // Here too, so that a mistake is told before anybody is asked, and because who serves may run in
   // another folder and should not wait for names to be looked up.
-  Attempt<void> take(Attempt<server::DriveArgs> words) {
-    if (!words) return std::unexpected(words.error());
-    request_.stack = std::move(words->text);
+  Attempt<void> take(Attempt<server::DriveArgs> args) {
+    if (!args) return std::unexpected(args.error());
+    request_.stack = std::move(args->text);
     return {};
   }
 
@@ -224,7 +224,7 @@ class TellCommand final : public Command {
                        into(request_.layer)));
     required(any_number(add_values(app, "WORDS", "what it is to do",
                                    [this](const std::string& text) -> Attempt<void> {
-                                     request_.words.push_back(text);
+                                     request_.args.push_back(text);
                                      return {};
                                    })));
     request_.command = Verb::kDriveTell;

@@ -28,13 +28,13 @@ class QemuArgsCommand final : public Command {
                   return refuse(fmt::format("takes a number of bytes such as 512M or 8G, not {}",
                                             in_quotes(text)));
                 }
-                words_.memory = text;
+                args_.memory = text;
                 return {};
               });
-    add_integer(app, "--queues N", words_.queues, {1, door::vhost_user::kQueuesMax},
+    add_integer(app, "--queues N", args_.queues, {1, door::vhost_user::kQueuesMax},
                 "as many as the guest has processors (1)");
-    add_switch(app, "--packed", words_.packed, "virtqueues in the packed layout");
-    add_switch(app, "--boot", words_.boot, "the guest boots from it");
+    add_switch(app, "--packed", args_.packed, "virtqueues in the packed layout");
+    add_switch(app, "--boot", args_.boot, "the guest boots from it");
     request_.command = server::ControlRequest::Command::kDriveList;
     set_examples(app, {"qemu-system-x86_64 -M q35 $(cairn drive qemu-args d0 --queues 2) -smp 2"});
   }
@@ -47,10 +47,10 @@ class QemuArgsCommand final : public Command {
       const std::string disk = server::text_at(each, "vhost_user");
       const std::string controller = server::text_at(each, "vfio_user");
       if (disk.empty() && controller.empty()) continue;
-      words_.drive = server::text_at(each, "name");
-      words_.vfio = disk.empty();
-      words_.socket = words_.vfio ? controller : disk;
-      names.push_back(words_.drive);
+      args_.drive = server::text_at(each, "name");
+      args_.vfio = disk.empty();
+      args_.socket = args_.vfio ? controller : disk;
+      names.push_back(args_.drive);
     }
     if (names.empty()) {
       return refuse(
@@ -61,14 +61,14 @@ class QemuArgsCommand final : public Command {
       return refuse(fmt::format("{} drives are served to virtual machines: name one of {}",
                                 names.size(), comma_list(names)));
     }
-    say(server::qemu_args(words_));
+    say(server::qemu_args(args_));
     return kExitOk;
   }
 
  private:
   ServerClient client_;
   server::ControlRequest request_;
-  server::QemuArgs words_;
+  server::QemuArgs args_;
 };
 
 }  // namespace

@@ -53,8 +53,8 @@ KvClient::KvClient(CLI::App& app) {
   add_number(app, "--timeout SECONDS", timeout_s_, 0.1, 86400, "how long to wait (60)");
 }
 
-task::Task<Attempt<door::resp::Value>> KvClient::Door::call(std::vector<std::string_view> words) {
-  Result<door::resp::Value> reply = co_await client_.call(words, token_);
+task::Task<Attempt<door::resp::Value>> KvClient::Door::call(std::vector<std::string_view> args) {
+  Result<door::resp::Value> reply = co_await client_.call(args, token_);
   if (!reply) co_return std::unexpected(no_answer(at_, reply.error()));
   if (reply->is_error()) {
     co_return refuse(fmt::format("the server at {} says: {}", at_, escaped(reply->text)));

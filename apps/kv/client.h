@@ -31,7 +31,7 @@ class KvClient {
     Door(door::resp::RespClient& client, task::CancelToken token, std::string at)
         : client_(client), token_(token), at_(std::move(at)) {}
     // The reply. The Problem: the connection failed, or the server answers with an error.
-    task::Task<Attempt<door::resp::Value>> call(std::vector<std::string_view> words);
+    task::Task<Attempt<door::resp::Value>> call(std::vector<std::string_view> args);
 
    private:
     door::resp::RespClient& client_;

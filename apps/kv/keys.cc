@@ -73,9 +73,9 @@ class PutCommand final : public Command {
 
  private:
   task::Task<Attempt<int>> put(KvClient::Door& door) const {
-    std::vector<std::string_view> words = {"SET", key_, value_};
-    if (!expire_ms_.empty()) words.insert(words.end(), {"PX", expire_ms_});
-    const Attempt<Value> done = co_await door.call(std::move(words));
+    std::vector<std::string_view> args = {"SET", key_, value_};
+    if (!expire_ms_.empty()) args.insert(args.end(), {"PX", expire_ms_});
+    const Attempt<Value> done = co_await door.call(std::move(args));
     if (!done) co_return std::unexpected(done.error());
     co_return kExitOk;
   }
@@ -104,9 +104,9 @@ class DelCommand final : public Command {
 
  private:
   task::Task<Attempt<int>> del(KvClient::Door& door) const {
-    std::vector<std::string_view> words = {"DEL"};
-    words.insert(words.end(), keys_.begin(), keys_.end());
-    const Attempt<Value> erased = co_await door.call(std::move(words));
+    std::vector<std::string_view> args = {"DEL"};
+    args.insert(args.end(), keys_.begin(), keys_.end());
+    const Attempt<Value> erased = co_await door.call(std::move(args));
     if (!erased) co_return std::unexpected(erased.error());
     say(fmt::format("removed {} of {}\n", erased->integer, keys_.size()));
     co_return finish_output() ? kExitOk : kExitFailed;
@@ -161,9 +161,9 @@ class StatsCommand final : public Command {
 
  private:
   task::Task<Attempt<int>> tell(KvClient::Door& door) const {
-    std::vector<std::string_view> words = {"INFO"};
-    if (for_prometheus_) words = {"CAIRN", "METRICS"};
-    const Attempt<Value> text = co_await door.call(std::move(words));
+    std::vector<std::string_view> args = {"INFO"};
+    if (for_prometheus_) args = {"CAIRN", "METRICS"};
+    const Attempt<Value> text = co_await door.call(std::move(args));
     if (!text) co_return std::unexpected(text.error());
     std::string lines = text->text;
     std::erase(lines, '\r');

@@ -6,12 +6,12 @@
 #include "apps/common/command_tree.h"
 #include "apps/lab/commands.h"
 
-int main(int count, char** words) {
+int main(int argc, char** argv) {
   cairn::apps::CommandTree tree;
   cairn::apps::add_commands(tree);
   cairn::apps::add_lab_commands(tree);
   cairn::apps::add_last_commands(tree);
   tree.add(tree.root(), "help", "list every command, or write their reference",
            cairn::apps::make_help);
-  return cairn::apps::run_command_line(tree, cairn::apps::words_of(count, words));
+  return cairn::apps::run_command_line(tree, cairn::apps::args_of(argc, argv));
 }

@@ -49,7 +49,7 @@ std::string capacity_text(const nvme::Le128& bytes) {
 
 std::string sgl_text(uint32_t sgls) {
   if ((sgls & 3) == 0) return "none";
-  return bit_words(sgls, {{nvme::Sgls::kKeyed, "keyed"},
+  return bit_names(sgls, {{nvme::Sgls::kKeyed, "keyed"},
                           {nvme::Sgls::kBitBucket, "bit bucket"},
                           {nvme::Sgls::kOversize, "oversize"},
                           {nvme::Sgls::kOffset, "offsets"},
@@ -66,7 +66,7 @@ void add_identity(FieldTable& table, const nvme::IdentifyController& page, uint3
   const auto& oui = page.ieee_oui;
   table.bits("ieee", static_cast<uint32_t>(oui[2]) << 16 | oui[1] << 8 | oui[0]);
   table.bits("cmic", page.multipath,
-             bit_words(page.multipath, {{nvme::Cmic::kPorts, "several ports"},
+             bit_names(page.multipath, {{nvme::Cmic::kPorts, "several ports"},
                                         {nvme::Cmic::kControllers, "several controllers"},
                                         {nvme::Cmic::kVirtualFunction, "virtual function"},
                                         {nvme::Cmic::kAna, "ANA"}}));
@@ -77,13 +77,13 @@ void add_identity(FieldTable& table, const nvme::IdentifyController& page, uint3
   table.number("rtd3e", page.entry_latency_us);
   using Mask = nvme::EventMask;
   table.bits("oaes", page.events,
-             bit_words(page.events, {{Mask::kNamespaceAttributes, "namespace attributes"},
+             bit_names(page.events, {{Mask::kNamespaceAttributes, "namespace attributes"},
                                      {Mask::kFirmwareActivation, "firmware activation"},
                                      {Mask::kAna, "ANA"},
                                      {Mask::kDiscoveryLog, "discovery log"}}));
   using Attr = nvme::Ctratt;
   table.bits("ctratt", page.attributes,
-             bit_words(page.attributes, {{Attr::kHostId128, "128-bit host id"},
+             bit_names(page.attributes, {{Attr::kHostId128, "128-bit host id"},
                                          {Attr::kNvmSets, "NVM sets"},
                                          {Attr::kEnduranceGroups, "endurance groups"},
                                          {Attr::kTrafficKeepAlive, "traffic keeps alive"},
@@ -104,7 +104,7 @@ void add_admin(FieldTable& table, const nvme::IdentifyController& page) {
   table.bits("mec", page.management);
   using Oacs = nvme::Oacs;
   table.bits("oacs", page.admin_commands,
-             bit_words(page.admin_commands, {{Oacs::kSecurity, "security"},
+             bit_names(page.admin_commands, {{Oacs::kSecurity, "security"},
                                              {Oacs::kFormat, "format"},
                                              {Oacs::kFirmware, "firmware"},
                                              {Oacs::kNamespaceManagement, "namespace management"},
@@ -115,7 +115,7 @@ void add_admin(FieldTable& table, const nvme::IdentifyController& page) {
   table.bits("frmw", page.firmware_updates);
   using Lpa = nvme::Lpa;
   table.bits("lpa", page.log_attributes,
-             bit_words(page.log_attributes, {{Lpa::kSmartPerNamespace, "health per namespace"},
+             bit_names(page.log_attributes, {{Lpa::kSmartPerNamespace, "health per namespace"},
                                              {Lpa::kCommandEffects, "command effects"},
                                              {Lpa::kExtendedData, "offsets"},
                                              {Lpa::kTelemetry, "telemetry"},
@@ -156,7 +156,7 @@ void add_paths(FieldTable& table, const nvme::IdentifyController& page) {
                fmt::format("{} s for a transition", page.ana_transition_s));
   using Cap = nvme::Anacap;
   table.bits("anacap", page.ana_capabilities,
-             bit_words(page.ana_capabilities, {{Cap::kOptimized, "optimized"},
+             bit_names(page.ana_capabilities, {{Cap::kOptimized, "optimized"},
                                                {Cap::kNonOptimized, "non-optimized"},
                                                {Cap::kInaccessible, "inaccessible"},
                                                {Cap::kPersistentLoss, "persistent loss"},
@@ -178,7 +178,7 @@ void add_io(FieldTable& table, const nvme::IdentifyController& page) {
   table.number("nn", page.namespaces, "the largest namespace id");
   using Oncs = nvme::Oncs;
   table.bits("oncs", page.nvm_commands,
-             bit_words(page.nvm_commands, {{Oncs::kCompare, "compare"},
+             bit_names(page.nvm_commands, {{Oncs::kCompare, "compare"},
                                            {Oncs::kWriteUncorrectable, "write uncorrectable"},
                                            {Oncs::kDatasetManagement, "deallocate"},
                                            {Oncs::kWriteZeroes, "write zeroes"},
@@ -188,7 +188,7 @@ void add_io(FieldTable& table, const nvme::IdentifyController& page) {
                                            {Oncs::kVerify, "verify"},
                                            {Oncs::kCopy, "copy"}}));
   table.bits("fuses", page.fused,
-             bit_words(page.fused, {{nvme::Fuses::kCompareAndWrite, "compare and write"}}));
+             bit_names(page.fused, {{nvme::Fuses::kCompareAndWrite, "compare and write"}}));
   table.bits("fna", page.format);
   table.bits("vwc", page.write_cache,
              (page.write_cache & nvme::Vwc::kPresent) != 0 ? "volatile write cache: flush counts"
@@ -200,7 +200,7 @@ void add_io(FieldTable& table, const nvme::IdentifyController& page) {
   table.bits("nwpc", page.write_protection);
   table.number("acwu", page.atomic_compare_write, counted(page.atomic_compare_write + 1u, "block"));
   table.bits("ocfs", page.copy_formats,
-             bit_words(page.copy_formats, {{nvme::Ocfs::kFormat0, "format 0"}}));
+             bit_names(page.copy_formats, {{nvme::Ocfs::kFormat0, "format 0"}}));
   table.bits("sgls", page.sgl, sgl_text(page.sgl));
   table.number("mnan", page.namespaces_allowed_max);
   table.large("maxdna", page.domain_attachments_max);
@@ -219,7 +219,7 @@ void add_fabrics(FieldTable& table, const nvme::IdentifyController& page) {
                                                                    : "a controller per host");
   table.number("msdbd", page.sgl_descriptors_max);
   table.bits("ofcs", page.fabrics_commands,
-             bit_words(page.fabrics_commands, {{nvme::Ofcs::kDisconnect, "disconnect"}}));
+             bit_names(page.fabrics_commands, {{nvme::Ofcs::kDisconnect, "disconnect"}}));
   table.number("dctype", page.discovery_type);
   Json states = Json::array();
   for (size_t i = 0; i <= page.power_states && i < page.power.size(); ++i) {

@@ -94,7 +94,7 @@ std::string security_text(nvme::TcpSecurity security) {
 }
 
 std::string flags_text(uint16_t flags) {
-  return bit_words(flags,
+  return bit_names(flags,
                    {{nvme::DiscoveryFlags::kPersistentConnection, "explicit discovery connections"},
                     {nvme::DiscoveryFlags::kDuplicate, "duplicate discovery information"}});
 }

@@ -68,7 +68,7 @@ const std::array kKnown = {
     Known{Feature::kEventConfiguration, "asynchronous_events",
           [](uint32_t value) {
             using Mask = nvme::EventMask;
-            return bit_words(value, {{Mask::kNamespaceAttributes, "namespace attributes"},
+            return bit_names(value, {{Mask::kNamespaceAttributes, "namespace attributes"},
                                      {Mask::kAna, "ANA"},
                                      {Mask::kDiscoveryLog, "discovery log"}});
           }},

@@ -64,7 +64,7 @@ std::string FieldTable::table() const {
   return out;
 }
 
-std::string bit_words(uint64_t value, std::initializer_list<BitName> names) {
+std::string bit_names(uint64_t value, std::initializer_list<BitName> names) {
   std::string out;
   for (const BitName& each : names) {
     if ((value & each.bit) != each.bit) continue;

@@ -52,7 +52,7 @@ struct BitName {
   uint64_t bit = 0;
   const char* name = "";
 };
-std::string bit_words(uint64_t value, std::initializer_list<BitName> names);
+std::string bit_names(uint64_t value, std::initializer_list<BitName> names);
 
 // "1 block", "2 blocks".
 std::string counted(uint64_t count, std::string_view what);

@@ -48,9 +48,9 @@ TEST(FieldTable, NumbersBeyond64BitsAreDigits) {
   EXPECT_EQ(table.json().dump(), R"({"small":7,"large":"18446744073709551616"})");
 }
 
-TEST(BitWords, NamesWhatIsSet) {
-  EXPECT_EQ(bit_words(5, {{1, "one"}, {2, "two"}, {4, "four"}}), "one, four");
-  EXPECT_EQ(bit_words(8, {{1, "one"}}), "none");
+TEST(BitNames, NamesWhatIsSet) {
+  EXPECT_EQ(bit_names(5, {{1, "one"}, {2, "two"}, {4, "four"}}), "one, four");
+  EXPECT_EQ(bit_names(8, {{1, "one"}}), "none");
 }
 
 TEST(Aligned, ColumnsAreAsWideAsTheirWidest) {

@@ -24,7 +24,7 @@ FieldTable fields_of(const nvme::HealthPage& page) {
   FieldTable table;
   using Warning = nvme::CriticalWarning;
   table.bits("critical_warning", page.critical_warning,
-             bit_words(page.critical_warning, {{Warning::kSpare, "spare is low"},
+             bit_names(page.critical_warning, {{Warning::kSpare, "spare is low"},
                                                {Warning::kTemperature, "temperature"},
                                                {Warning::kReliability, "reliability"},
                                                {Warning::kReadOnly, "read only"},

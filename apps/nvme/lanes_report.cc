@@ -8,7 +8,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
-#include "server/common/lane_words.h"
+#include "server/common/lane_text.h"
 
 namespace cairn::apps {
 

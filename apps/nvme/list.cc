@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/common/output.h"
-#include "apps/nvme/ana_words.h"
+#include "apps/nvme/ana_text.h"
 #include "apps/nvme/commands.h"
 #include "apps/nvme/connect.h"
 #include "apps/nvme/fields.h"
@@ -100,13 +100,13 @@ class ListCommand final : public Command {
       if (!info) {
         if (session.lost() || link.token().requested()) co_return fail(info.error());
         listed.info.nsid = nsid;
-        listed.problem = server::error_words(info.error());
+        listed.problem = server::error_sentence(info.error());
         continue;
       }
       listed.info = *info;
       const Result<nvme::AnaState> state =
           co_await fabric::read_ana_state(session, info->ana_group, link.token());
-      listed.states[path] = state ? ana_words(*state) : server::error_words(state.error());
+      listed.states[path] = state ? ana_text(*state) : server::error_sentence(state.error());
     }
     co_return Result<void>{};
   }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/nvme/ana_words.h"
+#include "apps/nvme/ana_text.h"
 #include "apps/nvme/fields.h"
 #include "base/table.h"
 #include "base/words.h"
@@ -26,9 +26,9 @@ std::string table_or(const Rows& rows, const char* nothing) {
   return rows.size() > 1 ? table_text(rows) : fmt::format("{}\n", nothing);
 }
 
-std::string effect_words(uint32_t effects) {
+std::string effect_names(uint32_t effects) {
   using nvme::Effect;
-  return bit_words(effects & ~Effect::kSupported,
+  return bit_names(effects & ~Effect::kSupported,
                    {{Effect::kContent, "changes data"},
                     {Effect::kNamespace, "changes the namespace"},
                     {Effect::kNamespaceInventory, "changes namespaces"},
@@ -44,7 +44,7 @@ Json add_effects(std::string_view set, const std::array<nvme::Le32, 256>& effect
     if ((effects[i] & nvme::Effect::kSupported) == 0) continue;
     const std::string name(nvme::name(static_cast<Opcode>(i)));
     json.push_back({{"opcode", i}, {"name", name}, {"effects", effects[i].value()}});
-    rows.push_back({std::string(set), fmt::format("{:02x}h", i), name, effect_words(effects[i])});
+    rows.push_back({std::string(set), fmt::format("{:02x}h", i), name, effect_names(effects[i])});
   }
   return json;
 }
@@ -118,10 +118,10 @@ ShownLog show_ana(Bytes page) {
         page = page.subspan(sizeof(nvme::Le32));
       }
       groups.push_back({{"grpid", group.group_id.value()},
-                        {"state", ana_words(group.state())},
+                        {"state", ana_text(group.state())},
                         {"chgcnt", group.change_count.value()},
                         {"nsids", nsids}});
-      rows.push_back({fmt::to_string(group.group_id.value()), ana_words(group.state()),
+      rows.push_back({fmt::to_string(group.group_id.value()), ana_text(group.state()),
                       fmt::to_string(group.change_count.value()),
                       fmt::format("{}", fmt::join(nsids, ", "))});
     }

@@ -24,7 +24,7 @@ void add_size(FieldTable& table, const nvme::IdentifyNamespace& page) {
   table.number("nuse", page.used, blocks_text(page.used, shift));
   using Feat = nvme::Nsfeat;
   table.bits("nsfeat", page.features,
-             bit_words(page.features, {{Feat::kThin, "thin"},
+             bit_names(page.features, {{Feat::kThin, "thin"},
                                        {Feat::kAtomic, "own atomic sizes"},
                                        {Feat::kDeallocatedError, "deallocated blocks may fail"},
                                        {Feat::kIdsNotReused, "ids are not reused"},
@@ -38,7 +38,7 @@ void add_size(FieldTable& table, const nvme::IdentifyNamespace& page) {
              (page.multipath & nvme::Nmic::kShared) != 0 ? "shared by controllers" : "private");
   using Res = nvme::Rescap;
   table.bits("rescap", page.reservations,
-             bit_words(page.reservations,
+             bit_names(page.reservations,
                        {{Res::kPersist, "persist"},
                         {Res::kWriteExclusive, "write exclusive"},
                         {Res::kExclusiveAccess, "exclusive access"},

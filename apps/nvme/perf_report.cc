@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/words.h"
-#include "server/common/lane_words.h"
+#include "server/common/lane_text.h"
 #include "server/open/explain.h"
 
 namespace cairn::apps {
@@ -66,7 +66,7 @@ Json lanes_json(const std::vector<std::vector<fabric::HostLane>>& jobs) {
 
 std::string failure(const loadgen::LoadResult& result) {
   return fmt::format("{} block {}: {}", result.error_in_write ? "writing" : "reading",
-                     result.error_lba.value(), server::error_words(*result.error));
+                     result.error_lba.value(), server::error_sentence(*result.error));
 }
 
 }  // namespace

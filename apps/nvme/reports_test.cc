@@ -122,9 +122,9 @@ TEST(Range, IsWithinTheDriveAndOfWholeBlocks) {
 
 TEST(Explain, StatusesOfATargetHaveTheirNames) {
   const Error error(Errc::kInvalid, "NVMe status of the target", 0x80);
-  EXPECT_TRUE(has(server::error_words(error), "(080h)"));
+  EXPECT_TRUE(has(server::error_sentence(error), "(080h)"));
   EXPECT_TRUE(has(server::cannot_do("reading", error).text, "reading failed"));
-  EXPECT_FALSE(has(server::error_words(Error(Errc::kReset, "the connection", 104)), "068h"));
+  EXPECT_FALSE(has(server::error_sentence(Error(Errc::kReset, "the connection", 104)), "068h"));
 }
 
 TEST(Explain, EveryCodeOfAConnectionHasASentence) {

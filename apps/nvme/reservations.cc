@@ -181,7 +181,7 @@ class ReservationsCommand final : public Command {
       co_return refuse(
           fmt::format("the reservations forbid it ({}): see who holds what with 'cairn "
                       "nvme reservations {}'",
-                      server::error_words(sent.error()), uri_));
+                      server::error_sentence(sent.error()), uri_));
     }
     co_return std::unexpected(server::cannot_do("changing reservations", sent.error()));
   }

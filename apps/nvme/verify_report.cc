@@ -46,7 +46,7 @@ nlohmann::ordered_json json_of(const VerifyReport& report) {
                         {"found", result.mismatch->found}};
   }
   if (result.error) {
-    json["error"] = fmt::format("{}: {}", result.failed, server::error_words(*result.error));
+    json["error"] = fmt::format("{}: {}", result.failed, server::error_sentence(*result.error));
   }
   return json;
 }

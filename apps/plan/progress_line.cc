@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kBetweenLines = Duration::from_seconds(0.1);
 constexpr uint64_t kWidth = 50;
 
-std::string in_words(double seconds) {
+std::string duration_text(double seconds) {
   const auto whole = static_cast<uint64_t>(std::ceil(std::min(seconds, 1e9)));
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
@@ -31,7 +31,7 @@ std::string progress_line(double part, double seconds_left, std::string_view not
   std::string line =
       fmt::format("[{:<{}}] {:3}%  {}", std::string(static_cast<size_t>(whole * kWidth), '='),
                   kWidth, static_cast<int>(whole * 100), note);
-  if (seconds_left >= 0) line += fmt::format(", {} to go", in_words(seconds_left));
+  if (seconds_left >= 0) line += fmt::format(", {} to go", duration_text(seconds_left));
   return line;
 }
 

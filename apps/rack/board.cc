@@ -7,7 +7,7 @@
 #include "apps/common/output.h"
 #include "apps/rack/client.h"
 #include "apps/rack/commands.h"
-#include "apps/rack/words.h"
+#include "apps/rack/report.h"
 #include "config/json_text.h"
 #include "rack/billboard.h"
 #include "rack/pledge.h"

@@ -28,51 +28,51 @@ void add_host(const server::HostOptions& host, server::SubsystemConfig& subsyste
 
 }  // namespace
 
-void add_host_option(CLI::App& app, AccessArgs& words) {
+void add_host_option(CLI::App& app, AccessArgs& args) {
   add_values(app, "--host NQN", "only these NVMe hosts may connect; several allowed",
-             [&words](const std::string& text) -> Attempt<void> {
+             [&args](const std::string& text) -> Attempt<void> {
                if (Attempt<void> named = server::check_host_nqn(text); !named) return named;
-               words.hosts.push_back(text);
+               args.hosts.push_back(text);
                return {};
              });
 }
 
-void add_tls_option(CLI::App& app, std::string_view listener, AccessArgs& words) {
+void add_tls_option(CLI::App& app, std::string_view listener, AccessArgs& args) {
   add_values(app, "--tls WORD",
              fmt::format("required or refused (the default), one per {}", listener),
-             [&words](const std::string& text) -> Attempt<void> {
+             [&args](const std::string& text) -> Attempt<void> {
                const Attempt<bool> tls = server::parse_tls(text);
-               if (tls) words.tls.push_back(*tls);
+               if (tls) args.tls.push_back(*tls);
                return tls ? Attempt<void>() : std::unexpected(tls.error());
              });
 }
 
-Attempt<void> add_tls_host(const std::string& text, AccessArgs& words) {
+Attempt<void> add_tls_host(const std::string& text, AccessArgs& args) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return refuse(fmt::format("{} is not HOSTNQN=FILE", in_quotes(text)));
   }
   const std::string nqn = text.substr(0, equals);
   if (Attempt<void> named = server::check_host_nqn(nqn); !named) return named;
-  words.tls_hosts.push_back({.nqn = nqn, .tls_key = text.substr(equals + 1)});
+  args.tls_hosts.push_back({.nqn = nqn, .tls_key = text.substr(equals + 1)});
   return {};
 }
 
-void take_host_args(const AccessArgs& words, server::SubsystemConfig& subsystem) {
-  if (!words.hosts.empty()) {
-    subsystem.options.hosts = words.hosts;
+void take_host_args(const AccessArgs& args, server::SubsystemConfig& subsystem) {
+  if (!args.hosts.empty()) {
+    subsystem.options.hosts = args.hosts;
     subsystem.options.allow_any_host = false;
   }
-  for (const server::HostOptions& host : words.tls_hosts) add_host(host, subsystem);
+  for (const server::HostOptions& host : args.tls_hosts) add_host(host, subsystem);
 }
 
-Attempt<void> take_tls_args(const AccessArgs& words, std::string_view listener,
+Attempt<void> take_tls_args(const AccessArgs& args, std::string_view listener,
                             std::vector<server::ListenerOptions>& listeners) {
-  if (words.tls.size() > listeners.size()) {
+  if (args.tls.size() > listeners.size()) {
     return refuse(fmt::format("--tls goes with a {} each: give as many of both, in the same order",
                               listener));
   }
-  for (size_t i = 0; i < words.tls.size(); ++i) listeners[i].tls = words.tls[i];
+  for (size_t i = 0; i < args.tls.size(); ++i) listeners[i].tls = args.tls[i];
   return {};
 }
 

@@ -24,14 +24,14 @@ inline constexpr const char* kTlsKeyHelp =
     "the TLS key of a host, which may connect then; several allowed";
 
 // --host NQN, and --tls WORD for each of the option `listener`. `words` outlives the command.
-void add_host_option(CLI::App& app, AccessArgs& words);
-void add_tls_option(CLI::App& app, std::string_view listener, AccessArgs& words);
+void add_host_option(CLI::App& app, AccessArgs& args);
+void add_tls_option(CLI::App& app, std::string_view listener, AccessArgs& args);
 // HOSTNQN=FILE, for --tls-key.
-Attempt<void> add_tls_host(const std::string& text, AccessArgs& words);
+Attempt<void> add_tls_host(const std::string& text, AccessArgs& args);
 
 // What was said becomes that of a subsystem, and of listeners that `listener` names.
-void take_host_args(const AccessArgs& words, server::SubsystemConfig& subsystem);
-Attempt<void> take_tls_args(const AccessArgs& words, std::string_view listener,
+void take_host_args(const AccessArgs& args, server::SubsystemConfig& subsystem);
+Attempt<void> take_tls_args(const AccessArgs& args, std::string_view listener,
                             std::vector<server::ListenerOptions>& listeners);
 
 }  // namespace cairn::apps

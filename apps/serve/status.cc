@@ -11,7 +11,7 @@
 #include "apps/serve/client.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "server/common/lane_words.h"
+#include "server/common/lane_text.h"
 #include "server/control/health_json.h"
 #include "server/serve/flash_stats.h"
 

@@ -11,7 +11,7 @@
 #include "apps/common/output.h"
 #include "apps/volume/client.h"
 #include "apps/volume/commands.h"
-#include "apps/volume/words.h"
+#include "apps/volume/report.h"
 #include "base/units.h"
 #include "base/words.h"
 #include "fabric/host/namespace_info.h"

@@ -13,8 +13,8 @@ namespace {
 const FileService kService{
     .program = "/bin/cairn", .file = "/d/file", .socket = "/d/socket", .direct = true, .cpu = 3};
 
-bool has_word(const std::vector<std::string>& words, std::string_view word) {
-  return std::ranges::find(words, word) != words.end();
+bool has_word(const std::vector<std::string>& args, std::string_view word) {
+  return std::ranges::find(args, word) != args.end();
 }
 
 TEST(NbdServer, BothServeTheSameFileAtTheSameSocket) {

@@ -142,11 +142,11 @@ class MoveBench {
   }
 
   Result<Silence> move(const Process& load, const std::vector<std::string>& how) {
-    std::vector<std::string> words = {options_.program, "drive",   "move",  "d0",
-                                      "--control",      control(), "--json"};
-    words.insert(words.end(), how.begin(), how.end());
+    std::vector<std::string> args = {options_.program, "drive",   "move",  "d0",
+                                     "--control",      control(), "--json"};
+    args.insert(args.end(), how.begin(), how.end());
     const std::string output = folder_.file("move.json");
-    Result<Process> mover = Process::start_program(words, options_.client_cpu, output);
+    Result<Process> mover = Process::start_program(args, options_.client_cpu, output);
     if (!mover) return fail(mover.error());
     if (const Result<Duration> moved = mover->wait(); !moved) {
       return fail(Errc::kIo, "cairn drive move failed");

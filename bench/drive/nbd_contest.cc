@@ -48,7 +48,7 @@ std::vector<Job> all_jobs() {
 
 Result<void> run_fio(const Job& job, const DriveBenchOptions& options, const std::string& socket,
                      const std::string& output) {
-  const std::vector<std::string> words = {
+  const std::vector<std::string> args = {
       "fio",
       "--name=job",
       "--ioengine=nbd",
@@ -64,7 +64,7 @@ Result<void> run_fio(const Job& job, const DriveBenchOptions& options, const std
       "--thread",
       "--output-format=json",
       fmt::format("--output={}", output)};
-  Result<Process> fio = Process::start_program(words, options.client_cpu);
+  Result<Process> fio = Process::start_program(args, options.client_cpu);
   if (!fio) return fail(fio.error());
   if (const Result<Duration> ended = fio->wait(); !ended) {
     return fail(Errc::kIo, "fio failed on a drive over NBD");

@@ -35,7 +35,7 @@ JOB_LIMIT_S = 300  # a guest in software, on a machine that does other things to
 @dataclasses.dataclass(frozen=True)
 class Job:
     name: str
-    words: str  # for fio
+    args: str  # for fio
 
 
 JOBS = (
@@ -115,7 +115,7 @@ class Bench(GuestBench):
 
     def measure(self, guest, job, way, row):
         command = (f"fio --name=j --filename=/dev/{way.disk} --direct=1 --ioengine=libaio"
-                   f" {job.words} --time_based --runtime={int(self.options.seconds * 1000)}ms"
+                   f" {job.args} --time_based --runtime={int(self.options.seconds * 1000)}ms"
                    " --randrepeat=1 --norandommap --percentile_list=50:99 --eta=never"
                    " --output-format=json --output=/tmp/fio")
         before = way.cpu_seconds()

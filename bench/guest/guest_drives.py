@@ -37,15 +37,15 @@ class Problem(Exception):
 class Server:
     """A process that serves until it is stopped, or we are gone; `accepts` says when it does."""
 
-    def __init__(self, words, log, accepts, cpu=None):
+    def __init__(self, args, log, accepts, cpu=None):
         self._log = log
         pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
         with open(log, "w") as output:
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *pinned, *map(str, words)],
+                ["setpriv", "--pdeathsig", "KILL", *pinned, *map(str, args)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
-            wait_until(lambda: self._lives() and accepts(), START_LIMIT_S, f"{words[0]} serves")
+            wait_until(lambda: self._lives() and accepts(), START_LIMIT_S, f"{args[0]} serves")
         except (GuestError, Problem) as error:
             self.stop()
             raise Problem(str(error)) from error
@@ -124,15 +124,15 @@ class GuestBench:
         self.port = free_port()  # of the NVMe/TCP server
         self._chardevs = 0
 
-    def serve(self, name, words, accepts):
-        server = Server(words, self.folder / f"{name}.log", accepts, self.server_cpu)
+    def serve(self, name, args, accepts):
+        server = Server(args, self.folder / f"{name}.log", accepts, self.server_cpu)
         self.stack.callback(server.stop)
         return server
 
-    def add_vhost(self, name, words, file=None, more_servers=()):
-        """A vhost-user disk; SOCKET in the words is where it is served."""
+    def add_vhost(self, name, args, file=None, more_servers=()):
+        """A vhost-user disk; SOCKET in the arguments is where it is served."""
         path = self.folder / f"{name}.sock"
-        server = self.serve(name, [str(word).replace("SOCKET", str(path)) for word in words],
+        server = self.serve(name, [str(word).replace("SOCKET", str(path)) for word in args],
                             lambda: answers_at(path))
         place = FIRST_PLACE + self._chardevs
         self._chardevs += 1

@@ -127,10 +127,10 @@ class Bench(GuestBench):
         self.find_disks(guest)
         return guest
 
-    def ycsb(self, guest, words):
+    def ycsb(self, guest, args):
         """Runs our program on what is mounted; returns its results."""
         guest.check("LD_LIBRARY_PATH=/programs /programs/cairn bench ycsb --folder /mnt --json"
-                    f" {words} >/tmp/report", RUN_LIMIT_S)
+                    f" {args} >/tmp/report", RUN_LIMIT_S)
         return json.loads(guest.check("cat /tmp/report"))["results"]
 
     def mounted(self, guest, way, action):

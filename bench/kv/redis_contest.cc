@@ -100,14 +100,14 @@ class RedisContest {
                                     : fmt::format("mem:size={},block=512", kDriveBytes);
       return {options_.program, "kv", "serve", drive, "--resp", "unix:" + socket};
     }
-    std::vector<std::string> words = {"redis-server",   "--port",       "0", "--unixsocket",
-                                      socket,           "--save",       "",  "--dir",
-                                      folder_.file(""), "--appendonly", "no"};
+    std::vector<std::string> args = {"redis-server",   "--port",       "0", "--unixsocket",
+                                     socket,           "--save",       "",  "--dir",
+                                     folder_.file(""), "--appendonly", "no"};
     if (each.kept == Kept::kDurable) {
-      words.back() = "yes";
-      words.insert(words.end(), {"--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"});
+      args.back() = "yes";
+      args.insert(args.end(), {"--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"});
     }
-    return words;
+    return args;
   }
 
   // Where a run has begun, the server has all keys.

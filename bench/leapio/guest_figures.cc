@@ -256,19 +256,19 @@ void skip(const std::vector<const Figure*>& figures, const std::string& why, rep
 std::vector<std::string> command_of(const Options& options,
                                     const std::vector<const Figure*>& figures,
                                     const TemporaryFolder& folder, const std::string& output) {
-  std::vector<std::string> words = {"python3",
-                                    "-B",
-                                    CAIRN_YCSB_GUEST,
-                                    "--cairn",
-                                    options.program,
-                                    "--folder",
-                                    folder.file(""),
-                                    "--output",
-                                    output,
-                                    "--keys",
-                                    fmt::format("{}", options.guest_keys),
-                                    "--seconds",
-                                    fmt::format("{}", options.guest_seconds)};
+  std::vector<std::string> args = {"python3",
+                                   "-B",
+                                   CAIRN_YCSB_GUEST,
+                                   "--cairn",
+                                   options.program,
+                                   "--folder",
+                                   folder.file(""),
+                                   "--output",
+                                   output,
+                                   "--keys",
+                                   fmt::format("{}", options.guest_keys),
+                                   "--seconds",
+                                   fmt::format("{}", options.guest_seconds)};
   std::vector<std::string_view> ways;
   for (const Figure* figure : figures) {
     for (const Way& way : figure->ways) {
@@ -276,10 +276,10 @@ std::vector<std::string> command_of(const Options& options,
     }
   }
   for (const std::string_view way : ways) {
-    words.emplace_back("--way");
-    words.emplace_back(way);
+    args.emplace_back("--way");
+    args.emplace_back(way);
   }
-  return words;
+  return args;
 }
 
 std::string contents_of(const std::string& path) {

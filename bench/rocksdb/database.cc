@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 #include "bench/rocksdb/file_system.h"
-#include "bench/rocksdb/words.h"
+#include "bench/rocksdb/rocksdb_common.h"
 
 namespace cairn::bench {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/rocksdb/words.h"
+#include "bench/rocksdb/rocksdb_common.h"
 #include "bench/workload.h"
 
 namespace cairn::bench {

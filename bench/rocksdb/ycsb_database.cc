@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "bench/rocksdb/words.h"
+#include "bench/rocksdb/rocksdb_common.h"
 #include "bench/rocksdb/ycsb_record.h"
 #include "bench/workload.h"
 

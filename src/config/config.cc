@@ -130,23 +130,23 @@ Section& Section::integers(std::string name, std::vector<int>& into, IntegerRang
   });
 }
 
-Section& Section::word(std::string name, std::vector<std::string> words,
+Section& Section::word(std::string name, std::vector<std::string> known,
                        std::function<void(size_t)> store) {
-  return add(std::move(name), [words = std::move(words), store = std::move(store)](
+  return add(std::move(name), [known = std::move(known), store = std::move(store)](
                                   const auto& value, const auto& path, ConfigCheck& check) {
     const auto* text = value.template get<std::string>();
     if (text == nullptr) {
-      const std::string wanted = fmt::format("one of {}", comma_list(words));
+      const std::string wanted = fmt::format("one of {}", comma_list(known));
       check.refuse(value.place, wrong_kind(path, wanted, value));
       return;
     }
-    const auto found = std::ranges::find(words, *text);
-    if (found == words.end()) {
+    const auto found = std::ranges::find(known, *text);
+    if (found == known.end()) {
       check.refuse(value.place, fmt::format("{} is {}{} (allowed: {})", path, in_quotes(*text),
-                                            did_you_mean(*text, words), comma_list(words)));
+                                            did_you_mean(*text, known), comma_list(known)));
       return;
     }
-    store(static_cast<size_t>(found - words.begin()));
+    store(static_cast<size_t>(found - known.begin()));
   });
 }
 

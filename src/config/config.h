@@ -68,9 +68,9 @@ class Section {
   // Text that is one of the given words.
   template <class T>
   Section& choice(std::string name, T& into, std::vector<std::pair<std::string, T>> choices) {
-    std::vector<std::string> words;
-    for (const auto& [word, value] : choices) words.push_back(word);
-    return word(std::move(name), std::move(words),
+    std::vector<std::string> known;
+    for (const auto& [word, value] : choices) known.push_back(word);
+    return word(std::move(name), std::move(known),
                 [&into, choices](size_t index) { into = choices[index].second; });
   }
 
@@ -120,7 +120,7 @@ class Section {
   };
   Section& add(std::string name, Read read);
   Section& whole_number(std::string name, IntegerRange range, std::function<void(int64_t)> store);
-  Section& word(std::string name, std::vector<std::string> words,
+  Section& word(std::string name, std::vector<std::string> known,
                 std::function<void(size_t index)> store);
   Section& custom(std::string name, std::string example,
                   std::function<Result<void>(std::string_view)> store);

@@ -38,13 +38,13 @@ std::string_view word_for(const Choices<T>& choices, T wanted) {
 
 template <class T>
 Attempt<T> parse_choice(const Choices<T>& choices, std::string_view text) {
-  std::vector<std::string> words;
+  std::vector<std::string> known;
   for (const auto& [word, value] : choices) {
     if (word == text) return value;
-    words.push_back(word);
+    known.push_back(word);
   }
-  return refuse(fmt::format("{} is not one of {}{}", in_quotes(text), comma_list(words),
-                            did_you_mean(text, words)));
+  return refuse(fmt::format("{} is not one of {}{}", in_quotes(text), comma_list(known),
+                            did_you_mean(text, known)));
 }
 
 // The number that starts `text`, which is then moved past it.

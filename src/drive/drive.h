@@ -241,7 +241,7 @@ class Drive {
   virtual bool can_replicate_to([[maybe_unused]] const Drive& other) const { return false; }
   // A command for this layer alone, such as "take" for a snapshot: what came of it, or why not, as
   // a sentence. By default there are none.
-  virtual task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words);
+  virtual task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args);
   // Another drive that this layer can show beside itself, such as a version that was kept; it is
   // closed and destroyed before this one. kNotFound by default.
   virtual Result<std::unique_ptr<Drive>> open_view(std::string_view name);

@@ -104,8 +104,8 @@ void Frame::x_label(double share, std::string_view text) {
   svg_.text({foot.x, foot.y + 18}, "tick", Svg::Anchor::kMiddle, text);
 }
 
-void Frame::say(std::string_view words) {
-  svg_.text(at(0.5, 0.5), "label", Svg::Anchor::kMiddle, words);
+void Frame::say(std::string_view text) {
+  svg_.text(at(0.5, 0.5), "label", Svg::Anchor::kMiddle, text);
 }
 
 }  // namespace cairn::report

@@ -39,7 +39,7 @@ class Frame {
   void x_label(double share, std::string_view text);
   double width() const { return right_ - left_; }
   // In the middle, instead of marks.
-  void say(std::string_view words);
+  void say(std::string_view text);
 
   Svg& svg() { return svg_; }
   std::string finish() { return svg_.finish(); }

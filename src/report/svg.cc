@@ -82,11 +82,11 @@ Svg::Svg(Spot size, std::string_view title) {
   rectangle({0, 0}, size, "surface");
 }
 
-void Svg::text(Spot at, std::string_view style, Anchor anchor, std::string_view words) {
+void Svg::text(Spot at, std::string_view style, Anchor anchor, std::string_view text) {
   constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
   out_ += fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n",
                       number(at.x), number(at.y), style, kAnchors[static_cast<size_t>(anchor)],
-                      escape(words));
+                      escape(text));
 }
 
 void Svg::line(Spot from, Spot to, std::string_view style) {

@@ -26,7 +26,7 @@ class Svg {
   Svg(Spot size, std::string_view title);
 
   enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
-  void text(Spot at, std::string_view style, Anchor anchor, std::string_view words);
+  void text(Spot at, std::string_view style, Anchor anchor, std::string_view text);
   void line(Spot from, Spot to, std::string_view style);
   void polyline(const std::vector<Spot>& spots, std::string_view style);
   // `hint` is shown when somebody points at it.

@@ -35,7 +35,7 @@ std::string place_of(const HealthReason& reason) {
   return text.empty() ? text : text + ": ";
 }
 
-std::string in_words(std::string code) {
+std::string spaced(std::string code) {
   std::ranges::replace(code, '_', ' ');
   return code;
 }
@@ -150,13 +150,13 @@ void HealthWatch::tell_changes(const std::string& drive, const StackHealth& befo
     if (known != nullptr && known->health == one.health) continue;
     tell_(std::min(one.health, now.health),
           fmt::format("{} drive {} is {}: {}{}: {}", when, drive, name(now.health), place_of(one),
-                      in_words(one.code), one.what));
+                      spaced(one.code), one.what));
   }
   for (const HealthReason& one : before.reasons) {
     if (one.health == Health::kOk || find_same(one, now.reasons) != nullptr) continue;
-    tell_(Health::kOk, fmt::format("{} drive {} is {}{}: {}{} is over", when, drive,
-                                   name(now.health), now.health == Health::kOk ? " again" : "",
-                                   place_of(one), in_words(one.code)));
+    tell_(Health::kOk,
+          fmt::format("{} drive {} is {}{}: {}{} is over", when, drive, name(now.health),
+                      now.health == Health::kOk ? " again" : "", place_of(one), spaced(one.code)));
   }
 }
 

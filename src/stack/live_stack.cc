@@ -106,9 +106,9 @@ bool find_above(const StackNode& from, const StackNode& layer,
 // Why a layer may not be told this: others would go on with what they keep of its old contents.
 // Empty: it may.
 std::string why_untold(const StackNode& root, const StackNode& layer,
-                       const std::vector<std::string>& words) {
+                       const std::vector<std::string>& args) {
   const auto* changer = dynamic_cast<const ContentChanger*>(&without_joint(*layer.open.drive));
-  if (changer == nullptr || !changer->changes_contents(words)) return "";
+  if (changer == nullptr || !changer->changes_contents(args)) return "";
   std::vector<const StackNode*> above;
   find_above(root, layer, above);
   std::string keepers;
@@ -120,7 +120,7 @@ std::string why_untold(const StackNode& root, const StackNode& layer,
   return fmt::format(
       "{} changes what {} holds under {}, which would go on with what was there before: end this, "
       "serve '{}' alone, say it there, and then serve the whole again",
-      words[0], layer.text.name, keepers, layer.text.text());
+      args[0], layer.text.name, keepers, layer.text.text());
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ StackNode* LiveStack::find(std::string_view layer, std::string& problem) {
   return nullptr;
 }
 
-task::Task<LiveStack::Told> LiveStack::tell(std::string layer, std::vector<std::string> words) {
+task::Task<LiveStack::Told> LiveStack::tell(std::string layer, std::vector<std::string> args) {
   const Result<void> turn = co_await turn_->acquire();
   const task::Units units(*turn_, turn ? 1 : 0);
   std::string problem = "the stack is closed";
@@ -184,10 +184,10 @@ task::Task<LiveStack::Told> LiveStack::tell(std::string layer, std::vector<std::
   if (node->open.drive == nullptr) {
     co_return std::unexpected(fmt::format("the layer is not there: {}", node->problem));
   }
-  if (std::string why = why_untold(*root_, *node, words); !why.empty()) {
+  if (std::string why = why_untold(*root_, *node, args); !why.empty()) {
     co_return std::unexpected(std::move(why));
   }
-  Told told = co_await node->open.drive->tell(std::move(words));
+  Told told = co_await node->open.drive->tell(std::move(args));
   co_return told;
 }
 

@@ -93,7 +93,7 @@ class LiveStack final : public Joint {
   // A command for one layer. One that changes what the layer holds (content_changer.h) is refused
   // below any layer but filters: the error names those above and says what to do.
   using Told = std::expected<std::string, std::string>;
-  task::Task<Told> tell(std::string layer, std::vector<std::string> words);
+  task::Task<Told> tell(std::string layer, std::vector<std::string> args);
   // For the layer on top, or the first below it that is not merely a filter.
   Result<std::unique_ptr<Drive>> open_view(std::string_view name) override;
   using Joint::tell;

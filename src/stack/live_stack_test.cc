@@ -280,8 +280,8 @@ class OddLeaves final : public Leaves {
       geometry_ = below().geometry();
     }
     task::Task<std::expected<std::string, std::string>> tell(
-        std::vector<std::string> words) override {
-      co_return "heard " + words[0];
+        std::vector<std::string> args) override {
+      co_return "heard " + args[0];
     }
     Incarnation incarnation() const override {
       Incarnation now = ServiceDrive::incarnation();

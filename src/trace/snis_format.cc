@@ -76,16 +76,16 @@ class Snis final : public Format {
 
   Outcome<std::optional<Record>> read_heading(std::string_view line) {
     heading_ = std::string(line);
-    std::vector<std::string> words(1);
+    std::vector<std::string> columns(1);
     for (const char c : heading_) {
       if (c == ',') {
-        words.emplace_back();
+        columns.emplace_back();
       } else {
-        words.back() += c;
+        columns.back() += c;
       }
     }
-    if (words.size() > Row::kFieldsMax) return wrong("", "has too many columns");
-    names_store_ = std::move(words);
+    if (columns.size() > Row::kFieldsMax) return wrong("", "has too many columns");
+    names_store_ = std::move(columns);
     for (const std::string& word : names_store_) {
       names_.push_back(word.c_str());
       const std::optional<Sense> sense = sense_of(word);

@@ -254,8 +254,8 @@ std::vector<drive::Concern> VolumeDrive::concerns() const {
   return all;
 }
 
-Task<std::expected<std::string, std::string>> VolumeDrive::tell(std::vector<std::string> words) {
-  if (words.size() != 1 || words[0] != "scrub") {
+Task<std::expected<std::string, std::string>> VolumeDrive::tell(std::vector<std::string> args) {
+  if (args.size() != 1 || args[0] != "scrub") {
     co_return std::unexpected("a volume takes one command: 'scrub'");
   }
   const Result<uint64_t> mended = co_await scrub();

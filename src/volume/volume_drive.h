@@ -87,7 +87,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   std::vector<drive::Concern> concerns() const override;
   std::vector<drive::Job> jobs() const override;
   // "scrub": compares the legs of all extents, and mends those that differ.
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
   // Grows by what the arbiter has promised since: to exactly that.
   task::Task<Result<void>> resize(uint64_t blocks) override;
   // Flushes, and gives the volume back to the arbiter. What cannot be told it leaves the volume as

@@ -27,11 +27,11 @@ class OnArm:
         finally:
             self._is_arm = False
 
-    def command(self, words, denied=None):
+    def command(self, args, denied=None):
         if not self._is_arm:
-            return super().command(words, denied)
+            return super().command(args, denied)
         self.assertIsNone(denied)
-        return [*emulator(), str(options.arm / "apps/cairn-lab"), *map(str, words)]
+        return [*emulator(), str(options.arm / "apps/cairn-lab"), *map(str, args)]
 
 
 def emulator():

@@ -22,10 +22,10 @@ class AcrossMachines(arm_support.OnArm, BoxTest):
     def uri(self, box):
         return f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=1"
 
-    def verify(self, box, *words):
+    def verify(self, box, *args):
         """Patterns, with what was acknowledged kept in a file, or checked by it."""
         report = json.loads(self.run_ok("nvme", "verify", self.uri(box), "--size", "8M", "--state",
-                                        "acknowledged", "--json", *words))
+                                        "acknowledged", "--json", *args))
         self.assertTrue(report["ok"], report)
         return report
 

@@ -34,8 +34,8 @@ class MovesToArm(arm_support.OnArm, DriveTest):
                                         self.box_control, "mem:size=1M",
                                         until="Ctrl-C or SIGTERM")
 
-    def move(self, *words):
-        return json.loads(self.run_ok("drive", "move", "d0", *words, "--json", "--control",
+    def move(self, *args):
+        return json.loads(self.run_ok("drive", "move", "d0", *args, "--json", "--control",
                                       self.control))
 
     def there(self):
@@ -66,8 +66,8 @@ class MovesToArm(arm_support.OnArm, DriveTest):
         self.assertEqual(load.wait(), 0, out)
         self.assertEqual(self.errors(), 0)
 
-    def copy(self, *words):
-        subprocess.run(["nbdcopy", *words], check=True, timeout=support.HANGS_S)
+    def copy(self, *args):
+        subprocess.run(["nbdcopy", *args], check=True, timeout=support.HANGS_S)
 
     def write_all(self, salt):
         """Bytes that differ from block to block and compress somewhat, on the whole drive."""

@@ -9,11 +9,11 @@ import support
 
 
 class SameOutput(arm_support.OnArm, support.CliTest):
-    def same(self, *words):
+    def same(self, *args):
         """Both programs print the same; returns it."""
-        here = self.run_ok(*words)
+        here = self.run_ok(*args)
         with self.on_arm():
-            self.assertEqual(self.run_ok(*words), here)
+            self.assertEqual(self.run_ok(*args), here)
         return here
 
     def test_clusters_under_faults(self):
@@ -21,9 +21,9 @@ class SameOutput(arm_support.OnArm, support.CliTest):
         self.assertEqual(len(set(re.findall(r"trace (\w{16})", said))), 8)
 
     def test_modelled_drives(self):
-        for words in (("mix", "--precondition", "80"), ("write", "--profile", "pm1725a")):
-            with self.subTest(words):
-                self.same("plan", "ssd", "--requests", "3000", "--json", "--synthetic", *words)
+        for args in (("mix", "--precondition", "80"), ("write", "--profile", "pm1725a")):
+            with self.subTest(args):
+                self.same("plan", "ssd", "--requests", "3000", "--json", "--synthetic", *args)
 
     def test_modelled_networks(self):
         for control in ("dcqcn", "dctcp", "cubic"):

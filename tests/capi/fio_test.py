@@ -44,17 +44,17 @@ class Engine(BoxTest):
                         f"-L{_options.library}", "-lcairn", f"-Wl,-rpath,{_options.library}"],
                        check=True, timeout=100)
 
-    def fio(self, *words):
+    def fio(self, *args):
         return subprocess.run(
-            ["fio", "--name=job", f"--ioengine=external:{self.engine}", *words,
+            ["fio", "--name=job", f"--ioengine=external:{self.engine}", *args,
              "--output-format=json"],
             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=100, check=False)
 
-    def verified(self, uri, *words):
+    def verified(self, uri, *args):
         """Random writes over the drive, each block read back and compared by fio."""
         ran = self.fio(f"--uri={uri}", "--rw=randwrite", "--bs=16k", "--size=6M", "--iodepth=16",
-                       "--verify=crc32c", "--verify_fatal=1", "--fsync=32", *words)
+                       "--verify=crc32c", "--verify_fatal=1", "--fsync=32", *args)
         self.assertEqual(ran.returncode, 0, ran.stdout)
         job = json.loads(ran.stdout[ran.stdout.index("{"):])["jobs"][0]
         self.assertEqual(job["error"], 0)

@@ -19,8 +19,8 @@ _options = argparse.Namespace()
 
 
 class Installed(BoxTest):
-    def run_tool(self, *words, **options):
-        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
+    def run_tool(self, *args, **options):
+        result = subprocess.run([*map(str, args)], cwd=self.folder, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, timeout=100, check=False,
                                 **options)
         self.assertEqual(result.returncode, 0, result.stdout)

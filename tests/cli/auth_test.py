@@ -30,15 +30,15 @@ drive = "mem:size=1M"
 
 
 class Keys(BoxTest):
-    def make_key(self, name, *words):
-        self.run_ok("key", "new", "auth", "--output", str(self.folder / name), *words)
+    def make_key(self, name, *args):
+        self.run_ok("key", "new", "auth", "--output", str(self.folder / name), *args)
         return self.folder / name
 
     def test_a_key_is_printed_in_its_usual_form(self):
-        for words, start, size in (((), "00", 48), (("--hmac", "sha256"), "01", 48),
+        for args, start, size in (((), "00", 48), (("--hmac", "sha256"), "01", 48),
                                    (("--hmac", "sha384"), "02", 72),
                                    (("--hmac", "sha512", "--nqn", HOST), "03", 92)):
-            said = self.run_ok("key", "new", "auth", *words)
+            said = self.run_ok("key", "new", "auth", *args)
             self.assertRegex(said, rf"^DHHC-1:{start}:[A-Za-z0-9+/=]{{{size}}}:\n$")
         self.assertNotEqual(self.run_ok("key", "new", "auth"), self.run_ok("key", "new", "auth"))
 
@@ -70,9 +70,9 @@ class Keys(BoxTest):
 class Authenticates(BoxTest):
     def setUp(self):
         super().setUp()
-        for name, words in (("host.key", ("--hmac", "sha256")), ("box.key", ("--hmac", "sha384")),
+        for name, args in (("host.key", ("--hmac", "sha256")), ("box.key", ("--hmac", "sha384")),
                             ("other.key", ())):
-            self.run_ok("key", "new", "auth", "--output", str(self.folder / name), *words)
+            self.run_ok("key", "new", "auth", "--output", str(self.folder / name), *args)
 
     def serve(self, more=""):
         self.write("box.toml", CONFIG.format(nqn=NQN, host=HOST, more=more))

@@ -12,13 +12,13 @@ import support
 
 
 class Drive(support.CliTest):
-    def bench(self, *words):
+    def bench(self, *args):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
-        rounds = () if "--rounds" in words else ("--rounds", "1")
+        rounds = () if "--rounds" in args else ("--rounds", "1")
         return json.loads(self.run_ok("bench", "drive", *rounds, "--requests", "200",
                                       "--cores", support.two_cpus(), "--folder", self.folder,
-                                      "--json", *words))
+                                      "--json", *args))
 
     def expect_every_service(self, report):
         measured = {(result["name"], result["variant"]) for result in report["results"]}
@@ -159,11 +159,11 @@ class Drive(support.CliTest):
             self.skipTest("needs two CPUs")
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "python3").symlink_to(sys.executable)
-        words = ("bench", "drive", "--only", "guest", "--cores", support.two_cpus(), "--json")
-        report = json.loads(self.run_ok(*words, env={"PATH": str(self.folder / "bin")}))
+        args = ("bench", "drive", "--only", "guest", "--cores", support.two_cpus(), "--json")
+        report = json.loads(self.run_ok(*args, env={"PATH": str(self.folder / "bin")}))
         self.assertIn("apt-get install qemu-system-common qemu-system-x86",
                       report["skipped"]["guest"])
-        report = json.loads(self.run_ok(*words, env={"PATH": str(self.folder)}))
+        report = json.loads(self.run_ok(*args, env={"PATH": str(self.folder)}))
         self.assertIn("python3", report["skipped"]["guest"])
 
     def test_idle_drives_and_several_parts(self):

@@ -10,11 +10,11 @@ import support
 
 
 class PaperI10(support.CliTest):
-    def bench(self, *words):
+    def bench(self, *args):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
         return json.loads(self.run_ok("bench", "paper", "i10", "--rounds", "1", "--seconds", "0.02",
-                                      "--cores", support.two_cpus(), "--json", *words))
+                                      "--cores", support.two_cpus(), "--json", *args))
 
     def test_the_page_and_the_report_are_complete(self):
         report = self.bench("--out", "i10.html", "--svg", "plots")
@@ -52,9 +52,9 @@ class PaperI10(support.CliTest):
 
 class PaperLeapio(support.CliTest):
     def test_the_page_and_the_report_are_complete(self):
-        words = ("bench", "paper", "leapio", "--seconds", "0.01", "--json", "--figure", "11a",
+        args = ("bench", "paper", "leapio", "--seconds", "0.01", "--json", "--figure", "11a",
                  "--figure", "11b", "--figure", "11f")
-        report = json.loads(self.run_ok(*words, "--out", "leapio.html", "--svg", "plots"))
+        report = json.loads(self.run_ok(*args, "--out", "leapio.html", "--svg", "plots"))
         page = (self.folder / "leapio.html").read_text(encoding="utf-8")
         plots = {path.name for path in (self.folder / "plots").iterdir()}
         self.assertEqual(report["benchmark"], "paper_leapio")
@@ -104,9 +104,9 @@ class PaperLeapio(support.CliTest):
         (self.folder / "bin").mkdir()
         for name, path in programs:
             (self.folder / "bin" / name).symlink_to(path)
-        words = ("--figure", "8", "--figure", "11f", "--seconds", "0.01")
+        args = ("--figure", "8", "--figure", "11f", "--seconds", "0.01")
         report = json.loads(self.run_ok("bench", "paper", "leapio", "--json", "--out", "p.html",
-                                        *words, env=os.environ | {"PATH": f"{self.folder}/bin"}))
+                                        *args, env=os.environ | {"PATH": f"{self.folder}/bin"}))
         page = (self.folder / "p.html").read_text(encoding="utf-8")
         self.assertEqual({result["name"] for result in report["results"]}, {"fig11f"})
         self.assertIn("RocksDB in a guest was not measured", page)

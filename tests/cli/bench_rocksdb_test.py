@@ -8,12 +8,12 @@ import support
 
 
 class Rocksdb(support.CliTest):
-    def bench(self, *words):
+    def bench(self, *args):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
         return json.loads(self.run_ok("bench", "rocksdb", "--rounds", "1", "--keys", "2000",
                                       "--reads", "400", "--threads", "4", "--memory", "64M",
-                                      "--cores", support.two_cpus(), "--json", *words))
+                                      "--cores", support.two_cpus(), "--json", *args))
 
     def expect_complete(self, report):
         self.assertEqual(report["benchmark"], "rocksdb")

@@ -19,11 +19,11 @@ FABRIC_RATIOS = ["read4k_qd128_per_cpu_vs_off", "write4k_qd128_per_cpu_vs_off",
 
 
 class Fabric(support.CliTest):
-    def bench(self, *words):
+    def bench(self, *args):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
         return json.loads(self.run_ok("bench", "fabric", "--rounds", "1", "--seconds", "0.02",
-                                      "--cores", support.two_cpus(), "--json", *words))
+                                      "--cores", support.two_cpus(), "--json", *args))
 
     def test_the_report_is_complete(self):
         report = self.bench()
@@ -79,10 +79,10 @@ class Fabric(support.CliTest):
 
 
 class Smoke(support.CliTest):
-    def bench(self, *words, **options):
+    def bench(self, *args, **options):
         if support.two_cpus() is None:
             self.skipTest("needs two CPUs")
-        return json.loads(self.run_ok(*TINY, "--cores", support.two_cpus(), "--json", *words,
+        return json.loads(self.run_ok(*TINY, "--cores", support.two_cpus(), "--json", *args,
                                       **options))
 
     def test_the_report_is_complete(self):

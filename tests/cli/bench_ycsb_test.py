@@ -8,11 +8,11 @@ import support
 
 
 class Ycsb(support.CliTest):
-    def words(self, *more):
+    def args(self, *more):
         return ("bench", "ycsb", "--folder", str(self.folder), "--buffered", *more)
 
     def bench(self, *more):
-        return json.loads(self.run_ok(*self.words("--operations", "300", "--json", *more)))
+        return json.loads(self.run_ok(*self.args("--operations", "300", "--json", *more)))
 
     def test_the_report_is_complete(self):
         report = self.bench("--keys", "500")
@@ -38,11 +38,11 @@ class Ycsb(support.CliTest):
                          [("workload_a", "3 threads")])
 
     def test_seconds_instead_of_operations(self):
-        table = self.run_ok(*self.words("--keys", "500", "--seconds", "0.01", "--workload", "c"))
+        table = self.run_ok(*self.args("--keys", "500", "--seconds", "0.01", "--workload", "c"))
         self.assertIn("workload_c", table)
 
     def test_nothing_to_keep(self):
-        result = self.run_cairn(*self.words("--keep"))
+        result = self.run_cairn(*self.args("--keep"))
         self.expect_sentence(result, 1, "no database to keep", "without --keep")
 
     def test_no_such_folder(self):
@@ -55,10 +55,10 @@ class Ycsb(support.CliTest):
         self.assertIn("'/proc'", result.stderr)
 
     def test_options_that_make_no_sense(self):
-        self.expect_usage(self.words("--threads", "0"), "--threads", "from 1 to 100")
-        self.expect_usage(self.words("--distribution", "normal"), "uniform or zipfian")
-        self.expect_usage(self.words("--workload", "d"), "'d'")
-        self.expect_usage(self.words("--keep", "--keys", "500"), "--keep")
+        self.expect_usage(self.args("--threads", "0"), "--threads", "from 1 to 100")
+        self.expect_usage(self.args("--distribution", "normal"), "uniform or zipfian")
+        self.expect_usage(self.args("--workload", "d"), "'d'")
+        self.expect_usage(self.args("--keep", "--keys", "500"), "--keep")
         self.expect_usage(("bench", "ycsb"), "--folder")
 
 

@@ -125,9 +125,9 @@ class Files(BoxTest):
 class Mistakes(BoxTest):
     def expect(self, text, *lines):
         self.write("c.toml", text)
-        for words in (["config", "check", "c.toml"], ["serve", "--config", "c.toml"],
+        for args in (["config", "check", "c.toml"], ["serve", "--config", "c.toml"],
                       ["up", "--config", "c.toml"]):
-            result = self.run_cairn(*words)
+            result = self.run_cairn(*args)
             self.assertEqual(result.stderr, "cairn: " + "\n".join(lines) + "\n")
             self.assertEqual(result.returncode, 1)
 

@@ -26,9 +26,9 @@ class Leg:
 
     def __init__(self, test, number, drive):
         self._test = test
-        self._words = (drive,)
+        self._args = (drive,)
         self._nqn = f"{NQN}{number}"
-        self._box = test.start_box(*self._words, nqn=self._nqn)
+        self._box = test.start_box(*self._args, nqn=self._nqn)
         self.port = self._box.port
 
     @property
@@ -39,7 +39,7 @@ class Leg:
         self._box.kill()
 
     def start(self):
-        self._box = self._test.start_box(*self._words, nqn=self._nqn,
+        self._box = self._test.start_box(*self._args, nqn=self._nqn,
                                          listen=(f"127.0.0.1:{self.port}",))
 
     def stop(self):
@@ -66,8 +66,8 @@ class Legs(DriveTest, BoxTest):
                 return
         self.fail(f"a leg does not come back: {facts}")
 
-    def copy(self, *words):
-        result = subprocess.run(["nbdcopy", *map(str, words)], cwd=self.folder, text=True,
+    def copy(self, *args):
+        result = subprocess.run(["nbdcopy", *map(str, args)], cwd=self.folder, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                                 timeout=support.HANGS_S)
         self.assertEqual(result.returncode, 0, result.stdout)
@@ -105,8 +105,8 @@ class Legs(DriveTest, BoxTest):
         self.control = str(self.folder / "ctl")
         self.legs = [Leg(self, number, "mem:size=8M") for number in range(4)]
         pairs = [f"stripe({self.legs[i].uri}, {self.legs[i + 1].uri})" for i in (0, 2)]
-        words = (f"mirror({', '.join(pairs)}, retry_ms=100)", "--control", self.control)
-        running = self.serve(*words)
+        args = (f"mirror({', '.join(pairs)}, retry_ms=100)", "--control", self.control)
+        running = self.serve(*args)
         self.wait_until_whole()
         size = int(subprocess.check_output(["nbdinfo", "--size", self.uri()], text=True))
         written = self.write("in", os.urandom(size))
@@ -116,7 +116,7 @@ class Legs(DriveTest, BoxTest):
             leg.kill()
             leg.start()
             self.socket.unlink(missing_ok=True)
-            running = self.serve(*words)
+            running = self.serve(*args)
             self.copy(self.uri(), "out")
             self.assertEqual((self.folder / "out").read_bytes(), written.read_bytes())
             self.wait_until_whole()
@@ -159,10 +159,10 @@ class Names(BoxTest):
             self.assertNotEqual(one, other)
 
     def test_names_stay_where_something_is_kept(self):
-        for words in (("file:d,size=1M",), ("mem:size=1M", "--state", "s")):
+        for args in (("file:d,size=1M",), ("mem:size=1M", "--state", "s")):
             said = []
             for _ in range(2):
-                box = self.start_box(*words, nqn=None)
+                box = self.start_box(*args, nqn=None)
                 said.append(re.search(r"(?m)^serving (nqn\S+) at ", box.said).group(1))
                 self.assertEqual(box.stop(), 0)
             self.assertEqual(said[0], said[1])

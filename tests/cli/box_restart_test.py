@@ -14,8 +14,8 @@ MEMORY = ("mem:size=1M",)
 
 
 class Keeping(BoxTest):
-    def start_kept(self, *words):
-        return self.start_box("--state", "s", *MEMORY, "file:d,size=1M", *words)
+    def start_kept(self, *args):
+        return self.start_box("--state", "s", *MEMORY, "file:d,size=1M", *args)
 
     def serial(self):
         return self.ask("drive", "status")["servers"][0]["subsystems"][0]["serial"]
@@ -40,15 +40,15 @@ class Keeping(BoxTest):
         self.assertEqual((subsystem["any_host"], subsystem["hosts"]), (False, [f"{NQN}-host"]))
 
     def test_an_edited_drive_is_what_it_became(self):
-        words = ("--state", "s", "a=slice(file:d,size=4M)", "b=mem:size=1M")
-        box = self.start_box(*words)
+        args = ("--state", "s", "a=slice(file:d,size=4M)", "b=mem:size=1M")
+        box = self.start_box(*args)
         self.ask("drive", "edit", "a", "limit(slice(file:d), iops=5000)")
         self.ask("drive", "add", "c=priority(file:e,size=1M)")
         self.ask("drive", "edit", "c", "limit(priority(file:e), iops=7000)")
         before = self.namespaces()
         self.assertRegex(before[1]["stack"], r"^limit\(slice\(file:\S+\), iops=5000\)$")
         box.kill()
-        box = self.start_box(*words)
+        box = self.start_box(*args)
         after = self.namespaces()
         for nsid in (1, 2, 3):
             for key in ("name", "stack", "uuid", "nguid", "size", "health"):

@@ -18,27 +18,27 @@ class BoxTest(support.CliTest):
         self.env = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder), "HOME": str(self.folder)}
         self.env.pop("XDG_DATA_HOME", None)
 
-    def run_cairn(self, *words, **options):
-        return super().run_cairn(*words, **{"env": self.env, **options})
+    def run_cairn(self, *args, **options):
+        return super().run_cairn(*args, **{"env": self.env, **options})
 
-    def start_box(self, *words, listen=("127.0.0.1:0",), nqn=NQN, **options):
+    def start_box(self, *args, listen=("127.0.0.1:0",), nqn=NQN, **options):
         """A box in this folder; box.port is that of its first listener."""
         listens = [word for at in listen for word in ("--nvme-tcp", at)]
         names = ("--nqn", nqn) if nqn else ()
-        return self.start(["serve", *listens, *names, *words], **options)
+        return self.start(["serve", *listens, *names, *args], **options)
 
-    def start(self, words, until="Ctrl-C or SIGTERM", **options):
-        box = self.start_cairn(*words, until=until, **{"env": self.env, **options})
+    def start(self, args, until="Ctrl-C or SIGTERM", **options):
+        box = self.start_cairn(*args, until=until, **{"env": self.env, **options})
         box.port = int(re.search(r"(?m)^serving \S+ at \S+:(\d+)$", box.said).group(1))
         return box
 
-    def ask(self, *words):
+    def ask(self, *args):
         """`cairn WORDS --json`, which must succeed."""
-        return json.loads(self.run_ok(*words, "--json"))
+        return json.loads(self.run_ok(*args, "--json"))
 
-    def refused(self, words, *parts):
+    def refused(self, args, *parts):
         """`cairn WORDS` fails and says so in one sentence."""
-        self.expect_sentence(self.run_cairn(*words), 1, *parts)
+        self.expect_sentence(self.run_cairn(*args), 1, *parts)
 
     def namespaces(self):
         """The drives of one server by the numbers of their namespaces."""

@@ -30,13 +30,13 @@ class Namespaces(BoxTest):
         self.assertEqual(sorted(self.namespaces()), [1, 4])
 
     def test_no_number_is_given_twice(self):
-        words = ("--state", "s", "mem:size=1M")
-        box = self.start_box(*words)
+        args = ("--state", "s", "mem:size=1M")
+        box = self.start_box(*args)
         for nsid in (2, 3):
             self.assertEqual(self.ask("drive", "add", "mem:size=1M")["nsid"], nsid)
             self.ask("drive", "remove", f"d{nsid - 1}", "--yes")
         box.kill()
-        self.start_box(*words)
+        self.start_box(*args)
         self.assertEqual(self.ask("drive", "add", "mem:size=1M")["nsid"], 4)
 
     def test_what_it_is_given_is_what_it_has(self):
@@ -65,8 +65,8 @@ class Namespaces(BoxTest):
                      "no server of this user")
         self.assertEqual(sorted(self.namespaces()), [1, 2])
 
-    def test_words_that_are_wrong_reach_no_box(self):
-        for words, part in (
+    def test_args_that_are_wrong_reach_no_box(self):
+        for args, part in (
                 (["drive", "add", "--nsid", "x"], "--nsid"),
                 (["drive", "add", "disk0"], "'disk0' is no drive"),
                 (["drive", "add", "mem:size=1M", "--nsid", "0"], "from 1 to 65536"),
@@ -77,7 +77,7 @@ class Namespaces(BoxTest):
                 (["drive", "ana", "--state", "optimised"], "did you mean 'optimized'?"),
                 (["drive", "statsu"], "did you mean 'status'?"),
                 (["drive", "status", "--control", "x" * 108], "1 to 107 characters")):
-            self.expect_usage(words, part)
+            self.expect_usage(args, part)
 
 
 class Access(BoxTest):

@@ -67,8 +67,8 @@ class ConfigCheck(support.CliTest):
 
 class Files(support.CliTest):
     def expect_refused(self, path, *parts, **options):
-        for words in (["config", "check", path], ["up", "--config", path]):
-            self.expect_sentence(self.run_cairn(*words, **options), 1, *parts)
+        for args in (["config", "check", path], ["up", "--config", path]):
+            self.expect_sentence(self.run_cairn(*args, **options), 1, *parts)
 
     def test_missing(self):
         self.expect_refused("none.toml", "there is no file 'none.toml'", "check the path")

@@ -18,11 +18,11 @@ HOST = f"{NQN}-host"
 class Terminal(BoxTest):
     """A user at a terminal."""
 
-    def at_terminal(self, *words, answer):
+    def at_terminal(self, *args, answer):
         """Runs cairn at a terminal where `answer` is typed: its status, and what the user saw."""
         ours, theirs = pty.openpty()
         try:
-            process = subprocess.Popen(self.command(words), cwd=self.folder, env=self.env,
+            process = subprocess.Popen(self.command(args), cwd=self.folder, env=self.env,
                                        stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
             with process.stdout:
                 os.close(theirs)
@@ -46,17 +46,17 @@ class Terminal(BoxTest):
 
     def test_a_namespace_is_removed_when_the_user_says_so(self):
         self.start_box("mem:size=1M", "mem:size=2M")
-        words = ["drive", "remove", "d1"]
+        args = ["drive", "remove", "d1"]
         loss = "drive d1 (2 MiB, mem:size=2M"
-        self.refused(words, loss, "what it has in memory is lost", "add --yes if that is meant")
+        self.refused(args, loss, "what it has in memory is lost", "add --yes if that is meant")
         for answer in ("n", "", "no", "yess"):
-            status, seen = self.at_terminal(*words, answer=answer)
+            status, seen = self.at_terminal(*args, answer=answer)
             self.assertEqual(status, 1)
             self.assertIn(loss, seen)
             self.assertIn("Go on? [y/N]", seen)
             self.assertIn("nothing was changed", seen)
             self.assertEqual(sorted(self.sizes()), [1, 2])
-        status, seen = self.at_terminal(*words, answer="y")
+        status, seen = self.at_terminal(*args, answer="y")
         self.assertEqual(status, 0, seen)
         self.assertEqual(sorted(self.sizes()), [1])
         self.ask("drive", "remove", "d0", "--yes")
@@ -65,11 +65,11 @@ class Terminal(BoxTest):
     def test_a_namespace_grows_at_once_and_shrinks_when_the_user_says_so(self):
         self.start_box("mem:size=4M")
         self.ask("drive", "resize", "d0", "8M")
-        words = ["drive", "resize", "d0", "1M"]
-        self.refused(words, "drive d0 shrinks from 8 MiB to 1 MiB",
+        args = ["drive", "resize", "d0", "1M"]
+        self.refused(args, "drive d0 shrinks from 8 MiB to 1 MiB",
                      "what is in its last 7 MiB is lost", "--yes")
         self.assertEqual(self.sizes(), {1: 8})
-        status, seen = self.at_terminal(*words, answer="yes")
+        status, seen = self.at_terminal(*args, answer="yes")
         self.assertEqual(status, 0, seen)
         self.assertEqual(self.sizes(), {1: 1})
 
@@ -107,10 +107,10 @@ class Names(BoxTest):
     WRONG = "is not the NQN of a host: it is like nqn.2014-08.org.nvmexpress:uuid:"
 
     def test_on_the_command_line(self):
-        for words in (["serve", "mem:size=1M", "--host", "web1"],
+        for args in (["serve", "mem:size=1M", "--host", "web1"],
                       ["serve", "mem:size=1M", "--tls-key", "web1=key"],
                       ["host", "add", "nqn.web1"]):
-            self.expect_usage(words, self.WRONG)
+            self.expect_usage(args, self.WRONG)
 
     def test_in_a_file(self):
         head = "[[subsystem]]\nnqn = 'nqn.2026-11.io.cairn:a'\n"
@@ -134,11 +134,11 @@ class Drives(DriveTest):
     def test_a_drive_shrinks_when_the_user_says_so(self):
         self.serve("m=mem:size=4M", "p=priority(mem:size=4M)", "--control", "ctl")
         for name in ("m", "p"):
-            words = ("drive", "resize", name, "1M", "--control", "ctl")
-            self.expect_sentence(self.run_cairn(*words), 1,
+            args = ("drive", "resize", name, "1M", "--control", "ctl")
+            self.expect_sentence(self.run_cairn(*args), 1,
                                  f"drive {name} shrinks from 4 MiB to 1 MiB",
                                  "what is in its last 3 MiB is lost", "--yes")
-            self.run_ok(*words, "--yes")
+            self.run_ok(*args, "--yes")
             self.run_ok("drive", "resize", name, "2M", "--control", "ctl")
 
 

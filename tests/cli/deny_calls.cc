@@ -41,16 +41,16 @@ unsigned number_of(const Table& table, const std::string& name) {
 
 }  // namespace
 
-int main(int count, char** words) {
-  if (count < 4) {
+int main(int argc, char** argv) {
+  if (argc < 4) {
     std::fprintf(stderr, "deny_calls ERRNO CALL[,CALL...] PROGRAM [ARGS...]\n");
     return 2;
   }
-  const unsigned error = number_of(kErrors, words[1]);
+  const unsigned error = number_of(kErrors, argv[1]);
   std::vector<sock_filter> filter = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
-  std::istringstream calls(words[2]);
+  std::istringstream calls(argv[2]);
   for (std::string call; std::getline(calls, call, ',');) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number_of(kCalls, call), 0, 1));
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
@@ -62,7 +62,7 @@ int main(int count, char** words) {
     std::perror("deny_calls: install the filter");
     return 2;
   }
-  ::execv(words[3], words + 3);
+  ::execv(argv[3], argv + 3);
   std::perror("deny_calls: start the program");
   return 2;
 }

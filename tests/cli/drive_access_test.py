@@ -42,9 +42,9 @@ class DoorTest(BoxTest):
     def make_key(self, name, kind="auth"):
         self.run_ok("key", "new", kind, "--output", str(self.folder / name))
 
-    def serve(self, *words):
+    def serve(self, *args):
         """Starts it; its NVMe door is at self.port, as self.nqn."""
-        running = self.start_cairn("serve", *words, until="Ctrl-C", env=self.env,
+        running = self.start_cairn("serve", *args, until="Ctrl-C", env=self.env,
                                    cwd=self.folder)
         self.connect = re.search(r"nvme connect -t tcp -a 127\.0\.0\.1 -s (\d+) -n (\S+)(.*)\n",
                                  running.said)
@@ -60,8 +60,8 @@ class DoorTest(BoxTest):
     def refused_host(self, uri, *parts):
         self.expect_sentence(self.run_cairn("nvme", "id-ns", uri), 1, *parts)
 
-    def refused_words(self, words, *parts):
-        result = self.run_cairn("serve", "mem:size=1M", *words, cwd=self.folder)
+    def refused_args(self, args, *parts):
+        result = self.run_cairn("serve", "mem:size=1M", *args, cwd=self.folder)
         self.assertIn(result.returncode, (1, 2), result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)
@@ -88,11 +88,11 @@ class Hosts(DoorTest):
         self.assertEqual(self.run_cairn("nvme", "id-ns", self.uri(nqn=f"{self.nqn}:a")).returncode,
                          1)
 
-    def test_words_without_a_door_are_refused(self):
-        for words in (["--host", HOST], ["--tls", "required"], ["--tls-key", f"{HOST}=tls.key"]):
-            self.refused_words(["--nbd", "unix:nbd.sock", *words],
+    def test_args_without_a_door_are_refused(self):
+        for args in (["--host", HOST], ["--tls", "required"], ["--tls-key", f"{HOST}=tls.key"]):
+            self.refused_args(["--nbd", "unix:nbd.sock", *args],
                                "there is no place where they connect", "--nvme-tcp")
-        self.refused_words(["--nvme-tcp", "127.0.0.1:0", "--host", "friend"], "'friend'")
+        self.refused_args(["--nvme-tcp", "127.0.0.1:0", "--host", "friend"], "'friend'")
 
 
 class Authentication(DoorTest):
@@ -127,9 +127,9 @@ class Authentication(DoorTest):
 
     def test_mistakes_in_the_file_are_named_with_their_place(self):
         self.write("drives.toml", AUTHENTICATION.replace("ffdhe2048", "ffdhe1"))
-        self.refused_words(["--config", "drives.toml"], "drives.toml:7:", "'ffdhe1'")
+        self.refused_args(["--config", "drives.toml"], "drives.toml:7:", "'ffdhe1'")
         self.write("drives.toml", AUTHENTICATION.replace("host.key", "gone.key"))
-        self.refused_words(["--config", "drives.toml"], "'gone.key'", "No such file")
+        self.refused_args(["--config", "drives.toml"], "'gone.key'", "No such file")
 
 
 class Encryption(DoorTest):
@@ -145,7 +145,7 @@ class Encryption(DoorTest):
             self.assertEqual(self.run_cairn("nvme", "id-ns", uri).returncode, 1)
         self.assertEqual(running.stop(), 0)
 
-    def test_by_words(self):
+    def test_by_args(self):
         self.check_door(self.serve("mem:size=1M", "--nvme-tcp", "127.0.0.1:0", "--tls", "required",
                                    "--tls-key", f"{HOST}=tls.key"))
 
@@ -155,10 +155,10 @@ class Encryption(DoorTest):
 
     def test_mistakes(self):
         door = ["--nvme-tcp", "127.0.0.1:0"]
-        self.refused_words([*door, "--tls", "required"], "no host has a key", "cairn key new tls")
-        self.refused_words([*door, "--tls", "required", "--tls", "refused"],
+        self.refused_args([*door, "--tls", "required"], "no host has a key", "cairn key new tls")
+        self.refused_args([*door, "--tls", "required", "--tls", "refused"],
                            "--tls goes with a --nvme-tcp each")
-        self.refused_words([*door, "--tls-key", "tls.key"], "a certificate needs its key")
+        self.refused_args([*door, "--tls-key", "tls.key"], "a certificate needs its key")
 
 
 class Names(DoorTest):
@@ -181,7 +181,7 @@ class Names(DoorTest):
                          self.name_of("priority(file:b,size=1M)"))
 
     def test_one_that_is_no_nqn_is_refused(self):
-        self.refused_words([*self.DOOR, "--nqn", "drives"], "'drives' is no name for a subsystem")
+        self.refused_args([*self.DOOR, "--nqn", "drives"], "'drives' is no name for a subsystem")
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ class Serving(DriveTest):
                       f"&tls-psk-file={self.folder / 'k.psk'}", running.said)
 
     def test_it_ends_while_clients_are_connected(self):
-        for words in ([], ["--io", "epoll"]):
-            running = self.serve("mem:size=1M", *words)
+        for args in ([], ["--io", "epoll"]):
+            running = self.serve("mem:size=1M", *args)
             client = self.dial()
             client.sendall(struct.pack(">I", 3))
             other = self.dial()  # says nothing at all
@@ -58,28 +58,28 @@ class Keys(DriveTest):
 
 
 class Mistakes(DriveTest):
-    def test_words_that_are_wrong(self):
-        for words, part in (
+    def test_args_that_are_wrong(self):
+        for args, part in (
                 (["disk0"], "'disk0' is no drive"),
                 (["a=disk0"], "'disk0' is no drive"),
                 (["mem:size=1M", "--nbd", "here"], "write unix:/run/cairn.sock or"),
                 (["mem:size=1M", "--nbdd=x"], "did you mean '--nbd'?"),
                 (["mem:size=1M", "--drain-timeout", "soon"], "--drain-timeout")):
-            self.expect_usage(["serve", *words], part)
+            self.expect_usage(["serve", *args], part)
         self.expect_usage(["drive"], "needs a command: list")
         self.expect_sentence(self.run_cairn("serve"), 1, "there is nothing to serve")
 
     def test_what_cannot_be_served(self):
         self.write("wide.psk", KEY)
         os.chmod(self.write("bad.psk", "\nalice:12"), 0o600)
-        for words, parts in (
+        for args, parts in (
                 (["a=mem:size=1M", "a=mem:size=1M"], ["two drives are named 'a'"]),
                 (["file:none"], ["add ,size=8G to have the file made"]),
                 (["mem:size=1M", "--nbd", "192.0.2.1:1"], ["cannot listen at 192.0.2.1:1"]),
                 (["mem:size=1M", "--tls-psk", "none"], ["'", "cannot be read"]),
                 (["mem:size=1M", "--tls-psk", "wide.psk"], ["chmod 600"]),
                 (["mem:size=1M", "--tls-psk", "bad.psk"], ["in line 2", "psktool"])):
-            result = self.run_cairn("serve", *words)
+            result = self.run_cairn("serve", *args)
             self.expect_sentence(result, 1, *parts)
 
     def test_an_address_in_use_is_told(self):

@@ -18,12 +18,12 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 class HealthTest(DriveTest, BoxTest):
-    def serve(self, *words):
+    def serve(self, *args):
         self.control = str(self.folder / "ctl")
-        return super().serve(*words, "--control", self.control)
+        return super().serve(*args, "--control", self.control)
 
-    def ask_drive(self, *words):
-        return self.run_ok("drive", *words, "--control", self.control)
+    def ask_drive(self, *args):
+        return self.run_ok("drive", *args, "--control", self.control)
 
     def shown(self, name):
         (drive,) = json.loads(self.ask_drive("show", name, "--json"))["drives"]
@@ -163,9 +163,9 @@ class Siblings(HealthTest):
         self.ask("drive", "retry", "d1")
         self.assertEqual(self.namespaces()[2]["health"], "ok")
         self.assertEqual(box.stop(), 0)
-        for words in (["serve", "nvme-tcp://h", "mem:size=1M"],
+        for args in (["serve", "nvme-tcp://h", "mem:size=1M"],
                       ["serve", "mem:size=1M", "slice(nvme-tcp://h)"]):
-            self.assertIn("names a discovery service", self.run_cairn(*words).stderr)
+            self.assertIn("names a discovery service", self.run_cairn(*args).stderr)
 
     def test_hosts_and_keys_of_served_drives(self):
         running = self.serve(f"a={self.NOWHERE}", "b=mem:size=1M",

@@ -54,8 +54,8 @@ class Lingering(BoxTest):
         thread.start()
         self.addCleanup(thread.join, 60)
 
-    def serve(self, *words):
-        return self.start_cairn("serve", *words, until="Ctrl-C")
+    def serve(self, *args):
+        return self.start_cairn("serve", *args, until="Ctrl-C")
 
     def test_a_socket_of_a_vhost_user_door(self):
         path = self.hold_socket("vm")
@@ -91,10 +91,10 @@ class Lingering(BoxTest):
         self.start_box("--state", "s", "mem:size=1M")
 
     def test_a_folder_of_metadata(self):
-        words = ("rack", "serve", "meta", "--listen", "127.0.0.1:0")
-        self.start_cairn(*words, until="Ctrl-C").stop()
+        args = ("rack", "serve", "meta", "--listen", "127.0.0.1:0")
+        self.start_cairn(*args, until="Ctrl-C").stop()
         self.hold_lock("meta/LOCK", fcntl.lockf, IN_CLOSE)
-        self.start_cairn(*words, until="Ctrl-C")
+        self.start_cairn(*args, until="Ctrl-C")
 
 
 class Living(BoxTest):

@@ -188,7 +188,7 @@ DIFFERENT = {
 }
 
 
-def words_of(request):
+def args_of(request):
     return tuple(request.split()) if isinstance(request, str) else request
 
 
@@ -205,14 +205,14 @@ class SideBySide(support.CliTest):
     def both(self):
         return [resp_support.Raw(self, path) for path in self.paths]
 
-    def compare(self, redis, cairn, words):
-        expected = redis.call(*words)
-        got = cairn.call(*words)
-        if words in DIFFERENT:
+    def compare(self, redis, cairn, args):
+        expected = redis.call(*args)
+        got = cairn.call(*args)
+        if args in DIFFERENT:
             return
-        if words[:1] == ("KEYS",) or words == ("COMMAND", "GETKEYS"):
+        if args[:1] == ("KEYS",) or args == ("COMMAND", "GETKEYS"):
             expected, got = sorted(expected.split(b"\r\n")), sorted(got.split(b"\r\n"))
-        self.assertEqual(got, expected, words)
+        self.assertEqual(got, expected, args)
 
     def test_replies_are_those_of_redis(self):
         for protocol in (2, 3):
@@ -222,16 +222,16 @@ class SideBySide(support.CliTest):
                     each.call("HELLO", protocol)
                     each.call("FLUSHALL")
                 for request in requests:
-                    words = words_of(request)
+                    args = args_of(request)
                     with self.subTest(protocol=protocol, group=group, request=request):
-                        if words == ("CLIENT", "REPLY", "SKIP"):
-                            redis.send(resp_support.encode(words))
-                            cairn.send(resp_support.encode(words))
-                            words = ("PING", "skipped")
-                            redis.send(resp_support.encode(words))
-                            cairn.send(resp_support.encode(words))
+                        if args == ("CLIENT", "REPLY", "SKIP"):
+                            redis.send(resp_support.encode(args))
+                            cairn.send(resp_support.encode(args))
+                            args = ("PING", "skipped")
+                            redis.send(resp_support.encode(args))
+                            cairn.send(resp_support.encode(args))
                             continue
-                        self.compare(redis, cairn, words)
+                        self.compare(redis, cairn, args)
 
     def test_bytes_that_are_no_requests_are_answered_as_redis_does(self):
         for data in (b"*x\r\n", b"*1\r\nfoo\r\n", b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\nfooz\r\n",

@@ -22,11 +22,11 @@ MIB = 1 << 20
 
 
 class KvTest(support.CliTest):
-    def serve(self, *words, on="--memory", **options):
+    def serve(self, *args, on="--memory", **options):
         """Starts a server at a free port of this machine."""
         self.socket = self.folder / "kv.sock"
         server = self.start_cairn("kv", "serve", on, "--resp", "127.0.0.1:0",
-                                  "--resp", f"unix:{self.socket}", *words, until="Ctrl-C",
+                                  "--resp", f"unix:{self.socket}", *args, until="Ctrl-C",
                                   **options)
         self.port = int(server.said.split("at 127.0.0.1:")[1].split()[0])
         self.at = f"127.0.0.1:{self.port}"
@@ -108,9 +108,9 @@ class Security(KvTest):
     def test_without_the_password_nothing_is_told(self):
         self.serve("--password-file", self.password())
         stranger = self.raw()
-        for words in (("GET", "a"), ("SET", "a", "1"), ("INFO",), ("PING",), ("CONFIG", "GET",
+        for args in (("GET", "a"), ("SET", "a", "1"), ("INFO",), ("PING",), ("CONFIG", "GET",
         "*")):
-            self.assertEqual(stranger.call(*words), b"-NOAUTH Authentication required.\r\n")
+            self.assertEqual(stranger.call(*args), b"-NOAUTH Authentication required.\r\n")
         self.assertIn(b"-NOAUTH HELLO must be called", stranger.call("HELLO", "3"))
         wrong = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
         self.assertEqual(stranger.call("AUTH", "wrong"), wrong)

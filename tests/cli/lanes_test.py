@@ -17,9 +17,9 @@ class LaneTest(BoxTest):
     def uri(self, box, options=""):
         return f"nvme-tcp://127.0.0.1:{box.port}/{NQN}?nsid=1{options}"
 
-    def lanes(self, box, *words, options=""):
+    def lanes(self, box, *args, options=""):
         """`cairn nvme lanes`: what it says, and its I/O queues."""
-        said = json.loads(self.run_ok("nvme", "lanes", self.uri(box, options), "--json", *words))
+        said = json.loads(self.run_ok("nvme", "lanes", self.uri(box, options), "--json", *args))
         return said, [each for each in said["lanes"] if each["queue"] > 0]
 
     def totals(self):

@@ -18,12 +18,12 @@ MIB = 1 << 20
 
 
 class LiveTest(DriveTest):
-    def serve(self, *words):
+    def serve(self, *args):
         self.control = str(self.folder / "ctl")
-        return super().serve(*words, "--control", self.control)
+        return super().serve(*args, "--control", self.control)
 
-    def ask(self, *words):
-        return self.run_ok("drive", words[0], *words[1:], "--control", self.control)
+    def ask(self, *args):
+        return self.run_ok("drive", args[0], *args[1:], "--control", self.control)
 
     def layers(self, name="d0"):
         answer = json.loads(self.ask("show", name, "--json"))
@@ -34,8 +34,8 @@ class LiveTest(DriveTest):
     def is_stack(self, name):
         return json.loads(self.ask("show", name, "--json"))["drives"][0]["is_stack"]
 
-    def refused(self, *words):
-        result = self.run_cairn("drive", *words, "--control", self.control)
+    def refused(self, *args):
+        result = self.run_cairn("drive", *args, "--control", self.control)
         self.assertEqual(result.returncode, 1, result.stderr)
         return result.stderr
 

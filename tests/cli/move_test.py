@@ -28,23 +28,23 @@ class MoveTest(DriveTest):
         self.control = str(self.folder / "ctl")
         self.box_control = str(self.folder / "box.sock")
 
-    def serve(self, *words):
-        return super().serve(*words, "--control", self.control)
+    def serve(self, *args):
+        return super().serve(*args, "--control", self.control)
 
     def start_box(self):
         return self.start_cairn("serve", "--nvme-tcp", "127.0.0.1:0", "--control", self.box_control,
                                 "--nqn", "nqn.2026-11.io.cairn:there", "mem:size=1M",
                                 until="Ctrl-C or SIGTERM")
 
-    def move(self, *words, name="d0"):
-        return json.loads(self.run_ok("drive", "move", name, *words, "--json", "--control",
+    def move(self, *args, name="d0"):
+        return json.loads(self.run_ok("drive", "move", name, *args, "--json", "--control",
                                       self.control))
 
     def there(self):
         return self.move("--to", self.box_control)
 
-    def refused(self, *words, name="d0"):
-        result = self.run_cairn("drive", "move", name, *words, "--control", self.control)
+    def refused(self, *args, name="d0"):
+        result = self.run_cairn("drive", "move", name, *args, "--control", self.control)
         self.assertEqual(result.returncode, 1, result.stderr)
         return result.stderr
 
@@ -239,8 +239,8 @@ class Proof(MoveTest):
         self.start_box()
         self.data = self.write("in", bytes(range(256)) * (4 * MIB // 256))
 
-    def copy(self, *words):
-        subprocess.run(["nbdcopy", *words], check=True, timeout=support.HANGS_S)
+    def copy(self, *args):
+        subprocess.run(["nbdcopy", *args], check=True, timeout=support.HANGS_S)
 
     def check_it_is_there_and_used(self):
         """Nobody opened the layers here: the box serves on, and what is written stays."""

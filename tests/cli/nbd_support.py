@@ -14,9 +14,9 @@ class DriveTest(support.CliTest):
     def socket(self):
         return self.folder / "nbd.sock"
 
-    def serve(self, *words):
+    def serve(self, *args):
         """Starts it; one more port of its own choice is self.port."""
-        running = self.start_cairn("serve", *words, "--nbd", f"unix:{self.socket}",
+        running = self.start_cairn("serve", *args, "--nbd", f"unix:{self.socket}",
                                    "--nbd", "127.0.0.1:0", until="Ctrl-C")
         self.port = int(re.findall(r"127\.0\.0\.1:(\d+)", running.said)[-1])
         return running

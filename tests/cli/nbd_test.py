@@ -20,8 +20,8 @@ MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class Clients(DriveTest):
-    def run_tool(self, *words, status=0):
-        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
+    def run_tool(self, *args, status=0):
+        result = subprocess.run([*map(str, args)], cwd=self.folder, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, timeout=100, check=False)
         self.assertEqual(result.returncode, status, result.stdout)
         return result.stdout
@@ -73,8 +73,8 @@ class Clients(DriveTest):
                     "read -P 0 1500000 70000", "read -P 9 1570000 1000", "write -z -u 2M 1M",
                     "read -P 0 2M 1M", "discard 4M 1M", "flush", "aio_write -P 3 12M 1M",
                     "aio_write -P 4 13M 64k", "aio_flush", "read -P 3 12M 1M", "read -P 4 13M 64k")
-        words = [word for command in commands for word in ("-c", command)]
-        said = self.run_tool("qemu-io", "-f", "raw", *words, self.uri())
+        args = [word for command in commands for word in ("-c", command)]
+        said = self.run_tool("qemu-io", "-f", "raw", *args, self.uri())
         self.assertNotIn("failed", said)
         said = self.run_tool("qemu-io", "-f", "raw", "-c", "read 23M 2M", self.uri(), status=1)
         self.assertIn("error", said)
@@ -122,8 +122,8 @@ class Clients(DriveTest):
                           f"&tls-psk-file={other}", status=1)
         self.assertIn("with TLS", self.run_tool("nbdinfo", uri))
 
-    def openssl(self, *words):
-        return self.run_tool("openssl", *words)
+    def openssl(self, *args):
+        return self.run_tool("openssl", *args)
 
     def certificate(self, name, subject, ca=None):
         """NAME.key and NAME.pem, signed by the CA of that name or by itself."""
@@ -183,7 +183,7 @@ class Clients(DriveTest):
     def test_certificates_that_do_not_fit_are_told(self):
         self.certificate("ca", "ca")
         self.certificate("other", "other")
-        for words, part in (
+        for args, part in (
                 (["--tls-cert", "ca.pem"], "a certificate needs its key"),
                 (["--tls-cert", "ca.pem", "--tls-key", "other.key"], "not that of the certificate"),
                 (["--tls-cert", "ca.key", "--tls-key", "ca.key"], "there is no certificate in it"),
@@ -191,7 +191,7 @@ class Clients(DriveTest):
                 (["--tls-cert", "ca.pem", "--tls-key", "ca.key", "--tls-ca", "ca.csr"],
                  "no certificate of a signer"),
                 (["--tls-cert", "none", "--tls-key", "ca.key"], "none")):
-            result = self.run_cairn("serve", "mem:size=1M", *words)
+            result = self.run_cairn("serve", "mem:size=1M", *args)
             self.expect_sentence(result, 1, part)
 
 

@@ -38,13 +38,13 @@ class ReadAndWrite(NvmeTest):
         self.assertEqual((self.folder / "out").stat().st_size, 16 * MIB)
 
     def test_ranges_say_what_would_do(self):
-        for words, parts in (
+        for args, parts in (
                 (["--offset", "1000"], ["--offset 1000", "block of 4096 bytes", "0 or 4096"]),
                 (["--length", "5000"], ["--length 5000", "4096 or 8192"]),
                 (["--offset", "64M"], ["behind the end", "67108864"]),
                 (["--offset", "1M", "--length", "64M"], ["--length 66060288 would reach its end"]),
                 (["--length", "0"], ["nothing to do"])):
-            self.nvme_fails(["read", self.uri(), *words, "--output", "out"], *parts)
+            self.nvme_fails(["read", self.uri(), *args, "--output", "out"], *parts)
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_short_file_is_refused_before_anything_is_written(self):
@@ -136,8 +136,8 @@ class CopyOfHoles(NvmeTest):
 class Verify(NvmeTest):
     drives = ("file:d0,size=16M,direct=off", "mem:size=1M,block=512")
 
-    def verify(self, *words):
-        return self.nvme_json("verify", self.uri(), "--seconds", "0.2", *words)
+    def verify(self, *args):
+        return self.nvme_json("verify", self.uri(), "--seconds", "0.2", *args)
 
     def test_a_sound_target_passes(self):
         found = self.verify("--size", "1M", "--depth", 8)
@@ -182,8 +182,8 @@ class Verify(NvmeTest):
 
 
 class Perf(NvmeTest):
-    def perf(self, *words):
-        return self.nvme_json("perf", self.uri(), "--seconds", "0.1", "--warmup", "0", *words)
+    def perf(self, *args):
+        return self.nvme_json("perf", self.uri(), "--seconds", "0.1", "--warmup", "0", *args)
 
     def test_it_counts_what_it_did(self):
         found = self.perf("--bs", "8K", "--depth", 4, "--rw", "mixed:50")

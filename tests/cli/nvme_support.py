@@ -35,9 +35,9 @@ def can_listen(port):
 class Process:
     """A cairn that runs beside the test; killed with it."""
 
-    def __init__(self, test, words, **options):
+    def __init__(self, test, args, **options):
         command = [*filter(None, support._options.emulator.split(";")), support._options.cairn,
-                   *map(str, words)]
+                   *map(str, args)]
         self._process = subprocess.Popen(command, cwd=test.folder, env=test.env, text=True,
                                          **options)
         test.addCleanup(self.kill)
@@ -60,11 +60,11 @@ class Box(Process):
 
     def __init__(self, test, *drives, port=0, options=()):
         master, slave = pty.openpty()
-        words = ["serve", "--nvme-tcp", f"127.0.0.1:{port}", "--nqn", NQN, *options]
+        args = ["serve", "--nvme-tcp", f"127.0.0.1:{port}", "--nqn", NQN, *options]
         for drive in drives:
-            words += [drive]
+            args += [drive]
         try:
-            super().__init__(test, words, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
+            super().__init__(test, args, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
         finally:
             os.close(slave)
         test.addCleanup(os.close, master)
@@ -102,22 +102,22 @@ class NvmeTest(support.CliTest):
     def uri(self, nsid=1, options=""):
         return f"{self.place}/{NQN}?nsid={nsid}{options}"
 
-    def nvme(self, *words):
+    def nvme(self, *args):
         """Must succeed; returns what it prints."""
-        return self.run_ok("nvme", *map(str, words), env=self.env)
+        return self.run_ok("nvme", *map(str, args), env=self.env)
 
-    def nvme_json(self, *words):
-        return json.loads(self.nvme(*words, "--json"))
+    def nvme_json(self, *args):
+        return json.loads(self.nvme(*args, "--json"))
 
-    def nvme_fails(self, words, *parts):
+    def nvme_fails(self, args, *parts):
         """Must fail with one sentence that has the parts."""
-        result = self.run_cairn("nvme", *map(str, words), env=self.env)
+        result = self.run_cairn("nvme", *map(str, args), env=self.env)
         self.expect_sentence(result, 1, *parts)
 
-    def pipe(self, *words, given=b""):
+    def pipe(self, *args, given=b""):
         """Runs with bytes on stdin; returns status, bytes of stdout, text of stderr."""
         command = [*filter(None, support._options.emulator.split(";")), support._options.cairn,
-                   "nvme", *map(str, words)]
+                   "nvme", *map(str, args)]
         result = subprocess.run(command, input=given, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env=self.env, timeout=60, check=False)
         return result.returncode, result.stdout, result.stderr.decode()

@@ -97,9 +97,9 @@ class Shows(NvmeTest):
 
 
 class Reservations(NvmeTest):
-    def reservations(self, *words, host="a"):
+    def reservations(self, *args, host="a"):
         uri = self.uri(options=f"&hostnqn=nqn.2026-11.io.cairn:{host}")
-        return self.nvme_json("reservations", uri, *words)
+        return self.nvme_json("reservations", uri, *args)
 
     def test_register_acquire_release(self):
         self.assertEqual(self.reservations()["regctlext"], [])
@@ -147,12 +147,12 @@ class Mistakes(NvmeTest):
         self.box.stop()
         hint = f"'cairn serve --nvme-tcp 127.0.0.1:{self.box.port}"
         for verb in (*self.VERBS, "discover"):
-            words = [verb, self.uri()]
+            args = [verb, self.uri()]
             if verb == "read":
-                words += ["--output", "x"]
+                args += ["--output", "x"]
             if verb == "write":
-                words += ["--input", self.write("in", b"\0" * 4096)]
-            self.nvme_fails(words, "nobody answers", hint)
+                args += ["--input", self.write("in", b"\0" * 4096)]
+            self.nvme_fails(args, "nobody answers", hint)
         self.assertFalse((self.folder / "x").exists())
 
     def test_no_such_subsystem(self):

@@ -25,11 +25,11 @@ class PlanSsd(support.CliTest):
         self.assertIn("2000 requests of 4096 bytes (mix), 32 in flight", html)
         self.assertGreaterEqual(html.count("<svg"), 6)
 
-    def on_terminal(self, *words):
+    def on_terminal(self, *args):
         """What `cairn` shows on a terminal's stderr."""
         terminal, side = pty.openpty()
         with os.fdopen(terminal, "rb", buffering=0) as shown:
-            process = subprocess.Popen(self.command(words), stderr=side, cwd=self.folder,
+            process = subprocess.Popen(self.command(args), stderr=side, cwd=self.folder,
                                        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
             os.close(side)
             text = b""
@@ -143,12 +143,12 @@ class PlanFit(support.CliTest):
 
 
 class PlanNet(support.CliTest):
-    def net(self, *words):
-        return json.loads(self.run_ok("plan", "net", "--json", *words))
+    def net(self, *args):
+        return json.loads(self.run_ok("plan", "net", "--json", *args))
 
     def test_the_same_seed_gives_the_same_network(self):
-        words = ("--topology", "leaf-spine:2x4x2", "--load", "permutation", "--bytes", "100000")
-        self.assertEqual(self.net(*words, "--seed", "3"), self.net(*words, "--seed", "3"))
+        args = ("--topology", "leaf-spine:2x4x2", "--load", "permutation", "--bytes", "100000")
+        self.assertEqual(self.net(*args, "--seed", "3"), self.net(*args, "--seed", "3"))
 
     def test_pause_loses_nothing_and_drop_tail_repairs(self):
         paused = self.net("--control", "none", "--buffer", "1024")

@@ -16,9 +16,9 @@ ETCD = "/usr/bin/etcd"
 
 
 class RackTest(DriveTest, BoxTest):
-    def serve_metadata(self, *words):
+    def serve_metadata(self, *args):
         """The embedded store, served to all processes of this machine."""
-        self.store = self.start_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0", *words,
+        self.store = self.start_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0", *args,
                                       until="Ctrl-C", env=self.env)
         return self.store.said.split("--rack ")[1].split()[0].strip("'")
 
@@ -62,8 +62,8 @@ bandwidth = "1G"
         while not holds():
             self.assertLess(time.monotonic(), end, "it never held")
 
-    def create(self, name, meta, *words):
-        said = self.run_ok("drive", "create", name, "--rack", meta, *words, "--json")
+    def create(self, name, meta, *args):
+        said = self.run_ok("drive", "create", name, "--rack", meta, *args, "--json")
         return json.loads(said)["drive"]
 
     def drives(self, meta):
@@ -73,15 +73,15 @@ bandwidth = "1G"
         folder = pathlib.Path(f"{self.folder}/{name}.shelf")
         return sorted(each.name for each in folder.iterdir())
 
-    def run_tool(self, *words):
-        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
+    def run_tool(self, *args):
+        result = subprocess.run([*map(str, args)], cwd=self.folder, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
         self.assertEqual(result.returncode, 0, result.stdout)
         return result.stdout
 
-    def fio(self, name, *words):
+    def fio(self, name, *args):
         return self.run_tool("fio", "--name=j", "--ioengine=nbd", f"--uri={self.uri(name)}",
-                             "--size=8M", "--bs=4k", "--iodepth=8", "--verify=crc32c", *words)
+                             "--size=8M", "--bs=4k", "--iodepth=8", "--verify=crc32c", *args)
 
     def start_etcd(self, *more, scheme="http", query="", until=None):
         """An etcd of the test's own; `query` is how clients come in, `until` what they are told
@@ -96,10 +96,10 @@ bandwidth = "1G"
                 "advertise-client-urls": f"{scheme}://127.0.0.1:{at}",
                 "listen-peer-urls": f"http://127.0.0.1:{peer}",
                 "initial-advertise-peer-urls": f"http://127.0.0.1:{peer}"}
-        words = [f"--{key}={url}" for key, url in urls.items()]
+        args = [f"--{key}={url}" for key, url in urls.items()]
         with open(self.folder / "etcd.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
-                [ETCD, f"--data-dir={self.folder}/etcd", *words,
+                [ETCD, f"--data-dir={self.folder}/etcd", *args,
                  f"--initial-cluster=default=http://127.0.0.1:{peer}", "--heartbeat-interval=20",
                  "--election-timeout=200", *more], stdout=log, stderr=log)
         self.addCleanup(process.wait)

@@ -66,13 +66,13 @@ class Space(RackTest):
         self.expect_sentence(
             self.run_cairn("drive", "create", "f", "--rack", meta, "--raid", "1", "--size", "8M",
                            "--legs", "3"), 1, "2 of 2 shelves", "each of 3 legs")
-        words = ("drive", "release", "d", "--rack", meta)
-        self.expect_sentence(self.run_cairn(*words), 1, "drive d (8 MiB, RAID 1, in ",
+        args = ("drive", "release", "d", "--rack", meta)
+        self.expect_sentence(self.run_cairn(*args), 1, "drive d (8 MiB, RAID 1, in ",
                              "everything in it is lost: add --yes")
-        self.expect_sentence(self.run_cairn(*words, "--yes"), 1, "its only current copy",
+        self.expect_sentence(self.run_cairn(*args, "--yes"), 1, "its only current copy",
                              "add --force")
         self.assertFalse([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
-        self.expect_sentence(self.run_cairn(*words, "--yes", "--force"), 1,
+        self.expect_sentence(self.run_cairn(*args, "--yes", "--force"), 1,
                              "1 of 3 legs are not given back yet (a/d0", "again")
         self.assertTrue([each for each in self.drives(meta) if each["name"] == "d"][0]["leaving"])
         self.start_box_in_rack("a", meta, port=boxes["a"].port)
@@ -128,10 +128,10 @@ class Space(RackTest):
         meta = self.serve_metadata()
         host = "nqn.2026-11.io.cairn:friend"
         self.start_boxes(meta, "a", more=f'hosts = ["{host}"]')
-        words = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
+        args = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
                  "8M"]
-        self.expect_sentence(self.run_cairn(*words), 1, "does not do this for this host")
-        self.assertIn("drive d is made", self.run_ok(*words, "--hostnqn", host))
+        self.expect_sentence(self.run_cairn(*args), 1, "does not do this for this host")
+        self.assertIn("drive d is made", self.run_ok(*args, "--hostnqn", host))
         self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
 
     def test_a_box_that_demands_keys_demands_them_of_who_asks_for_space(self):
@@ -144,13 +144,13 @@ class Space(RackTest):
 nqn = "{host}"
 key = "{key}"
 """)
-        words = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
+        args = ["drive", "create", "d", "--rack", meta, "--raid", "0", "--legs", "1", "--size",
                  "8M", "--hostnqn", host]
-        self.assertEqual(self.run_cairn(*words).returncode, 1)
-        self.assertEqual(self.run_cairn(*words[:-2], "--connect",
+        self.assertEqual(self.run_cairn(*args).returncode, 1)
+        self.assertEqual(self.run_cairn(*args[:-2], "--connect",
                                         f"dhchap_key={key}").returncode, 1)
         self.assertEqual(self.offers(meta), {"a": 64 * MIB}, "strangers got nothing")
-        self.run_ok(*words, "--connect", f"dhchap_key={key}")
+        self.run_ok(*args, "--connect", f"dhchap_key={key}")
         self.assertIn("&dhchap_key=%2F", self.run_ok("rack", "stack", "d", "--rack", meta))
         self.run_ok("drive", "release", "d", "--rack", meta, "--yes")
         self.wait_for(lambda: self.offers(meta) == {"a": 64 * MIB})
@@ -175,9 +175,9 @@ key = "{key}"
         self.expect_sentence(self.run_cairn("rack", "serve", "meta", "--listen", "127.0.0.1:0"),
                              1, "another process has it open")
         self.assertEqual(self.store.stop(), 0)
-        for words in (["rack", "offers"], ["drive", "create", "d", "--raid", "0", "--size", "1M"],
+        for args in (["rack", "offers"], ["drive", "create", "d", "--raid", "0", "--size", "1M"],
                       ["drive", "release", "d", "--yes"]):
-            result = self.run_cairn(*words, "--rack", meta, "--timeout", "1")
+            result = self.run_cairn(*args, "--rack", meta, "--timeout", "1")
             self.expect_sentence(result, 1, "the metadata store does not answer",
                                  "start it ('cairn rack serve', or etcd)")
             self.assertNotRegex(result.stderr, "unreachable|timed_out")
@@ -214,12 +214,12 @@ class Data(RackTest):
     def test_the_line_of_a_released_drive_writes_to_no_other(self):
         meta = self.serve_metadata()
         self.start_boxes(meta, "a")
-        words = ("--raid", "0", "--legs", "1", "--size", "8M", "--hostnqn",
+        args = ("--raid", "0", "--legs", "1", "--size", "8M", "--hostnqn",
                  "nqn.2026-11.io.cairn:owner")
-        old = self.create("old", meta, *words)
+        old = self.create("old", meta, *args)
         self.assertRegex(old["stack"], r"\?uuid=[-0-9a-f]{36}&hostnqn=")
         self.run_ok("drive", "release", "old", "--rack", meta, "--yes")
-        new = self.create("new", meta, *words)
+        new = self.create("new", meta, *args)
         self.assertNotEqual(new["legs"][0]["nsid"], old["legs"][0]["nsid"])
         result = self.run_cairn("serve", old["stack"], "--nbd", f"unix:{self.socket}")
         self.assertEqual(result.returncode, 1)

@@ -64,9 +64,9 @@ class Keys(RackTest):
                         f"{self.folder}/{name}.sock", "--rack", rack("box"), "--shelf",
                         f"d0=file:{self.folder}/{name}.shelf,size=64M"])
         self.wait_for(lambda: len(self.offers(rack("admin"))) == 2)
-        words = ["drive", "create", "vm1", "--rack", rack("admin"), "--raid", "1", "--size", "8M"]
-        self.assertEqual(self.run_cairn(*words).returncode, 1, "a host without a key")
-        self.run_ok(*words, "--hostnqn", host, "--connect", "tls=required&tls_key=vm1.key")
+        args = ["drive", "create", "vm1", "--rack", rack("admin"), "--raid", "1", "--size", "8M"]
+        self.assertEqual(self.run_cairn(*args).returncode, 1, "a host without a key")
+        self.run_ok(*args, "--hostnqn", host, "--connect", "tls=required&tls_key=vm1.key")
         stack = self.run_ok("rack", "stack", "vm1", "--rack", rack("admin")).strip()
         self.assertIn("tls=required&tls_key=vm1.key", stack)
         self.assertEqual(self.serve(stack).stop(), 0)
@@ -76,14 +76,14 @@ class Keys(RackTest):
     def test_a_reader_commits_nothing(self):
         rack = self.serve_with_keys()
         self.start_boxes(rack("box"), "a")
-        words = ["--raid", "0", "--legs", "1", "--size", "8M"]
+        args = ["--raid", "0", "--legs", "1", "--size", "8M"]
         self.expect_sentence(
-            self.run_cairn("drive", "create", "vm1", "--rack", rack("graph"), *words), 1,
+            self.run_cairn("drive", "create", "vm1", "--rack", rack("graph"), *args), 1,
             "drive vm1 is not made", "its role is reader", "this client is 'graph'")
         self.assertEqual(self.drives(rack("graph")), [])
         self.wait_for(lambda: self.offers(rack("graph")) == {"a": 64 * MIB})
         self.wait_for_log("client 'graph' at 127.0.0.1:", "it may not commit: its role is reader")
-        self.create("vm1", rack("admin"), *words)
+        self.create("vm1", rack("admin"), *args)
         self.expect_sentence(
             self.run_cairn("drive", "release", "vm1", "--rack", rack("graph"), "--yes"), 1,
             "the record of drive vm1 cannot be changed", "its role is reader")
@@ -98,14 +98,14 @@ class Keys(RackTest):
 
     def test_strangers_are_told_and_named(self):
         rack = self.serve_with_keys()
-        words = ["rack", "drives", "--rack"]
-        self.expect_sentence(self.run_cairn(*words, rack("stranger")), 1, "'stranger'",
+        args = ["rack", "drives", "--rack"]
+        self.expect_sentence(self.run_cairn(*args, rack("stranger")), 1, "'stranger'",
                              "does not know this client's name")
         self.wait_for_log("client 'stranger' at 127.0.0.1:", "no client of that name is in")
-        self.expect_sentence(self.run_cairn(*words, rack("admin", "stranger")), 1, "'admin'",
+        self.expect_sentence(self.run_cairn(*args, rack("admin", "stranger")), 1, "'admin'",
                              "or has another key for it")
         self.wait_for_log("client 'admin' at 127.0.0.1:", "its key is not the one")
-        self.expect_sentence(self.run_cairn(*words, self.at), 1, "the metadata server demands TLS",
+        self.expect_sentence(self.run_cairn(*args, self.at), 1, "the metadata server demands TLS",
                              "?tls_key=FILE&name=NAME")
         self.wait_for_log("it speaks without TLS, and this server demands it")
         self.assertEqual(self.store.stop(), 0)
@@ -161,14 +161,14 @@ class Keys(RackTest):
         self.expect_sentence(self.run_cairn("rack", "drives", "--rack", rack("admin")), 1,
                              "has mode 0640", "chmod 600")
         os.chmod(self.keys, 0o644)
-        words = ["rack", "serve", "other", "--tls-keys", str(self.keys)]
-        self.expect_usage(words, "has mode 0644", "chmod 600")
+        args = ["rack", "serve", "other", "--tls-keys", str(self.keys)]
+        self.expect_usage(args, "has mode 0644", "chmod 600")
         os.chmod(self.keys, 0o600)
         text = self.keys.read_text()
         self.keys.write_text(text + "owner x " + self.stranger)
-        self.expect_usage(words, "neither reader nor writer in line 5")
+        self.expect_usage(args, "neither reader nor writer in line 5")
         self.keys.write_text(text + "writer box " + self.stranger)
-        result = self.run_cairn(*words)
+        result = self.run_cairn(*args)
         self.assertIn("a name for the second time in line 5", result.stderr)
         self.assertNotIn(self.stranger.split(":")[2], result.stderr)
         self.expect_usage(["rack", "drives", "--rack", f"{self.at}?tls_key={key}"],

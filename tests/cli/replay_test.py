@@ -41,12 +41,12 @@ class Replay(support.CliTest):
 
     def test_mistakes_are_named(self):
         self.write("t", HEADING + ",5,read,0,4096,1,ok\n,5,paint,0,4096,1,ok\n")
-        for words, part in ((["t", "mem:size=1M"], "line 3, field kind"),
+        for args, part in ((["t", "mem:size=1M"], "line 3, field kind"),
                             (["none", "mem:size=1M"], "none"),
                             (["search", "mem:size=1M", "--speed", "fast"], "is no speed"),
                             (["search", "trace(mem:size=1M)"], "trace lacks to"),
                             (["search", "cache(mem:size=1M, mode=x, colour=red)"], "no option")):
-            done = self.run_cairn("drive", "replay", *words)
+            done = self.run_cairn("drive", "replay", *args)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(part, done.stderr)
 

@@ -10,10 +10,10 @@ import time
 HANGS_S = 60
 
 
-def encode(words):
+def encode(args):
     """A request as clients send it."""
-    parts = [b"*%d\r\n" % len(words)]
-    for word in words:
+    parts = [b"*%d\r\n" % len(args)]
+    for word in args:
         data = word if isinstance(word, bytes) else str(word).encode()
         parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
     return b"".join(parts)
@@ -35,8 +35,8 @@ class Raw:
     def finish(self):
         self._socket.shutdown(socket.SHUT_WR)
 
-    def call(self, *words):
-        self.send(encode(words))
+    def call(self, *args):
+        self.send(encode(args))
         return self.reply()
 
     def rest(self):
@@ -78,7 +78,7 @@ class Raw:
         return self._take(self._bytes.index(b"\n") + 1)
 
 
-def start_redis(test, *words):
+def start_redis(test, *args):
     """A Redis at a local socket of the test's folder; skips the test where there is none."""
     program = shutil.which("redis-server")
     if program is None:
@@ -86,7 +86,7 @@ def start_redis(test, *words):
     path = test.folder / "redis.sock"
     process = subprocess.Popen(
         [program, "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no",
-         "--dir", str(test.folder), "--enable-debug-command", "yes", *words],
+         "--dir", str(test.folder), "--enable-debug-command", "yes", *args],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
     def end():

@@ -9,8 +9,8 @@ import support
 
 
 class SimEcho(support.CliTest):
-    def echo(self, *words, **environment):
-        text = self.run_ok("sim", "echo", "--seconds", "1", "--json", *words,
+    def echo(self, *args, **environment):
+        text = self.run_ok("sim", "echo", "--seconds", "1", "--json", *args,
                            env={**os.environ, **environment})
         return json.loads(text)
 

@@ -23,15 +23,15 @@ FLAG_READ_ONLY = 1 << 1
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class Versions(DriveTest):
-    def serve(self, *words):
+    def serve(self, *args):
         self.control = str(self.folder / "ctl")
-        return super().serve(*words, "--control", self.control)
+        return super().serve(*args, "--control", self.control)
 
-    def tell(self, *words):
-        return self.run_ok("drive", "tell", "d0", "snapshot", *words, "--control", self.control)
+    def tell(self, *args):
+        return self.run_ok("drive", "tell", "d0", "snapshot", *args, "--control", self.control)
 
-    def refused(self, *words):
-        result = self.run_cairn("drive", "tell", "d0", "snapshot", *words, "--control",
+    def refused(self, *args):
+        result = self.run_cairn("drive", "tell", "d0", "snapshot", *args, "--control",
                                 self.control)
         self.expect_sentence(result, 1)
         return result.stderr

@@ -15,8 +15,8 @@ FOUR = ("--synthetic", "F_t_h", "--requests", "300", "--network", "star:14", "--
 
 
 class PlanSnis(support.CliTest):
-    def snis(self, *words):
-        return json.loads(self.run_ok("plan", "snis", "--json", *words))
+    def snis(self, *args):
+        return json.loads(self.run_ok("plan", "snis", "--json", *args))
 
     def test_every_iteration_is_told(self):
         found = self.snis(*SMALL, "--until", "count", "--iterations", "4", "--csv", "i.csv",
@@ -32,10 +32,10 @@ class PlanSnis(support.CliTest):
             self.assertNotIn(stranger, page)
 
     def test_targets_without_work_are_told(self):
-        words = ("plan", "snis", *SMALL[:-2], "--network", "star:14", "--targets", "4",
+        args = ("plan", "snis", *SMALL[:-2], "--network", "star:14", "--targets", "4",
                  "--iterations", "1")
-        self.assertIn("no request is for 3 of the 4 targets", self.run_cairn(*words).stderr)
-        self.assertEqual(self.run_cairn(*words, "--place", "stripe").stderr, "")
+        self.assertIn("no request is for 3 of the 4 targets", self.run_cairn(*args).stderr)
+        self.assertEqual(self.run_cairn(*args, "--place", "stripe").stderr, "")
 
     def test_what_moves_nothing_is_what_one_loop_gives(self):
         found = self.snis(*SMALL, "--until", "unchanged", "--coupled")
@@ -120,12 +120,12 @@ class PlanCapacity(support.CliTest):
         again = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms"))
         self.assertEqual(again, found)
 
-    def plan_trace(self, count, *words, tail=""):
+    def plan_trace(self, count, *args, tail=""):
         """MQSim's format: time in ns, device, sector, sectors, 1 for a read."""
         lines = [f"{30000 * i} 0 {8 * (i % 512)} 8 1\n" for i in range(count)]
         (self.folder / "t.trace").write_text("".join(lines) + tail)
         return self.run_ok("plan", "capacity", "--trace", "t.trace", "--p99", "20ms",
-                           "--drives-max", "2", *words)
+                           "--drives-max", "2", *args)
 
     def test_says_how_much_of_a_trace_was_taken(self):
         whole = json.loads(self.plan_trace(300, "--json"))
@@ -148,10 +148,10 @@ class PlanCapacity(support.CliTest):
 
     def test_a_trace_with_a_bad_rest_is_planned_for_what_was_taken(self):
         # The reader looks 65536 requests ahead, for those that are out of order.
-        words = (66000, "--requests", "200")
-        told = self.plan_trace(*words, tail="nonsense\n")
+        args = (66000, "--requests", "200")
+        told = self.plan_trace(*args, tail="nonsense\n")
         self.assertIn("the first 200 requests of a trace that cannot be read to its end", told)
-        found = json.loads(self.plan_trace(*words, "--json", tail="nonsense\n"))
+        found = json.loads(self.plan_trace(*args, "--json", tail="nonsense\n"))
         self.assertIsNone(found["requests_in_trace"])
         self.assertTrue(found["cut"])
 

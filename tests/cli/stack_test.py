@@ -27,14 +27,14 @@ def mirror_data(path):
 
 
 class StackTest(DriveTest, BoxTest):
-    def run_tool(self, *words, status=0):
-        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
+    def run_tool(self, *args, status=0):
+        result = subprocess.run([*map(str, args)], cwd=self.folder, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, timeout=100, check=False)
         self.assertEqual(result.returncode, status, result.stdout)
         return result.stdout
 
-    def nvme(self, *words):
-        return self.run_ok("nvme", *words)
+    def nvme(self, *args):
+        return self.run_ok("nvme", *args)
 
     def nvme_port(self, running):
         """Where its NVMe door is, whose subsystem is self.nqn then."""
@@ -99,9 +99,9 @@ class Doors(StackTest):
 
     def test_a_namespace_keeps_its_ids_by_name(self):
         uuids = []
-        for words in (["a=mem:size=1M", "b=priority(mem:size=1M)"],
+        for args in (["a=mem:size=1M", "b=priority(mem:size=1M)"],
                       ["b=priority(mem:size=1M)", "a=mem:size=1M"]):
-            running = self.serve(*words, "--nvme-tcp", "127.0.0.1:0", "--nqn", NQN)
+            running = self.serve(*args, "--nvme-tcp", "127.0.0.1:0", "--nqn", NQN)
             port = self.nvme_port(running)
             listed = json.loads(self.nvme("list", self.place(port), "--json"))["namespaces"]
             uuids.append([each["uuid"] for each in listed])
@@ -148,8 +148,8 @@ class Doors(StackTest):
             self.assertIn(part, result.stderr)
         self.assertEqual(old.read_bytes(), before)
         box = self.start_box("mem:size=1M")
-        for words in (("thin",), ("mirror", "file:other,size=8M")):
-            stack_of = f"{words[0]}({', '.join([*words[1:], f'file:{old}'])})"
+        for args in (("thin",), ("mirror", "file:other,size=8M")):
+            stack_of = f"{args[0]}({', '.join([*args[1:], f'file:{old}'])})"
             said = self.run_cairn("drive", "add", stack_of)
             self.assertIn("a btrfs file system", said.stderr)
         self.assertEqual(old.read_bytes(), before)
@@ -205,9 +205,9 @@ class Secrets(StackTest):
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class Restarts(StackTest):
-    def fio(self, *words, status=0, uri=None, size="6M"):
+    def fio(self, *args, status=0, uri=None, size="6M"):
         return self.run_tool("fio", "--name=job", "--ioengine=nbd", f"--uri={uri or self.uri()}",
-                             f"--size={size}", "--randseed=7", "--iodepth=16", *words,
+                             f"--size={size}", "--randseed=7", "--iodepth=16", *args,
                              status=status)
 
     VERIFY = ("--rw=randwrite", "--bsrange=512-64k", "--bs_unaligned", "--verify=crc32c",
@@ -303,8 +303,8 @@ class Tenants(StackTest):
 
 class Boxes(StackTest):
     def test_a_box_serves_stacks_and_takes_more_while_it_runs(self):
-        words = ("mirror(file:a,size=4M, file:b,size=4M)", "--state", "state")
-        box = self.start_box(*words)
+        args = ("mirror(file:a,size=4M, file:b,size=4M)", "--state", "state")
+        box = self.start_box(*args)
         self.assertEqual(self.ask("drive", "add", "limit(file:c,size=2M, iops=100000)")["nsid"], 2)
         written = self.data("in", 2 * MIB, 5)
         self.nvme("write", self.place(box.port, 2, NQN), "--input", written)
@@ -312,7 +312,7 @@ class Boxes(StackTest):
         self.ask("drive", "resize", "d1", "3M")
         self.assertEqual(self.namespaces()[2]["size"], 3 * MIB)
         box.kill()
-        box = self.start_box(*words)
+        box = self.start_box(*args)
         listed = self.namespaces()
         self.assertIn("mirror(file:", listed[1]["stack"])
         self.assertIn("limit(file:", listed[2]["stack"])
@@ -339,8 +339,8 @@ drive = "concat(mem:size=1M, mem:size=1M)"
 
 
 class Mistakes(StackTest):
-    def shown(self, words, *parts, status):
-        result = self.run_cairn("serve", *words)
+    def shown(self, args, *parts, status):
+        result = self.run_cairn("serve", *args)
         self.assertEqual(result.returncode, status, result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)
@@ -350,7 +350,7 @@ class Mistakes(StackTest):
                 return above[below.index("^"):]
         self.fail(result.stderr)
 
-    def test_words_that_are_wrong_are_shown_in_their_place(self):
+    def test_args_that_are_wrong_are_shown_in_their_place(self):
         for text, at, part in (
                 ("limit(mem:size=1M, colour=red)", "colour", "limit has no option 'colour'"),
                 ("a=frob(mem:size=1M)", "frob", "there is no service 'frob'"),
@@ -380,9 +380,9 @@ class Mistakes(StackTest):
         result = self.run_cairn("serve", "mem:size=1M", "--nvme-tcp", f"127.0.0.1:{port}")
         self.expect_sentence(result, 1, f"cannot listen at 127.0.0.1:{port}",
                              "choose another port")
-        for words, part in ((["mem:size=1M", "--nvme-tcp", "unix:/x"], "a port is needed"),
+        for args, part in ((["mem:size=1M", "--nvme-tcp", "unix:/x"], "a port is needed"),
                             (["--file", "none.toml"], "none.toml")):
-            self.assertIn(part, self.run_cairn("serve", *words).stderr)
+            self.assertIn(part, self.run_cairn("serve", *args).stderr)
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
@@ -394,9 +394,9 @@ class Many(StackTest):
         return total
 
     def test_two_hundred_drives_in_one_process(self):
-        words = [f"m{i}=mem:size=64M" for i in range(100)]
-        words += [f"f{i}=limit(file:f{i},size=4M, iops=100000)" for i in range(100)]
-        running = self.serve(*words, "--nvme-tcp", "127.0.0.1:0")
+        args = [f"m{i}=mem:size=64M" for i in range(100)]
+        args += [f"f{i}=limit(file:f{i},size=4M, iops=100000)" for i in range(100)]
+        running = self.serve(*args, "--nvme-tcp", "127.0.0.1:0")
         for name in ("m0", "m99", "f0", "f99"):
             self.run_tool("nbdcopy", self.data("in", MIB), self.uri(name))
         # Nobody asks it anything while others work: it looks at its stacks once a second, no more.

@@ -34,25 +34,25 @@ class CliTest(unittest.TestCase):
     def is_emulated(self):
         return bool(_options.emulator)
 
-    def run_cairn(self, *words, denied=None, **options):
+    def run_cairn(self, *args, denied=None, **options):
         """Runs cairn; denied=("EPERM", "io_uring_setup") makes that system call fail."""
-        command = self.command(words, denied)
+        command = self.command(args, denied)
         options.setdefault("cwd", self.folder)
         options.setdefault("stdout", subprocess.PIPE)
         return subprocess.run(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                               errors="backslashreplace", timeout=HANGS_S, check=False, **options)
 
-    def command(self, words, denied=None):
-        command = [*filter(None, _options.emulator.split(";")), _options.cairn, *map(str, words)]
+    def command(self, args, denied=None):
+        command = [*filter(None, _options.emulator.split(";")), _options.cairn, *map(str, args)]
         if denied:
             if self.is_emulated:
                 self.skipTest("an emulated program has no seccomp filter of its own")
             command = [_options.deny_calls, *denied, *command]
         return command
 
-    def run_ok(self, *words, **options):
+    def run_ok(self, *args, **options):
         """Runs cairn, which must end well and say nothing on stderr; returns its stdout."""
-        result = self.run_cairn(*words, **options)
+        result = self.run_cairn(*args, **options)
         self.assertEqual(result.stderr, "")
         self.assertEqual(result.returncode, 0)
         return result.stdout
@@ -65,15 +65,15 @@ class CliTest(unittest.TestCase):
             self.assertIn(part, result.stderr)
         self.assertEqual(result.returncode, status)
 
-    def expect_usage(self, words, *parts):
-        """These words are a mistake: one sentence, how to see help, status 2, nothing on stdout."""
-        result = self.run_cairn(*words)
+    def expect_usage(self, args, *parts):
+        """These arguments are a mistake: one sentence, how to see help, status 2, nothing on stdout."""
+        result = self.run_cairn(*args)
         self.expect_sentence(result, 2, "--help' says more.", *parts)
         self.assertEqual(result.stdout, "")
 
-    def start_cairn(self, *words, until, **options):
+    def start_cairn(self, *args, until, **options):
         """Starts a cairn that runs on; returns it once it has printed a line with `until`."""
-        return Running(self, words, until, **options)
+        return Running(self, args, until, **options)
 
     def write(self, name, text):
         path = self.folder / name
@@ -84,12 +84,12 @@ class CliTest(unittest.TestCase):
 class Running:
     """A cairn that serves. It is killed when its test ends, unless it has ended before."""
 
-    def __init__(self, test, words, until, denied=None, **options):
+    def __init__(self, test, args, until, denied=None, **options):
         options.setdefault("cwd", test.folder)
         self._log = tempfile.TemporaryFile("w+", errors="backslashreplace")
         test.addCleanup(self._log.close)
         self._process = subprocess.Popen(
-            test.command(words, denied), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            test.command(args, denied), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=self._log, text=True, errors="backslashreplace", **options)
         test.addCleanup(self._process.stdout.close)
         test.addCleanup(self.kill)
@@ -99,7 +99,7 @@ class Running:
             if until in line:
                 return
         self._process.wait()
-        raise AssertionError(f"{' '.join(map(str, words))} ended with {self._process.returncode}"
+        raise AssertionError(f"{' '.join(map(str, args))} ended with {self._process.returncode}"
                              f" before it said '{until}':\n{self.said}{self.log}")
 
     @property

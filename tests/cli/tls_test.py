@@ -70,14 +70,14 @@ def ic_pdu(kind):
 
 
 class Keys(BoxTest):
-    def make_key(self, name, *words):
-        self.run_ok("key", "new", "tls", "--output", str(self.folder / name), *words)
+    def make_key(self, name, *args):
+        self.run_ok("key", "new", "tls", "--output", str(self.folder / name), *args)
         return self.folder / name
 
     def test_a_key_is_printed_in_its_usual_form(self):
-        for words, start, size in (((), "01", 48), (("--hmac", "1"), "01", 48),
+        for args, start, size in (((), "01", 48), (("--hmac", "1"), "01", 48),
                                    (("--hmac", "2"), "02", 72), (("--hmac", "sha384"), "02", 72)):
-            said = self.run_ok("key", "new", "tls", *words)
+            said = self.run_ok("key", "new", "tls", *args)
             self.assertRegex(said, rf"^NVMeTLSkey-1:{start}:[A-Za-z0-9+/=]{{{size}}}:\n$")
         self.expect_usage(["key", "new", "tls", "--hmac", "3"], "1 (sha256) or 2 (sha384)")
 
@@ -134,9 +134,9 @@ class Encrypted(BoxTest):
         text = f"nvme-tcp://127.0.0.1:{port or self.box.port}/{nqn}?hostnqn={host}{more}"
         return text + (f"&tls=required&tls_key={self.folder}/{key}" if key else "")
 
-    def doctor(self, place, *words):
+    def doctor(self, place, *args):
         """Exit status and {step: outcome} of `cairn doctor tls`."""
-        result = self.run_cairn("doctor", "tls", place, "--json", *words)
+        result = self.run_cairn("doctor", "tls", place, "--json", *args)
         steps = json.loads(result.stdout)["steps"]
         return result.returncode, {each["name"]: each["outcome"] for each in steps}
 

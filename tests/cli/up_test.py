@@ -16,8 +16,8 @@ class Up(BoxTest):
         super().setUp()
         self.data = self.folder / ".local/share/cairn"
 
-    def up(self, *words):
-        return self.start(["up", *words])
+    def up(self, *args):
+        return self.start(["up", *args])
 
     def test_four_drives_and_lines_to_paste(self):
         up = self.up()

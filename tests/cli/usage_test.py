@@ -28,25 +28,25 @@ class Help(support.CliTest):
         self.assertEqual(self.run_ok("-h"), text)
         listed = [line.split("  ")[0].split()[1:] for line in self.run_ok("help").splitlines()]
         self.assertGreater(len(listed), 1)
-        self.assertEqual([words for words, _ in self.helps() if words], listed)
+        self.assertEqual([args for args, _ in self.helps() if args], listed)
 
     def test_groups_name_the_commands_that_their_help_lists(self):
-        groups = [(words, text) for words, text in self.helps()
-                  if words and f"Usage: cairn {' '.join(words)} COMMAND\n" in text]
+        groups = [(args, text) for args, text in self.helps()
+                  if args and f"Usage: cairn {' '.join(args)} COMMAND\n" in text]
         self.assertGreater(len(groups), 1)
-        for words, text in groups:
-            with self.subTest(words):
+        for args, text in groups:
+            with self.subTest(args):
                 needed = ", ".join(name for name, _ in listed_in(text, "Commands"))
-                self.expect_usage(words, f"'cairn {' '.join(words)}' needs a command: {needed}.")
+                self.expect_usage(args, f"'cairn {' '.join(args)}' needs a command: {needed}.")
 
     def test_each_command_has_help_with_a_purpose_and_examples(self):
-        for words, text in self.helps():
-            name = " ".join(["cairn", *words])
+        for args, text in self.helps():
+            name = " ".join(["cairn", *args])
             with self.subTest(name):
                 self.assertRegex(text, rf"(?m)^Usage: {name}( |$)")
                 for line in text.splitlines():
                     self.assertLessEqual(len(line), 100)
-                if not words:
+                if not args:
                     continue
                 self.assertRegex(text, rf"\A{name}: \w.+\n\nUsage: ")
                 if f"Usage: {name} COMMAND\n" not in text:  # groups do nothing by themselves
@@ -54,23 +54,23 @@ class Help(support.CliTest):
 
     def test_each_argument_and_option_is_explained(self):
         options = 0
-        for words, text in self.helps():
+        for args, text in self.helps():
             rows = [*listed_in(text, "Arguments"), *listed_in(text, "Options")]
             options += len(rows)
-            with self.subTest(words):
+            with self.subTest(args):
                 self.assertEqual(rows[-1], ("-h, --help", "show this help"))
                 for name, what in rows:
                     self.assertRegex(what, r"\w", name)
         self.assertGreater(options, len(self.helps()), "somebody has more than --help")
 
     def helps(self):
-        """What --help says of each command, with its words, from the root down."""
+        """What --help says of each command, with its arguments, from the root down."""
         pending = [] if Help.found else [[]]
         while pending:
-            words = pending.pop(0)
-            text = self.run_ok(*words, "--help")
-            Help.found.append((words, text))
-            pending[:0] = [[*words, name] for name, _ in listed_in(text, "Commands")]
+            args = pending.pop(0)
+            text = self.run_ok(*args, "--help")
+            Help.found.append((args, text))
+            pending[:0] = [[*args, name] for name, _ in listed_in(text, "Commands")]
         return Help.found
 
     def test_help_names_all_settings(self):
@@ -100,8 +100,8 @@ class Mistakes(support.CliTest):
         self.expect_usage(["bench", "runtim"], "did you mean 'runtime'?", "'cairn bench --help'")
 
     def test_nothing_is_near(self):
-        for words in (["zebra"], [""], ["doctor", "--zebra"]):
-            result = self.run_cairn(*words)
+        for args in (["zebra"], [""], ["doctor", "--zebra"]):
+            result = self.run_cairn(*args)
             self.expect_sentence(result, 2, "has no ")
             self.assertNotIn("did you mean", result.stderr)
 
@@ -128,7 +128,7 @@ class Mistakes(support.CliTest):
     def test_missing_command(self):
         self.expect_usage(["bench"], "'cairn bench' needs a command: runtime")
 
-    def test_surplus_words(self):
+    def test_surplus_args(self):
         self.expect_usage(["doctor", "now"], "has no command 'now'")
         self.expect_usage(["version", "now"], "has no use for 'now'")
         self.expect_usage(["config", "check", "a", "b"], "has no use for 'b'")
@@ -152,15 +152,15 @@ class Mistakes(support.CliTest):
         self.assertLess(len(result.stderr), 200)
 
     def test_of_two_values_the_last_counts(self):
-        words = ("sim", "echo", "--seed", "7", "--seconds")
-        once = self.run_ok(*words, "1")
-        self.assertEqual(self.run_ok(*words, "2", "--seconds", "1"), once)
-        self.assertNotEqual(self.run_ok(*words, "1", "--seconds", "2"), once)
+        args = ("sim", "echo", "--seed", "7", "--seconds")
+        once = self.run_ok(*args, "1")
+        self.assertEqual(self.run_ok(*args, "2", "--seconds", "1"), once)
+        self.assertNotEqual(self.run_ok(*args, "1", "--seconds", "2"), once)
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            for words in (["version"], ["doctor", "--json"], ["--help"]):
-                result = self.run_cairn(*words, stdout=full)
+            for args in (["version"], ["doctor", "--json"], ["--help"]):
+                result = self.run_cairn(*args, stdout=full)
                 self.expect_sentence(result, 1, "could not be written")
 
 

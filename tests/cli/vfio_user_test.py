@@ -19,8 +19,8 @@ DATA = 65536
 
 
 class VfioUser(support.CliTest):
-    def serve(self, *words):
-        return self.start_cairn("serve", *words, until="Ctrl-C")
+    def serve(self, *args):
+        return self.start_cairn("serve", *args, until="Ctrl-C")
 
     def connect(self, name="vm.sock"):
         client = VfioClient(self.folder / name)
@@ -165,15 +165,15 @@ class VfioUser(support.CliTest):
         self.expect_usage([*door, "add", "a", "--vfio-user", "s,mode=fast", "--control", "ctl"],
                           "polling, adaptive or interrupt")
         self.expect_usage([*door, "add", "a", "--vfio-user", "a=s", "--control", "ctl"], "NAME=")
-        for words, told in (
+        for args, told in (
                 (["add", "a", "--vfio-user", "vm.sock"], "a door already"),
                 (["add", "a", "--vfio-user", "none/s"], "none/s"),
                 (["add", "x", "--vfio-user", "s"], "no drive 'x'"),
                 (["add", "a"], "which door"),
                 (["remove", "a", "--vfio-user", "vm.sok"], "did you mean"),
                 (["remove", "a", "--vhost-user", "vm.sock"], "no vhost-user door")):
-            with self.subTest(words):
-                result = self.run_cairn(*door, *words, "--control", "ctl")
+            with self.subTest(args):
+                result = self.run_cairn(*door, *args, "--control", "ctl")
                 self.expect_sentence(result, 1, told)
         self.check_drive(self.connect(), 2048)
 

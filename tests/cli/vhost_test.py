@@ -16,16 +16,16 @@ GET_FEATURES, GET_PROTOCOL_FEATURES, GET_CONFIG = 1, 15, 24
 
 
 class VhostTest(support.CliTest):
-    def serve(self, *words):
+    def serve(self, *args):
         self.control = str(self.folder / "ctl")
-        return self.start_cairn("serve", *words, "--control", self.control,
+        return self.start_cairn("serve", *args, "--control", self.control,
                                 until="Ctrl-C")
 
     def path(self, name="vm"):
         return str(self.folder / f"{name}.sock")
 
-    def ask(self, *words):
-        return self.run_ok("drive", *words, "--control", self.control)
+    def ask(self, *args):
+        return self.run_ok("drive", *args, "--control", self.control)
 
     def dial(self, name="vm"):
         client = socket.socket(socket.AF_UNIX)
@@ -98,10 +98,10 @@ class Serves(VhostTest):
         self.assertEqual(running.stop(), 0)
 
     def test_two_hundred_drives(self):
-        words = []
+        args = []
         for i in range(200):
-            words += [f"d{i}=mem:size=1M", "--vhost-user", f"d{i}={self.path(f'd{i}')}"]
-        running = self.serve(*words)
+            args += [f"d{i}=mem:size=1M", "--vhost-user", f"d{i}={self.path(f'd{i}')}"]
+        running = self.serve(*args)
         clients = [self.dial(f"d{i}") for i in range(200)]
         for client in clients:
             self.assertEqual(self.capacity(client), 1 << 20)
@@ -112,12 +112,12 @@ class QemuArgs(VhostTest):
     def test_is_for_one_drive(self):
         self.serve("a=mem:size=1M", "b=mem:size=1M", "c=mem:size=1M", "--vhost-user",
                    f"a={self.path('a')}", "--vhost-user", f"b={self.path('b')},mode=polling")
-        words = shlex.split(self.ask("qemu-args", "b", "--queues", "2", "--packed", "--boot",
+        args = shlex.split(self.ask("qemu-args", "b", "--queues", "2", "--packed", "--boot",
                                      "--memory", "512M"))
-        self.assertIn(f"socket,id=cairn-b,path={self.path('b')},reconnect=1", words)
+        self.assertIn(f"socket,id=cairn-b,path={self.path('b')},reconnect=1", args)
         self.assertIn("vhost-user-blk-pci,chardev=cairn-b,num-queues=2,packed=on,bootindex=0",
-                      words)
-        self.assertIn("memory-backend-memfd,id=cairn-memory,size=512M,share=on", words)
+                      args)
+        self.assertIn("memory-backend-memfd,id=cairn-memory,size=512M,share=on", args)
         listed = json.loads(self.ask("list", "--json"))["drives"]
         self.assertEqual([drive.get("vhost_user") for drive in listed],
                          [self.path("a"), self.path("b"), None])

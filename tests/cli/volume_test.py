@@ -50,8 +50,8 @@ class VolumeTest(DriveTest, BoxTest):
                                       until="Ctrl-C", env=self.env)
         return self.store.said.split("--rack ")[1].split()[0].strip("'")
 
-    def start_arbiter(self, name, meta, until="stands by", *words):
-        return self.start_cairn("arbiter", "--meta", meta, "--listen", self.at(name), *words,
+    def start_arbiter(self, name, meta, until="stands by", *args):
+        return self.start_cairn("arbiter", "--meta", meta, "--listen", self.at(name), *args,
                                 until=until, env=self.env)
 
     def at(self, name):
@@ -66,13 +66,13 @@ class VolumeTest(DriveTest, BoxTest):
         for name, port in self.ports.items():
             self.run_ok("pool", "add", self.place(name, port), "--box", name)
 
-    def open_volume(self, words="volume:vol0", until="Ctrl-C"):
+    def open_volume(self, args="volume:vol0", until="Ctrl-C"):
         self.socket.unlink(missing_ok=True)
-        return self.start_cairn("serve", f"v={words}", "--nbd", f"unix:{self.socket}", "--control",
+        return self.start_cairn("serve", f"v={args}", "--nbd", f"unix:{self.socket}", "--control",
                                 f"{self.folder}/client.sock", until=until, env=self.env)
 
-    def tool(self, *words):
-        result = subprocess.run([*map(str, words)], cwd=self.folder, stdout=subprocess.PIPE,
+    def tool(self, *args):
+        result = subprocess.run([*map(str, args)], cwd=self.folder, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
         self.assertEqual(result.returncode, 0, result.stdout)
         return result.stdout
@@ -191,8 +191,8 @@ class Volumes(VolumeTest):
         self.assertNotEqual(failed.returncode, 0, failed.stdout)
         self.assertEqual(taken.stop(), 0)
 
-    def expect_refusal(self, words, *parts):
-        result = self.run_cairn("serve", words, "--nbd", f"unix:{self.folder}/refused.sock",
+    def expect_refusal(self, args, *parts):
+        result = self.run_cairn("serve", args, "--nbd", f"unix:{self.folder}/refused.sock",
                                 "--control", f"{self.folder}/refused-control.sock")
         self.assertEqual(result.returncode, 1, result.stdout)
         for part in parts:
@@ -245,9 +245,9 @@ class Mistakes(VolumeTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("no answer", result.stdout)
 
-    def test_words_that_are_none(self):
+    def test_args_that_are_none(self):
         self.expect_sentence(self.run_cairn("arbiter"), 1, "--meta rocks:FOLDER")
-        for words, part in (
+        for args, part in (
                 (("arbiter", "--meta", "nowhere"), "nowhere"),
                 (("arbiter", "--meta", "rocks:a", "--listen", "here"), "no address"),
                 (("arbiter", "--meta", "rocks:a", "--lease", "1ms"), "2s to 1h"),
@@ -262,8 +262,8 @@ class Mistakes(VolumeTest):
                 (("serve", "volume:", "--nbd", "unix:a"), "no name of a volume"),
                 (("serve", "volume:vol0,size=1G", "--nbd", "unix:a"), "no option of a volume"),
                 (("serve", "volume:vol0,arbiter=here", "--nbd", "unix:a"), "no address")):
-            with self.subTest(words):
-                result = self.run_cairn(*words)
+            with self.subTest(args):
+                result = self.run_cairn(*args)
                 self.assertIn(result.returncode, (1, 2))
                 self.assertIn(part, result.stderr)
         self.refused(("arbiter", "--meta", "rocks:a", "--listen", "0.0.0.0:0"), "--tls-keys")

@@ -128,7 +128,7 @@ class RespWorkload final : public sim::Workload {
                                                                  {"EXEC"},
                                                                  {"MGET", "left", "right"}};
     std::string requests;
-    for (const auto& words : commands) requests += encode_request(words);
+    for (const auto& args : commands) requests += encode_request(args);
     const Result<void> sent = co_await client.send(requests, token);
     if (!sent) co_return false;
     Value last;

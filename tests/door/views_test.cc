@@ -57,8 +57,8 @@ Task<void> fill(drive::Drive& drive, uint8_t value) {
   must(done);
 }
 
-Task<std::string> tell(drive::Drive& drive, std::vector<std::string> words) {
-  const auto answer = co_await drive.tell(std::move(words));
+Task<std::string> tell(drive::Drive& drive, std::vector<std::string> args) {
+  const auto answer = co_await drive.tell(std::move(args));
   co_return answer ? *answer : "refused: " + answer.error();
 }
 

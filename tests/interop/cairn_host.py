@@ -29,7 +29,7 @@ WAYS = {
 class Command:
     """`cairn nvme WORDS`, which must succeed; check(stdout) returns what is wrong, or None."""
     name: str
-    words: tuple
+    args: tuple
     check: callable = lambda _out: None
 
 
@@ -89,9 +89,9 @@ def run_cairn_host_cases(address, nqn, program, folder):
 
 def run(program, command):
     """Returns what is wrong, or None."""
-    words = [str(word) for word in (program, "nvme", *command.words)]
+    args = [str(word) for word in (program, "nvme", *command.args)]
     try:
-        result = subprocess.run(words, capture_output=True, text=True, timeout=COMMAND_LIMIT_S)
+        result = subprocess.run(args, capture_output=True, text=True, timeout=COMMAND_LIMIT_S)
     except subprocess.TimeoutExpired:
         return f"no end within {COMMAND_LIMIT_S} s"
     if result.returncode:

@@ -56,15 +56,15 @@ SUITES = {"kernel_host": kernel_host, "kernel_target": kernel_target, "kernel_nb
           "kernel_vhost": kernel_vhost}
 
 
-def make_suite(words, name_patterns):
+def make_suite(args, name_patterns):
     loader = unittest.TestLoader()
     loader.testNamePatterns = name_patterns
     full = os.environ.get("CAIRN_INTEROP") == "full"
-    folder = words.folder.resolve()
+    folder = args.folder.resolve()
     suite = unittest.TestSuite()
-    for suite_name in [words.suite] if words.suite else SUITES:
+    for suite_name in [args.suite] if args.suite else SUITES:
         for kernel in KERNELS if full else SHORT_KERNELS:
-            for tests in SUITES[suite_name](full, kernel, program=words.program.resolve(),
+            for tests in SUITES[suite_name](full, kernel, program=args.program.resolve(),
                                             guests=folder / "guests"):
                 tests.__qualname__ = f"{tests.__name__}.{kernel}"
                 tests.folder = folder / f"{tests.__name__}-{kernel}"
@@ -81,11 +81,11 @@ def main():
                         help="for guests and logs")
     parser.add_argument("-k", action="append", metavar="TEXT", help="only tests named like it")
     parser.add_argument("-v", action="store_const", const=2, default=1, help="name each test")
-    words = parser.parse_args()
+    args = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)  # guests end with us
-    suite = make_suite(words, [f"*{text}*" for text in words.k] if words.k else None)
-    result = unittest.TextTestRunner(verbosity=words.v).run(suite)
+    suite = make_suite(args, [f"*{text}*" for text in args.k] if args.k else None)
+    result = unittest.TextTestRunner(verbosity=args.v).run(suite)
     sys.exit(not result.wasSuccessful())
 
 

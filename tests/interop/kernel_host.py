@@ -119,10 +119,10 @@ class KernelHost(unittest.TestCase):
             return status, reason or "what it started could not be undone"
         return status, reason
 
-    def answer(self, words):
+    def answer(self, args):
         """Does what a case asks for; returns why not, or None."""
         try:
-            match words:
+            match args:
                 case ["link", ("on" | "off") as state]:
                     self.guest.set_link(state == "on")
                 case ["target", "add", nsid, size_mib, *service]:
@@ -136,7 +136,7 @@ class KernelHost(unittest.TestCase):
                 case ["target", ("start" | "kill" | "restart") as verb]:
                     getattr(self.target, verb)()
                 case _:
-                    return f"nobody knows how to {' '.join(words)}"
+                    return f"nobody knows how to {' '.join(args)}"
         except (GuestError, TargetError, OSError) as error:
             return " ".join(str(error).split())
         return None

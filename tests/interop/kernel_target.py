@@ -88,8 +88,8 @@ class CairnHost(unittest.TestCase):
         self.assertIn("the target was restarted", found["error"] or "the target was restarted", out)
 
     def begin_verify(self, uri):
-        words = [self.program, "nvme", "verify", uri, "--seconds", "5", "--size", "4M", "--json"]
-        verify = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE,
+        args = [self.program, "nvme", "verify", uri, "--seconds", "5", "--size", "4M", "--json"]
+        verify = subprocess.Popen([str(word) for word in args], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(verify.kill)
         return verify
@@ -119,8 +119,8 @@ class CairnHost(unittest.TestCase):
         return subprocess.run([self.program, "nvme", "id-ns", uri], capture_output=True, text=True,
                               timeout=ANSWER_LIMIT_S)
 
-    def expect_let_in(self, *words):
-        result = self.id_ns(*words)
+    def expect_let_in(self, *args):
+        result = self.id_ns(*args)
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def expect_kept_out(self, nqn, reason, *keys):

@@ -43,12 +43,12 @@ class Server:
         return self.folder / f"{name}.sock"
 
     def start(self):
-        words = [self.program, "serve", "--control", self.folder / "control"]
-        words += [f"{name}={stack}" for name, stack in self.drives.items()]
+        args = [self.program, "serve", "--control", self.folder / "control"]
+        args += [f"{name}={stack}" for name, stack in self.drives.items()]
         for name in self.drives:
-            words += ["--vhost-user", f"{name}={self.socket(name)}"]
+            args += ["--vhost-user", f"{name}={self.socket(name)}"]
         with open(self.folder / "server", "a") as log:
-            self.process = subprocess.Popen(words, cwd=self.folder, stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(args, cwd=self.folder, stdin=subprocess.DEVNULL,
                                             stdout=subprocess.PIPE, stderr=log, text=True)
         for line in self.process.stdout:
             if line.startswith("Ctrl-C"):
@@ -66,17 +66,17 @@ class Server:
         self.kill()
         self.start()
 
-    def ask(self, *words):
-        asked = subprocess.run([self.program, "drive", *words, "--control",
+    def ask(self, *args):
+        asked = subprocess.run([self.program, "drive", *args, "--control",
                                 self.folder / "control"], capture_output=True, text=True)
         if asked.returncode:
             raise AssertionError(asked.stderr)
         return asked.stdout
 
     def device(self, name, *options):
-        """The words for one drive, without those for the guest's memory."""
-        words = shlex.split(self.ask("qemu-args", name, *options))
-        return words[words.index("-chardev"):]
+        """The arguments for one drive, without those for the guest's memory."""
+        args = shlex.split(self.ask("qemu-args", name, *options))
+        return args[args.index("-chardev"):]
 
 
 class KernelVhost(unittest.TestCase):
@@ -168,7 +168,7 @@ class KernelVhost(unittest.TestCase):
     def test_killed_server_is_not_noticed(self):
         kills = []
 
-        def kill(_words):
+        def kill(_args):
             kills.append(1)
             self.server.restart()
 
@@ -197,10 +197,10 @@ class KernelVhost(unittest.TestCase):
         server.start()
         serial = folder / "serial"
         serial.unlink(missing_ok=True)
-        words = shlex.split(server.ask("qemu-args", "disk", "--memory", "64M", "--boot"))
+        args = shlex.split(server.ask("qemu-args", "disk", "--memory", "64M", "--boot"))
         with open(folder / "qemu", "w") as log:
             qemu = subprocess.Popen(
-                ["timeout", "120", "qemu-system-x86_64", "-M", "q35", *words, "-nodefaults",
+                ["timeout", "120", "qemu-system-x86_64", "-M", "q35", *args, "-nodefaults",
                  "-display", "none", "-serial", f"file:{serial}"], stdin=subprocess.DEVNULL,
                 stderr=log)
         try:

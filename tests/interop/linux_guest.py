@@ -119,14 +119,14 @@ def qemu_command(cache, folder, setup):
         "console=ttyS0 panic=-1 no_timer_check tsc=reliable mitigations=off audit=0",
         "cryptomgr.notests=1 random.trust_cpu=on rcupdate.rcu_expedited=1 loglevel=6",
         *setup.kernel_options))
-    words = ["qemu-system-x86_64", "-name", folder.name, "-accel", "tcg,thread=multi",
+    args = ["qemu-system-x86_64", "-name", folder.name, "-accel", "tcg,thread=multi",
              "-cpu", CPU, "-smp", f"{setup.cpus},maxcpus={max(setup.cpus, CPUS_MAX)}", *memory,
              "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
              "-pidfile", folder / "pid", "-kernel", image / "vmlinuz", "-initrd", folder / "initrd",
              "-append", kernel_options,
              "-monitor", f"unix:{folder}/monitor,server=on,wait=off",
              "-serial", f"file:{folder}/console", "-serial", "stdio", *network, *setup.qemu_args]
-    return [str(word) for word in words]
+    return [str(word) for word in args]
 
 
 def _write_initrd(image, folder, setup):
@@ -170,10 +170,10 @@ def _end_left_over(folder):
     """Ends the QEMU of an earlier test that was killed before it could clean up."""
     try:
         pid = int((folder / "pid").read_text())
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        args = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except (OSError, ValueError):
         return
-    if str(folder / "pid") in words:
+    if str(folder / "pid") in args:
         os.kill(pid, signal.SIGKILL)
 
 
@@ -222,7 +222,7 @@ class Guest:
     def run(self, command, limit_s=60, answer=None):
         """Runs a line of shell in the guest; returns (status, output).
 
-        `answer(words)` acts on what the command asks for; it returns None, or the reason why it
+        `answer(args)` acts on what the command asks for; it returns None, or the reason why it
         could not.
         """
         self.new_lines()

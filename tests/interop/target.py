@@ -124,8 +124,8 @@ class KernelTarget(Target):
             self._do("namespace", self.nqn, nsid, f"ns{nsid}")
         self._do("port", 1, HOST_SEEN_FROM_GUEST, self.port, 16384, self.nqn)
 
-    def _do(self, verb, *words):
-        self._guest.check(" ".join(map(str, (f"nvmet_{verb}", *words))))
+    def _do(self, verb, *args):
+        self._guest.check(" ".join(map(str, (f"nvmet_{verb}", *args))))
 
     def _disk(self, nsid):
         return self._folder / f"ns{nsid}.raw"
@@ -230,12 +230,12 @@ class CairnBox(Target):
         drives = [self._drive(folder, nsid, size) for nsid, size in NAMESPACES.items()]
         config = folder / "box.toml"
         config.write_text(keys_for_tests.box_config(self.nqn, folder))
-        words = [self._program, "serve", "--config", config, "--nqn", self.nqn,
+        args = [self._program, "serve", "--config", config, "--nqn", self.nqn,
                  "--control", CONTROL, "--nvme-tcp", f"{self.address}:{self.port}",
                  "--advertise", f"{self.address_for_guests}:{self.port}"]
         for drive in drives:
-            words += [drive]
-        return [str(word) for word in words]
+            args += [drive]
+        return [str(word) for word in args]
 
     @staticmethod
     def _drive(folder, nsid, size):
@@ -283,9 +283,9 @@ class CairnBox(Target):
     def resize_namespace(self, nsid, size):
         self._drive_verb("resize", f"d{nsid - 1}", size, "--yes")
 
-    def _drive_verb(self, verb, *words):
+    def _drive_verb(self, verb, *args):
         command = [self._program, "drive", verb, "--control", CONTROL, "--nqn", self.nqn,
-                   *words]
+                   *args]
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                                 cwd=self._folder, timeout=START_LIMIT_S)
         if result.returncode:
@@ -298,10 +298,10 @@ class CairnBox(Target):
         return None
 
 
-def why_no_command(program, *words):
-    """Why `program words` does not exist yet, or None when it does."""
+def why_no_command(program, *args):
+    """Why `program args` does not exist yet, or None when it does."""
     try:
-        result = subprocess.run([program, *words, "--help"], capture_output=True, timeout=20)
+        result = subprocess.run([program, *args, "--help"], capture_output=True, timeout=20)
     except OSError as error:
         return f"{program} cannot run: {error.strerror}"
-    return f"{program} knows no command '{' '.join(words)}' yet" if result.returncode else None
+    return f"{program} knows no command '{' '.join(args)}' yet" if result.returncode else None

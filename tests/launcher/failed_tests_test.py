@@ -21,13 +21,13 @@ class FailedTests(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_tests(self, *words):
+    def run_tests(self, *args):
         (self.folder / "CTestTestfile.cmake").write_text(TESTS)
-        subprocess.run(["ctest", "--test-dir", self.folder, *words], capture_output=True,
+        subprocess.run(["ctest", "--test-dir", self.folder, *args], capture_output=True,
                        timeout=60, check=False)
 
-    def run_tool(self, *words):
-        return subprocess.run([TOOL, "--build", self.folder, *words], capture_output=True,
+    def run_tool(self, *args):
+        return subprocess.run([TOOL, "--build", self.folder, *args], capture_output=True,
                               text=True, timeout=60, check=False)
 
     def test_each_failure_is_told_with_its_last_lines(self):

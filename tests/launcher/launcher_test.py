@@ -203,9 +203,9 @@ class LauncherTest(unittest.TestCase):
         os.chmod(folder.name, 0o755)
         self.machine = Machine(folder.name)
 
-    def assert_ran(self, result, words=""):
+    def assert_ran(self, result, args=""):
         self.assertEqual((result.stdout, result.returncode),
-                         (f"cwd={self.machine.folder}{words}\n", 7), result.stderr)
+                         (f"cwd={self.machine.folder}{args}\n", 7), result.stderr)
 
     def assert_refused(self, result, *phrases):
         """It stopped, ran nothing, and its last line is one sentence with these phrases."""
@@ -488,9 +488,9 @@ class TestTest(LauncherTest):
         self.assertEqual(self.machine.calls("ctest"), [])
 
     def test_a_preset_has_its_own_folder(self):
-        for words in (("--preset", "asan"), ("--preset=asan",)):
-            with self.subTest(words):
-                self.machine.complete().run("test", *words, "-L", "lint")
+        for args in (("--preset", "asan"), ("--preset=asan",)):
+            with self.subTest(args):
+                self.machine.complete().run("test", *args, "-L", "lint")
                 folder = self.machine.build / "asan"
                 self.assertTrue((folder / "build.ninja").exists())
                 self.assertEqual(self.machine.calls("ctest"), [
@@ -502,9 +502,9 @@ class TestTest(LauncherTest):
                          [f"{self.machine.build}/arm64/sysroot"])
 
     def test_an_unknown_preset_is_refused(self):
-        for words in (("--preset", "asam"), ("--preset",), ("--preset=",), ("--preset", "a.*")):
-            with self.subTest(words):
-                self.assert_refused(self.machine.complete().run("test", *words),
+        for args in (("--preset", "asam"), ("--preset",), ("--preset=",), ("--preset", "a.*")):
+            with self.subTest(args):
+                self.assert_refused(self.machine.complete().run("test", *args),
                                     "there is no preset", "--list-presets")
 
 

@@ -88,24 +88,24 @@ void EtcdProcess::start() {
       (is_secure ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port_);
   const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
   // A short election makes for short leases, and for a quick start.
-  std::vector<std::string> words = {kProgram,
-                                    "--data-dir=" + folder_.file("data"),
-                                    "--listen-client-urls=" + at,
-                                    "--advertise-client-urls=" + at,
-                                    "--listen-peer-urls=" + peer,
-                                    "--initial-advertise-peer-urls=" + peer,
-                                    "--initial-cluster=default=" + peer,
-                                    "--heartbeat-interval=20",
-                                    "--election-timeout=200"};
+  std::vector<std::string> args = {kProgram,
+                                   "--data-dir=" + folder_.file("data"),
+                                   "--listen-client-urls=" + at,
+                                   "--advertise-client-urls=" + at,
+                                   "--listen-peer-urls=" + peer,
+                                   "--initial-advertise-peer-urls=" + peer,
+                                   "--initial-cluster=default=" + peer,
+                                   "--heartbeat-interval=20",
+                                   "--election-timeout=200"};
   if (is_secure) {
-    words.insert(words.end(), {"--client-cert-auth", "--trusted-ca-file=" + folder_.file("ca.pem"),
-                               "--cert-file=" + folder_.file("etcd.pem"),
-                               "--key-file=" + folder_.file("etcd.key")});
+    args.insert(args.end(), {"--client-cert-auth", "--trusted-ca-file=" + folder_.file("ca.pem"),
+                             "--cert-file=" + folder_.file("etcd.pem"),
+                             "--key-file=" + folder_.file("etcd.key")});
   }
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  std::vector<char*> argv;
+  argv.reserve(args.size() + 1);
+  for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+  argv.push_back(nullptr);
   const std::string log = folder_.file("log");
   process_ = ::fork();
   CHECK(process_ >= 0);
@@ -114,7 +114,7 @@ void EtcdProcess::start() {
   const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);  // lint: allow(log)
   ::dup2(output, 1);
   ::dup2(output, 2);
-  ::execv(kProgram, arguments.data());
+  ::execv(kProgram, argv.data());
   ::_exit(127);
 }
 

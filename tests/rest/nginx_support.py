@@ -152,5 +152,5 @@ class _Passing(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_DELETE = _pass_on  # pylint: disable=invalid-name
 
-    def log_message(self, *_words):
+    def log_message(self, *_args):
         pass

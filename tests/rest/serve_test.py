@@ -28,9 +28,9 @@ class BehindADoor(DriveTest):
         super().setUp()
         self.nginx = nginx_support.Nginx(self, self.folder / "nginx")
 
-    def run_tool(self, *words):
-        program = shutil.which(words[0], path="/usr/sbin:/sbin:/usr/bin")
-        result = subprocess.run([program, *map(str, words[1:])], cwd=self.folder, timeout=100,
+    def run_tool(self, *args):
+        program = shutil.which(args[0], path="/usr/sbin:/sbin:/usr/bin")
+        result = subprocess.run([program, *map(str, args[1:])], cwd=self.folder, timeout=100,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 check=False)
         self.assertEqual(result.returncode, 0, result.stdout)

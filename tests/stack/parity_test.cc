@@ -53,7 +53,7 @@ drive::ParityLabel label_of(const sim::Medium& disk) {
 }
 
 // Whether every row of these disks, given in any order, is a word of the code.
-bool holds_words(sim::Node& node, const std::vector<size_t>& disks) {
+bool holds_codewords(sim::Node& node, const std::vector<size_t>& disks) {
   std::vector<std::vector<std::byte>> contents(disks.size());
   drive::ParityLabel shape;
   for (const size_t at : disks) {
@@ -145,11 +145,13 @@ class ParityHost {
     return drawn;
   }
 
-  bool holds_words(const std::vector<size_t>& disks) { return stack::holds_words(node(), disks); }
-  bool holds_words() {
+  bool holds_codewords(const std::vector<size_t>& disks) {
+    return stack::holds_codewords(node(), disks);
+  }
+  bool holds_codewords() {
     std::vector<size_t> all(legs_);
     for (size_t i = 0; i < legs_; ++i) all[i] = i;
-    return holds_words(all);
+    return holds_codewords(all);
   }
 
   std::string failure() const {
@@ -239,7 +241,7 @@ TEST(ParityLoad, LegsThatFailAndReturnGetAllTheyMissed) {
     host.stop();
     EXPECT_GT(done, 500U);
     EXPECT_EQ(host.failure(), "");
-    EXPECT_TRUE(host.holds_words()) << seed;
+    EXPECT_TRUE(host.holds_codewords()) << seed;
   }
 }
 
@@ -272,7 +274,7 @@ TEST(ParityLoad, PowerLossesWhileLegsAreLostOrCopiedToLoseNothing) {
     ASSERT_TRUE(host.heals()) << seed << host.failure();
     host.stop();
     EXPECT_EQ(host.failure(), "");
-    EXPECT_TRUE(host.holds_words()) << seed;
+    EXPECT_TRUE(host.holds_codewords()) << seed;
   }
 }
 
@@ -289,7 +291,7 @@ TEST(ParityLoad, ScrubUnderLoadAndAfterCrashesFindsNothing) {
     }
     host.stop();
     EXPECT_EQ(host.failure(), "");
-    EXPECT_TRUE(host.holds_words()) << seed;
+    EXPECT_TRUE(host.holds_codewords()) << seed;
   }
 }
 
@@ -309,7 +311,7 @@ TEST(ParityLoad, ASpareTakesThePlaceOfALegThatStaysAway) {
     ASSERT_TRUE(host.heals()) << host.failure();
     host.stop();
     EXPECT_EQ(host.failure(), "");
-    EXPECT_TRUE(host.holds_words({0, 2, 3}) || host.holds_words({0, 1, 2})) << seed;
+    EXPECT_TRUE(host.holds_codewords({0, 2, 3}) || host.holds_codewords({0, 1, 2})) << seed;
   }
 }
 
@@ -324,7 +326,7 @@ TEST(ParityLoad, BlocksThatCannotBeReadAreWrittenBack) {
   EXPECT_GT(host.status().mended, 0U);
   host.stop();
   EXPECT_EQ(host.failure(), "");
-  EXPECT_TRUE(host.holds_words());
+  EXPECT_TRUE(host.holds_codewords());
 }
 
 // More legs fail than parity replaces: requests say so, and all goes on when they are back.
@@ -344,7 +346,7 @@ TEST(ParityLoad, ErrorsGoUpWhenTooManyLegsFailAndEndWithThem) {
     ASSERT_TRUE(host.heals()) << seed << host.failure();
     host.stop();
     EXPECT_EQ(host.failure(), "");
-    EXPECT_TRUE(host.holds_words()) << seed;
+    EXPECT_TRUE(host.holds_codewords()) << seed;
   }
 }
 
@@ -369,7 +371,7 @@ TEST(ParityLoad, FlushesThatFailOnALegThatCannotBeDroppedLoseNothing) {
     host.crash();
     host.stop();
     EXPECT_EQ(host.failure(), "") << seed;
-    EXPECT_TRUE(host.holds_words()) << seed;
+    EXPECT_TRUE(host.holds_codewords()) << seed;
   }
 }
 
@@ -429,7 +431,7 @@ TEST(ParityLegs, WhatALostLegHadOnlyInItsCacheIsCopiedToItAgain) {
     disk_of(node, 1).heal();
     node.start([](env::Env& env) { return open_until_good(env); });
     ASSERT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 10_s));
-    EXPECT_TRUE(holds_words(node, {0, 1, 2})) << seed;
+    EXPECT_TRUE(holds_codewords(node, {0, 1, 2})) << seed;
   }
 }
 

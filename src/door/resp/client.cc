@@ -9,9 +9,9 @@
 
 namespace cairn::door::resp {
 
-std::string encode_request(std::span<const std::string_view> words) {
-  std::string bytes = fmt::format("*{}\r\n", words.size());
-  for (const std::string_view word : words) {
+std::string encode_request(std::span<const std::string_view> args) {
+  std::string bytes = fmt::format("*{}\r\n", args.size());
+  for (const std::string_view word : args) {
     bytes += fmt::format("${}\r\n", word.size());
     bytes += word;
     bytes += kLineEnd;
@@ -19,9 +19,9 @@ std::string encode_request(std::span<const std::string_view> words) {
   return bytes;
 }
 
-task::Task<Result<Value>> RespClient::call(std::span<const std::string_view> words,
+task::Task<Result<Value>> RespClient::call(std::span<const std::string_view> args,
                                            task::CancelToken token) {
-  const std::string request = encode_request(words);
+  const std::string request = encode_request(args);
   const Result<void> sent = co_await send(request, token);
   if (!sent) co_return fail(sent.error());
   Result<Value> reply = co_await receive(token);

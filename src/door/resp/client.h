@@ -18,7 +18,7 @@
 namespace cairn::door::resp {
 
 // The words of a command as a server takes them.
-std::string encode_request(std::span<const std::string_view> words);
+std::string encode_request(std::span<const std::string_view> args);
 
 // One command after the other; or many are sent, and their replies received after that.
 class RespClient {
@@ -27,10 +27,10 @@ class RespClient {
 
   // The reply, which may be an error of the server's. Errors of the stream; kCorrupt, kLimit: as
   // ReplyDecoder. After an error only the connection's end may follow.
-  task::Task<Result<Value>> call(std::span<const std::string_view> words, task::CancelToken token);
-  task::Task<Result<Value>> call(std::initializer_list<std::string_view> words,
+  task::Task<Result<Value>> call(std::span<const std::string_view> args, task::CancelToken token);
+  task::Task<Result<Value>> call(std::initializer_list<std::string_view> args,
                                  task::CancelToken token) {
-    return call(std::span(words.begin(), words.size()), token);
+    return call(std::span(args.begin(), args.size()), token);
   }
 
   // Requests as bytes; lent until it is done.

@@ -19,7 +19,7 @@ struct Command;
 // A command that waits for EXEC, with its own words.
 struct QueuedCommand {
   const Command* command = nullptr;
-  std::vector<std::string> words;
+  std::vector<std::string> args;
 };
 
 // A key that a transaction depends on, and its version when WATCH was called; 0: it was not there.

@@ -44,21 +44,21 @@ enum CommandFlag : uint32_t {
 };
 
 // Which of a command's words are keys: from `first` to `last` (-1: the last word), each `step`.
-struct KeyWords {
+struct KeyPositions {
   int first = 0;  // 0: none
   int last = 0;
   int step = 0;
 };
 
-inline constexpr KeyWords kOneKey{.first = 1, .last = 1, .step = 1};
-inline constexpr KeyWords kAllKeys{.first = 1, .last = -1, .step = 1};
+inline constexpr KeyPositions kOneKey{.first = 1, .last = 1, .step = 1};
+inline constexpr KeyPositions kAllKeys{.first = 1, .last = -1, .step = 1};
 
 // Has exactly one of `data`, `plain` and `async`, or subcommands, or both.
 struct Command {
   std::string_view name;  // "object|encoding" of a subcommand
   int arity = 0;          // words, with the name; -n: n or more
   uint32_t flags = 0;
-  KeyWords keys;
+  KeyPositions keys;
   std::string_view group;
   std::string_view since;  // the version of Redis that had it first
   std::string_view summary;
@@ -73,8 +73,8 @@ struct Command {
   std::span<const Command> subcommands;
 
   bool is(uint32_t flag) const { return (flags & flag) != 0; }
-  bool takes(size_t words) const {
-    return arity >= 0 ? words == static_cast<size_t>(arity) : words >= static_cast<size_t>(-arity);
+  bool takes(size_t args) const {
+    return arity >= 0 ? args == static_cast<size_t>(arity) : args >= static_cast<size_t>(-arity);
   }
 };
 

@@ -54,8 +54,8 @@ bool is_in_category(const Command& command, std::string_view category) {
 }
 
 // Where its keys are, in the form of Redis 7: begin at a word, go on by steps.
-void tell_key_words(Reply& reply, const Command& command) {
-  const KeyWords& keys = command.keys;
+void tell_key_positions(Reply& reply, const Command& command) {
+  const KeyPositions& keys = command.keys;
   if (keys.first == 0) return reply.set(0);
   reply.set(1);
   reply.map(3);
@@ -99,7 +99,7 @@ void tell(Reply& reply, const Command& command) {
   reply.set(names.size());
   for (const std::string& name : names) reply.status(name);
   reply.set(0);  // tips
-  tell_key_words(reply, command);
+  tell_key_positions(reply, command);
   reply.array(command.subcommands.size());
   for (const Command& each : command.subcommands) tell(reply, each);
 }
@@ -185,20 +185,20 @@ void list(Call& call) {
 }
 
 void getkeys(Call& call) {
-  const Args words = call.args.subspan(2);
-  const Command* found = call.door.commands.find(words[0]);
-  if (found != nullptr && !found->subcommands.empty() && words.size() > 1) {
-    found = CommandTable::find_subcommand(*found, words[1]);
+  const Args args = call.args.subspan(2);
+  const Command* found = call.door.commands.find(args[0]);
+  if (found != nullptr && !found->subcommands.empty() && args.size() > 1) {
+    found = CommandTable::find_subcommand(*found, args[1]);
   }
   if (found == nullptr) return call.reply.error("ERR Invalid command specified");
   if (found->keys.first == 0) {
     return call.reply.error("ERR The command has no key arguments");
   }
-  if (!found->takes(words.size())) {
+  if (!found->takes(args.size())) {
     return call.reply.error("ERR Invalid number of arguments specified for command");
   }
   std::vector<std::string_view> keys;
-  for_each_key(*found, words, [&](std::string_view key) { keys.push_back(key); });
+  for_each_key(*found, args, [&](std::string_view key) { keys.push_back(key); });
   call.reply.array(keys.size());
   for (const std::string_view key : keys) call.reply.bulk(key);
 }

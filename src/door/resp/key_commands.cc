@@ -126,8 +126,8 @@ void memory_usage(Call& call, View& view) {
   call.reply.integer(static_cast<int64_t>(args[2].size() + entry->meta.size));
 }
 
-constexpr KeyWords kTwoKeys{.first = 1, .last = 2, .step = 1};
-constexpr KeyWords kSecond{.first = 2, .last = 2, .step = 1};
+constexpr KeyPositions kTwoKeys{.first = 1, .last = 2, .step = 1};
+constexpr KeyPositions kSecond{.first = 2, .last = 2, .step = 1};
 
 constexpr std::array kObject = {
     Command{.name = "object|encoding",

@@ -100,7 +100,7 @@ Result<RequestDecoder::Step> RequestDecoder::take_inline(std::string_view& bytes
   if (!whole) return fail(whole.error());
   if (!*whole) return Step::kMore;
   std::vector<size_t> sizes;
-  const Result<void> split = split_words(line, storage_, sizes);
+  const Result<void> split = split_args(line, storage_, sizes);
   if (!split) return fail(split.error());
   state_ = State::kStart;
   is_kept_ = true;
@@ -265,8 +265,8 @@ bool take_quoted(std::string_view& line, char quote, std::vector<char>& into) {
 
 }  // namespace
 
-Result<void> split_words(std::string_view line, std::vector<char>& storage,
-                         std::vector<size_t>& sizes) {
+Result<void> split_args(std::string_view line, std::vector<char>& storage,
+                        std::vector<size_t>& sizes) {
   line = line.substr(0, line.find('\0'));
   for (;;) {
     while (!line.empty() && is_space(line.front())) line.remove_prefix(1);

@@ -81,7 +81,7 @@ class RequestDecoder {
 
 // A line that somebody typed as words, in quotes or not, as redis-cli and Redis take them. Appends
 // the words' bytes to `storage` and their sizes to `sizes`. kInvalid: quotes that do not match.
-Result<void> split_words(std::string_view line, std::vector<char>& storage,
-                         std::vector<size_t>& sizes);
+Result<void> split_args(std::string_view line, std::vector<char>& storage,
+                        std::vector<size_t>& sizes);
 
 }  // namespace cairn::door::resp

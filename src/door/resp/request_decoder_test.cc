@@ -15,11 +15,11 @@ namespace cairn::door::resp {
 namespace {
 
 using namespace std::string_literals;
-using Words = std::vector<std::string>;
+using Args = std::vector<std::string>;
 
 // All requests in `bytes`, which come in pieces; in the end what was wrong, if anything.
 struct Decoded {
-  std::vector<Words> requests;
+  std::vector<Args> requests;
   std::string problem;
   friend bool operator==(const Decoded&, const Decoded&) = default;
 };
@@ -55,22 +55,22 @@ std::string problem_of(std::string_view bytes) { return decode(bytes).problem; }
 
 TEST(RequestDecoder, TakesArraysOfBulks) {
   EXPECT_EQ(decode("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$5\r\nx\r\ny\n\r\n").requests,
-            (std::vector<Words>{{"SET", "a", "x\r\ny\n"}}));
+            (std::vector<Args>{{"SET", "a", "x\r\ny\n"}}));
   EXPECT_EQ(decode("*2\r\n$4\r\nECHO\r\n$0\r\n\r\n*1\r\n$4\r\nPING\r\n").requests,
-            (std::vector<Words>{{"ECHO", ""}, {"PING"}}));
+            (std::vector<Args>{{"ECHO", ""}, {"PING"}}));
 }
 
 TEST(RequestDecoder, TakesLinesThatSomebodyTypes) {
   EXPECT_EQ(decode("PING\r\n\r\n  get\ta \n").requests,
-            (std::vector<Words>{{"PING"}, {"get", "a"}}));
+            (std::vector<Args>{{"PING"}, {"get", "a"}}));
   EXPECT_EQ(decode(R"(set "a b" 'c\'d\n' "\x41\n\"")"
                    "\r\n")
                 .requests,
-            (std::vector<Words>{{"set", "a b", "c'd\\n", "A\n\""}}));
+            (std::vector<Args>{{"set", "a b", "c'd\\n", "A\n\""}}));
 }
 
 TEST(RequestDecoder, PassesOverArraysOfNothing) {
-  EXPECT_EQ(decode("*0\r\n*-1\r\n*1\r\n$1\r\na\r\n").requests, (std::vector<Words>{{"a"}}));
+  EXPECT_EQ(decode("*0\r\n*-1\r\n*1\r\n$1\r\na\r\n").requests, (std::vector<Args>{{"a"}}));
 }
 
 TEST(RequestDecoder, GivesTheSameForPiecesOfAnySize) {
@@ -134,10 +134,10 @@ TEST(RequestDecoder, KeepsLittleWhenItIsIdle) {
 }
 
 TEST(RequestDecoder, UnderstandsWhatOurClientSays) {
-  const std::vector<std::string_view> words = {"SET", std::string_view("\0\r\n$*", 5), ""};
-  const std::string bytes = encode_request(words);
+  const std::vector<std::string_view> args = {"SET", std::string_view("\0\r\n$*", 5), ""};
+  const std::string bytes = encode_request(args);
   EXPECT_EQ(bytes, "*3\r\n$3\r\nSET\r\n$5\r\n\0\r\n$*\r\n$0\r\n\r\n"s);
-  EXPECT_EQ(decode(bytes).requests, (std::vector<Words>{{"SET", "\0\r\n$*"s, ""}}));
+  EXPECT_EQ(decode(bytes).requests, (std::vector<Args>{{"SET", "\0\r\n$*"s, ""}}));
 }
 
 }  // namespace

@@ -87,9 +87,9 @@ bool RespServer::admit(env::Stream& stream, Visitor& visitor) {
   if (has_place && reception_.admit(visitor, stream.peer())) return true;
   ++door_.stats.connections_rejected;
   // One that does not take it in at once does without.
-  const std::array<Bytes, 1> words = {as_bytes(kNoPlace)};
+  const std::array<Bytes, 1> pieces = {as_bytes(kNoPlace)};
   if (tls_ == nullptr) {
-    [[maybe_unused]] const Result<size_t> sent = stream.write_now(words);
+    [[maybe_unused]] const Result<size_t> sent = stream.write_now(pieces);
   }
   return false;
 }

@@ -82,12 +82,12 @@ class RespServing : public testing::Test {
 };
 
 // The words, split at spaces.
-std::string request(std::string_view words) {
+std::string request(std::string_view line) {
   std::vector<std::string_view> split;
-  while (!words.empty()) {
-    const size_t end = std::min(words.find(' '), words.size());
-    split.push_back(words.substr(0, end));
-    words.remove_prefix(std::min(end + 1, words.size()));
+  while (!line.empty()) {
+    const size_t end = std::min(line.find(' '), line.size());
+    split.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
   }
   return encode_request(split);
 }
@@ -249,8 +249,8 @@ TEST_F(RespServing, EndsWhoDoesNotReadItsReplies) { run(&unread, {.stall_timeout
 
 SIM_TEST_F(RespServing, KillsAClientThatWaits) {
   const std::unique_ptr<RespClient> sleeper = co_await scene.connect();
-  const std::string words = request("DEBUG SLEEP 1000");
-  const Result<void> sent = co_await sleeper->send(words, {});
+  const std::string line = request("DEBUG SLEEP 1000");
+  const Result<void> sent = co_await sleeper->send(line, {});
   EXPECT_TRUE(sent.has_value());
   const std::unique_ptr<RespClient> killer = co_await scene.connect();
   const Result<void> slept = co_await task::sleep_for(scene.env(), 1_s);

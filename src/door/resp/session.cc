@@ -35,9 +35,9 @@ constexpr size_t kQuotedMax = 128;
 constexpr std::string_view kExec = "exec";
 constexpr std::string_view kNoAuth = "NOAUTH";
 
-std::string quoted_words(Args words) {
+std::string quoted_args(Args args) {
   std::string text;
-  for (const std::string_view word : words) {
+  for (const std::string_view word : args) {
     if (text.size() >= kQuotedMax) break;
     text += fmt::format("'{}' ", word.substr(0, kQuotedMax - text.size()));
   }
@@ -56,18 +56,18 @@ void shrink(std::string& text) {
 }
 
 // The command that the words name; null: there is none, and the reply says so.
-const Command* look_up(const CommandTable& table, Args words, Reply& reply) {
-  const Command* const command = table.find(words[0]);
+const Command* look_up(const CommandTable& table, Args args, Reply& reply) {
+  const Command* const command = table.find(args[0]);
   if (command == nullptr) {
     reply.error(fmt::format("ERR unknown command '{}', with args beginning with: {}",
-                            words[0].substr(0, kQuotedMax), quoted_words(words.subspan(1))));
+                            args[0].substr(0, kQuotedMax), quoted_args(args.subspan(1))));
     return nullptr;
   }
-  if (command->subcommands.empty() || words.size() == 1) return command;
-  const Command* const found = CommandTable::find_subcommand(*command, words[1]);
+  if (command->subcommands.empty() || args.size() == 1) return command;
+  const Command* const found = CommandTable::find_subcommand(*command, args[1]);
   if (found == nullptr) {
     reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.",
-                            words[1].substr(0, kQuotedMax), upper(command->name)));
+                            args[1].substr(0, kQuotedMax), upper(command->name)));
   }
   return found;
 }
@@ -134,10 +134,10 @@ task::Task<void> Session::serve(std::string_view bytes) {
       co_return;
     }
     if (!*whole) break;
-    const Args words = next_->request.args;
+    const Args args = next_->request.args;
     next_->reply.protocol = client_.protocol;
-    const Command* const command = admit(words, next_->reply);
-    if (command != nullptr && depends(*command, words)) co_await finish_all();
+    const Command* const command = admit(args, next_->reply);
+    if (command != nullptr && depends(*command, args)) co_await finish_all();
     if (command != nullptr) start(*command);
     running_.push_back(std::move(next_));
     const bool is_last = command == nullptr || command->data == nullptr;
@@ -154,14 +154,14 @@ task::Task<void> Session::serve(std::string_view bytes) {
   account();
 }
 
-const Command* Session::admit(Args words, Reply& reply) {
+const Command* Session::admit(Args args, Reply& reply) {
   Transaction& transaction = client_.transaction;
-  const Command* const command = look_up(door_.commands, words, reply);
+  const Command* const command = look_up(door_.commands, args, reply);
   if (command == nullptr) {
     transaction.is_broken |= transaction.is_open;
     return nullptr;
   }
-  if (const std::string why = refusal(*command, words); !why.empty()) {
+  if (const std::string why = refusal(*command, args); !why.empty()) {
     if (command->name == kExec) {
       transaction = {};
       reply.error("EXECABORT Transaction discarded because of: " + why);
@@ -175,12 +175,12 @@ const Command* Session::admit(Args words, Reply& reply) {
   ++door_.calls[door_.commands.index_of(*command)];
   client_.last_command = command->name;
   if (!transaction.is_open || command->is(kNeverQueued)) return command;
-  queue(*command, words, reply);
+  queue(*command, args, reply);
   return nullptr;
 }
 
-std::string Session::refusal(const Command& command, Args words) const {
-  if (!command.takes(words.size())) {
+std::string Session::refusal(const Command& command, Args args) const {
+  if (!command.takes(args.size())) {
     return fmt::format("wrong number of arguments for '{}' command", command.name);
   }
   if (!client_.is_authenticated && !command.is(kWithoutPassword)) {
@@ -189,14 +189,14 @@ std::string Session::refusal(const Command& command, Args words) const {
   return {};
 }
 
-void Session::queue(const Command& command, Args words, Reply& reply) {
+void Session::queue(const Command& command, Args args, Reply& reply) {
   Transaction& transaction = client_.transaction;
-  for (const std::string_view word : words) transaction.bytes += word.size() + sizeof(std::string);
+  for (const std::string_view word : args) transaction.bytes += word.size() + sizeof(std::string);
   if (transaction.bytes > kTransactionBytesMax) {
     transaction.is_broken = true;
     return reply.error("ERR a transaction of more than 256 MiB");
   }
-  transaction.queue.push_back({&command, {words.begin(), words.end()}});
+  transaction.queue.push_back({&command, {args.begin(), args.end()}});
   reply.status("QUEUED");
 }
 
@@ -206,16 +206,16 @@ void Session::start(const Command& command) {
   next_->task = execute(*next_->call);
 }
 
-bool Session::depends(const Command& command, Args words) const {
+bool Session::depends(const Command& command, Args args) const {
   if (running_.empty()) return false;
-  if (command.data == nullptr || words.size() > kComparedWordsMax) return true;
+  if (command.data == nullptr || args.size() > kComparedWordsMax) return true;
   for (const auto& each : running_) {
     if (!each->call) continue;
     const Call& other = *each->call;
     if (command.is(kReads) && other.command.is(kReads)) continue;
     if (other.args.size() > kComparedWordsMax) return true;
     bool is_common = false;
-    for_each_key(command, words, [&](std::string_view mine) {
+    for_each_key(command, args, [&](std::string_view mine) {
       for_each_key(other.command, other.args,
                    [&](std::string_view its) { is_common |= mine == its; });
     });

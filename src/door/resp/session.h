@@ -48,13 +48,13 @@ class Session {
   task::Task<Result<env::Chunk>> receive();
   task::Task<void> serve(std::string_view bytes);
   // What the words ask for; null: they are refused, or queued, and the reply says so.
-  const Command* admit(Args words, Reply& reply);
+  const Command* admit(Args args, Reply& reply);
   // Why a command is refused, without a code but for NOAUTH; empty: it is not.
-  std::string refusal(const Command& command, Args words) const;
-  void queue(const Command& command, Args words, Reply& reply);
+  std::string refusal(const Command& command, Args args) const;
+  void queue(const Command& command, Args args, Reply& reply);
   void start(const Command& command);
   // Whether the command has to wait for those that are running.
-  bool depends(const Command& command, Args words) const;
+  bool depends(const Command& command, Args args) const;
   task::Task<void> finish_first();
   task::Task<void> finish_all();
   void emit(Reply& reply);

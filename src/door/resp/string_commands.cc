@@ -173,7 +173,7 @@ void msetnx(Call& call, View& view) {
   call.reply.integer(1);
 }
 
-constexpr KeyWords kPairs{.first = 1, .last = -1, .step = 2};
+constexpr KeyPositions kPairs{.first = 1, .last = -1, .step = 2};
 
 constexpr std::array kCommands = {
     Command{.name = "get",

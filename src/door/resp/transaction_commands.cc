@@ -23,8 +23,8 @@ using Needs = kv::Change::Needs;
 // Keys of one client that are watched.
 constexpr size_t kWatchedMax = 10'000;
 
-std::vector<std::string_view> words_of(const QueuedCommand& queued) {
-  return {queued.words.begin(), queued.words.end()};
+std::vector<std::string_view> args_of(const QueuedCommand& queued) {
+  return {queued.args.begin(), queued.args.end()};
 }
 
 // Commands of a queue as one change.
@@ -33,8 +33,8 @@ class Batch final : public kv::Change {
   Batch(Call& call, std::span<const QueuedCommand> queue, std::span<const WatchedKey> watched)
       : Change(needs_for(queue, watched)), call_(call), queue_(queue), watched_(watched) {
     for (const QueuedCommand& each : queue) {
-      words_.push_back(words_of(each));
-      add_keys(*each.command, words_.back(), keys_);
+      args_.push_back(args_of(each));
+      add_keys(*each.command, args_.back(), keys_);
     }
     for (const WatchedKey& each : watched) keys_.add(each.key);
     keys_.seal();
@@ -55,7 +55,7 @@ class Batch final : public kv::Change {
     const size_t mark = call_.reply.bytes.size();
     for (size_t i = 0; i < queue_.size(); ++i) {
       const Command& command = *queue_[i].command;
-      Call its{call_.door, call_.client, command, words_[i], call_.reply, call_.now};
+      Call its{call_.door, call_.client, command, args_[i], call_.reply, call_.now};
       command.data != nullptr ? command.data(its, view) : command.plain(its);
       if (call_.reply.bytes.size() - mark > kReplyBytesMax) {
         return fail(Errc::kLimit, kTooMuchTogether);
@@ -71,7 +71,7 @@ class Batch final : public kv::Change {
     Needs most = watched.empty() ? Needs::kNothing : Needs::kMeta;
     for (const QueuedCommand& each : queue) {
       if (each.command->data == nullptr) continue;
-      most = std::max(most, needs_of(*each.command, words_of(each)));
+      most = std::max(most, needs_of(*each.command, args_of(each)));
     }
     return most;
   }
@@ -79,7 +79,7 @@ class Batch final : public kv::Change {
   Call& call_;
   const std::span<const QueuedCommand> queue_;
   const std::span<const WatchedKey> watched_;
-  std::vector<std::vector<std::string_view>> words_;  // of the queue
+  std::vector<std::vector<std::string_view>> args_;  // of the queue
   KeySet keys_;
   bool is_stale_ = false;
 };
@@ -110,8 +110,8 @@ task::Task<void> run_rest(Call& call, std::span<const QueuedCommand> queue) {
   while (!queue.empty()) {
     const size_t count = batch_size(queue);
     if (count == 0) {
-      const std::vector<std::string_view> words = words_of(queue.front());
-      Call its{call.door, call.client, *queue.front().command, words, call.reply, call.now};
+      const std::vector<std::string_view> args = args_of(queue.front());
+      Call its{call.door, call.client, *queue.front().command, args, call.reply, call.now};
       co_await execute(its);
       queue = queue.subspan(1);
       continue;

@@ -278,7 +278,7 @@ Error read_error(uint16_t status, std::string_view body) {
   const Result<Json> json = parse(body);
   const uint64_t code = json ? reader.number(*json, "code") : 0;
   const std::string text = json ? reader.text(*json, "error") : "";
-  const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+  const auto says = [&](std::string_view part) { return text.find(part) != std::string::npos; };
   // The numbers are those of gRPC.
   switch (code) {
     case 3:

@@ -381,13 +381,13 @@ Attempt<FioPoints> parse_fio(std::string_view text) {
   return found;
 }
 
-std::string load_words(const FioPoint& point) {
+std::string load_text(const FioPoint& point) {
   const bool both = point.read && point.write;
   const char* kind = both ? "rw" : point.read ? "read" : "write";
-  std::string words = fmt::format("{}{} {} x {}", point.is_sequential() ? "" : "rand", kind,
-                                  text_bytes(point.block_bytes), point.depth);
-  if (both) words += fmt::format(", {:.0f}% reads", point.read_fraction * 100);
-  return words;
+  std::string text = fmt::format("{}{} {} x {}", point.is_sequential() ? "" : "rand", kind,
+                                 text_bytes(point.block_bytes), point.depth);
+  if (both) text += fmt::format(", {:.0f}% reads", point.read_fraction * 100);
+  return text;
 }
 
 }  // namespace cairn::plan

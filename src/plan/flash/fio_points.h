@@ -47,6 +47,6 @@ struct FioPoints {
 Attempt<FioPoints> parse_fio(std::string_view text);
 
 // "randread 4 KiB x 32": the load in words.
-std::string load_words(const FioPoint& point);
+std::string load_text(const FioPoint& point);
 
 }  // namespace cairn::plan

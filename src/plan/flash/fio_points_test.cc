@@ -63,7 +63,7 @@ TEST(FioPoints, AJobIsAPoint) {
   EXPECT_EQ(point.read->iops, 1000);
   EXPECT_EQ(point.read->mean_ns, 80000);
   EXPECT_EQ(point.read->p99_ns, 160000);
-  EXPECT_EQ(load_words(point), "randread 16 KiB x 32");
+  EXPECT_EQ(load_text(point), "randread 16 KiB x 32");
 }
 
 TEST(FioPoints, WhatAJobDoesNotSayIsFiosDefault) {
@@ -90,7 +90,7 @@ TEST(FioPoints, MixesHaveBothSides) {
   const FioPoint seventy = point_of({{"rw", "randrw"}, {"rwmixread", "70"}});
   EXPECT_DOUBLE_EQ(seventy.read_fraction, 0.7);
   EXPECT_TRUE(seventy.read && seventy.write);
-  EXPECT_EQ(load_words(seventy), "randrw 4 KiB x 1, 70% reads");
+  EXPECT_EQ(load_text(seventy), "randrw 4 KiB x 1, 70% reads");
   EXPECT_DOUBLE_EQ(point_of({{"rw", "rw"}, {"rwmixwrite", "20"}}).read_fraction, 0.8);
   EXPECT_DOUBLE_EQ(point_of({{"rw", "readwrite"}}).read_fraction, 0.5);
   EXPECT_FALSE(point_of({{"rw", "rw"}, {"rwmixread", "100"}}).write);

@@ -65,7 +65,7 @@ std::string error_table(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const bool is_new = row.point != before;
     before = row.point;
-    lines.push_back({is_new ? escaped(row.point->job) : "", is_new ? load_words(*row.point) : "",
+    lines.push_back({is_new ? escaped(row.point->job) : "", is_new ? load_text(*row.point) : "",
                      measure_text(row), number_text(row.measure, row.measured),
                      number_text(row.measure, row.fitted),
                      fmt::format("{:+.1f}%", row.error() * 100)});
@@ -161,7 +161,7 @@ nlohmann::ordered_json fit_json(const FlashFit& fit, std::span<const FioPoint> p
   nlohmann::ordered_json numbers = nlohmann::ordered_json::array();
   for (const Row& row : rows_of(fit, points)) {
     numbers.push_back({{"job", row.point->job},
-                       {"load", load_words(*row.point)},
+                       {"load", load_text(*row.point)},
                        {"side", row.side},
                        {"measure", row.measure},
                        {"measured", row.measured},

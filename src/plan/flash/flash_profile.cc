@@ -107,13 +107,13 @@ Take times(std::array<flash::Nanos, 4>& into) {
 }
 
 template <class T>
-Take word(T& into, std::map<std::string, T> words) {
-  return [&into, words = std::move(words)](const config::TomlValue& value) -> Attempt<void> {
+Take word(T& into, std::map<std::string, T> choices) {
+  return [&into, choices = std::move(choices)](const config::TomlValue& value) -> Attempt<void> {
     std::vector<std::string> known;
-    for (const auto& [name, meaning] : words) known.push_back(name);
+    for (const auto& [name, meaning] : choices) known.push_back(name);
     const std::string* text = value.get<std::string>();
-    if (text != nullptr && words.contains(*text)) {
-      into = words.at(*text);
+    if (text != nullptr && choices.contains(*text)) {
+      into = choices.at(*text);
       return {};
     }
     return refuse(fmt::format("is one of {}", comma_list(known)));

@@ -20,11 +20,11 @@ using nlohmann::json;
 
 // The words of the reference's enumerations are few enough to be listed.
 template <class T>
-Attempt<T> one_of(const std::string& text, const std::map<std::string, T>& words) {
-  const auto found = words.find(text);
-  if (found != words.end()) return found->second;
+Attempt<T> one_of(const std::string& text, const std::map<std::string, T>& choices) {
+  const auto found = choices.find(text);
+  if (found != choices.end()) return found->second;
   std::string known;
-  for (const auto& [word, value] : words) known += (known.empty() ? "" : ", ") + word;
+  for (const auto& [word, value] : choices) known += (known.empty() ? "" : ", ") + word;
   return refuse(fmt::format("is one of {}, not {}", known, in_quotes(text)));
 }
 
@@ -73,9 +73,9 @@ struct Reader {
     };
   }
   template <class T>
-  Take word(T& into, std::map<std::string, T> words) {
-    return [&into, words = std::move(words)](const json& value) -> Attempt<void> {
-      const Attempt<T> found = one_of(text_of(value), words);
+  Take word(T& into, std::map<std::string, T> choices) {
+    return [&into, choices = std::move(choices)](const json& value) -> Attempt<void> {
+      const Attempt<T> found = one_of(text_of(value), choices);
       if (!found) return std::unexpected(found.error());
       into = *found;
       return {};

@@ -63,12 +63,12 @@ Attempt<void> take_placement(const std::string& text, trace::ShapeOptions& shape
 }
 
 Attempt<void> take_choice(const std::string& text, trace::Choice& into) {
-  static const std::vector<std::string> words = {"least-loaded", "volume", "round-robin"};
-  const auto found = std::ranges::find(words, text);
-  if (found == words.end()) {
-    return refuse(fmt::format("is one of {}{}", comma_list(words), did_you_mean(text, words)));
+  static const std::vector<std::string> known = {"least-loaded", "volume", "round-robin"};
+  const auto found = std::ranges::find(known, text);
+  if (found == known.end()) {
+    return refuse(fmt::format("is one of {}{}", comma_list(known), did_you_mean(text, known)));
   }
-  into = static_cast<trace::Choice>(found - words.begin());
+  into = static_cast<trace::Choice>(found - known.begin());
   return {};
 }
 

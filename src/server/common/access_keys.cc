@@ -65,12 +65,12 @@ config::Section host_keys(SubsystemConfig& subsystem) {
 // A list of names that replaces the usual one.
 template <class T>
 void add_means(config::Section& keys, const char* name, std::vector<T>& into,
-               std::optional<T> (*parse)(std::string_view), const char* words) {
+               std::optional<T> (*parse)(std::string_view), const char* known) {
   keys.taken_list(
       name, 16, [&into] { into.clear(); },
-      [&into, parse, words](const std::string& text) -> Attempt<void> {
+      [&into, parse, known](const std::string& text) -> Attempt<void> {
         const std::optional<T> value = parse(text);
-        if (!value) return refuse(fmt::format("{} is not one of {}", in_quotes(text), words));
+        if (!value) return refuse(fmt::format("{} is not one of {}", in_quotes(text), known));
         into.push_back(*value);
         return {};
       });

@@ -44,7 +44,7 @@ constexpr std::array<nvme::AnaState, 5> kAnaStates = {
     nvme::AnaState::kPersistentLoss, nvme::AnaState::kChange};
 
 constexpr size_t kDriveTextMax = 4096;
-constexpr size_t kWordsMax = 64;
+constexpr size_t kArgsMax = 64;
 constexpr int kDepthMax = 8;
 
 // The object in `line`, or why there is none. A reply is deeper than a request, but not much.
@@ -155,19 +155,19 @@ void read_command(Fields& fields, Command& into) {
 
 }  // namespace
 
-const std::vector<std::string>& ana_words() {
+const std::vector<std::string>& ana_state_names() {
   static const std::vector<std::string> kWords = {"optimized", "non-optimized", "inaccessible",
                                                   "persistent-loss", "change"};
   return kWords;
 }
 
 std::string_view ana_word(nvme::AnaState state) {
-  return ana_words()[static_cast<size_t>(std::ranges::find(kAnaStates, state) -
-                                         kAnaStates.begin())];
+  return ana_state_names()[static_cast<size_t>(std::ranges::find(kAnaStates, state) -
+                                               kAnaStates.begin())];
 }
 
 Attempt<nvme::AnaState> parse_ana(std::string_view word) {
-  const std::vector<std::string>& words = ana_words();
+  const std::vector<std::string>& words = ana_state_names();
   const auto found = std::ranges::find(words, word);
   if (found != words.end()) return kAnaStates[static_cast<size_t>(found - words.begin())];
   return refuse(fmt::format("{} is not one of {}{}", in_quotes(word), comma_list(words),
@@ -191,7 +191,7 @@ std::string encode_request(const ControlRequest& request) {
   if (request.state != plain.state) json["state"] = ana_word(request.state);
   if (request.stack != plain.stack) json["stack"] = request.stack;
   if (request.layer != plain.layer) json["layer"] = request.layer;
-  if (request.words != plain.words) json["words"] = request.words;
+  if (request.args != plain.args) json["args"] = request.args;
   if (request.box != plain.box) json["box"] = request.box;
   if (request.via != plain.via) json["via"] = request.via;
   if (request.door != plain.door) json["door"] = request.door;
@@ -225,7 +225,7 @@ Attempt<ControlRequest> decode_request(std::string_view line) {
   }
   fields.text("stack", request.stack, drive::kStackTextMax);
   fields.text("layer", request.layer, kDriveTextMax);
-  fields.texts("words", request.words, kWordsMax, kDriveTextMax);
+  fields.texts("args", request.args, kArgsMax, kDriveTextMax);
   fields.text("box", request.box, kDriveTextMax);
   fields.text("via", request.via, kDriveTextMax);
   fields.text("door", request.door, 32);

@@ -59,7 +59,7 @@ struct ControlRequest {
   nvme::AnaState state = nvme::AnaState::kOptimized;
   std::string stack;                  // drive.add, drive.edit: a drive or a stack as text
   std::string layer;                  // drive.tell: its path, or its service's name
-  std::vector<std::string> words;     // drive.tell
+  std::vector<std::string> args;      // drive.tell
   std::string box;                    // drive.move: a box's control socket; empty: back from there
   std::string via;                    // drive.move: the box's subsystem; empty: as it says itself
   std::string door;                   // door.*: vfio-user or vhost-user
@@ -68,7 +68,7 @@ struct ControlRequest {
 };
 
 // The words for ANA states: optimized, non-optimized, inaccessible, persistent-loss, change.
-const std::vector<std::string>& ana_words();
+const std::vector<std::string>& ana_state_names();
 std::string_view ana_word(nvme::AnaState state);
 Attempt<nvme::AnaState> parse_ana(std::string_view word);
 

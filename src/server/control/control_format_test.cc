@@ -22,7 +22,7 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
                          .state = nvme::AnaState::kChange,
                          .stack = "limit(mem:, iops=1)",
                          .layer = "0.1",
-                         .words = {"take", "a b"},
+                         .args = {"take", "a b"},
                          .box = "/run/box.sock",
                          .via = "nvme-tcp://a/b",
                          .door = "vfio-user",
@@ -38,7 +38,7 @@ TEST(ControlFormat, RequestsReadAsTheyWereWritten) {
   EXPECT_EQ(read->state, nvme::AnaState::kChange);
   EXPECT_EQ(read->stack, request.stack);
   EXPECT_EQ(read->layer, request.layer);
-  EXPECT_EQ(read->words, request.words);
+  EXPECT_EQ(read->args, request.args);
   EXPECT_EQ(read->box, request.box);
   EXPECT_EQ(read->via, request.via);
   EXPECT_EQ(read->door, request.door);

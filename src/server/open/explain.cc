@@ -59,7 +59,7 @@ std::optional<nvme::StatusCode> status_of(const Error& error) {
 
 }  // namespace
 
-std::string error_words(const Error& error) {
+std::string error_sentence(const Error& error) {
   const std::optional<nvme::StatusCode> code = status_of(error);
   if (!code) return error.text();
   return fmt::format("{} ({:03x}h)", nvme::name(*code), error.detail());
@@ -99,19 +99,19 @@ Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Ad
                       in_quotes(uri.nqn), where, where)};
     case Errc::kLimit:
       return {fmt::format("{} takes no more connections now ({}): end others, or try later", where,
-                          error_words(error))};
+                          error_sentence(error))};
     case Errc::kReset:
     case Errc::kClosed:
     case Errc::kCorrupt:
       return {
           fmt::format("{} ended the connection ({}): check that it is an NVMe/TCP target, and "
                       "what it has logged",
-                      where, error_words(error))};
+                      where, error_sentence(error))};
     case Errc::kCancelled:
       return {"interrupted"};
     default:
       return {fmt::format("{} at {} cannot be used: {}", in_quotes(uri.nqn), where,
-                          error_words(error))};
+                          error_sentence(error))};
   }
 }
 
@@ -123,23 +123,23 @@ Problem cannot_do(const std::string& what, const Error& error) {
       return {
           fmt::format("{} was not permitted ({}): see who holds a reservation, or whether the "
                       "namespace is write protected",
-                      what, error_words(error))};
+                      what, error_sentence(error))};
     case Errc::kUnreachable:
       if (status_of(error) || std::string_view(error.what()).starts_with("ANA")) {
         return {
             fmt::format("{} failed ({}): the target answers, and lets nobody reach the namespace "
                         "this way now; take another path, or see 'cairn drive ana' there",
-                        what, error_words(error))};
+                        what, error_sentence(error))};
       }
       return {fmt::format("{} failed ({}): the target is gone; start it again or check the network",
-                          what, error_words(error))};
+                          what, error_sentence(error))};
     case Errc::kNoSpace:
       return {fmt::format("{} failed: the drive behind the namespace is full ({})", what,
-                          error_words(error))};
+                          error_sentence(error))};
     case Errc::kUnsupported:
-      return {fmt::format("{} is nothing this target can do ({})", what, error_words(error))};
+      return {fmt::format("{} is nothing this target can do ({})", what, error_sentence(error))};
     default:
-      return {fmt::format("{} failed: {}", what, error_words(error))};
+      return {fmt::format("{} failed: {}", what, error_sentence(error))};
   }
 }
 

@@ -12,7 +12,7 @@
 namespace cairn::server {
 
 // "LBA out of range (080h)" of a status that a target answered, else the error's own text.
-std::string error_words(const Error& error);
+std::string error_sentence(const Error& error);
 
 // Why `uri`'s subsystem could not be connected to at `at`. The options have the host's name.
 Problem cannot_connect(const Error& error, const fabric::Uri& uri, const env::Address& at);

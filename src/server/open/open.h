@@ -25,13 +25,13 @@ struct DriveArgs {
 // As StackPlan::prepare.
 Attempt<DriveArgs> parse_drive_args(std::string_view text, LookUp when);
 // The DRIVE or STACK of such words.
-std::string_view without_name(std::string_view words);
+std::string_view without_name(std::string_view args);
 // A stack that a file holds as TOML: [NAME=]FILE.
 Attempt<DriveArgs> read_stack_file(std::string_view text, LookUp when);
 
 // A stack's home is the core `home`. What a process that was killed a moment ago still holds is
 // waited for. Takes the words' plan. The Problem names the drive and what to do.
-task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveArgs& words,
+task::Task<Attempt<std::unique_ptr<drive::Source>>> open_drive(env::Env& env, DriveArgs& args,
                                                                CoreId home);
 
 }  // namespace cairn::server

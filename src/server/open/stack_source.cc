@@ -51,9 +51,9 @@ task::Task<std::vector<StackSource::Health>> StackSource::health_of(
 }
 
 task::Task<drive::LiveStack::Told> StackSource::tell(env::Env& env, std::string layer,
-                                                     std::vector<std::string> words) {
+                                                     std::vector<std::string> args) {
   drive::LiveStack::Told told = co_await env::call_on(
-      env, drive_->core(), [this, &layer, &words](env::Env&) { return live_->tell(layer, words); });
+      env, drive_->core(), [this, &layer, &args](env::Env&) { return live_->tell(layer, args); });
   co_return told;
 }
 

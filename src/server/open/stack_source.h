@@ -40,7 +40,7 @@ class StackSource final : public drive::Source {
   static task::Task<std::vector<Health>> health_of(env::Env& env,
                                                    std::vector<const StackSource*> stacks);
   task::Task<drive::LiveStack::Told> tell(env::Env& env, std::string layer,
-                                          std::vector<std::string> words);
+                                          std::vector<std::string> args);
   task::Task<Attempt<void>> edit(env::Env& env, std::unique_ptr<StackPlan> to);
 
   // As those of its plan.

@@ -245,12 +245,12 @@ task::Task<Attempt<Json>> change_doors(Server& server, ControlRequest request) {
 }
 
 task::Task<Attempt<Json>> tell(Server& server, ControlRequest request) {
-  if (request.words.empty()) co_return refuse("say what the layer is to do");
+  if (request.args.empty()) co_return refuse("say what the layer is to do");
   const Attempt<ServedDrive*> drive = server.find(request.drive);
   if (!drive) co_return std::unexpected(drive.error());
   const std::string name = (*drive)->name;
   Attempt<std::string> told =
-      co_await server.tell_drive(name, std::move(request.layer), std::move(request.words));
+      co_await server.tell_drive(name, std::move(request.layer), std::move(request.args));
   if (!told) co_return std::unexpected(told.error());
   co_return Json{{"name", name}, {"said", std::move(*told)}};
 }

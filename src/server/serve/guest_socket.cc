@@ -75,17 +75,17 @@ Attempt<void> spread(std::vector<GuestSocket>& sockets, const std::vector<std::s
 }  // namespace
 
 Attempt<GuestArgs> parse_guest_args(std::string_view text) {
-  GuestArgs words;
+  GuestArgs args;
   std::string_view rest = text;
   if (const size_t at = rest.rfind(kMode); at != rest.npos) {
     const Attempt<Waiting> waiting = parse_waiting(rest.substr(at + kMode.size()));
     if (!waiting) return std::unexpected(waiting.error());
-    words.waiting = *waiting;
+    args.waiting = *waiting;
     rest = rest.substr(0, at);
   }
   const size_t equals = rest.find('=');
   if (equals != rest.npos && rest.substr(0, equals).find_first_of("/:") == rest.npos) {
-    words.drive = rest.substr(0, equals);
+    args.drive = rest.substr(0, equals);
     rest = rest.substr(equals + 1);
   }
   if (rest.starts_with("unix:")) rest = rest.substr(5);
@@ -95,17 +95,17 @@ Attempt<GuestArgs> parse_guest_args(std::string_view text) {
     return refuse(fmt::format("{} names no socket: write /run/cairn/vm.sock or NAME=/run/vm.sock",
                               in_quotes(text)));
   }
-  words.socket = whole.string();
-  return words;
+  args.socket = whole.string();
+  return args;
 }
 
 Attempt<GuestSocket> parse_guest_socket(std::string_view text) {
-  Attempt<GuestArgs> words = parse_guest_args(text);
-  if (!words) return std::unexpected(words.error());
-  Attempt<env::Address> address = address_of(words->socket);
+  Attempt<GuestArgs> args = parse_guest_args(text);
+  if (!args) return std::unexpected(args.error());
+  Attempt<env::Address> address = address_of(args->socket);
   if (!address) return std::unexpected(address.error());
   return GuestSocket{
-      .drive = std::move(words->drive), .at = std::move(*address), .waiting = words->waiting};
+      .drive = std::move(args->drive), .at = std::move(*address), .waiting = args->waiting};
 }
 
 Attempt<void> assign_sockets(std::vector<GuestSocket>& sockets,
@@ -143,20 +143,20 @@ std::string vfio_qemu_device(const std::string& socket, bool boot) {
       boot ? ",\"bootindex\":0" : "");
 }
 
-std::string qemu_args(const QemuArgs& words) {
+std::string qemu_args(const QemuArgs& args) {
   const std::string memory = fmt::format(
       "-object memory-backend-memfd,id=cairn-memory,size={0},share=on -m {0} "
       "-machine memory-backend=cairn-memory ",
-      words.memory);
-  if (words.vfio) {
-    return fmt::format("{}-device {}\n", memory, vfio_qemu_device(words.socket, words.boot));
+      args.memory);
+  if (args.vfio) {
+    return fmt::format("{}-device {}\n", memory, vfio_qemu_device(args.socket, args.boot));
   }
-  const std::string id = id_of(words.drive);
+  const std::string id = id_of(args.drive);
   return fmt::format(
       "{}-chardev socket,id={},path={},reconnect=1 "
       "-device vhost-user-blk-pci,chardev={},num-queues={}{}{}\n",
-      memory, id, in_option(words.socket), id, words.queues, words.packed ? ",packed=on" : "",
-      words.boot ? ",bootindex=0" : "");
+      memory, id, in_option(args.socket), id, args.queues, args.packed ? ",packed=on" : "",
+      args.boot ? ",bootindex=0" : "");
 }
 
 }  // namespace cairn::server

@@ -45,7 +45,7 @@ struct QemuArgs {
   bool boot = false;
 };
 // As words that a shell may split: no path with spaces.
-std::string qemu_args(const QemuArgs& words);
+std::string qemu_args(const QemuArgs& args);
 // The JSON behind -device for a QEMU that speaks vfio-user (10.1 and later).
 std::string vfio_qemu_device(const std::string& socket, bool boot = false);
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "server/common/lane_words.h"
+#include "server/common/lane_text.h"
 
 namespace cairn::server {
 

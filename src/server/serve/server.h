@@ -88,7 +88,7 @@ class Server final {
   task::Task<Attempt<void>> reopen_drive(std::string name);
   // A command for one layer.
   task::Task<Attempt<std::string>> tell_drive(std::string name, std::string layer,
-                                              std::vector<std::string> words);
+                                              std::vector<std::string> args);
   // The layers of its stack as they are now. None: it is a single drive, or not open.
   task::Task<std::optional<drive::LayerInfo>> layers(std::string name);
 

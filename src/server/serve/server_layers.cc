@@ -62,7 +62,7 @@ task::Task<std::optional<drive::LayerInfo>> Server::layers(std::string name) {
 }
 
 task::Task<Attempt<std::string>> Server::tell_drive(std::string name, std::string layer,
-                                                    std::vector<std::string> words) {
+                                                    std::vector<std::string> args) {
   const Attempt<ServedDrive*> drive = find(name);
   if (!drive) co_return std::unexpected(drive.error());
   if (Attempt<void> may = check_changeable(**drive); !may) co_return std::unexpected(may.error());
@@ -75,7 +75,7 @@ task::Task<Attempt<std::string>> Server::tell_drive(std::string name, std::strin
   const DriveUse use(**drive);
   if (!use) co_return refuse(fmt::format("{} is being changed: try again", (*drive)->name));
   drive::LiveStack::Told told =
-      co_await (*drive)->stack()->tell(env_, std::move(layer), std::move(words));
+      co_await (*drive)->stack()->tell(env_, std::move(layer), std::move(args));
   if (!told) co_return refuse(std::move(told.error()));
   co_return std::move(*told);
 }

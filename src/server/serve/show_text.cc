@@ -38,7 +38,7 @@ std::string branch(const std::vector<Json>& layers, size_t at) {
   return text;
 }
 
-std::string words_of(const Json& object) {
+std::string pairs_text(const Json& object) {
   std::string text;
   if (!object.is_object()) return text;
   for (const auto& [key, value] : object.items()) {
@@ -67,7 +67,7 @@ std::string time_at(const Json& layer, const char* name) {
 
 // A layer's place in the tree, its name and its options.
 std::string title_of(const std::vector<Json>& layers, size_t at) {
-  const std::string options = words_of(layers[at].value("options", Json::object()));
+  const std::string options = pairs_text(layers[at].value("options", Json::object()));
   return fmt::format("{}{}{}{}", branch(layers, at),
                      drive::with_size_texts(text_at(layers[at], "name")),
                      options.empty() ? "" : " ", options);
@@ -90,7 +90,7 @@ std::vector<std::string> row_of(const std::vector<Json>& layers, size_t at) {
           time_at(layer, "p99_ns"),
           count_at(layer, "in_flight"),
           count_at(layer, "errors"),
-          words_of(layer.value("facts", Json::object()))};
+          pairs_text(layer.value("facts", Json::object()))};
 }
 
 std::string title_of_drive(const Json& drive) {

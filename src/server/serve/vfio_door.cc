@@ -25,14 +25,14 @@ constexpr std::string_view kSocketInFolder = "cntrl";
 }  // namespace
 
 Attempt<VfioArgs> parse_vfio_args(std::string_view text) {
-  Attempt<GuestArgs> words = parse_guest_args(text);
-  if (!words) return std::unexpected(words.error());
+  Attempt<GuestArgs> args = parse_guest_args(text);
+  if (!args) return std::unexpected(args.error());
   std::error_code ignored;
-  const std::filesystem::path path(words->socket);
+  const std::filesystem::path path(args->socket);
   const bool is_folder = std::filesystem::is_directory(path, ignored);
-  return VfioArgs{.drive = std::move(words->drive),
-                  .socket = is_folder ? (path / kSocketInFolder).string() : words->socket,
-                  .pace = words->waiting};
+  return VfioArgs{.drive = std::move(args->drive),
+                  .socket = is_folder ? (path / kSocketInFolder).string() : args->socket,
+                  .pace = args->waiting};
 }
 
 Attempt<std::vector<VfioController>> plan_controllers(const std::vector<VfioArgs>& doors,

@@ -10,25 +10,25 @@ namespace {
 
 using door::vfio_user::Pace;
 
-VfioArgs words(std::string_view text) {
+VfioArgs args(std::string_view text) {
   Attempt<VfioArgs> parsed = parse_vfio_args(text);
   EXPECT_TRUE(parsed.has_value()) << text;
   return parsed.value_or(VfioArgs{});
 }
 
 TEST(VfioArgs, NameASocketAndPerhapsADriveAndAMode) {
-  EXPECT_EQ(words("/run/vm.sock").socket, "/run/vm.sock");
-  EXPECT_EQ(words("/run/vm.sock").drive, "");
-  EXPECT_EQ(words("/run/vm.sock").pace, Pace::kAdaptive);
-  EXPECT_EQ(words("unix:/run/a=b.sock").socket, "/run/a=b.sock");
-  EXPECT_EQ(words("d0=/run/vm.sock").drive, "d0");
-  EXPECT_EQ(words("d0=unix:/run/vm.sock,mode=polling").socket, "/run/vm.sock");
-  EXPECT_EQ(words("d0=/run/vm.sock,mode=polling").pace, Pace::kPolling);
-  EXPECT_EQ(words("/run/vm.sock,mode=interrupt").pace, Pace::kInterrupt);
-  EXPECT_EQ(words("vm.sock").socket, (std::filesystem::current_path() / "vm.sock").string());
+  EXPECT_EQ(args("/run/vm.sock").socket, "/run/vm.sock");
+  EXPECT_EQ(args("/run/vm.sock").drive, "");
+  EXPECT_EQ(args("/run/vm.sock").pace, Pace::kAdaptive);
+  EXPECT_EQ(args("unix:/run/a=b.sock").socket, "/run/a=b.sock");
+  EXPECT_EQ(args("d0=/run/vm.sock").drive, "d0");
+  EXPECT_EQ(args("d0=unix:/run/vm.sock,mode=polling").socket, "/run/vm.sock");
+  EXPECT_EQ(args("d0=/run/vm.sock,mode=polling").pace, Pace::kPolling);
+  EXPECT_EQ(args("/run/vm.sock,mode=interrupt").pace, Pace::kInterrupt);
+  EXPECT_EQ(args("vm.sock").socket, (std::filesystem::current_path() / "vm.sock").string());
 }
 
-TEST(VfioArgs, AFolderHasTheSocketWhereSpdkLooks) { EXPECT_EQ(words("/").socket, "/cntrl"); }
+TEST(VfioArgs, AFolderHasTheSocketWhereSpdkLooks) { EXPECT_EQ(args("/").socket, "/cntrl"); }
 
 TEST(VfioArgs, MistakesSayWhatToWrite) {
   const Attempt<VfioArgs> mode = parse_vfio_args("/run/vm.sock,mode=fast");
@@ -41,7 +41,7 @@ TEST(VfioArgs, MistakesSayWhatToWrite) {
 TEST(VfioControllers, HaveAllDrivesOrOneEach) {
   const std::vector<std::string> drives = {"d0", "d1"};
   const Attempt<std::vector<VfioController>> planned = plan_controllers(
-      {words("/run/all"), words("d1=/run/one"), words("/run/%.sock,mode=polling")}, drives, "nqn");
+      {args("/run/all"), args("d1=/run/one"), args("/run/%.sock,mode=polling")}, drives, "nqn");
   ASSERT_TRUE(planned.has_value());
   ASSERT_EQ(planned->size(), 4u);
   EXPECT_EQ((*planned)[0].drives, drives);
@@ -56,11 +56,11 @@ TEST(VfioControllers, HaveAllDrivesOrOneEach) {
 TEST(VfioControllers, UnknownDrivesAndSocketsThatComeTwiceAreRefused) {
   const std::vector<std::string> drives = {"data", "boot"};
   const Attempt<std::vector<VfioController>> unknown =
-      plan_controllers({words("dat=/run/a")}, drives, "nqn");
+      plan_controllers({args("dat=/run/a")}, drives, "nqn");
   ASSERT_FALSE(unknown.has_value());
   EXPECT_NE(unknown.error().text.find("data"), std::string::npos);
   const Attempt<std::vector<VfioController>> twice =
-      plan_controllers({words("data=/run/a"), words("boot=/run/a")}, drives, "nqn");
+      plan_controllers({args("data=/run/a"), args("boot=/run/a")}, drives, "nqn");
   ASSERT_FALSE(twice.has_value());
   EXPECT_NE(twice.error().text.find("/run/a"), std::string::npos);
 }

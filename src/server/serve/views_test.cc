@@ -12,8 +12,8 @@
 namespace cairn::server {
 namespace {
 
-task::Task<std::string> told(ServedDrive& drive, std::vector<std::string> words) {
-  const auto answer = co_await drive.stack()->shared().drive().tell(std::move(words));
+task::Task<std::string> told(ServedDrive& drive, std::vector<std::string> args) {
+  const auto answer = co_await drive.stack()->shared().drive().tell(std::move(args));
   co_return answer ? *answer : answer.error();
 }
 
@@ -36,9 +36,9 @@ task::Task<std::string> look(env::Env& env, DriveViews& views, std::string name)
   co_return mode;
 }
 
-task::Task<void> use_views(env::Env& env, std::vector<DriveArgs>& words) {
+task::Task<void> use_views(env::Env& env, std::vector<DriveArgs>& args) {
   ServedDrives drives;
-  for (DriveArgs& one : words) {
+  for (DriveArgs& one : args) {
     Attempt<std::unique_ptr<drive::Source>> source = co_await open_drive(env, one, CoreId(0));
     EXPECT_TRUE(source.has_value());
     drives.push_back(std::make_unique<ServedDrive>());
@@ -64,15 +64,15 @@ task::Task<void> use_views(env::Env& env, std::vector<DriveArgs>& words) {
 }
 
 TEST(DriveViews, AreFoundByNameAndGivenBack) {
-  std::vector<DriveArgs> words;
+  std::vector<DriveArgs> args;
   for (const char* text : {"s=snapshot(mem:size=4M)", "plain=mem:size=1M"}) {
     Attempt<DriveArgs> one = parse_drive_args(text, LookUp::kWhenOpened);
     ASSERT_TRUE(one.has_value());
-    words.push_back(std::move(*one));
+    args.push_back(std::move(*one));
   }
   sim::Cluster cluster;
   sim::Node& node = cluster.node("host");
-  node.start([&](env::Env& env) { return use_views(env, words); });
+  node.start([&](env::Env& env) { return use_views(env, args); });
   EXPECT_TRUE(cluster.run_until([&] { return !node.is_running(); }, 1000_s));
 }
 

@@ -76,7 +76,7 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
   Incarnation incarnation() const override { return guard_.losses().mixed(labelled_incarnation()); }
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
 
  private:
   using Kind = Request::Kind;

@@ -371,9 +371,8 @@ std::vector<Concern> FastCache::concerns() const {
   return all;
 }
 
-task::Task<std::expected<std::string, std::string>> FastCache::tell(
-    std::vector<std::string> words) {
-  if (words.size() != 1 || words[0] != "flush") {
+task::Task<std::expected<std::string, std::string>> FastCache::tell(std::vector<std::string> args) {
+  if (args.size() != 1 || args[0] != "flush") {
     co_return std::unexpected("cache knows one command: flush, which writes all back");
   }
   const uint64_t before = cleaned_;

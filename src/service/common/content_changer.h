@@ -12,7 +12,7 @@ namespace cairn::drive {
 class ContentChanger {
  public:
   // Whether these words, told to the drive, change what reads of it give.
-  virtual bool changes_contents(const std::vector<std::string>& words) const = 0;
+  virtual bool changes_contents(const std::vector<std::string>& args) const = 0;
 
  protected:
   ~ContentChanger() = default;

@@ -80,10 +80,10 @@ Incarnation Joint::incarnation() const {
   return layer_ == nullptr ? Incarnation() : layer_->drive->incarnation();
 }
 
-task::Task<std::expected<std::string, std::string>> Joint::tell(std::vector<std::string> words) {
+task::Task<std::expected<std::string, std::string>> Joint::tell(std::vector<std::string> args) {
   const Result<void> entered = co_await enter();
   if (!entered) co_return std::unexpected(entered.error().text());
-  std::expected<std::string, std::string> told = co_await layer_->drive->tell(std::move(words));
+  std::expected<std::string, std::string> told = co_await layer_->drive->tell(std::move(args));
   leave();
   co_return told;
 }

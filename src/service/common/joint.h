@@ -53,7 +53,7 @@ class Joint : public Drive, private Relay {
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
   Incarnation incarnation() const override;
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
   // kLimit while it is held.
   Result<std::unique_ptr<Drive>> open_view(std::string_view name) override;
   task::Task<Result<void>> resize(uint64_t blocks) override;

@@ -49,7 +49,7 @@ class ChecksumDrive final : public ServiceDrive, private WriteIntent::Keeper {
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
 
  private:
   using Memory = std::span<const MutableBytes>;

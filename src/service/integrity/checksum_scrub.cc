@@ -86,8 +86,8 @@ std::vector<Job> ChecksumDrive::jobs() const {
            .total = shape_.data_blocks * geometry_.block_size}};
 }
 
-task::Task<Answer> ChecksumDrive::tell(std::vector<std::string> words) {
-  if (words.size() != 1 || words[0] != "scrub") {
+task::Task<Answer> ChecksumDrive::tell(std::vector<std::string> args) {
+  if (args.size() != 1 || args[0] != "scrub") {
     co_return std::unexpected("checksum knows one command: scrub, which reads all and repairs");
   }
   if (is_scrubbing_) {

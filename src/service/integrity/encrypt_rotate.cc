@@ -81,9 +81,9 @@ std::vector<Job> EncryptDrive::jobs() const {
            .total = state_.data_blocks * geometry_.block_size}};
 }
 
-task::Task<Answer> EncryptDrive::tell(std::vector<std::string> words) {
-  if (words.size() == 2 && words[0] == "rotate") {
-    co_return co_await begin_rotation(std::move(words[1]));
+task::Task<Answer> EncryptDrive::tell(std::vector<std::string> args) {
+  if (args.size() == 2 && args[0] == "rotate") {
+    co_return co_await begin_rotation(std::move(args[1]));
   }
   co_return std::unexpected("encrypt knows one command: rotate FILE, where FILE has the new key");
 }

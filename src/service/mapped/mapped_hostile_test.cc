@@ -49,13 +49,13 @@ task::Task<void> use(env::Env& env, Drive& drive, int requests) {
       done = co_await drive.flush();
     } else {
       const std::string version = std::to_string(rng.between(1, 4));
-      const std::vector<std::string> words[] = {{"take"},
-                                                {"remove", version},
-                                                {"rollback", version},
-                                                {"clone", version, "c" + version},
-                                                {"list"},
-                                                {"remove", "clone:c" + version}};
-      [[maybe_unused]] const auto answer = co_await drive.tell(words[rng.below(6)]);
+      const std::vector<std::string> args[] = {{"take"},
+                                               {"remove", version},
+                                               {"rollback", version},
+                                               {"clone", version, "c" + version},
+                                               {"list"},
+                                               {"remove", "clone:c" + version}};
+      [[maybe_unused]] const auto answer = co_await drive.tell(args[rng.below(6)]);
       Result<std::unique_ptr<Drive>> view =
           drive.open_view(rng.bernoulli(0.5) ? version : "clone:c" + version);
       if (view) {

@@ -18,23 +18,23 @@ std::unexpected<std::string> refuse(const Error& error) { return std::unexpected
 
 }  // namespace
 
-task::Task<SnapshotDrive::Answer> SnapshotDrive::tell(std::vector<std::string> words) {
+task::Task<SnapshotDrive::Answer> SnapshotDrive::tell(std::vector<std::string> args) {
   if (!guard_.is_sound()) {
     const Result<void> mended = co_await guard_.mend({});
     if (!mended) co_return refuse(mended.error());
   }
   const MapGuard::Use use(guard_);
-  co_return co_await obey(std::move(words));
+  co_return co_await obey(std::move(args));
 }
 
-task::Task<SnapshotDrive::Answer> SnapshotDrive::obey(std::vector<std::string> words) {
-  const std::string_view verb = words.empty() ? std::string_view() : words[0];
-  const size_t count = words.size();
-  if (verb == "take" && count <= 2) co_return co_await take(count == 2 ? words[1] : "");
+task::Task<SnapshotDrive::Answer> SnapshotDrive::obey(std::vector<std::string> args) {
+  const std::string_view verb = args.empty() ? std::string_view() : args[0];
+  const size_t count = args.size();
+  if (verb == "take" && count <= 2) co_return co_await take(count == 2 ? args[1] : "");
   if (verb == "list" && count == 1) co_return list();
-  if (verb == "remove" && count == 2) co_return co_await remove(words[1]);
-  if (verb == "clone" && count == 3) co_return co_await make_clone(words[1], words[2]);
-  if (verb == "rollback" && count == 2) co_return co_await rollback(words[1]);
+  if (verb == "remove" && count == 2) co_return co_await remove(args[1]);
+  if (verb == "clone" && count == 3) co_return co_await make_clone(args[1], args[2]);
+  if (verb == "rollback" && count == 2) co_return co_await rollback(args[1]);
   co_return std::unexpected(fmt::format("a snapshot drive can be told: {}", kCommands));
 }
 

@@ -28,9 +28,9 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   task::Task<void> close() override;
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
-  bool changes_contents(const std::vector<std::string>& words) const override {
-    return !words.empty() && words[0] == "rollback";
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
+  bool changes_contents(const std::vector<std::string>& args) const override {
+    return !args.empty() && args[0] == "rollback";
   }
   Result<std::unique_ptr<Drive>> open_view(std::string_view name) override;
 
@@ -74,7 +74,7 @@ class SnapshotDrive final : public MappedDrive, public ContentChanger, JournalOw
   void set_in(uint32_t clone, uint64_t chunk, uint32_t unit, Journal::Needs needs);
 
   // Commands (snapshot_commands.cc).
-  task::Task<Answer> obey(std::vector<std::string> words);
+  task::Task<Answer> obey(std::vector<std::string> args);
   task::Task<Answer> take(std::string name);
   task::Task<Answer> remove(std::string name);
   task::Task<Answer> make_clone(std::string version, std::string name);

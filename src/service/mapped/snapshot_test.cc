@@ -10,8 +10,8 @@
 namespace cairn::drive {
 namespace {
 
-task::Task<std::string> told(Drive& drive, std::vector<std::string> words) {
-  const auto answer = co_await drive.tell(std::move(words));
+task::Task<std::string> told(Drive& drive, std::vector<std::string> args) {
+  const auto answer = co_await drive.tell(std::move(args));
   co_return answer ? *answer : "refused: " + answer.error();
 }
 // A view that opens, or a failed test.

@@ -72,7 +72,7 @@ class MirrorDrive final : public ServiceDrive,
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
 
  private:
   using State = Leg::State;

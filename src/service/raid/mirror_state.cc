@@ -46,8 +46,8 @@ std::vector<Job> MirrorDrive::jobs() const {
 }
 
 task::Task<std::expected<std::string, std::string>> MirrorDrive::tell(
-    std::vector<std::string> words) {
-  if (words.size() != 1 || words[0] != "retry") {
+    std::vector<std::string> args) {
+  if (args.size() != 1 || args[0] != "retry") {
     co_return std::unexpected("mirror takes one command: retry");
   }
   co_return reviver_.try_now();

@@ -150,9 +150,9 @@ std::vector<Job> ParityDrive::jobs() const {
 }
 
 task::Task<std::expected<std::string, std::string>> ParityDrive::tell(
-    std::vector<std::string> words) {
-  if (words == std::vector<std::string>{"retry"}) co_return reviver_.try_now();
-  if (words.size() != 1 || words[0] != "scrub") {
+    std::vector<std::string> args) {
+  if (args == std::vector<std::string>{"retry"}) co_return reviver_.try_now();
+  if (args.size() != 1 || args[0] != "scrub") {
     co_return std::unexpected("parity takes one command: scrub, or retry");
   }
   co_return co_await scrub_.run();

@@ -77,7 +77,7 @@ class ParityDrive final : public ServiceDrive,
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
 
  private:
   using State = Leg::State;

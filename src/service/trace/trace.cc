@@ -33,7 +33,7 @@ class Trace final : public ServiceDrive {
             {"dropped", counts.dropped},
             {"file_errors", counts.errors}};
   }
-  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> words) override;
+  task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;
   task::Task<void> close() override {
     co_await gate().close();
     co_await file_.close();
@@ -61,8 +61,8 @@ class Trace final : public ServiceDrive {
   TraceFile file_;
 };
 
-task::Task<std::expected<std::string, std::string>> Trace::tell(std::vector<std::string> words) {
-  const std::string word = words.size() == 1 ? words[0] : "";
+task::Task<std::expected<std::string, std::string>> Trace::tell(std::vector<std::string> args) {
+  const std::string word = args.size() == 1 ? args[0] : "";
   if (word != "start" && word != "stop" && word != "rotate") {
     co_return std::unexpected("trace knows three commands: start, stop and rotate");
   }

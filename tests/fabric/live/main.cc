@@ -61,15 +61,15 @@ int report_text(const AttackReport& report) {
   return report.wrong.empty() ? 0 : 1;
 }
 
-int main_of(int count, char** words) {
-  const std::string_view verb = count > 1 ? words[1] : "";
+int main_of(int argc, char** argv) {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb == "serve") return run_world(2, serve);
-  if (verb != "attack" || count < 4) {
+  if (verb != "attack" || argc < 4) {
     fmt::print(stderr, "live_fuzz serve | live_fuzz attack PORT COMMANDS [SEED [ASSOCIATIONS]]\n");
     return 2;
   }
   const auto number = [&](int at, uint64_t otherwise) {
-    return count > at ? std::strtoull(words[at], nullptr, 10) : otherwise;
+    return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise;
   };
   const AttackOptions options{.box = env::Address::loopback(static_cast<uint16_t>(number(2, 0))),
                               .commands = number(3, 0),
@@ -83,4 +83,4 @@ int main_of(int count, char** words) {
 }  // namespace
 }  // namespace cairn::live_fuzz
 
-int main(int count, char** words) { return cairn::live_fuzz::main_of(count, words); }
+int main(int argc, char** argv) { return cairn::live_fuzz::main_of(argc, argv); }

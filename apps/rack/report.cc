@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/rack/words.h"
+#include "apps/rack/report.h"
 
 #include <fmt/format.h>
 

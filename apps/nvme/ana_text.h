@@ -8,7 +8,7 @@
 
 namespace cairn::apps {
 
-inline std::string ana_words(nvme::AnaState state) {
+inline std::string ana_text(nvme::AnaState state) {
   switch (state) {
     case nvme::AnaState::kOptimized:
       return "optimized";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/volume/words.h"
+#include "apps/volume/report.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/rocksdb/words.h"
+#include "bench/rocksdb/rocksdb_common.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/common/lane_words.h"
+#include "server/common/lane_text.h"
 
 #include <fmt/format.h>
 
@@ -15,9 +15,9 @@ double ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void add_word(std::string& words, std::string_view word) {
-  if (!words.empty()) words += ", ";
-  words += word;
+void add_item(std::string& text, std::string_view word) {
+  if (!text.empty()) text += ", ";
+  text += word;
 }
 
 }  // namespace
@@ -49,22 +49,22 @@ std::string ratio_text(uint64_t part, uint64_t whole) {
 }
 
 std::string causes_text(const fabric::LaneCounters& counters) {
-  std::string words;
+  std::string text;
   for (size_t i = 0; i < counters.rings.size(); ++i) {
     if (counters.rings[i] == 0) continue;
-    add_word(words,
+    add_item(text,
              fmt::format("{} {}", name(static_cast<fabric::RingCause>(i)), counters.rings[i]));
   }
-  return words.empty() ? "none" : words;
+  return text.empty() ? "none" : text;
 }
 
 std::string sizes_text(const fabric::LaneCounters& counters) {
-  std::string words;
+  std::string text;
   for (size_t i = 0; i < counters.sizes.size(); ++i) {
     if (counters.sizes[i] == 0) continue;
-    add_word(words, fmt::format("{}: {}", kCaravanSizes[i], counters.sizes[i]));
+    add_item(text, fmt::format("{}: {}", kCaravanSizes[i], counters.sizes[i]));
   }
-  return words.empty() ? "none" : words;
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace cairn::server
