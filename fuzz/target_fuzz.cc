@@ -118,7 +118,7 @@ class Peer {
   // The box speaks well-formed PDUs, whatever it hears.
   Task<void> listen() {
     for (;;) {
-      Result<void> read = co_await receiver_->at_least(sizeof(nvme::R2t), stopping_.token());
+      Result<void> read = co_await receiver_->wait_for(sizeof(nvme::R2t), stopping_.token());
       if (!read) co_return;
       const auto common = load<nvme::CommonHeader>(receiver_->bytes());
       CHECK((static_cast<uint8_t>(common.type) & 1) == 1, "from a controller");

@@ -47,7 +47,7 @@ extern "C" {
 /* An open drive. */
 typedef struct cairn_drive cairn_drive;
 
-/* How the handle's thread works; zero is the standard everywhere. */
+/* How the handle's thread works; zero is the default everywhere. */
 enum { CAIRN_IO_AUTO = 0, CAIRN_IO_URING = 1, CAIRN_IO_EPOLL = 2 };
 
 struct cairn_options {
@@ -139,12 +139,13 @@ struct cairn_completion {
  * negative errno when the first one does. What was taken completes exactly once. */
 int cairn_submit(cairn_drive* drive, const struct cairn_request* requests, uint32_t count);
 
-/* Takes up to `most` completions, without waiting; how many. */
-int cairn_poll(cairn_drive* drive, struct cairn_completion* into, uint32_t most);
+/* Takes up to `count_max` completions, without waiting; how many. */
+int cairn_poll(cairn_drive* drive, struct cairn_completion* into, uint32_t count_max);
 
 /* The same, but waits for the first one: up to timeout_ms, or for ever when that is negative. 0:
  * none came. */
-int cairn_wait(cairn_drive* drive, struct cairn_completion* into, uint32_t most, int timeout_ms);
+int cairn_wait(cairn_drive* drive, struct cairn_completion* into, uint32_t count_max,
+               int timeout_ms);
 
 /* A descriptor for poll(), epoll or any event loop: readable while cairn_poll() would find
  * something. Do not read it or close it. */

@@ -42,7 +42,7 @@ Json json_of(const ServiceOption& option) {
   if (option.default_value.empty()) {
     json["required"] = true;
   } else {
-    json["standard"] = option.default_value;
+    json["default"] = option.default_value;
   }
   if (option.kind == ServiceOption::Kind::kNumber || option.kind == ServiceOption::Kind::kSize) {
     json["least"] = option.min;

@@ -64,7 +64,7 @@ Task<Result<void>> fill_up(env::Env& env, kv::store::Store& store, loadgen::KeyL
 Result<void> bench_kv_capacity(const KvBenchOptions& options, Report& report) {
   const Result<TemporaryFolder> folder = TemporaryFolder::make(options.folder);
   if (!folder) return fail(folder.error());
-  double least = 1;
+  double min_share = 1;
   for (const size_t bytes : kValueBytes) {
     options.tell(fmt::format("filling a drive with values of {} bytes", bytes));
     const uint64_t object_bytes = kObjectKeyBytes + bytes;
@@ -83,7 +83,7 @@ Result<void> bench_kv_capacity(const KvBenchOptions& options, Report& report) {
     if (!ran) return ran;
     const double share =
         static_cast<double>(filled.user_bytes) / static_cast<double>(options.capacity_bytes);
-    least = std::min(least, share);
+    min_share = std::min(min_share, share);
     report.add_ratio(fmt::format("usable_capacity_{}", bytes), share);
     const auto keys = static_cast<double>(filled.stats.keys);
     report.add(
@@ -95,7 +95,7 @@ Result<void> bench_kv_capacity(const KvBenchOptions& options, Report& report) {
                     {"write_amplification", static_cast<double>(filled.stats.io.bytes_written) /
                                                 static_cast<double>(filled.stats.user_bytes)}}});
   }
-  report.add_ratio("usable_capacity", least);
+  report.add_ratio("usable_capacity", min_share);
   return {};
 }
 

@@ -36,7 +36,7 @@ struct Endpoint {
   uint16_t port = kHttpPort;
   env::Address address;
   std::string path;  // "/volumes/d0"
-  // None: what the drive has, or the standard for a new one.
+  // None: what the drive has, or the default for a new one.
   std::optional<uint64_t> size;
   std::optional<uint32_t> object_size;
   std::optional<uint32_t> block_size;

@@ -7,8 +7,8 @@ namespace cairn::snis {
 
 namespace {
 
-// The least number from `low` to `high` that is enough; `high` is known to be.
-uint32_t least_enough(uint32_t low, uint32_t high, const std::function<bool(uint32_t)>& enough) {
+// The smallest number from `low` to `high` that is enough; `high` is known to be.
+uint32_t min_enough(uint32_t low, uint32_t high, const std::function<bool(uint32_t)>& enough) {
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
     if (enough(middle)) {
@@ -27,8 +27,8 @@ class Search {
       : limits_(limits), p99_ns_max_(p99_ns_max), simulate_(simulate) {}
 
   Plan run() {
-    const uint32_t most_links = limits_.links_per_box_max;
-    const auto drives_enough = [&](uint32_t drives) { return keeps({drives, drives, most_links}); };
+    const uint32_t links_max = limits_.links_per_box_max;
+    const auto drives_enough = [&](uint32_t drives) { return keeps({drives, drives, links_max}); };
     uint32_t too_few = 0;
     uint32_t drives = 1;
     while (!drives_enough(drives)) {
@@ -36,12 +36,12 @@ class Search {
       too_few = drives;
       drives = std::min(drives * 2, limits_.drives_max);
     }
-    drives = least_enough(too_few + 1, drives, drives_enough);
+    drives = min_enough(too_few + 1, drives, drives_enough);
     const uint32_t fewest_boxes = (drives + limits_.drives_per_box - 1) / limits_.drives_per_box;
-    const uint32_t boxes = least_enough(
-        fewest_boxes, drives, [&](uint32_t count) { return keeps({drives, count, most_links}); });
+    const uint32_t boxes = min_enough(
+        fewest_boxes, drives, [&](uint32_t count) { return keeps({drives, count, links_max}); });
     const uint32_t links =
-        least_enough(1, most_links, [&](uint32_t count) { return keeps({drives, boxes, count}); });
+        min_enough(1, links_max, [&](uint32_t count) { return keeps({drives, boxes, count}); });
     plan_.min = Hardware{drives, boxes, links};
     return std::move(plan_);
   }

@@ -58,7 +58,7 @@ task::Task<Result<void>> Receiver::more(task::CancelToken token) {
   co_return Result<void>{};
 }
 
-task::Task<Result<void>> Receiver::at_least(size_t count, task::CancelToken token) {
+task::Task<Result<void>> Receiver::wait_for(size_t count, task::CancelToken token) {
   while (end_ - begin_ < count) {
     Result<void> read = co_await more(token);
     if (!read) co_return read;

@@ -53,7 +53,7 @@ class Receiver {
   // Waits for more: at least one byte. kClosed: the peer has finished.
   task::Task<Result<void>> more(task::CancelToken token);
   // Waits until `count` bytes are here, at most the buffer's size.
-  task::Task<Result<void>> at_least(size_t count, task::CancelToken token);
+  task::Task<Result<void>> wait_for(size_t count, task::CancelToken token);
   // Throws the next bytes away.
   task::Task<Result<void>> skip(size_t count, task::CancelToken token);
   // Fills `to` with the next bytes.

@@ -128,9 +128,9 @@ class CopyOfHoles(NvmeTest):
         self.fill(pattern(MIB))
         self.nvme_json("copy", self.uri(1), self.uri(2), "--length", "32M", "--verify")
         self.nvme_json("copy", self.uri(1), "--length", "32M", "--to-offset", "32M", "--verify")
-        for name, most in (("d0", 2 * MIB), ("d1", MIB)):
+        for name, held_max in (("d0", 2 * MIB), ("d1", MIB)):
             held = (self.folder / name).stat().st_blocks * 512
-            self.assertLessEqual(held, most + 128 * KIB, name)
+            self.assertLessEqual(held, held_max + 128 * KIB, name)
 
 
 class Verify(NvmeTest):

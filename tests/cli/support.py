@@ -66,7 +66,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual(result.returncode, status)
 
     def expect_usage(self, args, *parts):
-        """These arguments are a mistake: one sentence, how to see help, status 2, nothing on stdout."""
+        """A mistake in `args`: one sentence, how to see help, status 2, nothing on stdout."""
         result = self.run_cairn(*args)
         self.expect_sentence(result, 2, "--help' says more.", *parts)
         self.assertEqual(result.stdout, "")

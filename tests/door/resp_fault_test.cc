@@ -113,10 +113,10 @@ class RespWorkload final : public sim::Workload {
     co_return true;
   }
   // `least`: what was acknowledged before it was sent, and those before it.
-  void note_count(const Value& reply, uint64_t least) {
+  void note_count(const Value& reply, uint64_t min) {
     const auto count = static_cast<uint64_t>(reply.integer);
-    if (reply.marker == Marker::kInteger && count >= least && count <= asked_) return;
-    wrong_ = "a counter of " + std::to_string(least) + " to " + std::to_string(asked_) +
+    if (reply.marker == Marker::kInteger && count >= min && count <= asked_) return;
+    wrong_ = "a counter of " + std::to_string(min) + " to " + std::to_string(asked_) +
              " is told as " + (reply.is_error() ? reply.text : std::to_string(reply.integer));
   }
 

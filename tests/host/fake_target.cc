@@ -108,12 +108,12 @@ void FakeConnection::send(Bytes bytes) {
 }
 
 task::Task<Result<void>> FakeConnection::take_one() {
-  Result<void> read = co_await receiver_.at_least(sizeof(nvme::CommonHeader), {});
+  Result<void> read = co_await receiver_.wait_for(sizeof(nvme::CommonHeader), {});
   if (!read) co_return read;
   const auto common = load<nvme::CommonHeader>(receiver_.bytes());
   const auto header_size = nvme::check_common_header(common, rules_);
   if (!header_size) co_return fail(Errc::kInvalid, "header");
-  read = co_await receiver_.at_least(common.length, {});
+  read = co_await receiver_.wait_for(common.length, {});
   if (!read) co_return read;
   const auto pdu = nvme::check_pdu(receiver_.bytes(), rules_);
   if (!pdu) co_return fail(Errc::kInvalid, "PDU");

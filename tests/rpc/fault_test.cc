@@ -106,11 +106,11 @@ class CallsWorkload final : public sim::Workload {
     }
   }
   uint64_t progress() const override {
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
     for (const auto& [name, known] : known_) {
-      least = std::min({least, known.answered, known.echoed, known.pushes});
+      min = std::min({min, known.answered, known.echoed, known.pushes});
     }
-    return least;
+    return min;
   }
   std::string check(sim::Cluster&) override {
     for (const auto& [body, count] : counts_) {

@@ -41,7 +41,7 @@ task::Task<Result<void>> Negotiation::greet() {
   const Greeting greeting;
   const Result<void> sent = co_await send(bytes_of(greeting));
   if (!sent) co_return sent;
-  const Result<void> came = co_await line_->receiver->at_least(sizeof(Be32), token_);
+  const Result<void> came = co_await line_->receiver->wait_for(sizeof(Be32), token_);
   if (!came) co_return came;
   const uint32_t flags = load<Be32>(line_->receiver->bytes());
   line_->receiver->take(sizeof(Be32));
@@ -53,7 +53,7 @@ task::Task<Result<void>> Negotiation::greet() {
 
 task::Task<Result<std::optional<Negotiation::Question>>> Negotiation::next_question() {
   stream::Receiver& receiver = *line_->receiver;
-  Result<void> came = co_await receiver.at_least(sizeof(OptionHeader), token_);
+  Result<void> came = co_await receiver.wait_for(sizeof(OptionHeader), token_);
   if (!came) co_return fail(came.error());
   const auto header = load<OptionHeader>(receiver.bytes());
   receiver.take(sizeof(header));

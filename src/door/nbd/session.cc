@@ -93,7 +93,7 @@ task::Task<Result<bool>> Session::take_request() {
   }
   if (receiver_.bytes().size() < sizeof(RequestHeader)) {
     task::Deadline deadline(env_, env_.now() + stall_, reading_.token());
-    const Result<void> came = co_await receiver_.at_least(sizeof(RequestHeader), deadline.token());
+    const Result<void> came = co_await receiver_.wait_for(sizeof(RequestHeader), deadline.token());
     if (!came) co_return fail(came.error());
   }
   if (reading_.requested()) co_return false;

@@ -32,7 +32,7 @@ class SlowKeyspace final : public kv::Keyspace {
   task::Task<Result<void>> transact(std::span<const std::string_view> keys,
                                     kv::Change& change) override {
     ++at_once_;
-    most_at_once = std::max(most_at_once, at_once_);
+    at_once_max = std::max(at_once_max, at_once_);
     co_await take_time();
     Result<void> done = failure ? Result<void>(fail(*failure)) : Result<void>();
     if (done) done = co_await keys_.transact(keys, change);
@@ -52,7 +52,7 @@ class SlowKeyspace final : public kv::Keyspace {
   uint64_t size() const override { return keys_.size(); }
 
   std::optional<Error> failure;  // of every change
-  size_t most_at_once = 0;       // changes
+  size_t at_once_max = 0;        // changes
 
  private:
   task::Task<void> take_time() {

@@ -68,12 +68,12 @@ class Batch final : public kv::Change {
  private:
   static Needs needs_for(std::span<const QueuedCommand> queue,
                          std::span<const WatchedKey> watched) {
-    Needs most = watched.empty() ? Needs::kNothing : Needs::kMeta;
+    Needs max = watched.empty() ? Needs::kNothing : Needs::kMeta;
     for (const QueuedCommand& each : queue) {
       if (each.command->data == nullptr) continue;
-      most = std::max(most, needs_of(*each.command, args_of(each)));
+      max = std::max(max, needs_of(*each.command, args_of(each)));
     }
-    return most;
+    return max;
   }
 
   Call& call_;

@@ -256,7 +256,7 @@ task::Task<Result<void>> TargetConnection::take_data(const nvme::Pdu& pdu,
   command.window.next += header.length;
   Result<void> read = co_await receiver_.read_into(to, token);
   if (read && has_digest) {
-    read = co_await receiver_.at_least(nvme::kDigestSize, token);
+    read = co_await receiver_.wait_for(nvme::kDigestSize, token);
     if (read) {
       const Bytes data = to;
       command.data_corrupt = command.data_corrupt ||

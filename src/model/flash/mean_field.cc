@@ -63,12 +63,12 @@ MeanField greedy_mean_field(uint32_t pages, double load) {
   for (uint32_t min = pages - 1; min > 0; --min) {
     harmonic += 1.0 / (min + 1);
     const double flow = (valid - min) / (pages - min - min * harmonic);
-    const double at_least = 1 - flow * harmonic;
-    if (flow <= 0 || at_least < 0 || at_least * min > flow) continue;
+    const double at_min = 1 - flow * harmonic;
+    if (flow <= 0 || at_min < 0 || at_min * min > flow) continue;
     MeanField found{.valid = std::vector<double>(pages + 1, 0.0),
                     .write_amplification = flow / load};
     for (uint32_t i = min + 1; i <= pages; ++i) found.valid[i] = flow / i;
-    found.valid[min] = at_least;
+    found.valid[min] = at_min;
     return found;
   }
   // Blocks are so empty that every victim has nothing left.

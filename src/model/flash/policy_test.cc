@@ -118,14 +118,14 @@ TEST(Priorities, CollectorWaitsForUsersUntilItMustNot) {
   ASSERT_TRUE(precondition(model, writes, 0.8));
   KeepBusy load(model, Op::kWrite, 32);
   uint64_t erased = 0;
-  size_t most_free = 0;
+  size_t free_max = 0;
   while (erased < 50) {
     model.advance(model.next_event(), load);
     if (model.counters().blocks_erased == erased) continue;
     erased = model.counters().blocks_erased;
-    if (erased > 10) most_free = std::max(most_free, model.blocks().free_blocks(0));
+    if (erased > 10) free_max = std::max(free_max, model.blocks().free_blocks(0));
   }
-  EXPECT_LE(most_free, 5u) << "users had the die as long as there was room";
+  EXPECT_LE(free_max, 5u) << "users had the die as long as there was room";
   Order quiet;
   FlashModel idle(p);
   ASSERT_TRUE(precondition(idle, writes, 0.8));

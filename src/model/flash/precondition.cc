@@ -310,7 +310,7 @@ void warm_mapping_cache(FlashModel& model, const Synthetic& workload,
 }  // namespace
 
 std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, uint32_t choices,
-                                 uint32_t least_invalid) {
+                                 uint32_t invalid_min) {
   constexpr uint32_t kAsGoodAsGreedy = 30;
   switch (policy) {
     case GcPolicy::kGreedy:
@@ -322,7 +322,7 @@ std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, u
     case GcPolicy::kRandomP:
       return random_choice(pages, load);
     case GcPolicy::kRandomPp:
-      return random_above(pages, load, least_invalid);
+      return random_above(pages, load, invalid_min);
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace cairn::flash {
 // model for a class of garbage collection algorithms in flash-based solid state drives" (SIGMETRICS
 // 2013); greedy is taken as the best of 30.
 std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, uint32_t choices,
-                                 uint32_t least_invalid);
+                                 uint32_t invalid_min);
 
 // The most that random writes can fill of a drive's logical pages.
 inline constexpr double kOccupancyMax = 0.9;

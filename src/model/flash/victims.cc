@@ -108,7 +108,7 @@ uint32_t Victims::among_random(uint32_t plane) {
   return best;
 }
 
-uint32_t Victims::random(uint32_t plane, uint32_t least_invalid, bool full_only) {
+uint32_t Victims::random(uint32_t plane, uint32_t invalid_min, bool full_only) {
   const uint32_t first = plane * geometry_.blocks();
   uint32_t block = kNone;
   for (uint32_t tries = 0; tries <= geometry_.blocks(); ++tries) {
@@ -117,7 +117,7 @@ uint32_t Victims::random(uint32_t plane, uint32_t least_invalid, bool full_only)
     if (full_only && b.written < geometry_.pages()) continue;
     const bool useful = b.written == geometry_.pages() && b.invalid > 0;
     if (!useful && !quirks_.draws_useless_victims()) continue;
-    if (b.invalid >= least_invalid && blocks_.safe_victim(block)) return block;
+    if (b.invalid >= invalid_min && blocks_.safe_victim(block)) return block;
   }
   return quirks_.gives_up_without_garbage() ? block : greedy(plane);
 }

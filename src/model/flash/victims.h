@@ -29,7 +29,7 @@ class Victims {
  private:
   uint32_t reference_greedy(uint32_t plane);
   uint32_t among_random(uint32_t plane);
-  uint32_t random(uint32_t plane, uint32_t least_invalid, bool full_only);
+  uint32_t random(uint32_t plane, uint32_t invalid_min, bool full_only);
   uint32_t oldest(uint32_t plane);
   uint64_t draw(uint64_t bound) {
     return quirks_.draws_by_own_generator() ? reference_rng_.between(0, bound - 1)

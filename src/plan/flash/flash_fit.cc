@@ -23,8 +23,8 @@ constexpr double kGoodEnough = 0.003;  // error at which nothing is left to look
 constexpr double kWorthIt = 0.97;      // of the cost: what another count must improve
 // A knob is told when some number changes at least so much with its logarithm, and when others
 // cannot make up for all but such a part of that.
-constexpr double kToldLeast = 0.05;
-constexpr double kIndependenceLeast = 0.08;
+constexpr double kToldMin = 0.05;
+constexpr double kIndependenceMin = 0.08;
 // What the root of the cost may rise by when a knob that no point tells goes back to its start.
 constexpr double kKeepsFactor = 1.01;
 constexpr double kKeepsError = 0.005;
@@ -281,7 +281,7 @@ class Search {
   }
 
   static bool told(const std::vector<double>& slope) {
-    return std::ranges::any_of(slope, [](double s) { return std::abs(s) >= kToldLeast; });
+    return std::ranges::any_of(slope, [](double s) { return std::abs(s) >= kToldMin; });
   }
 
   // How the errors change with each knob. A time that was fitted to next to nothing has no slope
@@ -339,7 +339,7 @@ class Search {
       FittedKnob knob{.start = start[i], .value = best.values[i]};
       if (!told(columns[i])) {
         knob.told = best.values[i] == start[i] ? Told::kNotAtAll : Told::kBound;
-      } else if (independence(columns, i) < kIndependenceLeast) {
+      } else if (independence(columns, i) < kIndependenceMin) {
         knob.told = Told::kTogether;
       }
       fit.knobs.push_back(knob);

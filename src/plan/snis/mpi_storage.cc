@@ -31,7 +31,7 @@ void Mpi::spread(std::span<int64_t> numbers) {
   MPI_Bcast(numbers.data(), static_cast<int>(numbers.size()), MPI_INT64_T, 0, MPI_COMM_WORLD);
 }
 
-void Mpi::gather_least(std::span<int64_t> numbers) {
+void Mpi::gather_min(std::span<int64_t> numbers) {
   void* const here = numbers.data();
   const auto count = static_cast<int>(numbers.size());
   if (rank_ == 0) {
@@ -50,7 +50,7 @@ Attempt<std::unique_ptr<Mpi>> Mpi::start() {
 }
 Mpi::~Mpi() = default;
 void Mpi::spread(std::span<int64_t>) {}
-void Mpi::gather_least(std::span<int64_t>) {}
+void Mpi::gather_min(std::span<int64_t>) {}
 
 #endif
 
@@ -70,7 +70,7 @@ std::vector<snis::Nanos> MpiStorage::run(std::span<const snis::Nanos> arrivals) 
   std::vector<snis::Nanos> copy(arrivals.begin(), arrivals.end());
   mpi_.spread(copy);
   std::vector<snis::Nanos> departures = run_own_targets(arrivals);
-  mpi_.gather_least(departures);
+  mpi_.gather_min(departures);
   return departures;
 }
 
@@ -82,7 +82,7 @@ void MpiStorage::serve() {
     std::vector<snis::Nanos> arrivals(requests_);
     mpi_.spread(arrivals);
     std::vector<snis::Nanos> departures = run_own_targets(arrivals);
-    mpi_.gather_least(departures);
+    mpi_.gather_min(departures);
   }
 }
 

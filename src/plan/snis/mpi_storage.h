@@ -25,7 +25,7 @@ class Mpi {
   // The numbers of rank 0 to all. All call it, with as many.
   void spread(std::span<int64_t> numbers);
   // The smallest of each place to rank 0. All call it, with as many.
-  void gather_least(std::span<int64_t> numbers);
+  void gather_min(std::span<int64_t> numbers);
 
  private:
   Mpi() = default;

@@ -18,7 +18,7 @@ enum class Codec : uint8_t { kNone = 0, kLz4 = 1, kZstd = 2 };
 
 // "lz4", "zstd".
 std::optional<Codec> parse_codec(std::string_view name);
-// The highest level; 0, the standard one, is right for each.
+// The highest level; 0, the default, is right for each.
 int codec_level_max(Codec codec);
 
 // Keeps the memory of one codec, for one core.

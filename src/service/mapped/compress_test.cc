@@ -135,7 +135,7 @@ task::Task<void> overwrite(env::Env& env, Drive& drive, uint64_t first, uint64_t
   }
 }
 
-SIM_TEST(Compress, StandardSizeHoldsWhatCannotBeCompressed) {
+SIM_TEST(Compress, DefaultSizeHoldsWhatCannotBeCompressed) {
   SourceLeaves leaves;
   auto drive = co_await must_open(env, "compress(file:d0,size=2M)", leaves);
   CO_ASSERT_TRUE(drive != nullptr);

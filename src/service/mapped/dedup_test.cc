@@ -184,7 +184,7 @@ task::Task<void> overwrite(Drive& drive, uint64_t first, uint64_t count, int rou
   }
 }
 
-SIM_TEST(Dedup, StandardSizeHoldsBlocksThatAllDiffer) {
+SIM_TEST(Dedup, DefaultSizeHoldsBlocksThatAllDiffer) {
   SourceLeaves leaves;
   auto drive = co_await must_open(env, "dedup(file:d0,size=2M)", leaves);
   CO_ASSERT_TRUE(drive != nullptr);

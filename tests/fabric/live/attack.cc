@@ -80,10 +80,10 @@ class FuzzQueue {
   Task<Result<void>> read_loop() {
     for (;;) {
       task::Deadline deadline(env_, env_.now() + kTimeout, stopping_.token());
-      Result<void> read = co_await receiver_.at_least(sizeof(nvme::CommonHeader), deadline.token());
+      Result<void> read = co_await receiver_.wait_for(sizeof(nvme::CommonHeader), deadline.token());
       if (!read) co_return idles(read);
       const auto common = load<nvme::CommonHeader>(receiver_.bytes());
-      read = co_await receiver_.at_least(common.header_length, deadline.token());
+      read = co_await receiver_.wait_for(common.header_length, deadline.token());
       if (!read) co_return read;
       const bool goes_on = take(common);
       read = co_await receiver_.skip(common.length, deadline.token());
