@@ -118,7 +118,7 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
                               return pool_.add(key->volume, key->chunk, *chunk);
                             });
   if (!read) co_return read;
-  co_return co_await visit_all(
+  read = co_await visit_all(
       store, kCleaningPrefix, token, [this](const meta::Entry& entry) -> Result<void> {
         const Result<CleaningKey> key = parse_cleaning_key(entry.key);
         if (!key) return fail(key.error());
@@ -130,6 +130,8 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
         cleaner_.add(pool_.member(key->mega_vol)->info, {*key, std::move(*extents)});
         return {};
       });
+  if (read) note_free_numbers();
+  co_return read;
 }
 
 Task<void> Arbiter::close() {

@@ -168,6 +168,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
                                        task::CancelToken token);
   // Of the next drive; none: all are taken.
   std::optional<MegaVolId> free_number();
+  void note_free_numbers();
   // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
   task::Task<Result<void>> remove_cleanings(MegaVolId id, meta::Batch& batch);
   // Destroys volumes bit by bit.
@@ -190,6 +191,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   uint64_t next_cleaning_ = 1;
   std::map<VolumeId, Time> lease_ends_;
   std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
+  std::map<MegaVolId, Time> removed_;   // drives that left, and when
   task::Semaphore turn_{1};             // of whoever changes the pool
   task::Semaphore adding_{1};           // drives
   std::deque<Waiting*> waiting_;

@@ -28,14 +28,26 @@ Result<void> check(const AddArgs& args) {
 
 }  // namespace
 
-// Clients remember numbers: one comes back only after all others.
+// Clients remember numbers until they have renewed their lease: one comes back only after all
+// others, and not before everybody has done that.
 std::optional<MegaVolId> Arbiter::free_number() {
+  std::erase_if(removed_,
+                [this](const auto& each) { return env_.now() - each.second > options_.lease; });
   for (uint32_t i = 0; i < volume::kMegaVolsMax; ++i) {
     const MegaVolId id(
         static_cast<uint16_t>((pool_.record.next_mega_vol + i) % volume::kMegaVolsMax));
-    if (pool_.member(id) == nullptr) return id;
+    if (pool_.member(id) == nullptr && !removed_.contains(id)) return id;
   }
   return std::nullopt;
+}
+
+// Which of them were taken from drives just before another led is not known. With few drives none
+// of those is next.
+void Arbiter::note_free_numbers() {
+  if (pool_.members().size() < volume::kMegaVolsMax / 2) return;
+  for (uint16_t i = 0; i < volume::kMegaVolsMax; ++i) {
+    if (pool_.member(MegaVolId(i)) == nullptr) removed_[MegaVolId(i)] = env_.now();
+  }
 }
 
 Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token) {
@@ -49,7 +61,9 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   MegaVolInfo info{
       .uri = args.uri, .box = args.box, .rack = args.rack, .preference = args.preference};
   const std::optional<MegaVolId> id = free_number();
-  if (!id) co_return fail(Errc::kLimit, "a pool has at most 1024 drives");
+  if (!id)
+    co_return fail(Errc::kLimit,
+                   "a pool has at most 1024 drives, and gives a number anew only after a lease");
   info.id = *id;
   Result<std::unique_ptr<drive::Drive>> drive = co_await parts_.source.open(args.uri, host_, token);
   if (!drive) co_return fail(drive.error());
@@ -138,6 +152,9 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
   const Result<void> done = co_await commit(std::move(batch));
   if (!done) co_return done;
   pool_.remove(id);
+  removed_[id] = env_.now();
+  // Whoever gets the number next is at another place.
+  co_await cleaner_.forget(id);
   if (is_lost) co_return done;
   // It belongs to nobody from here on; a label that stays is in nobody's way but the next owner's.
   Result<std::unique_ptr<drive::Drive>> drive =

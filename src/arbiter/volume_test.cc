@@ -29,6 +29,7 @@ class TestLink final : public volume::ArbiterLink {
  public:
   explicit TestLink(volume::ArbiterLink& below) : below_(below) {}
   bool is_away = false;
+  bool lost_moves = false;  // answers to relocations are lost
   uint64_t allocations = 0;
 
   Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override {
@@ -64,13 +65,20 @@ class TestLink final : public volume::ArbiterLink {
   }
   Task<Result<volume::Mapping>> relocate(volume::Session session, volume::Relocation what,
                                          task::CancelToken token) override {
-    return is_away ? away<volume::Mapping>() : below_.relocate(session, what, token);
+    return is_away ? away<volume::Mapping>() : move(session, what, token);
   }
 
  private:
   template <class T>
   static Task<Result<T>> away() {
     co_return fail(Errc::kUnreachable, "no arbiter");
+  }
+  Task<Result<volume::Mapping>> move(volume::Session session, volume::Relocation what,
+                                     task::CancelToken token) {
+    const bool is_lost = lost_moves && what.drop;
+    Result<volume::Mapping> moved = co_await below_.relocate(session, what, token);
+    if (is_lost) co_return fail(Errc::kTimedOut, "no answer");
+    co_return moved;
   }
   volume::ArbiterLink& below_;
 };
@@ -410,6 +418,296 @@ TEST(Volume, LeavesADriveThatIsDrainedWithOneReplica) {
 TEST(Volume, LeavesADriveThatIsDrainedWithThreeReplicas) {
   run_scene([](Scene& scene) { return drains(scene, 3); });
 }
+
+Task<Result<void>> write_unstable(drive::Drive& drive, MutableBytes memory) {
+  co_return co_await drive.submit(
+      {.kind = drive::Request::Kind::kWrite, .unstable_memory = true, .lba = Lba(0), .blocks = 1},
+      {&memory, 1});
+}
+
+// The first extent of "v" on its way from one medium to another: what was there is copied, and the
+// other is flushed now, slowly.
+struct Move {
+  volume::TestMedium* from = nullptr;
+  volume::TestMedium* to = nullptr;
+  volume::Leg from_leg;
+  volume::Leg to_leg;
+
+  // What the block has on both.
+  std::pair<std::byte, std::byte> first_bytes() const {
+    std::array<std::byte, volume::TestMedium::kBlock> one{};
+    std::array<std::byte, volume::TestMedium::kBlock> other{};
+    from->read(from_leg.extent * kBlocks, one);
+    to->read(to_leg.extent * kBlocks, other);
+    return {one[0], other[0]};
+  }
+};
+
+Task<Move> begin_move(Scene& scene, Duration latency) {
+  Move move{.from_leg = scene.volume().table[1].leg(0), .to_leg = {}};
+  for (auto& [uri, medium] : scene.media) medium->latency_max = latency;
+  move.from = &scene.medium_of(move.from_leg);
+  const Result<void> drained = co_await scene.arbiter->use()->drain(move.from_leg.mega_vol, true);
+  EXPECT_TRUE(drained);
+  for (int i = 0; i < 10000 && scene.volume().table[1].size() < 2; ++i) co_await scene.sleep(1_ms);
+  move.to_leg = scene.volume().table[1].leg(1);
+  move.to = &scene.medium_of(move.to_leg);
+  const uint64_t before = move.to->counters.writes;
+  for (int i = 0; i < 10000 && move.to->counters.writes == before; ++i) co_await scene.sleep(1_ms);
+  co_return move;
+}
+
+// Also while both legs are there, of which the later one alone stays.
+Task<void> moves_one_replica(Scene& scene) {
+  co_await scene.create("v", 2, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  const Move move = co_await begin_move(scene, 200_ms);
+  move.from->latency_max = 20_us;
+  // Memory changes when the first drive has the write.
+  std::vector<std::byte> memory(volume::TestMedium::kBlock, std::byte{7});
+  const uint64_t written = move.from->counters.writes;
+  Task<Result<void>> write = write_unstable(*drive, memory);
+  while (move.from->counters.writes == written && !write.is_done()) co_await scene.sleep(20_us);
+  EXPECT_FALSE(write.is_done());
+  std::ranges::fill(memory, std::byte{8});
+  const Result<void> done = co_await write;
+  EXPECT_TRUE(done);
+  EXPECT_EQ(move.first_bytes().first, move.first_bytes().second);
+  co_await scene.sleep(3_s);
+  co_await scene.until_healed(*drive);
+  EXPECT_EQ(scene.volume().table[1].find(move.from_leg.mega_vol), 1U) << "it has moved";
+  co_await expect_value(*drive, 0, 7);
+  co_await drive->close();
+}
+TEST(Volume, AMoveShowsNoOtherBytesOfMemoryThatChanged) { run_scene(moves_one_replica); }
+
+// Many writes of one block in flight together, while it moves.
+Task<void> moves_in_one_order(Scene& scene) {
+  co_await scene.create("v", 2, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  for (uint8_t round = 0; round < 12; ++round) {
+    const Move move = co_await begin_move(scene, 20_ms);
+    std::vector<Task<void>> writes;
+    for (uint8_t i = 0; i < 6; ++i) {
+      writes.push_back(write_value(*drive, 0, static_cast<uint8_t>(10 + i)));
+    }
+    for (Task<void>& write : writes) co_await write;
+    EXPECT_EQ(move.first_bytes().first, move.first_bytes().second) << int{round};
+    for (int i = 0; i < 10000 && scene.volume().table[1].find(move.from_leg.mega_vol) == 0; ++i) {
+      co_await scene.sleep(5_ms);
+    }
+    const Result<void> stays = co_await scene.arbiter->use()->drain(move.from_leg.mega_vol, false);
+    EXPECT_TRUE(stays);
+  }
+  co_await drive->close();
+}
+TEST(Volume, AMoveKeepsTheOrderOfWritesOfOneBlock) { run_scene(moves_in_one_order); }
+
+// The box forgot its hosts when it lost power: the drive that is opened anew knows of no loss.
+Task<void> loses_only_replica(Scene& scene) {
+  co_await scene.create("v", 4, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 16);
+  Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await write_value(*drive, 0, 2, 16);
+  volume::TestMedium& medium = scene.medium_of(scene.volume().table[1].leg(0));
+  const drive::Incarnation before = drive->incarnation();
+  medium.fence("one");
+  medium.lose_power();
+  int value = -1;
+  for (int i = 0; i < 1000 && value < 0; ++i) {
+    std::vector<std::byte> memory(volume::TestMedium::kBlock);
+    const Result<void> read = co_await drive->read(Lba(0), memory);
+    if (read) value = static_cast<int>(memory[0]);
+    co_await scene.sleep(10_ms);
+  }
+  EXPECT_TRUE(value == 1 || value == 2) << value;
+  EXPECT_NE(drive->incarnation(), before);
+  flushed = co_await drive->flush();
+  CO_ASSERT_TRUE(!flushed);
+  EXPECT_EQ(flushed.error().code(), Errc::kIo);
+  flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed) << "once";
+  co_await drive->close();
+}
+TEST(Volume, ALossOfTheOnlyReplicaIsToldThoughItsDriveWasOpenedAnew) {
+  run_scene(loses_only_replica);
+}
+
+// All drives but this one are left by all who have extents there.
+Task<void> leave_all_but(Scene& scene, volume::MegaVolId stays) {
+  for (auto& [id, member] : scene.arbiter->use()->pool().members()) {
+    if (id != stays) {
+      const_cast<Pool&>(scene.arbiter->use()->pool()).member(id)->info.is_leaving = true;
+    }
+  }
+  co_await scene.sleep(4_s);
+}
+
+// Values in all extents, flushed.
+Task<void> fill_extents(VolumeDrive& drive, uint64_t extents) {
+  for (uint64_t extent = 0; extent < extents; ++extent) {
+    co_await write_value(drive, extent * kBlocks, 1, 16);
+  }
+  const Result<void> flushed = co_await drive.flush();
+  EXPECT_TRUE(flushed);
+}
+
+// The volume flushes the drive by itself, and is told what the user has to hear.
+Task<void> loss_met_by_a_move(Scene& scene) {
+  co_await scene.create("v", 8, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await fill_extents(*drive, 8);
+  const volume::Leg leg = scene.volume().table[1].leg(0);
+  co_await write_value(*drive, 0, 2, 16);
+  scene.medium_of(leg).lose_power();
+  co_await leave_all_but(scene, leg.mega_vol);
+  co_await scene.until_healed(*drive);
+  EXPECT_GE(drive->counters().resynced, 1U);
+  Result<void> flushed = co_await drive->flush();
+  EXPECT_FALSE(flushed);
+  flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed) << "once";
+  co_await drive->close();
+}
+TEST(Volume, ALossThatItsOwnFlushMetIsToldToTheNext) { run_scene(loss_met_by_a_move); }
+
+// The answer to the call that ended the move is lost, and then what was written since it was
+// copied: the arbiter has no other leg any more.
+Task<void> loses_answer_of_a_move(Scene& scene) {
+  co_await scene.create("v", 8, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await fill_extents(*drive, 8);
+  const volume::Leg stays = scene.volume().table[1].leg(0);
+  scene.link->lost_moves = true;
+  co_await leave_all_but(scene, stays.mega_vol);
+  scene.medium_of(stays).lose_power();
+  co_await expect_value(*drive, 0, 1);  // and so it is noticed
+  co_await scene.sleep(1_s);
+  scene.link->lost_moves = false;
+  co_await scene.sleep(4_s);
+  co_await scene.until_healed(*drive);
+  for (uint64_t extent = 0; extent < 8; ++extent) {
+    co_await expect_value(*drive, extent * kBlocks, 1);
+    co_await write_value(*drive, extent * kBlocks, 3);
+  }
+  Result<void> flushed = co_await drive->flush();
+  if (!flushed) flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await drive->close();
+  co_await scene.arbiter->settle();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, ALostAnswerOfAMoveLeavesTheExtentUsable) { run_scene(loses_answer_of_a_move); }
+
+// The client learns of drives when it renews its lease, and meets this one before.
+Task<void> grows_pool(Scene& scene) {
+  co_await scene.create("v", 30, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  for (uint64_t extent = 0; extent < 20; ++extent)
+    co_await write_value(*drive, extent * kBlocks, 1);
+  scene.media["m9"] = std::make_unique<volume::TestMedium>(17 * kTestExtent, 10);
+  const Result<volume::MegaVolInfo> added =
+      co_await scene.arbiter->use()->add_mega_vol({.uri = "m9"});
+  CO_ASSERT_TRUE(added);
+  for (uint64_t extent = 20; extent < 30; ++extent) {
+    co_await write_value(*drive, extent * kBlocks, 2);
+    co_await expect_value(*drive, extent * kBlocks, 2);
+  }
+  EXPECT_GT(scene.arbiter->use()->pool().members().at(added->id).legs, 0U);
+  EXPECT_EQ(drive->counters().relocated, 0U);
+  co_await drive->close();
+}
+TEST(Volume, ADriveThatJustJoinedIsWrittenAtOnce) { run_scene(grows_pool); }
+
+// The pool gives the number of a drive that left to another one.
+Task<void> number_again(Scene& scene) {
+  co_await scene.create("v", 40, 1);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  for (uint64_t extent = 0; extent < 12; ++extent)
+    co_await write_value(*drive, extent * kBlocks, 1);
+  const volume::MegaVolId number = scene.volume().table[1].leg(0).mega_vol;
+  volume::TestMedium& former = scene.medium_of(scene.volume().table[1].leg(0));
+  const Result<void> drained = co_await scene.arbiter->use()->drain(number, true);
+  EXPECT_TRUE(drained);
+  co_await scene.sleep(4_s);
+  co_await scene.until_healed(*drive);
+  co_await scene.arbiter->settle();
+  const Result<void> removed = co_await scene.arbiter->use()->remove_mega_vol(number, false);
+  EXPECT_TRUE(removed) << (removed ? "" : removed.error().text());
+  const uint64_t writes = former.counters.writes;
+  // As if all others had been given meanwhile.
+  const auto make_next = [&] {
+    const_cast<Pool&>(scene.arbiter->use()->pool()).record.next_mega_vol = number.value();
+  };
+  scene.media["m8"] = std::make_unique<volume::TestMedium>(17 * kTestExtent, 9);
+  scene.media["m9"] = std::make_unique<volume::TestMedium>(17 * kTestExtent, 10);
+  make_next();
+  Result<volume::MegaVolInfo> added = co_await scene.arbiter->use()->add_mega_vol({.uri = "m8"});
+  CO_ASSERT_TRUE(added);
+  EXPECT_NE(added->id, number) << "somebody may remember it";
+  co_await scene.sleep(11_s);
+  make_next();
+  added = co_await scene.arbiter->use()->add_mega_vol({.uri = "m9"});
+  CO_ASSERT_TRUE(added);
+  EXPECT_EQ(added->id, number);
+  for (uint64_t extent = 12; extent < 40; ++extent) {
+    co_await write_value(*drive, extent * kBlocks, 2);
+    co_await expect_value(*drive, extent * kBlocks, 2);
+  }
+  EXPECT_GT(scene.arbiter->use()->pool().members().at(number).legs, 0U);
+  EXPECT_EQ(former.counters.writes, writes) << "it belongs to nobody, or to somebody else";
+  const Result<void> discarded = co_await drive->discard(Lba(0), 40 * kBlocks);
+  EXPECT_TRUE(discarded);
+  co_await drive->close();
+  co_await scene.arbiter->settle();
+  EXPECT_EQ(former.counters.writes, writes);
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, ADriveWithTheNumberOfAFormerOneIsNotTakenForIt) { run_scene(number_again); }
+
+// The log of a volume that has copies no more is given back, and moves with nobody.
+Task<void> fewer_replicas(Scene& scene) {
+  co_await scene.create("v", 4, 2);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  co_await drive->close();
+  const Result<void> fewer = co_await scene.arbiter->use()->set_replicas("v", 1);
+  EXPECT_TRUE(fewer);
+  for (const char* client : {"two", "three"}) {
+    drive = co_await scene.open(client);
+    CO_ASSERT_TRUE(drive);
+    co_await write_value(*drive, 1, 2);
+    co_await scene.until_healed(*drive);
+    co_await drive->close();
+  }
+  drive = co_await scene.open("four");
+  CO_ASSERT_TRUE(drive);
+  co_await scene.until_healed(*drive);
+  EXPECT_FALSE(scene.volume().table[0].is_mapped());
+  const volume::MegaVolId home = scene.volume().table[1].leg(0).mega_vol;
+  const Result<void> drained = co_await scene.arbiter->use()->drain(home, true);
+  EXPECT_TRUE(drained);
+  co_await scene.sleep(3_s);
+  co_await scene.until_healed(*drive);
+  co_await expect_value(*drive, 0, 1);
+  co_await expect_value(*drive, 1, 2);
+  co_await drive->close();
+  co_await scene.arbiter->settle();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, GivesItsLogBackWhenItHasNoCopiesAnyMore) { run_scene(fewer_replicas); }
 
 Task<void> power_loss(Scene& scene) {
   co_await scene.create("v", 4, 3);

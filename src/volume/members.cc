@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "volume/members.h"
 
+#include <set>
 #include <utility>
 
 #include "task/deadline.h"
@@ -27,10 +28,15 @@ bool is_of_medium(const Error& error) {
 
 bool Members::set(const std::vector<MegaVolInfo>& infos) {
   bool is_changed = false;
+  std::set<MegaVolId> removed;
+  for (const auto& [id, member] : members_) removed.insert(id);
+  for (const MegaVolInfo& info : infos) {
+    const Member* member = find(info.id);
+    if (member != nullptr && member->info.uuid == info.uuid) removed.erase(info.id);
+  }
+  for (const MegaVolId id : removed) retire(id);
   for (const MegaVolInfo& info : infos) {
     Member* member = find(info.id);
-    // A number that the pool gave to another drive: nothing of ours is on the former one.
-    if (member != nullptr && member->info.uuid != info.uuid) continue;
     if (member == nullptr) {
       member = members_.try_emplace(info.id, std::make_unique<Member>(info)).first->second.get();
       if (by_id_.size() <= info.id.value()) by_id_.resize(info.id.value() + size_t{1});
@@ -45,6 +51,22 @@ bool Members::set(const std::vector<MegaVolInfo>& infos) {
   return is_changed;
 }
 
+// The pool has it no more, and may give its number to another drive: nothing of ours is on it.
+// Requests to it may be under way, and whoever waits for them still looks at it.
+void Members::retire(MegaVolId id) {
+  const auto found = members_.find(id);
+  Member& member = *found->second;
+  if (member.state == Member::State::kOpening) {
+    --untried_;
+    tried_.set();
+  }
+  member.state = Member::State::kGone;
+  member.is_former = true;
+  former_members_.push_back(std::move(found->second));
+  members_.erase(found);
+  by_id_[id.value()] = nullptr;
+}
+
 Task<void> Members::wait_until_tried(Duration limit) {
   task::Deadline deadline(env_, env_.now() + limit, stop_.token());
   while (untried_ > 0) {
@@ -55,7 +77,7 @@ Task<void> Members::wait_until_tried(Duration limit) {
 }
 
 void Members::start(Member& member) {
-  if (member.is_looking || stop_.requested()) return;
+  if (member.is_looking || member.is_former || stop_.requested()) return;
   member.is_looking = true;
   gate_.spawn(revive(member));
 }
@@ -102,9 +124,9 @@ bool Members::blame(Member& member, const Error& error) {
 }
 
 Task<void> Members::revive(Member& member) {
-  while (!stop_.requested()) {
+  while (!stop_.requested() && !member.is_former) {
     const Result<void> back = co_await try_once(member);
-    if (stop_.requested()) break;
+    if (stop_.requested() || member.is_former) break;
     if (back) {
       set_state(member, Member::State::kGood);
       break;
@@ -153,6 +175,9 @@ Task<void> Members::close() {
   tried_.set();
   co_await gate_.close();
   for (const auto& each : former_) co_await each->close();
+  for (const auto& each : former_members_) {
+    if (each->drive != nullptr) co_await each->drive->close();
+  }
   for (auto& [id, member] : members_) {
     if (member->drive != nullptr) co_await member->drive->close();
   }

@@ -42,6 +42,7 @@ struct Member {
   bool is_dirty = false;    // it got writes since it was last flushed
   bool is_looking = false;  // at its label
   bool is_denied = false;   // its box does not know the client any more
+  bool is_former = false;   // the pool has it no more
   uint32_t flushes = 0;     // in flight
   uint64_t losses = 0;      // times that what it had not flushed may be lost
   uint32_t reads = 0;       // in flight
@@ -97,6 +98,7 @@ class Members {
   task::Task<Result<void>> open(Member& member, task::CancelToken token);
   void set_state(Member& member, Member::State state);
   void start(Member& member);
+  void retire(MegaVolId id);
 
   env::Env& env_;
   MegaVolSource& source_;
@@ -106,6 +108,7 @@ class Members {
   const Duration retry_;
   std::map<MegaVolId, std::unique_ptr<Member>> members_;
   std::vector<std::unique_ptr<drive::Drive>> former_;  // that were opened anew
+  std::vector<std::unique_ptr<Member>> former_members_;
   std::vector<Member*> by_id_;
   size_t untried_ = 0;
   task::Event tried_;

@@ -138,6 +138,7 @@ Task<bool> VolumeDrive::finish_resync(uint32_t extent, Leg leg, Member& member, 
   if (!held || !has_leg(extent, leg)) co_return false;
   is_settling_ = true;
   bool is_good = false;
+  bool is_only = false;
   while (lease_->is_held() && !closing_.requested()) {
     is_good = !copying_->has_failed && member.losses == losses;
     task::Deadline deadline(env_, env_.now() + kCallLimit, closing_.token());
@@ -156,14 +157,25 @@ Task<bool> VolumeDrive::finish_resync(uint32_t extent, Leg leg, Member& member, 
     }
     if (told) break;
     note_answer(told.error());
+    // What it was exchanged for is gone already, by a call whose answer was lost.
+    is_only = told.error() == Errc::kInvalid;
+    if (is_only) break;
     is_good = false;
     [[maybe_unused]] const Result<void> slept =
         co_await task::sleep_for(env_, options_.allocator.retry, closing_.token());
   }
+  if (is_only) {
+    const Result<void> known = co_await learn(extent);
+    is_good = known.has_value();
+  }
   // A write that failed after the arbiter was asked.
   if (is_good && (copying_->has_failed || member.losses != losses)) {
-    distrust(extent, leg.mega_vol);
-    is_good = false;
+    if (has_other(extent, leg.mega_vol)) {
+      distrust(extent, leg.mega_vol);
+      is_good = false;
+    } else {
+      losses_.add();
+    }
   }
   if (!closing_.requested()) is_settling_ = false;
   reports_moved_.set();

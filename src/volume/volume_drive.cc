@@ -45,14 +45,28 @@ Task<Result<void>> VolumeDrive::run(DriveOp& op) {
   if (kind == Kind::kDiscard || kind == Kind::kWriteZeroes) {
     co_return co_await clear_parts(op.request, op.token());
   }
-  const bool looks_twice = kind != Kind::kRead && (intents_ != nullptr || kind != Kind::kWrite);
+  const bool writes_twice = kind == Kind::kWrite && has_copies(op.request);
+  const bool looks_twice = writes_twice || kind == Kind::kCompare || kind == Kind::kCompareAndWrite;
   if (looks_twice && drive::has_unstable_memory(op.request)) {
     co_return co_await drive::run_on_copy(env_, *this, op);
   }
   // Legs take writes of a block in one order; without copies drives have none to keep.
-  const bool is_alone =
-      kind == Kind::kCompareAndWrite || (kind == Kind::kWrite && intents_ != nullptr);
+  const bool is_alone = kind == Kind::kCompareAndWrite || writes_twice;
   co_return co_await run_alone(op, is_alone ? Ranges::Mode::kExclusive : Ranges::Mode::kShared);
+}
+
+// Whether a write to the extent goes to several legs: also without copies, while it moves.
+bool VolumeDrive::has_copies(uint32_t extent) const {
+  return intents_ != nullptr || table_[extent].size() > 1 || splitting_ == extent;
+}
+
+bool VolumeDrive::has_copies(const Request& request) const {
+  for (uint64_t done = 0; done < request.blocks;) {
+    const Part part = part_at(request, done);
+    if (has_copies(part.extent)) return true;
+    done += part.blocks;
+  }
+  return false;
 }
 
 Task<Result<void>> VolumeDrive::run_alone(DriveOp& op, Ranges::Mode mode) {
@@ -65,6 +79,11 @@ Task<Result<void>> VolumeDrive::run_alone(DriveOp& op, Ranges::Mode mode) {
     if (!held) co_return held;
     // Whoever was before may have left legs that differ.
     if (may_differ(request)) continue;
+    if (request.kind == Request::Kind::kWrite && mode == Ranges::Mode::kShared &&
+        has_copies(request)) {
+      hold.leave();
+      co_return co_await run(op);
+    }
     if (request.kind == Request::Kind::kCompare) {
       co_return co_await compare_parts(request, op.data(), op.token());
     }

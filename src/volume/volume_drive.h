@@ -161,6 +161,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   task::Task<Result<void>> clear_part(Part part, Request request, task::CancelToken token);
   task::Task<Result<void>> settle_parts(const Request& request, task::CancelToken token);
   bool may_differ(const Request& request) const;
+  bool has_copies(uint32_t extent) const;
+  bool has_copies(const Request& request) const;
   Part part_at(const Request& request, uint64_t done) const;
   Result<void> usable() const;
   uint64_t first_block(uint32_t extent) const {
@@ -175,9 +177,12 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   size_t pick(uint32_t extent, const std::array<bool, kReplicasMax>& tried) const;
   task::Task<Result<void>> write_part(Part part, Request request, Memory memory,
                                       task::CancelToken token);
+  bool has_new_members(uint32_t extent) const;
+  task::Task<Result<void>> meet_members(uint32_t extent, task::CancelToken token);
   task::Task<Result<void>> write_chain(Part part, Request request, Memory memory,
                                        task::CancelToken token);
   task::Task<Result<void>> release(uint32_t extent, task::CancelToken token);
+  task::Task<Result<void>> learn(uint32_t extent);
   task::Task<Result<void>> flush_for_user(task::CancelToken token);
   task::Task<Result<void>> flush_members(task::CancelToken token);
   task::Task<void> flush_member(Member& member, task::CancelToken token, drive::Join& join);
@@ -185,6 +190,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   // What legs lack, and who is told (volume_state.cc).
   void distrust(uint32_t extent, MegaVolId mega_vol);
   bool has_other(uint32_t extent, MegaVolId mega_vol) const;
+  bool has_only_leg(MegaVolId mega_vol) const;
   task::Task<void> report();
   task::Task<Result<void>> reported(task::CancelToken token);
   void note_answer(const Error& error);
@@ -208,6 +214,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   task::Task<Step> heal_extent(uint32_t extent);
   task::Task<Step> heal_leg(uint32_t extent, Leg leg);
   task::Task<Step> relocate(Relocation what);
+  task::Task<Step> ask_to_relocate(Relocation what);
   bool is_lost(const Member* member) const;
 
   // Copying (volume_copy.cc).
@@ -250,6 +257,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   uint64_t healed_ = 0;       // since there was nothing to heal
   bool lacks_space_ = false;  // for a leg in place of a lost one
   std::optional<Copying> copying_;
+  std::optional<uint32_t> splitting_;  // the extent that gets a second leg although one is enough
   drive::Pace pace_;
   Counters counters_;
   bool is_begun_ = false;  // what the last holder left is known

@@ -25,6 +25,7 @@ bool VolumeDrive::is_lost(const Member* member) const {
 bool VolumeDrive::needs_healing(uint32_t extent) const {
   const MapEntry& entry = table_[extent];
   if (!entry.is_mapped()) return false;
+  if (extent == kLogExtent && intents_ == nullptr) return true;
   if (entry.size() != replicas_ || unequal_.has(extent)) return true;
   for (size_t i = 0; i < entry.size(); ++i) {
     const Leg leg = entry.leg(i);
@@ -97,6 +98,13 @@ Task<VolumeDrive::Step> VolumeDrive::heal_extent(uint32_t extent) {
   }
   const MapEntry entry = table_[extent];
   if (!entry.is_mapped()) co_return Step::kDone;
+  if (extent == kLogExtent && intents_ == nullptr) {
+    // Of a volume that had copies before.
+    const Result<void> released = co_await release(extent, closing_.token());
+    co_return released ? Step::kMore : Step::kWait;
+  }
+  const Result<void> met = co_await meet_members(extent, closing_.token());
+  if (!met) co_return Step::kWait;
   bool must_wait = false;
   for (size_t i = 0; i < entry.size(); ++i) {
     const Step step = co_await heal_leg(extent, entry.leg(i));
@@ -175,6 +183,21 @@ Task<VolumeDrive::Step> VolumeDrive::relocate(Relocation what) {
     const Result<void> rewritten = co_await log_.rewrite();
     if (!rewritten) co_return Step::kWait;
   }
+  if (intents_ == nullptr && what.add) {
+    // Those who write one leg, with others and from memory that changes, end first.
+    splitting_ = what.extent;
+    drive::Ranges::Hold hold(ranges_, drive::Ranges::Mode::kExclusive, first_block(what.extent),
+                             extent_blocks_, closing_.token());
+    const Result<void> held = co_await hold;
+    if (!held) splitting_.reset();
+    if (!held) co_return Step::kWait;
+  }
+  const Step step = co_await ask_to_relocate(what);
+  splitting_.reset();
+  co_return step;
+}
+
+Task<VolumeDrive::Step> VolumeDrive::ask_to_relocate(Relocation what) {
   while (lease_->is_held() && !closing_.requested()) {
     task::Deadline deadline(env_, env_.now() + kCallLimit, closing_.token());
     const Result<Mapping> moved = co_await link_.relocate(session(), what, deadline.token());

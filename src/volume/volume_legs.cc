@@ -56,6 +56,10 @@ Task<Result<void>> VolumeDrive::read_part(Part part, Request request, Memory mem
     clear_memory(memory);
     co_return Result<void>();
   }
+  if (pick(part.extent, {}) == table_[part.extent].size()) {
+    const Result<void> met = co_await meet_members(part.extent, token);
+    if (!met) co_return met;
+  }
   request.kind = Request::Kind::kRead;
   const size_t copy = std::exchange(request.copy, 0);
   std::array<bool, kReplicasMax> tried{};
@@ -127,6 +131,8 @@ Task<Result<void>> VolumeDrive::write_part(Part part, Request request, Memory me
     const Result<void> mapped = co_await allocator_.map(part.extent, token);
     if (!mapped) co_return mapped;
   }
+  const Result<void> met = co_await meet_members(part.extent, token);
+  if (!met) co_return met;
   if (intents_ == nullptr) co_return co_await write_chain(part, request, memory, token);
   const drive::Regions region{.first = region_of(part.extent), .count = 1};
   Result<void> done = co_await intents_->enter(region);
@@ -136,6 +142,33 @@ Task<Result<void>> VolumeDrive::write_part(Part part, Request request, Memory me
   if (done) done = co_await write_chain(part, request, memory, token);
   intents_->leave(region);
   co_return done;
+}
+
+bool VolumeDrive::has_new_members(uint32_t extent) const {
+  const MapEntry& entry = table_[extent];
+  for (size_t i = 0; i < entry.size(); ++i) {
+    const Member* member = members_.find(entry.leg(i).mega_vol);
+    if (member == nullptr || member->state == Member::State::kOpening) return true;
+  }
+  return false;
+}
+
+// The pool may have got drives since the lease was renewed: the extent is the first on one of them.
+Task<Result<void>> VolumeDrive::meet_members(uint32_t extent, CancelToken token) {
+  if (!has_new_members(extent)) co_return Result<void>();
+  const MapEntry entry = table_[extent];
+  bool is_unknown = false;
+  for (size_t i = 0; i < entry.size(); ++i) {
+    is_unknown |= members_.find(entry.leg(i).mega_vol) == nullptr;
+  }
+  if (is_unknown) {
+    task::Deadline deadline(env_, env_.now() + options_.open_limit, token);
+    const Result<void> known = co_await lease_->confirm(deadline.token());
+    if (!known) co_return known;
+  }
+  // Those that do not answer in that time are away, as any other may be.
+  co_await members_.wait_until_tried(options_.open_limit / 2);
+  co_return Result<void>();
 }
 
 // Head to tail. A leg that fails is not asked for anything of this extent until it was copied to.
@@ -191,15 +224,21 @@ Task<Result<void>> VolumeDrive::release(uint32_t extent, CancelToken token) {
   note_answer(asked.error());
   if (asked.error() == Errc::kUnreachable || asked.error() == Errc::kDenied) co_return asked;
   // It may have been done: nothing is sent there until that is known.
+  const Result<void> known = co_await learn(extent);
+  if (!known || !table_[extent].is_mapped()) co_return known;
+  co_return fail(Errc::kUnreachable, "the arbiter did not take the space");
+}
+
+// Asks until an arbiter says where the extent lies.
+Task<Result<void>> VolumeDrive::learn(uint32_t extent) {
   for (;;) {
     if (const Result<void> still = usable(); !still) co_return still;
-    task::Deadline again(env_, env_.now() + kCallLimit, closing_.token());
+    task::Deadline deadline(env_, env_.now() + kCallLimit, closing_.token());
     const Result<std::vector<Mapping>> page =
-        co_await link_.table(session(), extent, again.token());
+        co_await link_.table(session(), extent, deadline.token());
     if (page && !page->empty()) {
       table_.apply(page->front());
-      if (!page->front().entry.is_mapped()) co_return Result<void>();
-      co_return fail(Errc::kUnreachable, "the arbiter did not take the space");
+      co_return Result<void>();
     }
     if (!page) note_answer(page.error());
     [[maybe_unused]] const Result<void> slept =
@@ -211,7 +250,7 @@ Task<Result<void>> VolumeDrive::release(uint32_t extent, CancelToken token) {
 Task<Result<void>> VolumeDrive::flush_for_user(CancelToken token) {
   const uint64_t told = losses_.told();
   Result<void> done = co_await flush_members(token);
-  if (!done) co_return done;
+  if (!done) co_return token.requested() ? done : losses_.tell(told, done);
   done = co_await reported(token);
   if (!done) co_return done;
   co_return losses_.tell(told, done);

@@ -75,6 +75,14 @@ bool VolumeDrive::has_other(uint32_t extent, MegaVolId mega_vol) const {
   return false;
 }
 
+// Without copies: whether the drive has the only leg of some extent.
+bool VolumeDrive::has_only_leg(MegaVolId mega_vol) const {
+  for (uint32_t extent = kFirstDataExtent; extent < table_.extents(); ++extent) {
+    if (table_.is_trusted(extent, mega_vol) && !has_other(extent, mega_vol)) return true;
+  }
+  return false;
+}
+
 // Of extents that are marked, the drive may lack any write since its last flush. Others have them,
 // or they are lost and the next flush says so.
 void VolumeDrive::member_lost_writes(Member& member) {
@@ -82,7 +90,12 @@ void VolumeDrive::member_lost_writes(Member& member) {
   if (copying_ && table_[copying_->extent].find(member.info.id) < table_[copying_->extent].size()) {
     copying_->has_failed = true;
   }
-  if (intents_ == nullptr) return;
+  if (intents_ == nullptr) {
+    // The drive itself may have told it to a flush that was the volume's own, or may be another
+    // object by now, which knows nothing of it.
+    if (is_begun_ && member.is_dirty && has_only_leg(member.info.id)) losses_.add();
+    return;
+  }
   bool has_lost = false;
   const RegionSet& marks = intents_->marks();
   for (size_t region = marks.next(0); region < marks.size(); region = marks.next(region + 1)) {

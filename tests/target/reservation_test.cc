@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "nvme/format/identify_namespace_format.h"
+#include "nvme/format/replicate_format.h"
 #include "nvme/format/reservation_format.h"
 #include "task/deadline.h"
 #include "testing/target/suite.h"
@@ -116,6 +118,63 @@ WORLD_TEST(Reservation, PreemptAndAbortEndsTheCommandsOfThePreempted) {
   late.sgl1 = SglDescriptor::in_capsule(kBlock);
   const nvme::Cqe refused = co_await first.queue.ask(late, pattern(kBlock, 1));
   EXPECT_EQ(refused.get_status().code(), StatusCode::kReservationConflict);
+  first.leave();
+  second.leave();
+  co_await box.close();
+}
+
+// What Identify says of a namespace's incarnation, as a Replicated Write names it.
+Task<uint32_t> incarnation_of(RawHost& admin, uint32_t nsid) {
+  Sqe identify = Sqe::make(nvme::AdminOpcode::kIdentify, nsid);
+  identify.cid = admin.next_cid();
+  identify.sgl1 = SglDescriptor::transport(sizeof(nvme::IdentifyNamespace));
+  co_await admin.deliver(admin.capsule(identify));
+  const std::optional<Received> data = co_await admin.receive();
+  EXPECT_EQ(name_of(data), "C2HData");
+  const auto page = load<nvme::IdentifyNamespace>(data->data());
+  EXPECT_EQ(page.incarnation_magic, nvme::kIncarnationMagic);
+  if ((data->common.flags & nvme::PduFlags::kSuccess) == 0) {
+    const nvme::Cqe cqe = co_await admin.answer();
+    EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
+  }
+  co_return nvme::incarnation_check(page.incarnation_medium, page.incarnation_opening);
+}
+
+// The one that is fenced off is not the one that the command names first, and is slow.
+WORLD_TEST(Reservation, PreemptAndAbortEndsWhatWritesThereBesidesAnotherNamespace) {
+  Box box(env, {.drives = {"stack:limit(mem:size=4M, iops=1)", "mem:size=4M"}});
+  co_await box.open(scene.any_port());
+  Host first(env);
+  co_await first.arrive(box.address, 1);
+  Host second(env);
+  co_await second.arrive(box.address, 2);
+  co_await register_host(first.queue, 11);
+  co_await register_host(second.queue, 22);
+  co_await acquire(first.queue, 11);
+  nvme::ReplicateFields fields;
+  fields.blocks = {.start = Lba(0), .blocks = 1};
+  fields.unit_shift = nvme::kUnitShiftMax;
+  fields.replicas[0].nsid = 1;
+  fields.replicas[0].check = co_await incarnation_of(first.admin, 1);
+  for (int i = 0; i < 4; ++i) {
+    Sqe write = Sqe::make(IoOpcode::kReplicatedWrite, 2);
+    fields.encode(write);
+    write.sgl1 = SglDescriptor::in_capsule(kBlock);
+    write.cid = first.queue.next_cid();
+    co_await first.queue.deliver(first.queue.capsule(write, pattern(kBlock, 1)));
+  }
+  co_await until_in_flight(box, 2);
+  const Time begin = env.now();
+  const nvme::Cqe cqe = co_await second.queue.ask(preempt_and_abort(second.queue),
+                                                  bytes_of({.current = 22, .next = 11}));
+  EXPECT_TRUE(cqe.get_status().ok()) << text_of(cqe);
+  int aborted = 0;
+  for (int i = 0; i < 4; ++i) {
+    const nvme::Cqe ended = co_await first.queue.answer();
+    aborted += ended.get_status().code() == StatusCode::kAbortedPreempt ? 1 : 0;
+  }
+  EXPECT_GE(aborted, 2);
+  EXPECT_LT(env.now() - begin, 500_ms) << "they wait for a second each";
   first.leave();
   second.leave();
   co_await box.close();

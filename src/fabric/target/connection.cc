@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "env/call.h"
 #include "nvme/controller/io_commands.h"
+#include "nvme/format/replicate_format.h"
 #include "task/deadline.h"
 
 namespace cairn::fabric {
@@ -238,7 +239,8 @@ bool TargetConnection::abort(uint16_t cid) {
 // Reservation commands stay: they wait for the one that preempts, and change nothing they may not.
 task::Task<void> TargetConnection::abort_namespace(uint32_t nsid) {
   for (const auto& slot : slots_) {
-    const bool is_meant = slot->is_running() && slot->sqe.nsid == nsid && !slot->sqe.is_fabrics() &&
+    const bool is_meant = slot->is_running() && !slot->sqe.is_fabrics() &&
+                          nvme::concerns_namespace(slot->sqe, nsid) &&
                           !nvme::is_reservation(slot->sqe.io_opcode());
     if (!is_meant) continue;
     preempted_ += slot->preempted ? 0 : 1;

@@ -86,4 +86,14 @@ struct ReplicateFields {
   }
 };
 
+// Whether the command, of an I/O queue, does something with the namespace.
+constexpr bool concerns_namespace(const Sqe& sqe, uint32_t nsid) {
+  if (sqe.nsid == nsid) return true;
+  if (sqe.io_opcode() != IoOpcode::kReplicatedWrite) return false;
+  for (const ReplicateFields::Replica& each : ReplicateFields::decode(sqe).replicas) {
+    if (each.nsid != 0 && each.nsid == nsid) return true;
+  }
+  return false;
+}
+
 }  // namespace cairn::nvme
