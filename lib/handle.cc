@@ -2,17 +2,16 @@
 #include "lib/handle.h"
 
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <utility>
 
 #include "drive/pieces.h"
 #include "lib/errors.h"
+#include "lib/signals_blocked.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
 #include "world/machine/world.h"
@@ -26,7 +25,6 @@ using drive::Request;
 constexpr size_t kBatch = 64;  // slots that are filled under one lock
 constexpr size_t kPartsAtOnce = 16;
 constexpr uint32_t kPiecesMax = 1024;
-constexpr size_t kPageSize = 4096;
 constexpr Duration kWatch = 1_s;
 constexpr uint32_t kFlags = CAIRN_DURABLE | CAIRN_URGENT | CAIRN_KEEP_SPACE;
 
@@ -44,35 +42,6 @@ config::IoChoice choice_of(uint32_t io) {
   return io == CAIRN_IO_EPOLL ? config::IoChoice::kEpoll : config::IoChoice::kAuto;
 }
 
-// Holds one flag that is false again in the child of a fork; null: no memory.
-bool* make_page() {
-  void* page =
-      ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return nullptr;
-  if (::madvise(page, kPageSize, MADV_WIPEONFORK) != 0) {
-    ::munmap(page, kPageSize);
-    return nullptr;
-  }
-  bool* here = new (page) bool(true);
-  return here;
-}
-
-// While in scope, threads that are started get no signals.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 std::expected<std::unique_ptr<Handle>, Refusal> Handle::open(const char* stack,
@@ -84,11 +53,11 @@ std::expected<std::unique_ptr<Handle>, Refusal> Handle::open(const char* stack,
   if (!world) return std::unexpected(Refusal{EOPNOTSUPP, world.error().text});
   posix::Fd event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!event.is_open()) return std::unexpected(Refusal{errno, "no event descriptor can be made"});
-  bool* here = make_page();
-  if (here == nullptr) return std::unexpected(Refusal{ENOMEM, "no page of memory can be had"});
+  ForkFlag here = ForkFlag::make();
+  if (!here) return std::unexpected(Refusal{ENOMEM, "no page of memory can be had"});
 
   std::unique_ptr<Handle> handle(
-      new Handle(std::move(*plan), std::move(*world), options, std::move(event), here));
+      new Handle(std::move(*plan), std::move(*world), options, std::move(event), std::move(here)));
   std::unique_lock lock(handle->lock_);
   handle->changed_.wait(lock, [&] { return handle->is_opened_; });
   if (!handle->refusal_) return handle;
@@ -98,12 +67,12 @@ std::expected<std::unique_ptr<Handle>, Refusal> Handle::open(const char* stack,
 }
 
 Handle::Handle(std::unique_ptr<server::StackPlan> plan, std::unique_ptr<env::World> world,
-               const HandleOptions& options, posix::Fd event, bool* here)
+               const HandleOptions& options, posix::Fd event, ForkFlag here)
     : report_resize_(options.report_resize),
       plan_(std::move(plan)),
       world_(std::move(world)),
       event_(std::move(event)),
-      here_(here),
+      here_(std::move(here)),
       slots_(std::make_unique<Slot[]>(options.depth)),
       depth_(options.depth) {
   close_.handle = this;
@@ -118,10 +87,7 @@ Handle::Handle(std::unique_ptr<server::StackPlan> plan, std::unique_ptr<env::Wor
   });
 }
 
-Handle::~Handle() {
-  thread_.join();
-  ::munmap(here_, kPageSize);
-}
+Handle::~Handle() { thread_.join(); }
 
 void Handle::close(std::unique_ptr<Handle> handle) {
   if (!handle->is_here()) {
@@ -133,7 +99,7 @@ void Handle::close(std::unique_ptr<Handle> handle) {
   handle->core_->put(handle->close_);
 }
 
-bool Handle::is_here() const { return *here_; }
+bool Handle::is_here() const { return here_.is_set(); }
 
 void Handle::tell_opened(std::optional<Refusal> refusal) {
   const std::scoped_lock lock(lock_);

@@ -25,6 +25,7 @@
 #include "drive/drive.h"
 #include "env/env.h"
 #include "env/world.h"
+#include "lib/fork_flag.h"
 #include "server/open/open_stack.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -93,7 +94,7 @@ class Handle {
   };
 
   Handle(std::unique_ptr<server::StackPlan> plan, std::unique_ptr<env::World> world,
-         const HandleOptions& options, posix::Fd event, bool* here);
+         const HandleOptions& options, posix::Fd event, ForkFlag here);
 
   // On the world's thread.
   task::Task<void> live(env::Env& env);
@@ -119,7 +120,7 @@ class Handle {
   std::unique_ptr<server::StackPlan> plan_;
   std::unique_ptr<env::World> world_;
   posix::Fd event_;
-  bool* here_;  // a page that a fork wipes
+  ForkFlag here_;
 
   // The world's thread alone.
   std::unique_ptr<drive::Drive> drive_;

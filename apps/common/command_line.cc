@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "apps/common/help.h"
 #include "apps/common/output.h"
 #include "base/words.h"
+#include "report/build_info.h"
 
 namespace cairn::apps {
 
@@ -91,6 +93,14 @@ int run_command(Command& command) {
   return kExitFailed;
 }
 
+// The variable in which the program that starts another one says which build it is of.
+constexpr const char* kStartedBy = "CAIRN_STARTED_BY";
+
+std::string this_build() {
+  const report::BuildInfo& info = report::build_info();
+  return fmt::format("{} {}", info.version, info.commit);
+}
+
 // Becomes the other program, which lies in this one's folder.
 int run_elsewhere(std::string_view program, std::span<const std::string> args) {
   std::error_code failed;
@@ -102,6 +112,7 @@ int run_elsewhere(std::string_view program, std::span<const std::string> args) {
   pointers.reserve(copies.size() + 1);
   for (std::string& each : copies) pointers.push_back(each.data());
   pointers.push_back(nullptr);
+  ::setenv(kStartedBy, this_build().c_str(), 1);
   ::execv(path.c_str(), pointers.data());
   const char* next = errno == ENOENT
                          ? "build it with './cairn bench --help', or put it beside this program"
@@ -116,6 +127,18 @@ int run_elsewhere(std::string_view program, std::span<const std::string> args) {
 std::vector<std::string> args_of(int argc, char** argv) {
   if (argc <= 1) return {};
   return {argv + 1, argv + argc};
+}
+
+bool is_started_by_its_like(std::string_view program) {
+  const char* const said = std::getenv(kStartedBy);
+  const std::string starter = said == nullptr ? this_build() : said;
+  ::unsetenv(kStartedBy);  // what this one starts is another matter
+  if (starter == this_build()) return true;
+  fmt::print(stderr,
+             "cairn: cairn is of build {}, and {} beside it of {}: build both with './cairn bench "
+             "--help', or put the two of one build beside each other.\n",
+             in_quotes(starter), program, in_quotes(this_build()));
+  return false;
 }
 
 int run_command_line(CommandTree& tree, std::span<const std::string> args) {

@@ -222,13 +222,13 @@ class TellCommand final : public Command {
     required(add_value(app, "NAME", "the drive", into(request_.drive)));
     required(add_value(app, "LAYER", "its path such as 0.1, or its service's name",
                        into(request_.layer)));
-    required(any_number(add_values(app, "WORDS", "what it is to do",
+    required(any_number(add_values(app, "ARGS", "what it is to do",
                                    [this](const std::string& text) -> Attempt<void> {
                                      request_.args.push_back(text);
                                      return {};
                                    })));
     request_.command = Verb::kDriveTell;
-    set_examples(app, {"cairn drive tell safe 0.1 WORDS..."});
+    set_examples(app, {"cairn drive tell safe checksum scrub"});
   }
   Attempt<int> run() override {
     const Attempt<server::Json> answer = client_.ask(request_);

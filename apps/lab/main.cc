@@ -5,8 +5,10 @@
 #include "apps/common/command_reference.h"
 #include "apps/common/command_tree.h"
 #include "apps/lab/commands.h"
+#include "base/problem.h"
 
 int main(int argc, char** argv) {
+  if (!cairn::apps::is_started_by_its_like("cairn-lab")) return cairn::kExitFailed;
   cairn::apps::CommandTree tree;
   cairn::apps::add_commands(tree);
   cairn::apps::add_lab_commands(tree);

@@ -122,6 +122,7 @@ class ListCommand final : public Command {
   }
   static void add_rows(const server::Json& subsystem, std::vector<std::vector<std::string>>& rows) {
     const std::string nqn = server::text_at(subsystem, "nqn");
+    const size_t before = rows.size();
     std::set<std::string> connected = connected_to(subsystem);
     if (server::flag_at(subsystem, "any_host")) rows.push_back({nqn, "any", ""});
     for (const server::Json& each : server::list_at(subsystem, "hosts")) {
@@ -129,6 +130,7 @@ class ListCommand final : public Command {
       rows.push_back({nqn, host, connected.erase(host) > 0 ? "yes" : "no"});
     }
     for (const std::string& host : connected) rows.push_back({nqn, host, "yes"});
+    if (rows.size() == before) rows.push_back({nqn, "nobody", ""});
   }
 
   ServerClient client_;

@@ -151,20 +151,20 @@ static enum fio_q_status cairn_fio_queue(struct thread_data* td, struct io_u* io
   return FIO_Q_COMPLETED;
 }
 
-static int cairn_fio_getevents(struct thread_data* td, unsigned int min, unsigned int max,
-                               const struct timespec* timeout) {
+static int cairn_fio_getevents(struct thread_data* td, unsigned int count_min,
+                               unsigned int count_max, const struct timespec* timeout) {
   struct cairn_fio_job* job = td->io_ops_data;
   const int wait_ms =
       timeout == NULL ? -1 : (int)(timeout->tv_sec * 1000 + timeout->tv_nsec / 1000000);
   unsigned int taken = 0;
-  if (max > td->o.iodepth) max = td->o.iodepth;
+  if (count_max > td->o.iodepth) count_max = td->o.iodepth;
   do {
-    const int wait = taken < min ? wait_ms : 0;
-    const int count = cairn_wait(job->drive, job->done + taken, max - taken, wait);
+    const int wait = taken < count_min ? wait_ms : 0;
+    const int count = cairn_wait(job->drive, job->done + taken, count_max - taken, wait);
     if (count < 0) return count;
     if (count == 0) break;
     taken += (unsigned int)count;
-  } while (taken < min);
+  } while (taken < count_min);
   return (int)taken;
 }
 

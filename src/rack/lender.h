@@ -55,17 +55,17 @@ struct LenderOptions {
   std::function<void(std::string)> log;
 };
 
-// On one core, which is the store's; store and house outlive it. Closed before it is destroyed.
+// On one core, which is the store's; store and space outlive it. Closed before it is destroyed.
 class Lender {
  public:
-  // `contracts`: what the house has kept.
+  // `contracts`: those that the space has kept.
   Lender(env::Env& env, meta::Store& store, LentSpace& space, LenderOptions options,
          std::vector<Contract> contracts);
 
   // Publishes offers and settles terms from now on.
   void start();
   // The nsid of a reservation; of a release nothing, also when there is no such contract. Errors as
-  // Ledger::drafted and may_release, and those of the house. kMismatch: it is in use, and not to be
+  // Ledger::drafted and may_release, and those of LentSpace. kMismatch: it is in use, and not to be
   // released by force. kClosed: the box is about to end.
   task::Task<Result<uint32_t>> ask(Asker asker, SpaceRequest request);
   const Ledger& ledger() const { return ledger_; }

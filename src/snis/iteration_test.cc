@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "snis/coupled.h"
-#include "snis/testing_models.h"
+#include "snis/models_testing.h"
 
 namespace cairn::snis {
 namespace {

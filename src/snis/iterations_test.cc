@@ -9,8 +9,8 @@
 
 #include "base/rng.h"
 #include "snis/coupled.h"
+#include "snis/models_testing.h"
 #include "snis/state_format.h"
-#include "snis/testing_models.h"
 
 namespace cairn::snis {
 namespace {

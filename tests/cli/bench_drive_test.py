@@ -168,7 +168,7 @@ class Drive(support.CliTest):
 
     def test_idle_drives_and_several_parts(self):
         report = self.bench("--only", "idle", "--only", "services", "--seconds", "0.02")
-        self.assertGreaterEqual(report["ratios"]["idle_cores_200_drives"], 0)
+        self.assertIn("idle_cores_200_drives", report["ratios"])
         self.assertIn("passthrough_iops_vs_bare", report["ratios"])
 
     def test_a_folder_that_is_not_there(self):

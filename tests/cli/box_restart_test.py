@@ -56,6 +56,16 @@ class Keeping(BoxTest):
         self.assertEqual([each["name"] for each in after.values()], ["a", "b", "c"])
         self.assertEqual(box.stop(), 0)
 
+    def test_an_edited_drive_that_is_not_configured_any_more_is_told(self):
+        box = self.start_box("--state", "s", "a=mem:size=1M")
+        self.ask("drive", "edit", "a", "limit(mem:size=1M, iops=50)")
+        self.assertEqual(box.stop(), 0)
+        box = self.start_box("--state", "s")
+        self.assertEqual(self.namespaces(), {})
+        self.assertRegex(box.log, r"namespace 1 of \S+ was changed while it was served, and is "
+                         r"not in the configuration any more: it is not served; to have it, serve "
+                         r"'a=limit\(mem:size=1M,block=4096, iops=50\)'")
+
     def test_names_are_the_same_without_a_state_too(self):
         box = self.start_box("file:d,size=1M")
         before, serial = self.namespaces(), self.serial()

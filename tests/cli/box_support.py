@@ -33,11 +33,11 @@ class BoxTest(support.CliTest):
         return box
 
     def ask(self, *args):
-        """`cairn WORDS --json`, which must succeed."""
+        """`cairn ARGS --json`, which must succeed."""
         return json.loads(self.run_ok(*args, "--json"))
 
     def refused(self, args, *parts):
-        """`cairn WORDS` fails and says so in one sentence."""
+        """`cairn ARGS` fails and says so in one sentence."""
         self.expect_sentence(self.run_cairn(*args), 1, *parts)
 
     def namespaces(self):

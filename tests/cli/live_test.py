@@ -87,7 +87,7 @@ class Looks(LiveTest):
         self.assertRegex(self.ask("list"), r"(?m)^d1 +ok +mem:size=1M,block=4096 ")
         self.assertRegex(self.ask("show", "a"), r"(?m)^`- mem:size=1M,block=4096 ")
         self.assertIn("reads=0 writes=0", self.ask("show", "d1"))
-        self.assertIn("a single drive, mem:size=1048576,block=4096, and takes no commands",
+        self.assertIn("a single drive, mem:size=1M,block=4096, and takes no commands",
                       self.refused("tell", "d1", "0", "go"))
         self.assertIn("takes no commands", self.refused("tell", "a", "priority", "go"))
         self.assertIn("there is no layer 'x'", self.refused("tell", "a", "x", "go"))

@@ -142,7 +142,7 @@ class Moves(MoveTest):
 class Kept(MoveTest):
     """A server that keeps where layers went, and is started again."""
 
-    WORDS = ("--state", "s", "a=limit(file:a,size=2M, iops=900000)", "f=file:f,size=1M")
+    ARGS = ("--state", "s", "a=limit(file:a,size=2M, iops=900000)", "f=file:f,size=1M")
 
     def stack(self, name):
         drives = json.loads(self.run_ok("drive", "list", "--json", "--control",
@@ -150,29 +150,29 @@ class Kept(MoveTest):
         return next(each["stack"] for each in drives if each["name"] == name)
 
     def test_layers_come_back_after_a_restart(self):
-        running = self.serve(*self.WORDS)
+        running = self.serve(*self.ARGS)
         self.start_box()
         for name in ("a", "f"):
             self.move("--to", self.box_control, name=name)
         self.assertEqual(len(self.namespaces()), 3)
         running.kill()
-        running = self.serve(*self.WORDS)
+        running = self.serve(*self.ARGS)
         for name, there in (("a", "limit(file:"), ("f", "file:")):
             self.assertTrue(self.stack(name).startswith("nvme-tcp://"))
             self.assertTrue(self.move("--back", name=name)["stack"].startswith(there))
         self.assertEqual(len(self.namespaces()), 1)
         self.assertEqual(running.stop(), 0)
-        self.serve(*self.WORDS)
+        self.serve(*self.ARGS)
         self.assertTrue(self.stack("a").startswith("limit(file:"))
         self.assertIn("are here", self.refused("--back", name="a"))
 
     def test_a_box_that_lost_them_gives_them_back_too(self):
-        running = self.serve(*self.WORDS)
+        running = self.serve(*self.ARGS)
         box = self.start_box()
         self.move("--to", self.box_control, name="a")
         running.kill()
         box.kill()
-        running = self.serve(*self.WORDS)
+        running = self.serve(*self.ARGS)
         self.assertIn("does not say that it has closed the layers",
                       self.refused("--back", name="a"))
         self.start_box()

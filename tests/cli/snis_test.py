@@ -106,18 +106,18 @@ class PlanSnis(support.CliTest):
 
 
 class PlanCapacity(support.CliTest):
-    WORDS = ("plan", "capacity", "--synthetic", "F_t_h", "--requests", "400", "--iops", "400k",
+    ARGS = ("plan", "capacity", "--synthetic", "F_t_h", "--requests", "400", "--iops", "400k",
              "--drives-max", "16", "--json")
 
     def test_the_least_that_is_enough(self):
-        found = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms", "--html", "p.html"))
+        found = json.loads(self.run_ok(*self.ARGS, "--p99", "2ms", "--html", "p.html"))
         self.assertTrue(found["enough"])
         chosen = [trial for trial in found["trials"]
                   if all(trial[what] == found[what]
                          for what in ("drives", "boxes", "links_per_box"))]
         self.assertTrue(chosen[0]["enough"])
         self.assertEqual((self.folder / "p.html").read_text(encoding="utf-8").count("<svg"), 3)
-        again = json.loads(self.run_ok(*self.WORDS, "--p99", "2ms"))
+        again = json.loads(self.run_ok(*self.ARGS, "--p99", "2ms"))
         self.assertEqual(again, found)
 
     def plan_trace(self, count, *args, tail=""):
@@ -156,7 +156,7 @@ class PlanCapacity(support.CliTest):
         self.assertTrue(found["cut"])
 
     def test_a_promise_that_nothing_keeps(self):
-        result = self.run_cairn(*self.WORDS, "--p99", "1us")
+        result = self.run_cairn(*self.ARGS, "--p99", "1us")
         self.assertEqual(result.returncode, 1)
         self.assertFalse(json.loads(result.stdout)["enough"])
 
@@ -164,7 +164,7 @@ class PlanCapacity(support.CliTest):
         self.expect_usage(["plan", "capacity", "--synthetic", "F_t_h"], "needs --p99")
         self.expect_usage(["plan", "capacity", "--p99", "1ms", "--iops", "many"],
                           "requests per second")
-        result = self.run_cairn(*self.WORDS, "--p99", "2ms", "--profile", "snis")
+        result = self.run_cairn(*self.ARGS, "--p99", "2ms", "--profile", "snis")
         self.expect_sentence(result, 1, "loses requests")
 
 

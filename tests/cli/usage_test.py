@@ -2,7 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands, options, help, and mistakes in them."""
 
+import functools
+import os
+import pathlib
 import re
+import shutil
+import subprocess
 
 import support
 
@@ -91,6 +96,29 @@ class Version(support.CliTest):
         self.assertRegex(text, r"^cairn \d+\.\d+\.\d+\ncommit ([0-9a-f]{40}(-dirty)?|unknown)\n")
         self.assertRegex(text, r"Clang \d+")
         self.assertEqual(self.run_ok("--version"), text)
+
+    def test_programs_of_two_builds_do_not_work_together(self):
+        """cairn says to the program that it starts which build it is of; that one compares."""
+        if self.is_emulated:
+            self.skipTest("a program cannot start another one by its path")
+        folder = self.folder / "bin"
+        folder.mkdir()
+        cairn = pathlib.Path(self.command(())[-1])
+        for name in ("cairn", "cairn-lab"):
+            shutil.copy(cairn.parent / name, folder)
+        version, commit = re.findall(r"^(?:cairn|commit) (\S+)$", self.run_ok("version"), re.M)
+        run = functools.partial(subprocess.run, capture_output=True, text=True, check=False,
+                                timeout=support.HANGS_S)
+        both = run([folder / "cairn", "plan", "--help"])
+        self.assertEqual((both.returncode, both.stderr), (0, ""))
+        for other in ("0.0.1 " + commit, version + " " + "0" * 40, ""):
+            told = run([folder / "cairn-lab", "plan", "--help"],
+                       env={**os.environ, "CAIRN_STARTED_BY": other})
+            self.expect_sentence(told, 1, f"cairn is of build '{other}'", f"'{version} {commit}'",
+                                 "./cairn bench --help")
+        (folder / "cairn-lab").write_text("#!/bin/sh\necho $CAIRN_STARTED_BY\n")
+        (folder / "cairn-lab").chmod(0o755)
+        self.assertEqual(run([folder / "cairn", "plan"]).stdout, f"{version} {commit}\n")
 
 
 class Mistakes(support.CliTest):

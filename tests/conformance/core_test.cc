@@ -287,10 +287,5 @@ WORLD_TEST(Cores, RandomNumbersAndSecretsDiffer) {
   EXPECT_NE(here, there);
 }
 
-WORLD_TEST(Cores, TraceTakesFacts) {
-  env.trace().record("conformance.fact", 1, 2);
-  co_return;
-}
-
 }  // namespace
 }  // namespace cairn::conformance

@@ -53,13 +53,13 @@ class Door {
     co_await add({.name = "fixed", .description = "", .read_only = true}, "mem:size=1M");
     address = must(server_.listen(at));
   }
-  Task<void> add(door::nbd::ExportOptions options, const char* drive) {
+  Task<void> add(door::ExportOptions options, const char* drive) {
     return add(std::move(options), drive::Spec::parse(drive).value());
   }
-  Task<void> add(door::nbd::ExportOptions options, const drive::Spec& drive) {
+  Task<void> add(door::ExportOptions options, const drive::Spec& drive) {
     return add(std::move(options), must(drive::Source::make(env_, drive)));
   }
-  Task<void> add(door::nbd::ExportOptions options, std::unique_ptr<drive::Source> source) {
+  Task<void> add(door::ExportOptions options, std::unique_ptr<drive::Source> source) {
     sources_.push_back(std::move(source));
     options.source = sources_.back().get();
     co_await sure(server_.add(std::move(options)));

@@ -24,16 +24,16 @@ class Views final : public door::nbd::ExportFinder {
  public:
   Views(env::Env& env, std::unique_ptr<drive::Drive> drive) : env_(env), drive(std::move(drive)) {}
 
-  Task<Result<door::nbd::ExportOptions>> find(std::string name) override {
+  Task<Result<door::ExportOptions>> find(std::string name) override {
     if (!name.starts_with("s@")) co_return fail(Errc::kNotFound, "no export of that name");
     Result<std::unique_ptr<drive::Drive>> view = drive->open_view(name.substr(2));
     if (!view) co_return fail(view.error());
     ++opened;
     open_.push_back(std::make_unique<drive::SharedDrive>(env_, std::move(*view)));
-    co_return door::nbd::ExportOptions{.name = name,
-                                       .description = "a view",
-                                       .read_only = !name.starts_with("s@clone:"),
-                                       .source = open_.back().get()};
+    co_return door::ExportOptions{.name = name,
+                                  .description = "a view",
+                                  .read_only = !name.starts_with("s@clone:"),
+                                  .source = open_.back().get()};
   }
   Task<void> give_back(drive::Source& source) override {
     co_await source.close(env_);

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "door/nbd/export.h"
-#include "door/nbd/exports.h"
+#include "door/common/export.h"
+#include "door/common/exports.h"
 #include "drive/source.h"
 #include "env/env.h"
 #include "task/sync.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door/nbd/negotiation.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -18,6 +20,14 @@ constexpr size_t kReceiverSize = 64UL * 1024;
 constexpr size_t kReplyPiecesMax = 4;
 
 std::unexpected<Error> broken(const char* what) { return fail(Errc::kInvalid, what); }
+
+// Of a request: what the drive likes best, but at least a page and no more than a message carries.
+uint32_t preferred_size(Export& chosen) {
+  const drive::Geometry& shape = chosen.drive().geometry();
+  const uint64_t wanted = uint64_t{shape.block_size} * std::max(shape.optimal_blocks, 1u);
+  const auto size = static_cast<uint32_t>(std::min<uint64_t>(wanted, kPayloadMax));
+  return std::max(std::bit_floor(size), 4096u);
+}
 
 }  // namespace
 
@@ -123,7 +133,10 @@ task::Task<Result<Negotiation::Outcome>> Negotiation::answer(const Question& que
 }
 
 uint16_t Negotiation::flags_of(const Export& chosen) const {
-  return static_cast<uint16_t>(chosen.flags() | (agreement_.structured ? kSendDf : 0));
+  uint32_t flags = kHasFlags | kSendFlush | kSendFua | kCanMultiConn | kSendCache;
+  flags |= chosen.options().read_only ? kReadOnly : kSendTrim | kSendWriteZeroes | kSendFastZero;
+  if (agreement_.structured) flags |= kSendDf;
+  return static_cast<uint16_t>(flags);
 }
 
 // The oldest way to choose; it has no answer for "no such export" but the end.
@@ -171,7 +184,7 @@ task::Task<Result<Negotiation::Outcome>> Negotiation::inform(const Question& que
                           {bytes_of(description_type), as_bytes(its.description)});
   }
   const BlockSizeInfo sizes{
-      .minimum = 1, .preferred = chosen.preferred_size(), .maximum = kPayloadMax};
+      .minimum = 1, .preferred = preferred_size(chosen), .maximum = kPayloadMax};
   if (done) done = co_await reply(question.option, OptionReply::kInfo, {bytes_of(sizes)});
   if (done) done = co_await reply(question.option, OptionReply::kAck);
   if (!done) co_return fail(done.error());

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "door/nbd/exports.h"
+#include "door/common/exports.h"
 #include "door/nbd/found_exports.h"
 #include "door/nbd/options.h"
 #include "env/env.h"

@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/nbd/export.h"
+#include "door/common/export.h"
 #include "door/nbd/options.h"
 #include "door/nbd/outbox.h"
 #include "door/nbd/wire_format.h"

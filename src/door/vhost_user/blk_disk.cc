@@ -47,7 +47,7 @@ void for_parts(std::span<const MutableBytes> pieces, size_t skip, size_t size, V
 
 }  // namespace
 
-BlkDisk::BlkDisk(env::Env& env, nbd::Export& exported)
+BlkDisk::BlkDisk(env::Env& env, Export& exported)
     : env_(env), export_(exported), buffers_(env, env.buffers()) {}
 
 uint64_t BlkDisk::features() const {
@@ -231,7 +231,7 @@ task::Task<Result<void>> BlkDisk::transfer(const BlkRequest& request, bool durab
 }
 
 task::Task<Result<void>> BlkDisk::read_part(const BlkRequest& request, uint64_t at, size_t size) {
-  const nbd::BlockSpan span = export_.span_of(request.sector * kSector + at, size);
+  const BlockSpan span = export_.span_of(request.sector * kSector + at, size);
   Result<drive::Scratch> room = drive::Scratch::make(env_, span.bytes);
   if (!room) co_return fail(room.error());
   const Result<void> done = co_await export_.read(span, room->bytes());
@@ -247,7 +247,7 @@ task::Task<Result<void>> BlkDisk::read_part(const BlkRequest& request, uint64_t 
 
 task::Task<Result<void>> BlkDisk::write_part(const BlkRequest& request, uint64_t at, size_t size,
                                              bool durable) {
-  const nbd::BlockSpan span = export_.span_of(request.sector * kSector + at, size);
+  const BlockSpan span = export_.span_of(request.sector * kSector + at, size);
   Result<drive::Scratch> room = drive::Scratch::make(env_, export_.room_of(span));
   if (!room) co_return fail(room.error());
   std::byte* to = room->data() + span.head;

@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "door/nbd/export.h"
+#include "door/common/export.h"
 #include "door/vhost_user/blk_request.h"
 #include "door/vhost_user/virtio_format.h"
 #include "drive/drive.h"
@@ -28,7 +28,7 @@ namespace cairn::door::vhost_user {
 class BlkDisk {
  public:
   // `exported` outlives it.
-  BlkDisk(env::Env& env, nbd::Export& exported);
+  BlkDisk(env::Env& env, Export& exported);
 
   // Those of the device; not of the ring or the protocol.
   uint64_t features() const;
@@ -44,7 +44,7 @@ class BlkDisk {
   // `request` and its memory are lent until it is done.
   task::Task<Outcome> run(const BlkRequest& request, bool durable, task::CancelToken token);
 
-  nbd::Export& exported() { return export_; }
+  Export& exported() { return export_; }
   struct Figures {
     uint64_t requests = 0;
     uint64_t errors = 0;
@@ -70,7 +70,7 @@ class BlkDisk {
   Outcome outcome_of(const BlkRequest& request, const Result<void>& done);
 
   env::Env& env_;
-  nbd::Export& export_;
+  Export& export_;
   stream::BufferQueue buffers_;
   Figures figures_;
 };

@@ -158,80 +158,13 @@ task::Task<Result<BlkStatus>> Driver::write(uint64_t sector, Bytes from, task::C
 
 // ---- messages
 
-task::Task<Result<void>> Driver::write_message(Request request, uint32_t flags, Bytes payload,
-                                               std::span<const env::Descriptor* const> descriptors,
-                                               task::CancelToken token) {
-  const std::vector<std::byte> bytes =
-      encode(static_cast<uint32_t>(request), kVersion | flags, payload);
-  const Result<void> sent = co_await stream_->write(bytes, descriptors, token);
-  co_return sent;
-}
-
-task::Task<Result<std::vector<std::byte>>> Driver::read_reply(Request request,
-                                                              env::Descriptor* came,
-                                                              task::CancelToken token) {
-  std::vector<std::byte> room(sizeof(MessageHeader));
-  const std::span<env::Descriptor> descriptors(came, came != nullptr ? 1 : 0);
-  size_t filled = 0;
-  bool has_header = false;
-  while (filled < room.size()) {
-    const Result<env::Received> got =
-        co_await stream_->read(MutableBytes(room).subspan(filled),
-                               filled == 0 ? descriptors : std::span<env::Descriptor>(), token);
-    if (!got) co_return fail(got.error());
-    if (got->bytes == 0) co_return fail(Errc::kClosed, "the server has gone");
-    filled += got->bytes;
-    if (!has_header && filled == sizeof(MessageHeader)) {
-      has_header = true;
-      const auto header = load<MessageHeader>(room);
-      if (header.request != static_cast<uint32_t>(request) || (header.flags & kIsReply) == 0 ||
-          header.size > kPayloadMax) {
-        co_return fail(Errc::kInvalid, "an answer to another question");
-      }
-      room.resize(sizeof(MessageHeader) + header.size);
-    }
-  }
-  room.erase(room.begin(), room.begin() + sizeof(MessageHeader));
-  co_return room;
-}
-
-task::Task<Result<uint64_t>> Driver::ask(Request request, task::CancelToken token) {
-  const Result<void> sent = co_await write_message(request, 0, {}, {}, token);
-  if (!sent) co_return fail(sent.error());
-  const Result<std::vector<std::byte>> reply = co_await read_reply(request, nullptr, token);
-  if (!reply) co_return fail(reply.error());
-  if (reply->size() != sizeof(uint64_t)) co_return fail(Errc::kInvalid, "an answer of odd size");
-  co_return load<uint64_t>(*reply);
-}
-
-task::Task<Result<uint64_t>> Driver::send(Request request, Bytes payload,
-                                          const env::Descriptor* descriptor,
-                                          task::CancelToken token) {
-  const env::Descriptor* const list[] = {descriptor};
-  const std::span<const env::Descriptor* const> descriptors(list, descriptor != nullptr ? 1 : 0);
-  const Result<void> sent =
-      co_await write_message(request, kNeedReply, payload, descriptors, token);
-  if (!sent) co_return fail(sent.error());
-  const Result<std::vector<std::byte>> reply = co_await read_reply(request, nullptr, token);
-  if (!reply) co_return fail(reply.error());
-  if (reply->size() != sizeof(uint64_t)) co_return fail(Errc::kInvalid, "an answer of odd size");
-  co_return load<uint64_t>(*reply);
-}
-
-task::Task<Result<uint64_t>> Driver::tell(Request request, uint64_t value,
-                                          task::CancelToken token) {
-  const Result<uint64_t> answer = co_await send(request, bytes_of_value(value), nullptr, token);
-  if (answer && *answer != 0) co_return fail(Errc::kInvalid, "the server refused");
-  co_return answer;
-}
-
 task::Task<Result<BlkConfig>> Driver::read_config(task::CancelToken token) {
   std::array<std::byte, sizeof(ConfigHeader) + sizeof(BlkConfig)> payload{};
   store(payload, ConfigHeader{.offset = 0, .size = sizeof(BlkConfig), .flags = 0});
-  const Result<void> sent = co_await write_message(Request::kGetConfig, 0, payload, {}, token);
+  const Result<void> sent = co_await messages_.write(Request::kGetConfig, 0, payload, {}, token);
   if (!sent) co_return fail(sent.error());
   const Result<std::vector<std::byte>> reply =
-      co_await read_reply(Request::kGetConfig, nullptr, token);
+      co_await messages_.read(Request::kGetConfig, nullptr, token);
   if (!reply) co_return fail(reply.error());
   if (reply->size() != payload.size())
     co_return fail(Errc::kInvalid, "a configuration of odd size");
@@ -242,16 +175,17 @@ task::Task<Result<void>> Driver::set_writeback(bool writeback, task::CancelToken
   std::array<std::byte, sizeof(ConfigHeader) + 1> payload{};
   store(payload, ConfigHeader{.offset = offsetof(BlkConfig, writeback), .size = 1, .flags = 0});
   payload.back() = static_cast<std::byte>(writeback ? 1 : 0);
-  const Result<uint64_t> answer = co_await send(Request::kSetConfig, payload, nullptr, token);
+  const Result<uint64_t> answer =
+      co_await messages_.send(Request::kSetConfig, payload, nullptr, token);
   if (!answer) co_return fail(answer.error());
   if (*answer != 0) co_return fail(Errc::kInvalid, "the server refused");
   co_return Result<void>{};
 }
 
 task::Task<Result<void>> Driver::negotiate(task::CancelToken token) {
-  const Result<uint64_t> offered = co_await ask(Request::kGetFeatures, token);
+  const Result<uint64_t> offered = co_await messages_.ask(Request::kGetFeatures, token);
   if (!offered) co_return fail(offered.error());
-  const Result<uint64_t> protocol = co_await ask(Request::kGetProtocolFeatures, token);
+  const Result<uint64_t> protocol = co_await messages_.ask(Request::kGetProtocolFeatures, token);
   if (!protocol) co_return fail(protocol.error());
   const uint64_t needed = kProtocolMultiQueue | kProtocolReplyAck | kProtocolConfig |
                           (options_.has_inflight ? kProtocolInflight : 0);
@@ -259,11 +193,11 @@ task::Task<Result<void>> Driver::negotiate(task::CancelToken token) {
   const uint64_t chosen =
       needed | (*protocol & (kProtocolResetDevice | kProtocolMemorySlots | kProtocolBackendReq));
   const Result<void> sent =
-      co_await write_message(Request::kSetProtocolFeatures, 0, bytes_of_value(chosen), {}, token);
+      co_await messages_.write(Request::kSetProtocolFeatures, 0, bytes_of_value(chosen), {}, token);
   if (!sent) co_return fail(sent.error());
-  const Result<void> owned = co_await write_message(Request::kSetOwner, 0, {}, {}, token);
+  const Result<void> owned = co_await messages_.write(Request::kSetOwner, 0, {}, {}, token);
   if (!owned) co_return fail(owned.error());
-  const Result<uint64_t> queues = co_await ask(Request::kGetQueueNum, token);
+  const Result<uint64_t> queues = co_await messages_.ask(Request::kGetQueueNum, token);
   if (!queues) co_return fail(queues.error());
   if (*queues < options_.queues) co_return fail(Errc::kInvalid, "the server has too few queues");
   const Result<BlkConfig> config = co_await read_config(token);
@@ -273,7 +207,7 @@ task::Task<Result<void>> Driver::negotiate(task::CancelToken token) {
   if (options_.is_packed) features_ |= *offered & kRingPacked;
   if (options_.has_event_index) features_ |= *offered & kRingEventIndex;
   if (options_.has_indirect) features_ |= *offered & kRingIndirect;
-  const Result<uint64_t> set = co_await tell(Request::kSetFeatures, features_, token);
+  const Result<uint64_t> set = co_await messages_.tell(Request::kSetFeatures, features_, token);
   if (!set) co_return fail(set.error());
   co_return Result<void>{};
 }
@@ -293,10 +227,10 @@ task::Task<Result<void>> Driver::share_memory(task::CancelToken token) {
                      .mmap_offset = low});
   const env::Descriptor* const holds[] = {&memory_hold_, &memory_hold_};
   const Result<void> sent =
-      co_await write_message(Request::kSetMemTable, kNeedReply, table, holds, token);
+      co_await messages_.write(Request::kSetMemTable, kNeedReply, table, holds, token);
   if (!sent) co_return fail(sent.error());
   const Result<std::vector<std::byte>> reply =
-      co_await read_reply(Request::kSetMemTable, nullptr, token);
+      co_await messages_.read(Request::kSetMemTable, nullptr, token);
   if (!reply) co_return fail(reply.error());
   if (reply->size() != 8 || load<uint64_t>(*reply) != 0) {
     co_return fail(Errc::kInvalid, "the server refused our memory");
@@ -313,18 +247,18 @@ task::Task<Result<void>> Driver::share_inflight(task::CancelToken token) {
                               .queue_size = options_.queue_size,
                               .padding = 0};
     const Result<void> sent =
-        co_await write_message(Request::kGetInflightFd, 0, bytes_of_value(wanted), {}, token);
+        co_await messages_.write(Request::kGetInflightFd, 0, bytes_of_value(wanted), {}, token);
     if (!sent) co_return fail(sent.error());
     const Result<std::vector<std::byte>> reply =
-        co_await read_reply(Request::kGetInflightFd, &inflight_hold_, token);
+        co_await messages_.read(Request::kGetInflightFd, &inflight_hold_, token);
     if (!reply) co_return fail(reply.error());
     if (reply->size() != sizeof(InflightArea) || !inflight_hold_.is_valid()) {
       co_return fail(Errc::kInvalid, "the server gave no buffer for what is in flight");
     }
     inflight_ = load<InflightArea>(*reply);
   }
-  const Result<uint64_t> set =
-      co_await send(Request::kSetInflightFd, bytes_of_value(inflight_), &inflight_hold_, token);
+  const Result<uint64_t> set = co_await messages_.send(
+      Request::kSetInflightFd, bytes_of_value(inflight_), &inflight_hold_, token);
   if (!set) co_return fail(set.error());
   if (*set != 0) co_return fail(Errc::kInvalid, "the server refused its own buffer");
   co_return Result<void>{};
@@ -364,7 +298,7 @@ task::Task<Result<void>> Driver::start_queue(size_t index, task::CancelToken tok
   }};
   for (const Step& step : steps) {
     const Result<uint64_t> answer =
-        co_await send(step.request, step.payload, step.descriptor, token);
+        co_await messages_.send(step.request, step.payload, step.descriptor, token);
     if (!answer) co_return fail(answer.error());
     if (*answer != 0) co_return fail(Errc::kInvalid, "the server refused a virtqueue");
   }
@@ -379,7 +313,7 @@ task::Task<Result<void>> Driver::connect(env::Address at, task::CancelToken toke
   if (!connection) co_return fail(connection.error());
   Result<std::unique_ptr<env::LocalStream>> stream = sharing_.open_local(std::move(*connection));
   if (!stream) co_return fail(stream.error());
-  stream_ = std::move(*stream);
+  messages_.begin(std::move(*stream));
   Result<void> done = co_await negotiate(token);
   if (done) done = co_await share_inflight(token);
   if (done) done = co_await share_memory(token);
@@ -390,22 +324,22 @@ task::Task<Result<void>> Driver::connect(env::Address at, task::CancelToken toke
 
 task::Task<void> Driver::until_gone(task::CancelToken token) {
   std::array<std::byte, 64> room{};
-  while (stream_ != nullptr) {
-    const Result<env::Received> got = co_await stream_->read(room, {}, token);
+  while (messages_.stream() != nullptr) {
+    const Result<env::Received> got = co_await messages_.stream()->read(room, {}, token);
     if (!got || got->bytes == 0) co_return;
   }
 }
 
-void Driver::hang_up() { stream_.reset(); }
+void Driver::hang_up() { messages_.end(); }
 
 task::Task<Result<void>> Driver::leave(task::CancelToken token) {
   for (uint32_t i = 0; i < queues_.size(); ++i) {
     const VringState state{.index = i, .num = 0};
     const Result<void> sent =
-        co_await write_message(Request::kGetVringBase, 0, bytes_of_value(state), {}, token);
+        co_await messages_.write(Request::kGetVringBase, 0, bytes_of_value(state), {}, token);
     if (!sent) co_return fail(sent.error());
     const Result<std::vector<std::byte>> base =
-        co_await read_reply(Request::kGetVringBase, nullptr, token);
+        co_await messages_.read(Request::kGetVringBase, nullptr, token);
     if (!base) co_return fail(base.error());
     if (base->size() < sizeof(VringState)) co_return fail(Errc::kInvalid, "a base of a virtqueue");
     queues_[i]->base = load<VringState>(*base).num;

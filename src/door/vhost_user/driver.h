@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "door/vhost_user/driver_messages.h"
 #include "door/vhost_user/driver_ring.h"
-#include "door/vhost_user/message.h"
 #include "door/vhost_user/virtio_format.h"
 #include "door/vhost_user/wire_format.h"
 #include "env/env.h"
@@ -72,7 +72,9 @@ class Driver {
   uint64_t features() const { return features_; }
   // A message as it is, with an answer if the server was asked for one.
   task::Task<Result<uint64_t>> send(Request request, Bytes payload,
-                                    const env::Descriptor* descriptor, task::CancelToken token);
+                                    const env::Descriptor* descriptor, task::CancelToken token) {
+    return messages_.send(request, payload, descriptor, token);
+  }
 
   // The guest's memory, for those who want to spoil it.
   MutableBytes memory() const { return memory_->bytes(); }
@@ -106,13 +108,6 @@ class Driver {
   size_t slot_room() const;
   void add(GuestQueue& queue, size_t slot, BlkHeader header, Bytes out, MutableBytes in);
 
-  task::Task<Result<uint64_t>> ask(Request request, task::CancelToken token);
-  task::Task<Result<uint64_t>> tell(Request request, uint64_t value, task::CancelToken token);
-  task::Task<Result<void>> write_message(Request request, uint32_t flags, Bytes payload,
-                                         std::span<const env::Descriptor* const> descriptors,
-                                         task::CancelToken token);
-  task::Task<Result<std::vector<std::byte>>> read_reply(Request request, env::Descriptor* came,
-                                                        task::CancelToken token);
   task::Task<Result<void>> negotiate(task::CancelToken token);
   task::Task<Result<void>> share_memory(task::CancelToken token);
   task::Task<Result<void>> share_inflight(task::CancelToken token);
@@ -126,7 +121,7 @@ class Driver {
   env::Descriptor inflight_hold_;
   InflightArea inflight_{};
   std::vector<std::unique_ptr<GuestQueue>> queues_;
-  std::unique_ptr<env::LocalStream> stream_;
+  DriverMessages messages_;
   uint64_t features_ = 0;
   BlkConfig config_{};
   bool has_ended_ = false;

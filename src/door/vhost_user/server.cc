@@ -124,10 +124,10 @@ class VhostServer::Place {
   const Waiting waiting_;
   env::Address at_;
   CoreId core_;
-  nbd::SharedExport shared_;
+  SharedExport shared_;
   env::Env* env_ = nullptr;
   env::Sharing* sharing_ = nullptr;
-  std::optional<nbd::Export> export_;
+  std::optional<Export> export_;
   std::optional<BlkDisk> disk_;
   std::unique_ptr<env::Listener> listener_;
   Session* session_ = nullptr;

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
-#include "door/nbd/exports.h"
+#include "door/common/exports.h"
 #include "door/vhost_user/options.h"
 #include "env/env.h"
 #include "task/task.h"
@@ -19,7 +19,7 @@
 namespace cairn::door::vhost_user {
 
 struct VhostDrive {
-  nbd::ExportOptions drive;
+  ExportOptions drive;
   env::Address at;  // a local socket
   CoreId core{};    // which serves it
   Waiting waiting = Waiting::kAdaptive;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "base/percent.h"
 #include "base/units.h"
 #include "base/uuid.h"
+#include "fabric/host/uri_duration.h"
 #include "nvme/format/command_format.h"
 #include "nvme/format/nqn.h"
 
@@ -25,7 +25,6 @@ using Problem = std::unexpected<std::string>;
 
 constexpr std::string_view kScheme = "nvme-tcp://";
 constexpr std::string_view kLanePrefix = "lane.";
-constexpr Duration kDurationMax = int64_t{366} * 24 * 3600_s;
 
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t value = 0;
@@ -33,55 +32,6 @@ std::optional<uint64_t> parse_number(std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
-
-// --- durations ----------------------------------------------------------------------------------
-
-struct Unit {
-  std::string_view name;
-  Duration size;
-};
-constexpr std::array kUnits = {Unit{"us", 1_us}, Unit{"ms", 1_ms}, Unit{"m", 60_s}, Unit{"s", 1_s}};
-
-std::optional<Duration> parse_duration(std::string_view text) {
-  if (text == "0") return 0_s;
-  for (const Unit& unit : kUnits) {
-    if (!text.ends_with(unit.name)) continue;
-    const auto count = parse_number(text.substr(0, text.size() - unit.name.size()));
-    if (!count || *count > static_cast<uint64_t>(kDurationMax / unit.size)) return std::nullopt;
-    return static_cast<int64_t>(*count) * unit.size;
-  }
-  return std::nullopt;
-}
-
-std::string duration_text(Duration duration) {
-  if (duration == Duration::max()) return "never";
-  if (duration == 0_s) return "0";
-  for (const Duration size : {1_s, 1_ms, 1_us}) {
-    if (duration.ns % size.ns != 0) continue;
-    return fmt::format("{}{}", duration / size, size == 1_s ? "s" : size == 1_ms ? "ms" : "us");
-  }
-  return fmt::format("{}us", duration / 1_us);
-}
-
-struct DurationOption {
-  std::string_view name;
-  Duration HostOptions::* member;
-  bool may_be_zero = false;
-  bool may_be_never = false;
-};
-constexpr std::array kDurations = {
-    DurationOption{"dhchap_timeout", &HostOptions::authenticate_timeout},
-    DurationOption{"dhchap_again", &HostOptions::reauthenticate, true},
-    DurationOption{"connect_timeout", &HostOptions::connect_timeout},
-    DurationOption{"admin_timeout", &HostOptions::admin_timeout},
-    DurationOption{"io_timeout", &HostOptions::io_timeout},
-    DurationOption{"kato", &HostOptions::keep_alive, true},
-    DurationOption{"reconnect_delay", &HostOptions::reconnect_delay},
-    DurationOption{"reconnect_delay_max", &HostOptions::reconnect_delay_max},
-    DurationOption{"loss_timeout", &HostOptions::loss_timeout, true, true},
-    DurationOption{"cancel_timeout", &HostOptions::cancel_timeout, true},
-    DurationOption{"quiesce", &HostOptions::quiesce, true},
-};
 
 // --- parts --------------------------------------------------------------------------------------
 
@@ -177,7 +127,7 @@ std::expected<void, std::string> set_duration(const Option& option, const Durati
     options.*which.member = Duration::max();
     return {};
   }
-  const auto duration = parse_duration(option.value);
+  const auto duration = parse_uri_duration(option.value);
   if (!duration || (*duration == 0_s && !which.may_be_zero)) {
     return Problem(fmt::format("{}='{}' is not a time such as '500ms', '5s' or '2m'{}", option.key,
                                option.value, which.may_be_zero ? ", or '0'" : " above 0"));
@@ -201,7 +151,7 @@ std::expected<void, std::string> set_batching(const Option& option, T& to) {
 
 template <class T>
 std::expected<void, std::string> set_delay(const Option& option, T& to) {
-  const std::optional<Duration> delay = parse_duration(option.value);
+  const std::optional<Duration> delay = parse_uri_duration(option.value);
   if (!delay) {
     return Problem(fmt::format("{}='{}' is not a time such as '50us'", option.key, option.value));
   }
@@ -379,7 +329,7 @@ std::string Uri::text() const {
   if (doorbell.mode != usual.mode) add("batching", std::string(name(doorbell.mode)));
   if (doorbell.count != usual.count) add("caravan", fmt::to_string(doorbell.count));
   if (doorbell.bytes != usual.bytes) add("caravan_bytes", fmt::to_string(doorbell.bytes));
-  if (doorbell.delay != usual.delay) add("doorbell", duration_text(doorbell.delay));
+  if (doorbell.delay != usual.delay) add("doorbell", uri_duration_text(doorbell.delay));
   for (const auto& [id, own] : options.lanes) {
     const auto add_own = [&](std::string_view key, std::string_view value) {
       add(fmt::format("{}{}.{}", kLanePrefix, id, key), value);
@@ -387,7 +337,7 @@ std::string Uri::text() const {
     if (own.batching) add_own("batching", fabric::name(*own.batching));
     if (own.caravan) add_own("caravan", fmt::to_string(*own.caravan));
     if (own.caravan_bytes) add_own("caravan_bytes", fmt::to_string(*own.caravan_bytes));
-    if (own.doorbell) add_own("doorbell", duration_text(*own.doorbell));
+    if (own.doorbell) add_own("doorbell", uri_duration_text(*own.doorbell));
     if (own.urgent) add_own("urgent", "on");
   }
   if (options.retries_max != defaults.retries_max) {
@@ -395,7 +345,7 @@ std::string Uri::text() const {
   }
   for (const DurationOption& each : kDurations) {
     const Duration value = options.*each.member;
-    if (value != defaults.*each.member) add(each.name, duration_text(value));
+    if (value != defaults.*each.member) add(each.name, uri_duration_text(value));
   }
   const std::string name = is_discovery() ? "" : "/" + percent_encode(nqn);
   return fmt::format("{}{}{}{}", kScheme, paths.front().text(), name, query);

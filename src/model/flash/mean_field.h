@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/flash/parameters.h"
+
 namespace cairn::flash {
 
 struct MeanField {
@@ -23,5 +25,10 @@ struct MeanField {
 MeanField greedy_mean_field(uint32_t pages, double load);
 // The victim has the fewest of `choices` blocks drawn at random.
 MeanField choices_mean_field(uint32_t pages, double load, uint32_t choices);
+
+// The same for each policy as the reference computes it, by small steps: probability by count, from
+// 0 to `pages`. Greedy is taken as the best of 30.
+std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, uint32_t choices,
+                                 uint32_t invalid_min);
 
 }  // namespace cairn::flash

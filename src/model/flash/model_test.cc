@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/flash/hammer_testing.h"
+#include "model/flash/mean_field.h"
 #include "model/flash/precondition.h"
 
 namespace cairn::flash {

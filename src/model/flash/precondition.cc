@@ -13,81 +13,6 @@ namespace cairn::flash {
 
 namespace {
 
-double binomial(uint32_t n, uint32_t k) {
-  if (k * 2 > n) k = n - k;
-  double result = 1;
-  for (uint32_t i = 1; i <= k; ++i) result *= static_cast<double>(n - i + 1) / i;
-  return result;
-}
-
-// Van Houdt's drift equation for "the best of `choices`", solved by small steps. tail[i] is the
-// part of the blocks with at least i valid pages.
-std::vector<double> best_of(uint32_t pages, double load, uint32_t choices) {
-  std::vector<double> tail(pages + 2, 0.0);
-  tail[0] = 1;
-  double sum = 0;
-  for (uint32_t i = pages; i >= 1; --i) {
-    sum += binomial(pages, i) * whole_power(load, i) * whole_power(1 - load, pages - i);
-    tail[i] = sum;
-  }
-  constexpr double kStep = 0.001;
-  constexpr int kSteps = 10'000;
-  constexpr double kStill = 1e-10;
-  std::vector<double> next = tail;
-  next[pages] = 0;  // as in the reference: a block with every page valid does not stay so
-  std::vector<double> power(pages + 1);
-  for (int step = 0; step < kSteps; ++step) {
-    double moved = 0;
-    for (uint32_t i = 1; i <= pages; ++i) {
-      power[i] = whole_power(tail[i], choices);
-      moved += power[i];
-    }
-    double change = 0;
-    for (uint32_t i = 1; i < pages; ++i) {
-      const double leaving = i * (tail[i] - tail[i + 1]) / (pages * load);
-      next[i] = tail[i] + kStep * (1 - power[i] - (pages - moved) * leaving);
-      change = std::max(change, std::abs(next[i] - tail[i]));
-    }
-    change = std::max(change, std::abs(next[pages] - tail[pages]));
-    tail = next;
-    if (change <= kStill) break;
-  }
-  std::vector<double> probability(pages + 1);
-  for (uint32_t i = 0; i <= pages; ++i) probability[i] = tail[i] - tail[i + 1];
-  return probability;
-}
-
-std::vector<double> random_choice(uint32_t pages, double load) {
-  std::vector<double> probability(pages + 1);
-  for (uint32_t i = 0; i <= pages; ++i) {
-    double part = load / (load + whole_power(1 - load, i));
-    for (uint32_t j = i + 1; j <= pages; ++j) part *= (1 - load) * j / (load + (1 - load) * j);
-    probability[i] = part;
-  }
-  for (uint32_t i = pages; i > 0; --i) probability[i] -= probability[i - 1];
-  return probability;
-}
-
-std::vector<double> random_above(uint32_t pages, double load, uint32_t min) {
-  double harmonic = 0;
-  for (uint32_t j = min + 1; j <= pages; ++j) harmonic += 1.0 / j;
-  const double a = pages - min - pages * harmonic;
-  const double b = load * harmonic + 1 - load;
-  const double c = -load / pages;
-  const double full = (-b + std::sqrt(b * b - 4 * a * c)) / (2 * a);
-  std::vector<double> probability(pages + 2, 0.0);
-  for (uint32_t i = pages + 1; i-- > 0;) {
-    if (i <= min) {
-      const double rest = 1 - load - full * (pages * harmonic - pages + min);
-      probability[i] = (i + 1) * probability[i + 1] / (i + load / rest);
-    } else {
-      probability[i] = i < pages ? pages * full / i : full;
-    }
-  }
-  probability.pop_back();
-  return probability;
-}
-
 // Which logical pages were written, and in which order they first were.
 struct Written {
   std::vector<uint32_t> order;
@@ -308,24 +233,6 @@ void warm_mapping_cache(FlashModel& model, const Synthetic& workload,
 }
 
 }  // namespace
-
-std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, uint32_t choices,
-                                 uint32_t invalid_min) {
-  constexpr uint32_t kAsGoodAsGreedy = 30;
-  switch (policy) {
-    case GcPolicy::kGreedy:
-    case GcPolicy::kFifo:
-      return best_of(pages, load, kAsGoodAsGreedy);
-    case GcPolicy::kRga:
-      return best_of(pages, load, choices);
-    case GcPolicy::kRandom:
-    case GcPolicy::kRandomP:
-      return random_choice(pages, load);
-    case GcPolicy::kRandomPp:
-      return random_above(pages, load, invalid_min);
-  }
-  return {};
-}
 
 bool precondition(FlashModel& model, const Synthetic& workload, double occupancy,
                   const std::vector<bool>& sure) {

@@ -9,13 +9,6 @@
 
 namespace cairn::flash {
 
-// How many valid pages blocks have after a long time of random writes: probability by count, from 0
-// to `pages`. `load` is the part of the blocks' pages that is valid. After Van Houdt, "A mean field
-// model for a class of garbage collection algorithms in flash-based solid state drives" (SIGMETRICS
-// 2013); greedy is taken as the best of 30.
-std::vector<double> steady_state(GcPolicy policy, uint32_t pages, double load, uint32_t choices,
-                                 uint32_t invalid_min);
-
 // The most that random writes can fill of a drive's logical pages.
 inline constexpr double kOccupancyMax = 0.9;
 

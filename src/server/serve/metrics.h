@@ -10,7 +10,7 @@
 namespace cairn::server {
 
 // All of them, in the text form. The number of lines depends on listeners, subsystems and
-// namespaces, not on hosts. docs/server.md lists the names.
+// namespaces, not on hosts. docs/box.md lists the names.
 task::Task<std::string> metrics_of(Server& server);
 
 }  // namespace cairn::server

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RackMember: a server in its rack. Offers what its shelves have to spare, and gives it to hosts
-// that ask for it over NVMe/TCP (rack/landlord.h).
+// that ask for it over NVMe/TCP (rack/lender.h).
 #pragma once
 
 #include <functional>

@@ -9,6 +9,7 @@
 
 #include "base/uuid.h"
 #include "base/words.h"
+#include "drive/size_text.h"
 #include "server/open/take_drive.h"
 #include "task/deadline.h"
 
@@ -127,6 +128,20 @@ Attempt<void> Server::add_subsystems() {
   return {};
 }
 
+// Who leaves a drive out of the command line does not get it from its edits: they are a change of
+// something, and may be of no use without it.
+void Server::tell_unconfigured(const SubsystemConfig& subsystem) {
+  const std::string& nqn = subsystem.options.nqn;
+  for (const auto& [nsid, edited] : changes_[nqn].edited) {
+    if (configured_[nqn].contains(nsid)) continue;
+    const std::string name = edited.name.empty() ? "" : edited.name + "=";
+    hooks_.say(config::LogLevel::kWarn,
+               fmt::format("namespace {} of {} was changed while it was served, and is not in the "
+                           "configuration any more: it is not served; to have it, serve '{}{}'",
+                           nsid, nqn, name, drive::with_size_texts(edited.drive_text())));
+  }
+}
+
 Attempt<void> Server::add_drives(const SubsystemConfig& subsystem) {
   const std::string& nqn = subsystem.options.nqn;
   const SubsystemChanges& changes = changes_[nqn];
@@ -148,6 +163,7 @@ Attempt<void> Server::add_drives(const SubsystemConfig& subsystem) {
     all.push_back(std::move(each));
   }
   for (const auto& [nsid, added] : changes.added) all.push_back(added);
+  tell_unconfigured(subsystem);
   // Whom a namespace was given to, they alone see it.
   for (const auto& [id, contract] : changes.contracts) {
     const auto given = std::ranges::find(all, contract.nsid, &nvme::NamespaceOptions::nsid);

@@ -128,6 +128,7 @@ class Server final {
   // At the start (server.cc).
   Attempt<void> add_subsystems();
   Attempt<void> add_drives(const SubsystemConfig& subsystem);
+  void tell_unconfigured(const SubsystemConfig& subsystem);
   Attempt<void> name_drives();
   task::Task<Attempt<void>> open_drives();
   task::Task<Attempt<void>> set_ana_states(const SubsystemConfig& subsystem);

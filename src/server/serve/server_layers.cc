@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "drive/size_text.h"
 #include "server/control/health_json.h"
 #include "server/serve/server.h"
 
@@ -70,7 +71,7 @@ task::Task<Attempt<std::string>> Server::tell_drive(std::string name, std::strin
     co_return refuse(fmt::format(
         "{} is a single drive, {}, and takes no commands: services do, and 'cairn drive "
         "edit {} STACK' puts them above it",
-        (*drive)->name, (*drive)->text, (*drive)->name));
+        (*drive)->name, drive::with_size_texts((*drive)->text), (*drive)->name));
   }
   const DriveUse use(**drive);
   if (!use) co_return refuse(fmt::format("{} is being changed: try again", (*drive)->name));

@@ -23,7 +23,7 @@ Result<std::unique_ptr<drive::SharedDrive>> open_view(env::Env& home, drive::Dri
 
 }  // namespace
 
-task::Task<Result<door::nbd::ExportOptions>> DriveViews::find(std::string name) {
+task::Task<Result<door::ExportOptions>> DriveViews::find(std::string name) {
   const size_t at = name.find('@');
   const std::string drive_name = name.substr(0, at);
   const auto found =
@@ -41,11 +41,10 @@ task::Task<Result<door::nbd::ExportOptions>> DriveViews::find(std::string name) 
       [&stack, &view](env::Env& home) { return open_view(home, stack.drive(), view); });
   if (!opened) co_return fail(opened.error());
   open_.push_back({drive_name, std::move(*opened)});
-  co_return door::nbd::ExportOptions{
-      .name = name,
-      .description = fmt::format("{} of {}", view, drive->text),
-      .read_only = drive->space.read_only || !view.starts_with("clone:"),
-      .source = open_.back().view.get()};
+  co_return door::ExportOptions{.name = name,
+                                .description = fmt::format("{} of {}", view, drive->text),
+                                .read_only = drive->space.read_only || !view.starts_with("clone:"),
+                                .source = open_.back().view.get()};
 }
 
 task::Task<void> DriveViews::give_back(drive::Source& source) {

@@ -21,7 +21,7 @@ class DriveViews final : public door::nbd::ExportFinder {
   // `drives` outlive this; views are given back before they close.
   DriveViews(env::Env& env, const ServedDrives& drives) : env_(env), drives_(drives) {}
 
-  task::Task<Result<door::nbd::ExportOptions>> find(std::string name) override;
+  task::Task<Result<door::ExportOptions>> find(std::string name) override;
   task::Task<void> give_back(drive::Source& source) override;
   // Whether somebody uses a view of the drive.
   bool are_open(std::string_view drive) const;

@@ -19,7 +19,7 @@ task::Task<std::string> told(ServedDrive& drive, std::vector<std::string> args) 
 
 // Whether a view is there, and can be written; "" when it is not.
 task::Task<std::string> look(env::Env& env, DriveViews& views, std::string name) {
-  Result<door::nbd::ExportOptions> found = co_await views.find(name);
+  Result<door::ExportOptions> found = co_await views.find(name);
   if (!found) {
     EXPECT_EQ(found.error().code(), Errc::kNotFound);
     co_return "";

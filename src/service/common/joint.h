@@ -45,8 +45,8 @@ class Joint : public Drive, private Relay {
   Joint(const Joint&) = delete;
   Joint& operator=(const Joint&) = delete;
 
-  // Where the reference points stays, whatever becomes of the layer. Transfers never grow, so that
-  // what waits fits whatever layer comes next that is no worse than the first.
+  // The reference stays valid when the layer is replaced. `transfer_blocks` never grows, so that a
+  // request that waits also fits the next layer, which is no worse than the first.
   const Geometry& geometry() const override;
   Extent extent_at(Lba lba, uint64_t max) const override;
   std::vector<Fact> facts() const override;

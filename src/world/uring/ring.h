@@ -10,6 +10,11 @@
 #include "base/error.h"
 #include "base/units.h"
 
+// Newer than Debian 12's header: the completion says whether the socket still holds data.
+#ifndef IORING_CQE_F_SOCK_NONEMPTY
+#define IORING_CQE_F_SOCK_NONEMPTY (1U << 2)
+#endif
+
 namespace cairn::uring {
 
 // Told of one request's completions. Its address is the request's user data, so it stays put until

@@ -8,11 +8,6 @@
 #include "base/check.h"
 #include "world/posix/socket.h"
 
-// Newer than Debian 12's header: the completion says whether the socket still holds data.
-#ifndef IORING_CQE_F_SOCK_NONEMPTY
-#define IORING_CQE_F_SOCK_NONEMPTY (1U << 2)
-#endif
-
 namespace cairn::uring {
 
 namespace {

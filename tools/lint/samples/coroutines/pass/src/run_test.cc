@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 TEST(Run, TakesAnything) {
   Options options;
-  sim::run([&](env::Env& env) -> task::Task<void> { co_await accept(env, options); });
+  sim::run([&](env::Env& env) { return accept_all(env, options); });
 }

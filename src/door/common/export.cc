@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "door/nbd/export.h"
+#include "door/common/export.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
 
-#include "door/nbd/wire_format.h"
-
-namespace cairn::door::nbd {
+namespace cairn::door {
 
 using drive::Ranges;
 using drive::Request;
@@ -20,19 +17,6 @@ namespace {
 constexpr int kTriesMax = 1000;
 
 }  // namespace
-
-uint16_t Export::flags() const {
-  constexpr uint16_t kAlways = kHasFlags | kSendFlush | kSendFua | kCanMultiConn | kSendCache;
-  if (options_.read_only) return kAlways | kReadOnly;
-  return kAlways | kSendTrim | kSendWriteZeroes | kSendFastZero;
-}
-
-uint32_t Export::preferred_size() const {
-  const drive::Geometry& shape = drive_->geometry();
-  const uint64_t wanted = uint64_t{shape.block_size} * std::max(shape.optimal_blocks, 1u);
-  const auto size = static_cast<uint32_t>(std::min<uint64_t>(wanted, kPayloadMax));
-  return std::max(std::bit_floor(size), 4096u);
-}
 
 BlockSpan Export::span_of(uint64_t offset, uint64_t length) const {
   const uint64_t block = block_size();
@@ -268,4 +252,4 @@ task::Task<Result<void>> Export::flush() {
   co_return done;
 }
 
-}  // namespace cairn::door::nbd
+}  // namespace cairn::door

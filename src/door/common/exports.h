@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "door/nbd/export.h"
+#include "door/common/export.h"
 #include "drive/shared_ranges.h"
 #include "env/env.h"
 #include "task/task.h"
 
-namespace cairn::door::nbd {
+namespace cairn::door {
 
 // An export as all cores share it.
 struct SharedExport {
@@ -55,4 +55,4 @@ class CoreExports {
   std::map<const SharedExport*, std::unique_ptr<Export>> open_;
 };
 
-}  // namespace cairn::door::nbd
+}  // namespace cairn::door

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export: a drive as NBD clients see it, a run of bytes. Requests of any offset and length become
-// requests of whole blocks; a block of which only a part is written keeps the rest.
+// Export: a drive as clients of block doors see it, a run of bytes. Requests of any offset and
+// length become requests of whole blocks; a block of which only a part is written keeps the rest.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "stream/buffer_queue.h"
 #include "task/task.h"
 
-namespace cairn::door::nbd {
+namespace cairn::door {
 
 struct ExportOptions {
   std::string name;  // at most 4096 bytes
@@ -57,9 +57,6 @@ class Export {
   drive::Drive& drive() { return *drive_; }
   uint64_t size() const { return drive_->geometry().bytes(); }
   uint32_t block_size() const { return drive_->geometry().block_size; }
-  // What clients are told it can do; kSendDf is up to the connection.
-  uint16_t flags() const;
-  uint32_t preferred_size() const;
   bool has(uint64_t offset, uint64_t length) const {
     return offset <= size() && length <= size() - offset;
   }
@@ -120,4 +117,4 @@ inline constexpr Duration kBufferTimeout = 600_s;
 // The largest block of a drive: scratch beside a piece.
 inline constexpr size_t kBlockMax = 64_KiB;
 
-}  // namespace cairn::door::nbd
+}  // namespace cairn::door

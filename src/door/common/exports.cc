@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "door/nbd/exports.h"
+#include "door/common/exports.h"
 
 #include <utility>
 
-namespace cairn::door::nbd {
+namespace cairn::door {
 
 // Whoever writes a part of a block holds it alone while it looks at the option: that is nobody,
 // on any core, while the whole drive is held alone.
@@ -54,4 +54,4 @@ task::Task<void> CoreExports::close() {
   open_.clear();
 }
 
-}  // namespace cairn::door::nbd
+}  // namespace cairn::door
