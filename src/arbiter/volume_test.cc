@@ -483,6 +483,29 @@ Task<void> moves_one_replica(Scene& scene) {
 }
 TEST(Volume, AMoveShowsNoOtherBytesOfMemoryThatChanged) { run_scene(moves_one_replica); }
 
+Task<void> writes_unstable(Scene& scene) {
+  co_await scene.create("v", 2, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1);
+  const MapEntry entry = scene.volume().table[1];
+  for (auto& [uri, medium] : scene.media) medium->latency_max = 200_ms;
+  volume::TestMedium& head = scene.medium_of(entry.leg(0));
+  head.latency_max = 20_us;
+  std::vector<std::byte> memory(volume::TestMedium::kBlock, std::byte{7});
+  const uint64_t written = head.counters.writes;
+  Task<Result<void>> write = write_unstable(*drive, memory);
+  while (head.counters.writes == written && !write.is_done()) co_await scene.sleep(20_us);
+  EXPECT_FALSE(write.is_done());
+  std::ranges::fill(memory, std::byte{8});
+  const Result<void> done = co_await write;
+  EXPECT_TRUE(done);
+  EXPECT_EQ(scene.compare_legs(), "");
+  co_await expect_value(*drive, 0, 7);
+  co_await drive->close();
+}
+TEST(Volume, AllLegsGetTheSameBytesOfMemoryThatChanges) { run_scene(writes_unstable); }
+
 // Many writes of one block in flight together, while it moves.
 Task<void> moves_in_one_order(Scene& scene) {
   co_await scene.create("v", 2, 1);
@@ -739,6 +762,41 @@ Task<void> power_loss(Scene& scene) {
   co_await drive->close();
 }
 TEST(Volume, AFlushTellsOfALossOnlyWhenNoDriveHasTheWrites) { run_scene(power_loss); }
+
+Task<void> durable_changes(Scene& scene, uint32_t replicas) {
+  co_await scene.create("v", 4, replicas);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 2 * kBlocks);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  std::vector<std::byte> memory(volume::TestMedium::kBlock, std::byte{2});
+  const MutableBytes piece(memory);
+  const drive::Request write{
+      .kind = drive::Request::Kind::kWrite, .durable = true, .lba = Lba(3), .blocks = 1};
+  Result<void> done = co_await drive->submit(write, {&piece, 1});
+  EXPECT_TRUE(done);
+  // A part of the first extent, and the second one.
+  const drive::Request zero{.kind = drive::Request::Kind::kWriteZeroes,
+                            .durable = true,
+                            .lba = Lba(kBlocks - 2),
+                            .blocks = kBlocks + 2};
+  done = co_await drive->submit(zero, {});
+  EXPECT_TRUE(done);
+  for (auto& [uri, medium] : scene.media) medium->lose_power();
+  co_await expect_value(*drive, 0, 1);
+  co_await expect_value(*drive, 3, 2);
+  for (uint64_t block = kBlocks - 2; block < 2 * kBlocks; ++block) {
+    co_await expect_value(*drive, block, 0);
+  }
+  co_await drive->close();
+}
+TEST(Volume, DurableChangesLastWithoutAFlush) {
+  run_scene([](Scene& scene) { return durable_changes(scene, 3); });
+}
+TEST(Volume, DurableChangesOfOneReplicaLastWithoutAFlush) {
+  run_scene([](Scene& scene) { return durable_changes(scene, 1); });
+}
 
 Task<void> client_crash(Scene& scene) {
   co_await scene.create("v", 4, 3);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -250,6 +251,9 @@ struct Case {
   bool boxes_restart;
   bool arbiter_restarts;
 };
+
+// Else its bytes are printed, of which some were never written.
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 class BoxFence : public testing::TestWithParam<Case> {};
 
