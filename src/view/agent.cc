@@ -30,7 +30,7 @@ Time Agent::due_at() const {
 }
 
 AttachRequest Agent::attach_request() const {
-  AttachRequest request{.incarnation = incarnation_, .sessions = {}};
+  AttachRequest request{.client = {}, .incarnation = incarnation_, .sessions = {}};
   for (const auto& [id, session] : sessions_) request.sessions.push_back(session.info);
   return request;
 }

@@ -68,6 +68,7 @@ class Agent {
   uint64_t controller() const { return controller_; }
   // None: not attached, or closed.
   std::optional<BoxId> box_of(SessionId id) const;
+  size_t noted() const { return ring_.size(); }
   struct Counters {
     uint64_t dropped = 0;  // vectors that nobody took
     uint64_t late = 0;     // that came too late

@@ -18,6 +18,7 @@ inline constexpr size_t kWatchesMax = 1024;  // of one client
 
 // Who the agent is and which sessions it has now: all of them, each time.
 struct AttachRequest {
+  std::string client;        // by which name; of those with a key it stands behind the key's
   uint64_t incarnation = 0;  // of the agent: another start has another
   std::vector<SessionInfo> sessions;
 };
@@ -34,6 +35,7 @@ struct AttachReply {
 
 // A batch. One that was not answered is sent again under its number.
 struct ReportRequest {
+  std::string client;
   uint64_t controller = 0;  // that the agent attached to
   uint64_t incarnation = 0;
   uint64_t number = 0;   // 1, 2, ... of this incarnation at this controller

@@ -56,10 +56,10 @@ struct Layout {
     if (!std::ranges::is_sorted(v.components, {}, &ComponentView::id)) spoil();
   }
 
-  void operator()(AttachRequest& v) { fields(coder, v.incarnation, v.sessions); }
+  void operator()(AttachRequest& v) { fields(coder, v.client, v.incarnation, v.sessions); }
   void operator()(AttachReply& v) { fields(coder, v.controller, v.number, v.boxes, v.sessions); }
   void operator()(ReportRequest& v) {
-    fields(coder, v.controller, v.incarnation, v.number, v.sent, v.dropped, v.vectors);
+    fields(coder, v.client, v.controller, v.incarnation, v.number, v.sent, v.dropped, v.vectors);
   }
   void operator()(Recency& v) { fields(coder, v.id, v.counter, v.own); }
   void operator()(ReportReply& v) { fields(coder, v.number, v.late, v.refused, v.changed); }

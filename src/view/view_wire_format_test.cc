@@ -42,13 +42,16 @@ void expect_round_trip(const T& message) {
 
 TEST(ViewWireFormat, MessagesComeBackAsTheyWere) {
   const ComponentView drive{.id = drive_id(3), .recency = 9, .drive = DriveView{.rate = 5}};
-  expect_round_trip(AttachRequest{
-      .incarnation = 5, .sessions = {{.id = SessionId(1), .volume = "v", .box = "b", .port = 1}}});
+  expect_round_trip(
+      AttachRequest{.client = "host1",
+                    .incarnation = 5,
+                    .sessions = {{.id = SessionId(1), .volume = "v", .box = "b", .port = 1}}});
   expect_round_trip(AttachReply{.controller = 1,
                                 .number = 2,
                                 .boxes = {{.name = "b", .ports = 1, .drives = {"d"}}},
                                 .sessions = {{SessionId(1), BoxId(0)}}});
-  expect_round_trip(ReportRequest{.controller = 1,
+  expect_round_trip(ReportRequest{.client = "host1",
+                                  .controller = 1,
                                   .incarnation = 2,
                                   .number = 3,
                                   .sent = Time{-4},
@@ -71,12 +74,14 @@ TEST(ViewWireFormat, MessagesComeBackAsTheyWere) {
 }
 
 TEST(ViewWireFormat, TheBytesOfABatchAreWhatTheyAlwaysWere) {
-  EXPECT_EQ(hex(encode(ReportRequest{.controller = 1,
+  EXPECT_EQ(hex(encode(ReportRequest{.client = "h",
+                                     .controller = 1,
                                      .incarnation = 2,
                                      .number = 3,
                                      .sent = Time{4},
                                      .dropped = 5,
                                      .vectors = {kVector}})),
+            "0100000068"
             "0100000000000000"
             "0200000000000000"
             "0300000000000000"
