@@ -41,6 +41,10 @@ class Ring {
     CHECK(!empty());
     return *slots_[head_].get();
   }
+  const T& front() const {
+    CHECK(!empty());
+    return *slots_[head_].get();
+  }
   T pop() {
     CHECK(!empty());
     T* slot = slots_[head_].get();

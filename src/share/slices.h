@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices: what a client may use of one drive (Flint, Algorithm 3). No I/O.
+//
+// A request goes when there is room in the slice; it may go beyond it once, and the next slice is
+// so much smaller: a request that is larger than a slice is sent too. What is left of a slice is
+// gone when its epoch is.
+//
+// An auction that answers nothing for kIdleEpochs is away. Then the client goes on with what it
+// used at the last, and from epoch to epoch comes nearer to an equal share. All clients of a drive
+// do, so that together they ask no more of it than before. When the auction is back, what was used
+// in the epoch that is under way counts against the first slice.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "base/units.h"
+#include "share/slice_messages.h"
+#include "share/types.h"
+#include "view/sliding.h"
+
+namespace cairn::share {
+
+class Slices {
+ public:
+  // A client that is short of room asks again after so long.
+  static constexpr Duration kAskAgain = 2_ms;
+  // Who has nothing under way and began nothing for so long gives back what it has of the epoch.
+  static constexpr Duration kGiveBack = 10_ms;
+  // What is asked for at once, at least: not each request is worth asking.
+  static constexpr uint64_t kAskLeast = 128_KiB;
+  // Each epoch without an auction takes so much of the way to an equal share: half in a second.
+  static constexpr int64_t kDecay = 32;
+
+  explicit Slices(DriveId drive) : drive_(drive) {}
+
+  // Whether a request of so many weighted bytes may go now. If so it has its room.
+  bool take(uint64_t cost, Time now);
+  // A request that had room is done, however it ended.
+  void done(uint64_t cost) { under_way_ -= std::min(under_way_, cost); }
+  // What waits for room: weighted bytes, of which so many are to be written and read.
+  void set_waiting(uint64_t cost, uint64_t in, uint64_t out);
+
+  // What to ask now, if anything. It is answered by granted(), or not at all; then ask again when
+  // it says so.
+  std::optional<SliceRequest> request(Time now);
+  // When request() may have something.
+  Time due_at() const;
+  void granted(const SliceGrant& grant, Time now);
+
+  // Goes on by itself, for no auction answers.
+  bool is_alone() const { return is_alone_; }
+  uint64_t room() const {
+    const uint64_t gone = spent_ + given_back_;
+    return gone < granted_ ? granted_ - gone : 0;
+  }
+
+ private:
+  bool is_at_rest() const { return waiting_ == 0 && under_way_ == 0 && !is_alone_; }
+  // The slice is over; what was used beyond it is kept.
+  void turn(uint64_t granted);
+  void go_alone(Time now);
+
+  DriveId drive_;
+  uint64_t auction_ = 0;
+  uint64_t epoch_ = 0;
+  uint64_t before_ = 0;
+  uint64_t spent_before_ = 0;
+  uint64_t granted_ = 0;
+  uint64_t spent_ = 0;  // of it, and perhaps more
+  uint64_t given_back_ = 0;
+  uint64_t under_way_ = 0;
+  uint64_t used_ = 0;  // in this epoch
+  uint64_t used_before_ = 0;
+  uint64_t equal_ = 0;
+  uint64_t waiting_ = 0;
+  uint32_t in_permille_ = 0;
+  uint32_t out_permille_ = 1000;
+  bool was_short_ = false;  // in this epoch
+  bool was_short_before_ = false;
+  bool is_alone_ = false;
+  uint64_t share_ = 0;  // of an epoch, when alone
+  view::Ewma usual_;    // what it uses in an epoch
+  Time ends_{};         // the epoch
+  Time asked_{};
+  Time took_{};
+  Time unanswered_ = Time::never();  // since when
+  bool must_tell_ = false;           // the auction believes that more is wanted than is
+};
+
+}  // namespace cairn::share

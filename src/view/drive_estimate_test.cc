@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/drive_estimate.h"
+
+#include <gtest/gtest.h>
+
+namespace cairn::view {
+namespace {
+
+constexpr uint64_t kMost = 1'000'000'000;
+constexpr DriveProfile kProfile{.bytes_per_s = kMost};
+
+void repeat(DriveEstimate& drive, int times, const DriveEstimate::Sample& sample) {
+  for (int i = 0; i < times; ++i) drive.update(sample);
+}
+
+TEST(DriveEstimate, AnIdleDriveHasAllItsHeadroom) {
+  DriveEstimate drive(kProfile);
+  repeat(drive, 3, {});
+  EXPECT_EQ(drive.view().headroom, kMost);
+  EXPECT_EQ(drive.view().busy, 0);
+  EXPECT_FALSE(drive.view().is_congested);
+}
+
+TEST(DriveEstimate, WithQuickRequestsTheHeadroomIsWhatIsNotUsed) {
+  DriveEstimate drive(kProfile);
+  repeat(drive, 5, {.read_bytes_per_s = 300'000'000, .read_delay = 90_us, .write_delay = {}});
+  EXPECT_EQ(drive.view().headroom, kMost - 300'000'000);
+  EXPECT_EQ(drive.view().busy, 300);
+}
+
+TEST(DriveEstimate, DelaysBeyondTheUpperThresholdTakeTheHeadroomAway) {
+  DriveEstimate drive(kProfile);
+  repeat(drive, 5, {.read_bytes_per_s = 300'000'000, .read_delay = 5_ms, .write_delay = {}});
+  EXPECT_EQ(drive.view().headroom, 0u);
+  EXPECT_EQ(drive.view().busy, 1000);
+  EXPECT_TRUE(drive.view().is_congested);
+  // What it does is what it can do, less a little for the queue to become shorter.
+  EXPECT_GE(drive.view().rate, 225'000'000u);
+  EXPECT_LT(drive.view().rate, 300'000'000u);
+}
+
+TEST(DriveEstimate, ADriveThatIsQuickAgainGetsItsRateBackInSteps) {
+  DriveEstimate drive(kProfile);
+  repeat(drive, 5, {.read_bytes_per_s = 300'000'000, .read_delay = 5_ms, .write_delay = {}});
+  const uint64_t low = drive.view().rate;
+  repeat(drive, 12, {.read_bytes_per_s = 200'000'000, .read_delay = 90_us, .write_delay = {}});
+  EXPECT_GT(drive.view().rate, low + (kMost / 8));
+  repeat(drive, 10, {});
+  EXPECT_EQ(drive.view().rate, kMost);
+}
+
+TEST(DriveEstimate, BetweenTheThresholdsTheThresholdComesDownUntilARiseIsSeen) {
+  DriveEstimate drive(kProfile);
+  const DriveEstimate::Sample steady{
+      .read_bytes_per_s = kMost / 2, .read_delay = 400_us, .write_delay = {}};
+  repeat(drive, 10, steady);
+  EXPECT_EQ(drive.view().rate, kMost);
+  // The same rise at once would be below the upper threshold; here it is above the moving one.
+  DriveEstimate::Sample slower = steady;
+  slower.read_delay = 800_us;
+  repeat(drive, 2, slower);
+  EXPECT_LT(drive.view().rate, kMost);
+}
+
+TEST(DriveEstimate, SlowWritesHalveTheWayToTheHighestCostAndQuickOnesStepDown) {
+  DriveEstimate drive(kProfile);
+  const DriveEstimate::Sample slow{
+      .write_bytes_per_s = 50'000'000, .read_delay = {}, .write_delay = 4_ms};
+  drive.update(slow);
+  EXPECT_EQ(drive.view().write_cost_x10, 50u);
+  drive.update(slow);
+  EXPECT_EQ(drive.view().write_cost_x10, 70u);
+  repeat(drive, 20, slow);
+  EXPECT_GE(drive.view().write_cost_x10, 89u);
+  EXPECT_GE(drive.view().fragmentation, 980);
+  // The average of delays takes some epochs to come down.
+  const DriveEstimate::Sample quick{
+      .write_bytes_per_s = 50'000'000, .read_delay = {}, .write_delay = 50_us};
+  repeat(drive, 12, quick);
+  const uint32_t before = drive.view().write_cost_x10;
+  drive.update(quick);
+  EXPECT_EQ(drive.view().write_cost_x10, before - 5);
+  repeat(drive, 20, quick);
+  EXPECT_EQ(drive.view().write_cost_x10, kWriteCostMin);
+  EXPECT_EQ(drive.view().fragmentation, 0);
+}
+
+TEST(DriveEstimate, TrafficAloneDoesNotCongestADrive) {
+  DriveEstimate drive(kProfile);
+  repeat(drive, 5, {.read_bytes_per_s = 5 * kMost, .read_delay = 90_us, .write_delay = {}});
+  EXPECT_EQ(drive.view().used, kMost);
+  EXPECT_FALSE(drive.view().is_congested);
+}
+
+}  // namespace
+}  // namespace cairn::view
