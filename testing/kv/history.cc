@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -123,8 +124,8 @@ class Search {
       sorted.push_back({.time = *op.ended, .is_end = true, .op = i});
     }
     // Of one moment, beginnings come first: then the two may have been at once.
-    std::ranges::stable_sort(sorted, [](const Event& a, const Event& b) {
-      return std::pair(a.time, a.is_end) < std::pair(b.time, b.is_end);
+    std::ranges::sort(sorted, [](const Event& a, const Event& b) {
+      return std::tuple(a.time, a.is_end, a.op) < std::tuple(b.time, b.is_end, b.op);
     });
     events_.resize(1);
     begins_.resize(ops_.size());
