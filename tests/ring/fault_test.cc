@@ -74,5 +74,12 @@ TEST(RingScenario, SoDoFiveThatJoinLeaveAndLoseTheirStores) {
   EXPECT_EQ(run_scenario(scenario), "");
 }
 
+TEST(RingScenario, SoDoThreeWhoseStoresAreOnDisks) {
+  sim::Scenario scenario = scenario_of("ring_disk", {.nodes = 3, .on_disk = true});
+  scenario.options.disk.block_size = 512;
+  scenario.seeds = 20;
+  EXPECT_EQ(run_scenario(scenario), "");
+}
+
 }  // namespace
 }  // namespace cairn::kv

@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "kv/ring/plan.h"
+#include "kv/store/store.h"
 #include "meta/local_store.h"
 #include "meta/remote_store.h"
 #include "meta/server.h"
 #include "task/deadline.h"
+#include "task/gate.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::kv {
 
@@ -86,7 +89,50 @@ Task<void> KvCluster::run_store(env::Env& env, env::Address at) {
 }
 
 Task<void> KvCluster::run_node(env::Env& env, size_t number) {
+  if (options_.on_disk) co_return co_await run_node_on_disk(env, number);
   TestKeyspace keys(env, media_[number]);
+  co_await serve_node(env, number, keys);
+}
+
+Task<void> KvCluster::run_node_on_disk(env::Env& env, size_t number) {
+  drive::SourceLeaves leaves;
+  const std::string text = "file:d,size=4M,block=512";
+  drive::Opened drive = co_await drive::open_stack(env, text, leaves);
+  if (!drive) co_return;
+  // A crash while it is made leaves none, or one.
+  [[maybe_unused]] const Result<void> made = co_await store::format(env, **drive, {});
+  Result<std::unique_ptr<store::Store>> opened =
+      co_await store::Store::open(env, std::move(*drive), {});
+  if (opened) {
+    co_await serve_node(env, number, **opened);
+    co_await (*opened)->close();
+  }
+  leaves.close();
+}
+
+Task<void> KvCluster::dump(env::Env& env, size_t number, Keyspace& keys, task::CancelToken token) {
+  while (!token.requested()) {
+    std::map<std::string, std::string> all;
+    for (size_t key = 0; key < options_.keys && is_resting_ && options_.on_disk; ++key) {
+      const std::string stored = chain::stored_key(key_of(key));
+      const Result<std::optional<Entry>> entry = co_await keys.get(stored);
+      if (entry && *entry) all[stored] = (*entry)->value;
+    }
+    dumps_[number] = std::move(all);
+    [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, 100_ms, token);
+  }
+}
+
+std::string KvCluster::stored_value(size_t number, const std::string& stored) const {
+  if (options_.on_disk) {
+    const auto found = dumps_[number].find(stored);
+    return found == dumps_[number].end() ? "" : found->second;
+  }
+  const auto found = media_[number].entries.find({ring::hash_of(stored), stored});
+  return found == media_[number].entries.end() ? "" : found->second.value;
+}
+
+Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   const Result<ring::MemberId> self = co_await chain::identity(env, keys);
   if (!self) co_return;
   meta::RemoteStore store(env, {.servers = {cluster_->node("store").address(kStorePort)},
@@ -102,8 +148,13 @@ Task<void> KvCluster::run_node(env::Env& env, size_t number) {
   chain::Node node(env, keys, store, *self, options);
   running_[number].node = &node;
   if (running_[number].leaves) node.leave();
+  task::CancelSource stop;
+  task::Gate gate;
+  gate.spawn(dump(env, number, keys, stop.token()));
   [[maybe_unused]] const Result<void> served = co_await node.run(env.stop_token());
   running_[number].node = nullptr;
+  stop.request();
+  co_await gate.close();
   co_await store.close();
 }
 
@@ -218,9 +269,8 @@ std::string KvCluster::unrest() const {
       if (&newest->range_of(ring::hash_of(key_of(key))) != &range) continue;
       std::optional<std::string> first;
       for (const ring::Replica& each : range.chain) {
-        const TestMedium& medium = media_[places.at(each.member)];
-        const auto found = medium.entries.find({ring::hash_of(stored), stored});
-        const std::string value = found == medium.entries.end() ? "" : found->second.value;
+        const std::string value = stored_value(places.at(each.member), stored);
+        if (value.empty() && options_.on_disk) return "a node was not looked at yet";
         if (first && *first != value) return fmt::format("replicas of {} differ", key_of(key));
         first = value;
       }

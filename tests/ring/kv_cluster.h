@@ -29,12 +29,13 @@ struct KvClusterOptions {
   size_t keys = 3;
   bool loses_stores = false;
   bool leaves = false;
+  bool on_disk = false;  // nodes have real stores on simulated disks
 };
 
 class KvCluster {
  public:
   explicit KvCluster(const KvClusterOptions& options)
-      : options_(options), media_(options.nodes), running_(options.nodes) {}
+      : options_(options), media_(options.nodes), running_(options.nodes), dumps_(options.nodes) {}
 
   void start(sim::Cluster& cluster);
   // Clients stop writing, and read each key once more.
@@ -60,6 +61,11 @@ class KvCluster {
 
   task::Task<void> run_store(env::Env& env, env::Address at);
   task::Task<void> run_node(env::Env& env, size_t number);
+  task::Task<void> run_node_on_disk(env::Env& env, size_t number);
+  task::Task<void> serve_node(env::Env& env, size_t number, Keyspace& keys);
+  // Again and again, once clients rest: what a node's store holds.
+  task::Task<void> dump(env::Env& env, size_t number, Keyspace& keys, task::CancelToken token);
+  std::string stored_value(size_t number, const std::string& stored) const;
   task::Task<void> run_client(env::Env& env, size_t number);
   task::Task<void> one_op(env::Env& env, chain::Client& client, size_t number, size_t key,
                           bool only_reads);
@@ -70,6 +76,7 @@ class KvCluster {
   meta::State state_;
   std::vector<TestMedium> media_;
   std::vector<Running> running_;
+  std::vector<std::map<std::string, std::string>> dumps_;
   sim::Cluster* cluster_ = nullptr;
   std::map<std::string, std::vector<KeyOp>> ops_;
   std::map<size_t, uint64_t> versions_;  // seen by clients, by key
