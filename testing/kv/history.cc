@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -323,7 +322,6 @@ TEST(History, FindsOneReadOfTheWrongTimeAmongThousands) {
   EXPECT_EQ(found, 40);
 }
 
-// Prints how long it took; how fast it is on this machine is not judged.
 TEST(History, JudgesAHundredThousandOperationsOfOneHotKeyAndOfMany) {
   for (const size_t keys : {1, 8}) {
     Rng rng(keys);
@@ -333,12 +331,11 @@ TEST(History, JudgesAHundredThousandOperationsOfOneHotKeyAndOfMany) {
         history.add(fmt::format("key{}", key), std::move(op));
       }
     }
-    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(history.size(), 100'000u);
     const HistoryVerdict verdict = history.check({.versions_grow = true});
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     EXPECT_EQ(verdict.kind, HistoryVerdict::Kind::kGood) << verdict.text;
-    fmt::print("{} operations of {} keys: {:.2f} s, {} steps\n", history.size(), keys, took.count(),
-               verdict.steps);
+    // Next to nothing is tried twice.
+    EXPECT_LT(verdict.steps, 400'000u);
   }
 }
 

@@ -160,9 +160,7 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
 
 Task<void> KvCluster::run_client(env::Env& env, size_t number) {
   chain::ClientOptions options{.timeout = 4_s, .attempt = 1_s};
-  for (size_t i = 0; i < options_.nodes; ++i) {
-    options.seeds.push_back(cluster_->node(name_of(i)).address(kNodePort).text());
-  }
+  options.seeds = seeds();
   chain::Client client(env, options);
   while (!env.stop_token().requested() && !is_resting_) {
     co_await one_op(env, client, number, env.rng().below(options_.keys), false);
@@ -229,26 +227,64 @@ void KvCluster::disturb(sim::Cluster& cluster, Rng& rng) {
     running.node->leave();
   } else if (what < 12 && options_.loses_stores && is_settled() && running.node != nullptr) {
     // Everything has its replicas: one store may go.
-    sim::Node& node = cluster.node(name_of(number));
-    if (node.is_down() || node.is_paused()) return;
-    node.kill();
-    media_[number] = {};
-    node.restart();
+    const sim::Node& node = cluster.node(name_of(number));
+    if (!node.is_down() && !node.is_paused()) lose_store(cluster, number);
   }
+}
+
+void KvCluster::lose_store(sim::Cluster& cluster, size_t number) {
+  cluster.node(name_of(number)).kill();
+  media_[number] = {};
+  cluster.node(name_of(number)).restart();
 }
 
 bool KvCluster::is_settled() const { return unrest().empty(); }
 
-std::string KvCluster::unrest() const {
+std::vector<std::string> KvCluster::seeds() const {
+  std::vector<std::string> seeds;
+  for (size_t i = 0; i < options_.nodes; ++i) {
+    seeds.push_back(cluster_->node(name_of(i)).address(kNodePort).text());
+  }
+  return seeds;
+}
+
+const ring::View* KvCluster::newest_view() const {
   const ring::View* newest = nullptr;
   for (const Running& each : running_) {
     if (each.node == nullptr) continue;
     const ring::View* view = each.node->replica().view();
     if (view != nullptr && (newest == nullptr || view->epoch > newest->epoch)) newest = view;
   }
+  return newest;
+}
+
+std::map<ring::MemberId, size_t> KvCluster::places(const ring::View& view) const {
+  std::map<ring::MemberId, size_t> places;
+  for (size_t i = 0; i < running_.size(); ++i) {
+    for (const ring::Member& member : view.members) {
+      const bool is_it = running_[i].node != nullptr &&
+                         member.incarnation == running_[i].node->membership().incarnation();
+      if (is_it) places[member.id] = i;
+    }
+  }
+  return places;
+}
+
+std::vector<size_t> KvCluster::chain_of(const std::string& key) const {
+  std::vector<size_t> numbers;
+  const ring::View* view = newest_view();
+  if (view == nullptr) return numbers;
+  const std::map<ring::MemberId, size_t> nodes = places(*view);
+  for (const ring::Replica& each : view->range_of(ring::hash_of(key)).chain) {
+    if (nodes.contains(each.member)) numbers.push_back(nodes.at(each.member));
+  }
+  return numbers;
+}
+
+std::string KvCluster::unrest() const {
+  const ring::View* newest = newest_view();
   if (newest == nullptr) return "nobody has a view";
   if (!ring::is_settled(*newest)) return "chains are not what they should be";
-  std::map<ring::MemberId, size_t> places;
   for (size_t i = 0; i < running_.size(); ++i) {
     const chain::Node* node = running_[i].node;
     if (node == nullptr || node->has_left()) continue;
@@ -256,12 +292,10 @@ std::string KvCluster::unrest() const {
     if (node->replica().view()->epoch != newest->epoch) return "a node has an older view";
     if (node->replica().dirty_keys() > 0) return "a node has dirty keys";
     if (!node->membership().is_held()) return "a node has no lease";
-    for (const ring::Member& member : newest->members) {
-      if (member.incarnation == node->membership().incarnation()) places[member.id] = i;
-    }
   }
+  const std::map<ring::MemberId, size_t> nodes = places(*newest);
   for (const ring::Member& member : newest->members) {
-    if (!places.contains(member.id)) return "a member is not there";
+    if (!nodes.contains(member.id)) return "a member is not there";
   }
   for (const ring::RingRange& range : newest->ranges) {
     for (size_t key = 0; key < options_.keys; ++key) {
@@ -269,7 +303,7 @@ std::string KvCluster::unrest() const {
       if (&newest->range_of(ring::hash_of(key_of(key))) != &range) continue;
       std::optional<std::string> first;
       for (const ring::Replica& each : range.chain) {
-        const std::string value = stored_value(places.at(each.member), stored);
+        const std::string value = stored_value(nodes.at(each.member), stored);
         if (value.empty() && options_.on_disk) return "a node was not looked at yet";
         if (first && *first != value) return fmt::format("replicas of {} differ", key_of(key));
         first = value;

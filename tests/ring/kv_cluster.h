@@ -46,6 +46,18 @@ class KvCluster {
   void disturb(sim::Cluster& cluster, Rng& rng);
   void start_all(sim::Cluster& cluster);
 
+  // The numbers of the nodes that keep a key, head first; empty: nobody knows.
+  std::vector<size_t> chain_of(const std::string& key) const;
+  // A store and its node die; the node comes back with an empty one.
+  void lose_store(sim::Cluster& cluster, size_t number);
+  // How many keys of users a store has, besides the one that says which member it is.
+  size_t stored(size_t number) const {
+    const size_t all = media_[number].entries.size();
+    return all == 0 ? 0 : all - 1;
+  }
+  const chain::Node* node(size_t number) const { return running_[number].node; }
+  std::vector<std::string> seeds() const;
+
   uint64_t ended() const { return ended_; }
   // What keeps the nodes from being equal and at rest; empty: nothing.
   std::string unrest() const;
@@ -71,6 +83,9 @@ class KvCluster {
                           bool only_reads);
   void start_node(sim::Cluster& cluster, size_t number);
   bool is_settled() const;
+  const ring::View* newest_view() const;
+  // The numbers of nodes by the members that they are.
+  std::map<ring::MemberId, size_t> places(const ring::View& view) const;
 
   const KvClusterOptions options_;
   meta::State state_;

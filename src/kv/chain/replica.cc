@@ -104,7 +104,7 @@ Status Replica::status_of(const Error& error) {
   }
 }
 
-Task<Result<std::optional<Record>>> Replica::read(std::string key) {
+Task<Result<std::optional<Record>>> Replica::read_record(std::string key) {
   const std::string stored = stored_key(key);
   const Result<std::optional<Entry>> entry = co_await store_.get(stored);
   if (!entry) co_return fail(entry.error());
@@ -117,7 +117,7 @@ Task<GetReply> Replica::get(GetRequest request, CancelToken token) {
   if (!before || before->state != ring::Replica::State::kRunning) co_return kOtherView;
   if (request.is_shipped && !before->is_read_tail) co_return kOtherView;
   ++stats_.gets;
-  Result<std::optional<Record>> record = co_await read(request.key);
+  Result<std::optional<Record>> record = co_await read_record(request.key);
   if (!record) co_return GetReply{.status = status_of(record.error())};
   // What was read was there while this node was in the chain by right, if it still is.
   const std::optional<Spot> now = spot(request.key, request.epoch);

@@ -110,7 +110,7 @@ class Replica {
   // Until so much of the key is published. kReset: this node's part in the chain ended.
   task::Task<Result<void>> published(std::string key, uint64_t version, ring::Epoch epoch,
                                      task::CancelToken token);
-  task::Task<Result<std::optional<Record>>> read(std::string key);
+  task::Task<Result<std::optional<Record>>> read_record(std::string key);
   task::Task<Result<void>> put_record(const std::string& key, const Record& record,
                                       ring::Epoch epoch);
   static Status status_of(const Error& error);

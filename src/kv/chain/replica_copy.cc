@@ -188,7 +188,7 @@ Task<Result<void>> Replica::copy_ranges(std::set<RangeKey> ranges) {
       const ring::RingRange& range = view_->range_of(ring::hash_of(*key));
       const RangeKey at{range.end, range.epoch};
       if (!ranges.contains(at)) continue;
-      Result<std::optional<Record>> record = co_await read(*key);
+      Result<std::optional<Record>> record = co_await read_record(*key);
       if (!record) co_return fail(record.error());
       if (!*record) continue;
       Batch& batch = batches[at];
