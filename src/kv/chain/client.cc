@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/chain/client.h"
+
+#include <span>
+
+#include "kv/ring/view_format.h"
+#include "task/deadline.h"
+
+namespace cairn::kv::chain {
+
+using task::CancelToken;
+using task::Task;
+
+namespace {
+
+uint64_t draw_id(env::Env& env) {
+  uint64_t id = 0;
+  while (id == 0) env.fill_secret(std::as_writable_bytes(std::span(&id, 1)));
+  return id;
+}
+
+bool is_key(const std::string& key) { return !key.empty() && key.size() <= kChainKeyMax; }
+
+}  // namespace
+
+Client::Client(env::Env& env, const ClientOptions& options)
+    : env_(env), options_(options), id_(draw_id(env)), peers_(env, options.security) {}
+
+std::string Client::address_of(const ring::Replica& replica) const {
+  return view_->member(replica.member)->address;
+}
+
+// Asks one node, drawn from those it knows: any may be down, or late.
+Task<void> Client::refresh(CancelToken token) {
+  std::vector<std::string> known = options_.seeds;
+  if (view_) {
+    for (const ring::Member& member : view_->members) known.push_back(member.address);
+  }
+  std::string address = known[env_.rng().below(known.size())];
+  const Result<std::string> body =
+      co_await peers_.call(std::move(address), Call::kView, 0, "", options_.attempt / 4, token);
+  if (!body) co_return;
+  Result<ring::View> view = ring::decode_view(as_bytes(*body));
+  if (view && (!view_ || view->epoch > view_->epoch)) view_ = std::move(*view);
+}
+
+Task<void> Client::back_off(CancelToken token) {
+  [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env_, options_.retry, token);
+  co_await refresh(token);
+}
+
+Task<Result<Found>> Client::get(std::string key, CancelToken token) {
+  if (!is_key(key)) co_return fail(Errc::kInvalid, "a key is empty or longer than 32768 bytes");
+  task::Deadline deadline(env_, env_.now() + options_.timeout, token);
+  while (!deadline.token().requested()) {
+    std::vector<std::string> readers;
+    GetRequest request{.key = key};
+    if (view_) {
+      const ring::RingRange& range = view_->range_of(ring::hash_of(key));
+      request.epoch = range.epoch;
+      for (const ring::Replica& each : range.chain) {
+        if (each.state == ring::Replica::State::kRunning) readers.push_back(address_of(each));
+      }
+    }
+    if (!readers.empty()) {
+      std::string address = readers[env_.rng().below(readers.size())];
+      const Result<std::string> body = co_await peers_.call(
+          std::move(address), Call::kGet, 0, encode(request), options_.attempt, deadline.token());
+      if (body) {
+        Result<GetReply> reply = decode_get_reply(as_bytes(*body));
+        if (reply && reply->status == Status::kDone) {
+          co_return Found{.version = reply->version, .value = std::move(reply->value)};
+        }
+      }
+    }
+    co_await back_off(deadline.token());
+  }
+  co_return fail(deadline.token().error());
+}
+
+Task<Result<Outcome>> Client::write(std::string key, Command command, CancelToken token) {
+  if (!is_key(key)) co_return fail(Errc::kInvalid, "a key is empty or longer than 32768 bytes");
+  if (command.value.size() > kChainValueMax) {
+    co_return fail(Errc::kInvalid, "a value is longer than 1048576 bytes");
+  }
+  auto& turn = turns_[key];
+  if (!turn.first) turn.first = std::make_unique<task::Semaphore>(1);
+  ++turn.second;
+  const Result<void> mine = co_await turn.first->acquire(1, token);
+  Result<Outcome> result = mine ? Outcome{} : Result<Outcome>(fail(mine.error()));
+  if (mine) {
+    result = co_await write_in_turn(key, std::move(command), token);
+    turn.first->release();
+  }
+  if (--turn.second == 0) turns_.erase(key);
+  co_return result;
+}
+
+Task<Result<Outcome>> Client::write_in_turn(std::string key, Command command, CancelToken token) {
+  task::Deadline deadline(env_, env_.now() + options_.timeout, token);
+  WriteRequest request{.key = std::move(key),
+                       .epoch = {},
+                       .id = {.client = id_, .number = ++last_number_},
+                       .command = std::move(command)};
+  bool was_sent = false;
+  while (!deadline.token().requested()) {
+    const Attempted attempted = co_await try_write(request, deadline.token());
+    const WriteReply& reply = attempted.reply;
+    if (reply.status == Status::kDone) co_return reply.outcome;
+    if (reply.status == Status::kNoSpace && !was_sent) {
+      co_return fail(Errc::kNoSpace, "the store of a key's head is full");
+    }
+    if (reply.status == Status::kDoubtful) {
+      // If nobody can have carried it out yet, it becomes a new request.
+      if (was_sent) co_return fail(Errc::kTimedOut, "a write may have been forgotten");
+      request.id.number = ++last_number_;
+      request.since = reply.now;
+      continue;
+    }
+    if (reply.status == Status::kOutdated) co_return fail(Errc::kTimedOut, "a write came late");
+    was_sent = was_sent || attempted.was_sent;
+    co_await back_off(deadline.token());
+  }
+  co_return fail(deadline.token().error());
+}
+
+Task<Client::Attempted> Client::try_write(WriteRequest& request, CancelToken token) {
+  if (!view_) co_return Attempted{.reply = {.status = Status::kOtherView}};
+  const ring::RingRange& range = view_->range_of(ring::hash_of(request.key));
+  request.epoch = range.epoch;
+  const Result<std::string> body = co_await peers_.call(
+      address_of(range.chain.front()), Call::kWrite, 0, encode(request), options_.attempt, token);
+  const Result<WriteReply> reply =
+      body ? decode_write_reply(as_bytes(*body)) : Result<WriteReply>(fail(body.error()));
+  if (reply) co_return Attempted{.was_sent = true, .reply = *reply};
+  co_return Attempted{.was_sent = true, .reply = {.status = Status::kFailed}};
+}
+
+}  // namespace cairn::kv::chain

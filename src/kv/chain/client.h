@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client: keys of a cluster for programs. Reads go to any running replica of a key, writes to its
+// head; who says that the chain is another one makes the client look at the view again.
+//
+// A write is sent again, with the same number, until its time is over: it is carried out once at
+// most. So kTimedOut means: once, not at all, or shortly.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "env/env.h"
+#include "kv/chain/command.h"
+#include "kv/chain/message_format.h"
+#include "kv/chain/peers.h"
+#include "kv/ring/view.h"
+#include "rpc/security.h"
+#include "task/cancel.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::kv::chain {
+
+struct ClientOptions {
+  std::vector<std::string> seeds;  // addresses of some nodes
+  Duration timeout = 10_s;         // of a call, with everything that is tried
+  Duration attempt = 2_s;          // of one attempt of a write, or read
+  Duration retry = 20_ms;
+  std::shared_ptr<const rpc::Security> security;
+};
+
+struct Found {
+  uint64_t version = 0;
+  std::optional<std::string> value;
+};
+
+// One core. Any number of calls at once; writes of one key one after the other.
+class Client {
+ public:
+  Client(env::Env& env, const ClientOptions& options);
+
+  // kTimedOut: no replica answered; kInvalid: no such key can be.
+  task::Task<Result<Found>> get(std::string key, task::CancelToken token = {});
+  // kTimedOut: it may have been carried out, or will be; kInvalid, kNoSpace: it was not.
+  task::Task<Result<Outcome>> write(std::string key, Command command, task::CancelToken token = {});
+
+  // Once, before it is destroyed, when calls have ended.
+  task::Task<void> close() { return peers_.close(); }
+
+ private:
+  struct Attempted {
+    bool was_sent = false;  // somebody may have heard it
+    WriteReply reply;
+  };
+  task::Task<void> refresh(task::CancelToken token);
+  // Waits, and looks at the view.
+  task::Task<void> back_off(task::CancelToken token);
+  std::string address_of(const ring::Replica& replica) const;
+  task::Task<Result<Outcome>> write_in_turn(std::string key, Command command,
+                                            task::CancelToken token);
+  task::Task<Attempted> try_write(WriteRequest& request, task::CancelToken token);
+
+  env::Env& env_;
+  const ClientOptions options_;
+  const uint64_t id_;
+  uint64_t last_number_ = 0;
+  Peers peers_;
+  std::optional<ring::View> view_;
+  std::map<std::string, std::pair<std::unique_ptr<task::Semaphore>, size_t>> turns_;  // and users
+};
+
+}  // namespace cairn::kv::chain

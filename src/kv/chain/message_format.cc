@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/chain/message_format.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/message_coder.h"
+
+namespace cairn::kv::chain {
+
+namespace {
+
+constexpr char kRecordVersion = 1;
+
+template <class Coder>
+struct Layout {
+  Coder& coder;
+  void operator()(Status& v) { choice(coder, v, Status::kDone, Status::kFailed); }
+  void operator()(Command::Kind& v) {
+    choice(coder, v, Command::Kind::kPut, Command::Kind::kReplace);
+  }
+  void operator()(Command& v) { fields(coder, v.kind, v.value, v.amount, v.version); }
+  void operator()(Outcome& v) { fields(coder, v.done, v.is_no_number, v.number, v.version); }
+  void operator()(RequestId& v) { fields(coder, v.client, v.number); }
+  void operator()(Remembered& v) { fields(coder, v.id, v.outcome); }
+  void operator()(Record& v) {
+    fields(coder, v.version, v.is_erased, v.forgotten, v.requests, v.value);
+  }
+  void operator()(GetRequest& v) { fields(coder, v.key, v.epoch, v.is_shipped); }
+  void operator()(GetReply& v) { fields(coder, v.status, v.version, v.value); }
+  void operator()(WriteRequest& v) { fields(coder, v.key, v.epoch, v.id, v.since, v.command); }
+  void operator()(WriteReply& v) { fields(coder, v.status, v.outcome, v.now); }
+  void operator()(ForwardRequest& v) { fields(coder, v.key, v.epoch, v.hop, v.record); }
+  void operator()(CopyItem& v) { fields(coder, v.key, v.record); }
+  void operator()(CopyRequest& v) { fields(coder, v.range_end, v.epoch, v.items); }
+  void operator()(PassReply& v) { field(coder, v.status); }
+};
+
+bool is_key(const std::string& key) { return !key.empty() && key.size() <= kChainKeyMax; }
+bool is_sound(const Record& record) {
+  return record.value.size() <= kChainValueMax && record.requests.size() <= kRememberedMax &&
+         record.version != 0 && (!record.is_erased || record.value.empty());
+}
+bool is_sound(const GetRequest& message) { return is_key(message.key); }
+bool is_sound(const GetReply& message) {
+  return !message.value || message.value->size() <= kChainValueMax;
+}
+bool is_sound(const WriteRequest& message) {
+  return is_key(message.key) && message.command.value.size() <= kChainValueMax;
+}
+bool is_sound(const WriteReply&) { return true; }
+bool is_sound(const PassReply&) { return true; }
+bool is_sound(const ForwardRequest& message) {
+  return is_key(message.key) && is_sound(message.record);
+}
+bool is_sound(const CopyRequest& message) {
+  return message.items.size() <= kCopyKeysMax &&
+         std::ranges::all_of(message.items, [](const CopyItem& each) {
+           return is_key(each.key) && is_sound(each.record);
+         });
+}
+
+template <class T>
+Result<T> decode(Bytes body) {
+  std::optional<T> message = decode_message<Layout, T>(body);
+  if (!message || !is_sound(*message))
+    return fail(Errc::kCorrupt, "a chain message makes no sense");
+  return std::move(*message);
+}
+
+}  // namespace
+
+std::string encode(const GetRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const GetReply& message) { return encode_message<Layout>(message); }
+std::string encode(const WriteRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const WriteReply& message) { return encode_message<Layout>(message); }
+std::string encode(const ForwardRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const CopyRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const PassReply& message) { return encode_message<Layout>(message); }
+std::string encode_record(const Record& record) {
+  return kRecordVersion + encode_message<Layout>(record);
+}
+
+Result<GetRequest> decode_get_request(Bytes body) { return decode<GetRequest>(body); }
+Result<GetReply> decode_get_reply(Bytes body) { return decode<GetReply>(body); }
+Result<WriteRequest> decode_write_request(Bytes body) { return decode<WriteRequest>(body); }
+Result<WriteReply> decode_write_reply(Bytes body) { return decode<WriteReply>(body); }
+Result<ForwardRequest> decode_forward_request(Bytes body) { return decode<ForwardRequest>(body); }
+Result<CopyRequest> decode_copy_request(Bytes body) { return decode<CopyRequest>(body); }
+Result<PassReply> decode_pass_reply(Bytes body) { return decode<PassReply>(body); }
+
+Result<Record> decode_record(Bytes bytes) {
+  if (bytes.empty() || load<char>(bytes) != kRecordVersion) {
+    return fail(Errc::kCorrupt, "a record of a chain makes no sense");
+  }
+  return decode<Record>(bytes.subspan(1));
+}
+
+}  // namespace cairn::kv::chain

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients and nodes of chains say to each other, as bodies of rpc's calls, and how a record
+// lies in a node's store: the only home of these layouts, version 1.
+//
+// Numbers are little-endian; texts and lists begin with a count of four bytes; a choice or a flag
+// is a byte. A stored record begins with its version byte. There is one form for each value; what
+// is not in it is kCorrupt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "kv/chain/command.h"
+#include "kv/ring/view.h"
+
+namespace cairn::kv::chain {
+
+enum class Call : uint16_t {
+  kGet = 1,  // from clients; or shipped from a replica to the tail
+  kWrite,    // from clients, to the head
+  kForward,  // from a replica to the next
+  kCopy,     // from a replica to the next, which is joining
+  kView,     // nothing -> an encoded view
+};
+inline constexpr const char* kServiceName = "kv-chain";
+inline constexpr uint16_t kServiceMajor = 1;
+inline constexpr size_t kCopyKeysMax = 32;
+inline constexpr size_t kCopyBytesMax = 2UL << 20;  // then the batch ends, with one key at least
+
+enum class Status : uint8_t {
+  kDone = 0,
+  kOtherView,  // the caller's view of the chain is not this node's, or it may not serve: nothing
+               // was done, by a write perhaps; look at a newer view
+  kNotReady,   // shortly
+  kOutdated,   // a later request of the same client was carried out
+  kDoubtful,   // it may have been carried out, long ago
+  kNoSpace,    // nothing was done
+  kFailed,     // of the store; it may have been carried out
+};
+
+struct GetRequest {
+  std::string key;
+  ring::Epoch epoch;        // of the chain, as the caller knows it
+  bool is_shipped = false;  // by a replica
+  friend bool operator==(const GetRequest&, const GetRequest&) = default;
+};
+struct GetReply {
+  Status status = Status::kDone;
+  uint64_t version = 0;              // 0: there was never such a key
+  std::optional<std::string> value;  // none: no such key
+  friend bool operator==(const GetReply&, const GetReply&) = default;
+};
+struct WriteRequest {
+  std::string key;
+  ring::Epoch epoch;
+  RequestId id;
+  uint64_t since = 0;  // see decide()
+  Command command;
+  friend bool operator==(const WriteRequest&, const WriteRequest&) = default;
+};
+struct WriteReply {
+  Status status = Status::kDone;
+  Outcome outcome;
+  uint64_t now = 0;  // of a doubtful one: a `since` for a request that is sent from now on
+  friend bool operator==(const WriteReply&, const WriteReply&) = default;
+};
+struct ForwardRequest {
+  std::string key;
+  ring::Epoch epoch;
+  uint32_t hop = 0;  // the receiver's position in the chain
+  Record record;
+  friend bool operator==(const ForwardRequest&, const ForwardRequest&) = default;
+};
+struct CopyItem {
+  std::string key;
+  Record record;
+  friend bool operator==(const CopyItem&, const CopyItem&) = default;
+};
+struct CopyRequest {
+  uint64_t range_end = 0;
+  ring::Epoch epoch;
+  std::vector<CopyItem> items;
+  friend bool operator==(const CopyRequest&, const CopyRequest&) = default;
+};
+// Of kForward: it has arrived everywhere behind. Of kCopy: it is there.
+struct PassReply {
+  Status status = Status::kDone;
+  friend bool operator==(const PassReply&, const PassReply&) = default;
+};
+
+std::string encode(const GetRequest& message);
+std::string encode(const GetReply& message);
+std::string encode(const WriteRequest& message);
+std::string encode(const WriteReply& message);
+std::string encode(const ForwardRequest& message);
+std::string encode(const CopyRequest& message);
+std::string encode(const PassReply& message);
+std::string encode_record(const Record& record);
+
+// kCorrupt, also of one beyond the limits of command.h.
+Result<GetRequest> decode_get_request(Bytes body);
+Result<GetReply> decode_get_reply(Bytes body);
+Result<WriteRequest> decode_write_request(Bytes body);
+Result<WriteReply> decode_write_reply(Bytes body);
+Result<ForwardRequest> decode_forward_request(Bytes body);
+Result<CopyRequest> decode_copy_request(Bytes body);
+Result<PassReply> decode_pass_reply(Bytes body);
+Result<Record> decode_record(Bytes bytes);
+
+}  // namespace cairn::kv::chain

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/chain/node.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/message_coder.h"
+#include "kv/chain/service.h"
+#include "task/gate.h"
+#include "task/sync.h"
+
+namespace cairn::kv::chain {
+
+using task::CancelToken;
+using task::Task;
+
+namespace {
+
+constexpr std::string_view kIdentityKey = "m:member";
+
+class IdentityChange final : public Change {
+ public:
+  IdentityChange(uint64_t drawn, bool is_empty)
+      : Change(Needs::kValues), drawn_(drawn), is_empty_(is_empty) {}
+
+  Result<void> decide(std::span<const std::optional<Entry>> now, std::span<Edit> edits) override {
+    if (now[0]) {
+      FieldReader reader(as_bytes(now[0]->value));
+      reader.number(id);
+      if (!reader.is_over() || id == 0)
+        return fail(Errc::kCorrupt, "a store's member id is damaged");
+      return {};
+    }
+    if (!is_empty_) return fail(Errc::kExists, "the store has keys that are not a cluster's");
+    id = drawn_;
+    FieldWriter writer;
+    writer.number(id);
+    edits[0] = {.kind = Edit::Kind::kPut, .value = std::move(writer.out), .expires = {}};
+    return {};
+  }
+  uint64_t id = 0;
+
+ private:
+  const uint64_t drawn_;
+  const bool is_empty_;
+};
+
+ring::Member member_of(ring::MemberId self, const NodeOptions& options) {
+  return {.id = self,
+          .incarnation = {},
+          .address = options.address.text(),
+          .place = options.place,
+          .drives = options.drives};
+}
+
+}  // namespace
+
+Task<Result<ring::MemberId>> identity(env::Env& env, Keyspace& store) {
+  uint64_t drawn = 0;
+  while (drawn == 0) env.fill_secret(std::as_writable_bytes(std::span(&drawn, 1)));
+  IdentityChange change(drawn, store.size() == 0);
+  const std::string_view key = kIdentityKey;
+  const Result<void> done = co_await store.transact({&key, 1}, change);
+  if (!done) co_return fail(done.error());
+  co_return ring::MemberId(change.id);
+}
+
+Node::Node(env::Env& env, Keyspace& keys, meta::Store& store, ring::MemberId self,
+           const NodeOptions& options)
+    : env_(env),
+      self_(self),
+      options_(options),
+      peers_(env, options.security),
+      replica_(env, keys, peers_, self, options.replica),
+      membership_(env, store, member_of(self, options), options.membership,
+                  [this](std::shared_ptr<const ring::View> view, ring::Incarnation mine) {
+                    replica_.set_view(std::move(view), mine);
+                  }),
+      controller_(env, store, options.controller) {
+  replica_.set_may_serve([this] { return membership_.is_held(); });
+  replica_.set_on_copied([this](std::vector<std::pair<uint64_t, ring::Epoch>> copied) {
+    membership_.set_copied(std::move(copied));
+  });
+}
+
+bool Node::has_left() const {
+  const ring::View* view = replica_.view();
+  return view != nullptr && view->member(self_) == nullptr;
+}
+
+Task<Result<void>> Node::run(CancelToken token) {
+  Service service(replica_);
+  rpc::Server server(env_, service, options_.server);
+  Result<void> result;
+  const Result<env::Address> at = server.listen(options_.address);
+  if (at) {
+    task::CancelSource stop(token);
+    task::Gate gate;
+    gate.spawn(membership_.run(stop.token()));
+    gate.spawn(controller_.run(stop.token()));
+    task::Event never;
+    [[maybe_unused]] const Result<void> stopped = co_await never.wait(token);
+    stop.request();
+    co_await gate.close();
+  } else {
+    result = fail(at.error());
+  }
+  co_await server.close();
+  co_await replica_.close();
+  co_await peers_.close();
+  co_return result;
+}
+
+}  // namespace cairn::kv::chain

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replica: a node's part in the chains that its view says it is in.
+//
+// A write is decided by the head against its newest record, and put into each store from head to
+// tail; each node answers the one before it when all behind it have it, so the answers are the
+// acknowledgements that publish a record backwards. Until then a key is dirty at a node, which then
+// sends readers to the tail. What is in a store is never rolled back: a node whose successor went
+// passes its dirty records to the next one, and the last of a chain publishes what it has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "env/env.h"
+#include "kv/chain/command.h"
+#include "kv/chain/marks.h"
+#include "kv/chain/message_format.h"
+#include "kv/chain/peers.h"
+#include "kv/keyspace.h"
+#include "kv/ring/view.h"
+#include "task/cancel.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
+
+namespace cairn::kv::chain {
+
+struct ReplicaOptions {
+  Duration pass_timeout = 1_s;   // of one attempt to pass a record on
+  Duration pass_retry = 20_ms;   // after one that failed
+  Duration serve_timeout = 4_s;  // of a call that waits for others
+  Duration copy_pause;           // between batches of a copy: its throttle
+};
+
+struct ReplicaStats {
+  uint64_t gets = 0;
+  uint64_t shipped = 0;  // of them, to the tail
+  uint64_t writes = 0;   // decided here
+  uint64_t copied = 0;   // records sent to a joining replica
+  uint64_t wiped = 0;    // records that were not ours any more
+};
+
+// So many changes of the store may be under way; who has them all knows that there are none.
+inline constexpr size_t kChangesMax = 4096;
+
+// Where a user's key lies in the store.
+std::string stored_key(std::string_view key);
+
+// One core. The keyspace and the peers outlive it.
+class Replica {
+ public:
+  Replica(env::Env& env, Keyspace& store, Peers& peers, ring::MemberId self,
+          const ReplicaOptions& options);
+
+  // Acts by that view from now on. Not older than the one before. Waits for nothing.
+  void set_view(std::shared_ptr<const ring::View> view, ring::Incarnation mine);
+  // Whether this node may serve: its lease is good.
+  void set_may_serve(std::function<bool()> may_serve) { may_serve_ = std::move(may_serve); }
+  // Told which ranges were copied to their joining replicas.
+  using OnCopied = std::function<void(std::vector<std::pair<uint64_t, ring::Epoch>>)>;
+  void set_on_copied(OnCopied on_copied) { on_copied_ = std::move(on_copied); }
+
+  task::Task<GetReply> get(GetRequest request, task::CancelToken token);
+  task::Task<WriteReply> write(WriteRequest request, task::CancelToken token);
+  task::Task<PassReply> forward(ForwardRequest request, task::CancelToken token);
+  task::Task<PassReply> copy(CopyRequest request, task::CancelToken token);
+
+  const ring::View* view() const { return view_.get(); }
+  const ReplicaStats& stats() const { return stats_; }
+  size_t dirty_keys() const { return marks_.size(); }
+
+  // Ends what is under way. Once, before it is destroyed; calls have ended by then.
+  task::Task<void> close();
+
+ private:
+  class HeadChange;
+  class PassChange;
+  class WipeChange;
+  // Where this node is in a chain.
+  struct Spot {
+    ring::Epoch epoch;
+    size_t position = 0;
+    ring::Replica::State state{};
+    bool is_last = false;
+    bool is_read_tail = false;
+    std::string next;       // address of the one behind; empty: it is the last
+    std::string read_tail;  // of who answers reads of dirty keys
+    uint64_t range_end = 0;
+  };
+  using RangeKey = std::pair<uint64_t, ring::Epoch>;
+
+  bool may_act() const;
+  std::optional<Spot> spot(uint64_t hash) const;
+  // The same, if the chain's epoch is that one.
+  std::optional<Spot> spot(std::string_view key, ring::Epoch epoch) const;
+
+  // A record is in the store: it is published if this is the last, else passed on.
+  void note_stored(const std::string& key, Record record);
+  task::Task<void> pass_on(std::string key, std::shared_ptr<Mark> mark);
+  // Until so much of the key is published. kReset: this node's part in the chain ended.
+  task::Task<Result<void>> published(std::string key, uint64_t version, ring::Epoch epoch,
+                                     task::CancelToken token);
+  task::Task<Result<std::optional<Record>>> read_record(std::string key);
+  task::Task<Result<void>> put_record(const std::string& key, const Record& record,
+                                      ring::Epoch epoch);
+  static Status status_of(const Error& error);
+
+  // replica_copy.cc
+  task::Task<void> tend();
+  task::Task<Result<void>> wipe(std::set<RangeKey> ranges);
+  task::Task<Result<void>> copy_ranges(std::set<RangeKey> ranges);
+  task::Task<Result<void>> send_batch(RangeKey range, std::vector<CopyItem> items);
+  std::set<RangeKey> ranges_to_wipe() const;
+  std::set<RangeKey> ranges_to_copy() const;
+  bool has_strangers() const;
+  task::Task<Result<void>> sweep();
+  const ring::RingRange* range_now(RangeKey range) const;
+  void tell_copied();
+
+  env::Env& env_;
+  Keyspace& store_;
+  Peers& peers_;
+  const ring::MemberId self_;
+  const ReplicaOptions options_;
+  std::function<bool()> may_serve_;
+  OnCopied on_copied_;
+  std::shared_ptr<const ring::View> view_;
+  ring::Incarnation incarnation_;
+  Marks marks_;
+  uint64_t writes_decided_ = 0;
+  std::set<RangeKey> wiped_;   // joining here, and emptied
+  std::set<RangeKey> ready_;   // joining behind us, and emptied: it gets what is written
+  std::set<RangeKey> copied_;  // joining behind us, and complete
+  ring::Epoch swept_;          // what was not ours in that view is gone
+  task::Semaphore changes_;    // of the store, under way
+  task::Event view_moved_;
+  task::CancelSource stop_;
+  task::Gate gate_;
+  ReplicaStats stats_;
+};
+
+}  // namespace cairn::kv::chain

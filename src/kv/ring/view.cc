@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/ring/view.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/sip_hash.h"
+
+namespace cairn::kv::ring {
+
+std::optional<size_t> RingRange::position(MemberId member) const {
+  const auto found = std::ranges::find(chain, member, &Replica::member);
+  if (found == chain.end()) return std::nullopt;
+  return static_cast<size_t>(found - chain.begin());
+}
+
+std::optional<size_t> RingRange::read_tail() const {
+  for (size_t i = chain.size(); i > 0; --i) {
+    if (chain[i - 1].state == Replica::State::kRunning) return i - 1;
+  }
+  return std::nullopt;
+}
+
+size_t RingRange::running() const {
+  return static_cast<size_t>(std::ranges::count(chain, Replica::State::kRunning, &Replica::state));
+}
+
+const Member* View::member(MemberId id) const {
+  const auto found = std::ranges::lower_bound(members, id, {}, &Member::id);
+  return found == members.end() || found->id != id ? nullptr : &*found;
+}
+
+size_t View::range_index(uint64_t hash) const {
+  const auto found = std::ranges::lower_bound(ranges, hash, {}, &RingRange::end);
+  return found == ranges.end() ? 0 : static_cast<size_t>(found - ranges.begin());
+}
+
+uint64_t hash_of(std::string_view key) {
+  // Not a secret: all nodes and clients have to agree.
+  return sip_hash(SipKey{0x6b76'7269'6e67'0001, 0x6361'6972'6e00'0001}, as_bytes(key));
+}
+
+}  // namespace cairn::kv::ring

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated cluster of replicated keys: a metadata server, nodes and clients, all of which fail;
+// what clients were told, and what the nodes hold in the end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "env/env.h"
+#include "kv/chain/client.h"
+#include "kv/chain/node.h"
+#include "meta/state.h"
+#include "task/task.h"
+#include "testing/kv/history.h"
+#include "tests/ring/test_keyspace.h"
+#include "world/sim/cluster.h"
+
+namespace cairn::kv {
+
+struct KvClusterOptions {
+  size_t nodes = 5;        // machines
+  size_t nodes_first = 3;  // of them there from the beginning; the others join
+  size_t clients = 3;
+  size_t keys = 3;
+  bool loses_stores = false;
+  bool leaves = false;
+  bool on_disk = false;  // nodes have real stores on simulated disks
+};
+
+class KvCluster {
+ public:
+  explicit KvCluster(const KvClusterOptions& options)
+      : options_(options), media_(options.nodes), running_(options.nodes), dumps_(options.nodes) {}
+
+  void start(sim::Cluster& cluster);
+  // Clients stop writing, and read each key once more.
+  void rest() { is_resting_ = true; }
+  bool has_rested() const { return rested_ == options_.clients; }
+
+  // One thing that faults of the world do not do: a node joins or leaves, a store is lost.
+  void disturb(sim::Cluster& cluster, Rng& rng);
+  void start_all(sim::Cluster& cluster);
+
+  // The numbers of the nodes that keep a key, head first; empty: nobody knows.
+  std::vector<size_t> chain_of(const std::string& key) const;
+  // A store and its node die; the node comes back with an empty one.
+  void lose_store(sim::Cluster& cluster, size_t number);
+  // How many keys of users a store has, besides the one that says which member it is.
+  size_t stored(size_t number) const {
+    const size_t all = media_[number].entries.size();
+    return all == 0 ? 0 : all - 1;
+  }
+  const chain::Node* node(size_t number) const { return running_[number].node; }
+  std::vector<std::string> seeds() const;
+
+  uint64_t ended() const { return ended_; }
+  // What keeps the nodes from being equal and at rest; empty: nothing.
+  std::string unrest() const;
+  // What is wrong with the history.
+  std::string judge() const;
+
+ private:
+  struct Running {
+    chain::Node* node = nullptr;
+    bool is_started = false;
+    bool leaves = false;
+  };
+
+  task::Task<void> run_store(env::Env& env, env::Address at);
+  task::Task<void> run_node(env::Env& env, size_t number);
+  task::Task<void> run_node_on_disk(env::Env& env, size_t number);
+  task::Task<void> serve_node(env::Env& env, size_t number, Keyspace& keys);
+  // Again and again, once clients rest: what a node's store holds.
+  task::Task<void> dump(env::Env& env, size_t number, Keyspace& keys, task::CancelToken token);
+  std::string stored_value(size_t number, const std::string& stored) const;
+  task::Task<void> run_client(env::Env& env, size_t number);
+  task::Task<void> one_op(env::Env& env, chain::Client& client, size_t number, size_t key,
+                          bool only_reads);
+  void start_node(sim::Cluster& cluster, size_t number);
+  bool is_settled() const;
+  const ring::View* newest_view() const;
+  // The numbers of nodes by the members that they are.
+  std::map<ring::MemberId, size_t> places(const ring::View& view) const;
+
+  const KvClusterOptions options_;
+  meta::State state_;
+  std::vector<TestMedium> media_;
+  std::vector<Running> running_;
+  std::vector<std::map<std::string, std::string>> dumps_;
+  sim::Cluster* cluster_ = nullptr;
+  std::map<std::string, std::vector<KeyOp>> ops_;
+  std::map<size_t, uint64_t> versions_;  // seen by clients, by key
+  uint64_t last_value_ = 0;
+  uint64_t ended_ = 0;
+  bool is_resting_ = false;
+  size_t rested_ = 0;
+};
+
+}  // namespace cairn::kv
