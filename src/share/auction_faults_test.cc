@@ -111,7 +111,7 @@ TEST(AuctionFaults, NoSliceIsLostOrUsedTwiceOverCrashesOfEither) {
           market.stop_auction();
           break;
         default:
-          if (!market.auction || rng.chance(0.3)) market.start_auction();
+          if (!market.auction || rng.bernoulli(0.3)) market.start_auction();
           break;
       }
     }

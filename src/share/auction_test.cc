@@ -14,7 +14,7 @@ constexpr uint64_t kPort = 2000 * kMB;
 Buyer buyer_of(Rng& rng, const std::string& volume) {
   Buyer buyer{.volume = volume, .terms = {}};
   buyer.bytes = static_cast<uint32_t>(4096 << rng.below(7));
-  buyer.type = rng.chance(0.4) ? IoType::kWrite : IoType::kRead;
+  buyer.type = rng.bernoulli(0.4) ? IoType::kWrite : IoType::kRead;
   // Enough to keep a share busy, and some with far more.
   buyer.depth = (4U << 20) / buyer.bytes * rng.between(1, 4);
   return buyer;
@@ -227,7 +227,7 @@ TEST(Auction, NonsenseIsGrantedNoMoreThanThereIs) {
   const Attempt<TenantId> tenant =
       auction.open("vol1", {.weight = 1000, .cap = 100 * kMB}, PortId(0), {DriveId(0)});
   ASSERT_TRUE(tenant);
-  const auto any = [&] { return rng.chance(0.5) ? rng.next() : rng.below(5); };
+  const auto any = [&] { return rng.bernoulli(0.5) ? rng.next() : rng.below(5); };
   uint64_t granted = 0;
   uint64_t epoch = 0;
   uint64_t all = 0;

@@ -173,12 +173,12 @@ class Market {
     client.tenant = *opened;
   }
   void send(Message message) {
-    if (rng_.chance(loses)) return;
+    if (rng_.bernoulli(loses)) return;
     message.at =
         now + Duration{delays.ns == 0
                            ? 0
                            : static_cast<int64_t>(rng_.below(static_cast<uint64_t>(delays.ns)))};
-    if (rng_.chance(repeats)) wire_.push_back(message);
+    if (rng_.bernoulli(repeats)) wire_.push_back(message);
     wire_.push_back(std::move(message));
   }
   void deliver() {

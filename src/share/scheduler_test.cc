@@ -140,7 +140,7 @@ class Crowd {
             {.came = now, .stream = one.stream, .waiting = scheduler_.size(), .gone = gone});
         ASSERT_TRUE(scheduler_.enqueue(one, now));
       }
-      if (rng_.chance(0.1)) {
+      if (rng_.bernoulli(0.1)) {
         const DriveId drive(static_cast<uint32_t>(rng_.below(3)));
         scheduler_.set_congestion(drive, {static_cast<int64_t>(rng_.below(20'000'000))});
         scheduler_.set_write_cost(drive, static_cast<uint32_t>(rng_.between(10, 90)));
@@ -159,7 +159,7 @@ class Crowd {
     const auto drive = static_cast<uint32_t>(rng_.below(3));
     if (stream == 0) return request(0, tag, 4U << 20, IoType::kWrite, drive);
     return request(stream, tag, static_cast<uint32_t>(4096 << rng_.below(4)),
-                   rng_.chance(0.3) ? IoType::kWrite : IoType::kRead, drive);
+                   rng_.bernoulli(0.3) ? IoType::kWrite : IoType::kRead, drive);
   }
   Rng rng_;
   Scheduler scheduler_;

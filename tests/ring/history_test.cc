@@ -184,7 +184,7 @@ struct PlainKey {
 
 KeyOp draw_op(Rng& rng, uint64_t number, uint64_t values, uint64_t version_max) {
   KeyOp op{.kind = static_cast<Kind>(rng.below(6))};
-  if (rng.chance(0.3)) op.kind = Kind::kGet;
+  if (rng.bernoulli(0.3)) op.kind = Kind::kGet;
   const uint64_t value = values == 0 ? number : rng.below(values);
   if (op.kind != Kind::kGet && op.kind != Kind::kDelete) op.value = fmt::format("{}", value);
   if (op.kind == Kind::kAdd) op.amount = 1;
@@ -245,9 +245,9 @@ TEST(History, AgreesWithATrialOfAllOrders) {
       op.client = i;
       op.began = static_cast<int64_t>(rng.below(10));
       op.ended = op.began + 1 + static_cast<int64_t>(rng.below(8));
-      if (op.kind != Kind::kGet && rng.chance(0.25)) op.ended.reset();
-      if (op.kind == Kind::kGet && rng.chance(0.3)) {
-        op.done = rng.chance(0.7);
+      if (op.kind != Kind::kGet && rng.bernoulli(0.25)) op.ended.reset();
+      if (op.kind == Kind::kGet && rng.bernoulli(0.3)) {
+        op.done = rng.bernoulli(0.7);
         op.value = op.done ? fmt::format("{}", rng.below(3)) : "";
       }
       ops.push_back(op);
@@ -267,9 +267,9 @@ std::vector<KeyOp> draw_history(Rng& rng, size_t count, size_t clients, double u
   for (size_t i = 0; i < count; ++i) {
     const size_t client = rng.below(clients);
     KeyOp op = draw_op(rng, i, 0, count);
-    if (rng.chance(0.35)) op.kind = Kind::kGet;
+    if (rng.bernoulli(0.35)) op.kind = Kind::kGet;
     if (op.kind == Kind::kGet) op.value.clear();
-    if (op.kind == Kind::kDelete && rng.chance(0.8)) {
+    if (op.kind == Kind::kDelete && rng.bernoulli(0.8)) {
       op.kind = Kind::kPut;
       op.value = fmt::format("{}", i);
     }
@@ -285,8 +285,8 @@ std::vector<KeyOp> draw_history(Rng& rng, size_t count, size_t clients, double u
   PlainKey key;
   std::vector<KeyOp> ops;
   for (auto& [moment, op] : moments) {
-    const bool is_unknown = op.kind != Kind::kGet && rng.chance(unknown);
-    if (!is_unknown || rng.chance(0.5)) key.carry_out(op);
+    const bool is_unknown = op.kind != Kind::kGet && rng.bernoulli(unknown);
+    if (!is_unknown || rng.bernoulli(0.5)) key.carry_out(op);
     if (is_unknown) {
       op.ended.reset();
       op.version = 0;

@@ -176,7 +176,7 @@ Task<void> KvCluster::run_client(env::Env& env, size_t number) {
 Task<void> KvCluster::one_op(env::Env& env, chain::Client& client, size_t number, size_t key,
                              bool only_reads) {
   std::vector<KeyOp>& ops = ops_[key_of(key)];
-  if (only_reads || env.rng().chance(0.5)) {
+  if (only_reads || env.rng().bernoulli(0.5)) {
     KeyOp op{.kind = KeyOp::Kind::kGet, .client = number, .began = cluster_->now().ns};
     const Result<chain::Found> found = co_await client.get(key_of(key));
     if (!found || env.stop_token().requested()) co_return;
@@ -190,7 +190,7 @@ Task<void> KvCluster::one_op(env::Env& env, chain::Client& client, size_t number
     co_return;
   }
   Command command{.kind = static_cast<Command::Kind>(env.rng().below(5))};
-  if (env.rng().chance(0.4)) command.kind = Command::Kind::kPut;
+  if (env.rng().bernoulli(0.4)) command.kind = Command::Kind::kPut;
   if (command.kind == Command::Kind::kAdd) {
     command.amount = 1;
   } else if (command.kind != Command::Kind::kErase) {

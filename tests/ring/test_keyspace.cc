@@ -25,7 +25,7 @@ std::optional<Entry> TestKeyspace::find(std::string_view key) const {
 
 Task<Result<void>> TestKeyspace::wait() {
   const Duration time{
-      static_cast<int64_t>(env_.rng().below(env_.rng().chance(0.02) ? 20'000'000 : 200'000))};
+      static_cast<int64_t>(env_.rng().below(env_.rng().bernoulli(0.02) ? 20'000'000 : 200'000))};
   const Result<void> slept = co_await task::sleep_for(env_, time, env_.stop_token());
   co_return slept;
 }
@@ -66,7 +66,7 @@ Task<Result<void>> TestKeyspace::transact(std::span<const std::string_view> keys
       const Result<void> waited = co_await wait();
       if (!waited) result = waited;
       // Of a change that a crash ended nobody knows whether it is there.
-      if (waited || (edit.kind != Edit::Kind::kKeep && env_.rng().chance(0.5))) {
+      if (waited || (edit.kind != Edit::Kind::kKeep && env_.rng().bernoulli(0.5))) {
         if (edit.kind == Edit::Kind::kErase) medium_.entries.erase(place_of(key));
         if (edit.kind == Edit::Kind::kPut) {
           Entry& entry = medium_.entries[place_of(key)];

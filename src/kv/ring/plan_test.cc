@@ -133,10 +133,10 @@ class Model {
   bool is_up(uint64_t id) const { return input_.nodes.contains(MemberId(id)); }
 
   // What nodes do by themselves: some see the view, some finish copies.
-  void work(double chance) {
+  void work(double probability) {
     if (!view_) return;
     for (auto& [id, node] : input_.nodes) {
-      if (!rng_.chance(chance)) continue;
+      if (!rng_.bernoulli(probability)) continue;
       node.seen = view_->epoch;
       node.copied.clear();
       for (const RingRange& range : view_->ranges) {
