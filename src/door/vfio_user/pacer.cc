@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door/vfio_user/pacer.h"
 
+#include <algorithm>
+
 namespace cairn::door::vfio_user {
+
+void Linger::found_asleep(Time now, Duration gap) {
+  // A glance may be late by another one.
+  if (gap > kLingerMax + 2 * kGlance) {  // there was nothing to do
+    length_ = kLingerMin;
+    misses_ = 0;
+  } else if (length_ < kLingerMax && gap <= kLingerMax + kGlance) {
+    if (now >= tries_from_) length_ = std::min(2 * length_, kLingerMax);
+  } else if (length_ > kLingerMin && ++misses_ == kMissesMax) {
+    length_ = kLingerMin;
+    misses_ = 0;
+    tries_from_ = now + kPause;
+  }
+}
 
 void Glances::add(Pacer& pacer) {
   waiting_.push_back(pacer);
@@ -56,13 +72,15 @@ void Pacer::begin_polling() {
 
 bool Pacer::poll() {
   if (device_.poll()) {
-    last_work_ = env_.now();
+    const Time now = env_.now();
+    linger_.found_awake(now - last_work_);
+    last_work_ = now;
     return true;
   }
   if (!device_.is_enabled()) {
     rest();
   } else if (pace_ == Pace::kAdaptive &&
-             env_.now() - last_work_ > (device_.is_busy() ? kLingerBusy : kLinger)) {
+             env_.now() - last_work_ > (device_.is_busy() ? kLingerBusy : linger_.length())) {
     rest();
     glances_.add(*this);
   }
@@ -71,7 +89,9 @@ bool Pacer::poll() {
 
 bool Pacer::glance() {
   if (!device_.poll()) return false;
-  last_work_ = env_.now();
+  const Time now = env_.now();
+  linger_.found_asleep(now, now - last_work_);
+  last_work_ = now;
   begin_polling();
   return true;
 }

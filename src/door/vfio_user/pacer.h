@@ -2,9 +2,9 @@
 // Pacer: when a core looks at the doorbells of a device.
 //
 //   polling    again and again while the device is enabled; the core never sleeps
-//   adaptive   again and again while there is work and for kLinger after, with commands in flight
-//              for kLingerBusy; then every kGlance, after kDoze without any work every kRareGlance.
-//              One timer of the core serves all devices.
+//   adaptive   again and again while there is work and for as long after as Linger says, with
+//              commands in flight for kLingerBusy; then every kGlance, after kDoze without any work
+//              every kRareGlance. One timer of the core serves all devices.
 //   interrupt  never: the client says when
 #pragma once
 
@@ -22,11 +22,37 @@ namespace cairn::door::vfio_user {
 
 using Pace = door::Waiting;
 
-inline constexpr Duration kLinger = 50_us;
+inline constexpr Duration kLingerMin = 50_us;
+// Who sleeps finds work half a glance late on average: looking for longer costs more than that.
+inline constexpr Duration kLingerMax = 500_us;
 inline constexpr Duration kLingerBusy = 1_ms;
 inline constexpr Duration kGlance = 1_ms;
 inline constexpr Duration kDoze = 1_s;
 inline constexpr Duration kRareGlance = 5_ms;
+
+// How long it pays to look for more work after some was found. A guest that has one command at a
+// time needs a while between an answer and its next command, an emulated one more than kLingerMin;
+// whoever sleeps then is late for each of them. So each time that work came soon after the core
+// went to sleep it looks twice as long the next time, and for kLingerMin again when that finds
+// nothing.
+class Linger {
+ public:
+  Duration length() const { return length_; }
+  // While the core looked, so long after the last work.
+  void found_awake(Duration gap) {
+    if (gap > kLingerMin) misses_ = 0;
+  }
+  // By a glance.
+  void found_asleep(Time now, Duration gap);
+
+ private:
+  static constexpr int kMissesMax = 4;
+  static constexpr Duration kPause = 100_ms;  // until it is tried again
+
+  Duration length_ = kLingerMin;
+  int misses_ = 0;  // in a row, with length_ at its maximum
+  Time tries_from_;
+};
 
 class Pacer;
 
@@ -84,6 +110,7 @@ class Pacer final : private env::Poller, public ListHook<Glances> {
   const Pace pace_;
   bool is_polling_ = false;
   Time last_work_;
+  Linger linger_;
 };
 
 }  // namespace cairn::door::vfio_user

@@ -79,7 +79,7 @@ SIM_TEST(Pacer, AdaptiveLooksLessOftenTheLongerThereIsNothing) {
   Glances glances(env);
   Paced one(env, glances, Pace::kAdaptive);
   one.pacer.wake();
-  int looks = co_await looks_in(env, one.device, kLinger);
+  int looks = co_await looks_in(env, one.device, kLingerMin);
   EXPECT_GE(looks, 10);
   co_await pass(env, 10_ms);
   looks = co_await looks_in(env, one.device, 100_ms);
@@ -89,7 +89,7 @@ SIM_TEST(Pacer, AdaptiveLooksLessOftenTheLongerThereIsNothing) {
   const Time given = env.now();
   while (one.device.has_work) co_await pass(env, 5_us);
   EXPECT_LE(env.now() - given, kGlance + 5_us);
-  looks = co_await looks_in(env, one.device, kLinger / 2);
+  looks = co_await looks_in(env, one.device, kLingerMin / 2);
   EXPECT_GE(looks, 10);
   // With commands in flight it waits longer for more.
   one.device.busy = true;
@@ -105,6 +105,52 @@ SIM_TEST(Pacer, AdaptiveLooksLessOftenTheLongerThereIsNothing) {
   one.pacer.rest();
   looks = co_await looks_in(env, one.device, 100_ms);
   EXPECT_EQ(looks, 0);
+}
+
+// How often a simulated core looks at its pollers.
+constexpr Duration kLook = 1_us;
+
+// A guest with one command at a time: it sends the next so long after it had its answer. Returns
+// how long commands waited on average.
+Task<Duration> asks(env::Env& env, Watched& device, Duration think, int commands) {
+  Duration waited{};
+  for (int i = 0; i < commands; ++i) {
+    co_await pass(env, think);
+    device.has_work = true;
+    const Time given = env.now();
+    while (device.has_work) co_await pass(env, 5_us);
+    waited += env.now() - given;
+  }
+  co_return waited / commands;
+}
+
+SIM_TEST(Pacer, AdaptiveLearnsHowLongAGuestNeedsForItsNextCommand) {
+  for (const Duration think : {60_us, 120_us, 250_us, 450_us}) {
+    Glances glances(env);
+    Paced one(env, glances, Pace::kAdaptive);
+    one.pacer.wake();
+    co_await asks(env, one.device, think, 10);
+    const Duration waited = co_await asks(env, one.device, think, 100);
+    EXPECT_LE(waited, 10_us) << think.ns;
+    // It forgets what it learned when the guest has nothing to do for a while.
+    co_await asks(env, one.device, 5_ms, 1);
+    const int looks = co_await looks_in(env, one.device, 600_us);
+    EXPECT_LE(looks, kLingerMin / kLook + 2) << think.ns;
+  }
+}
+
+SIM_TEST(Pacer, AdaptiveDoesNotLookForLongForGuestsThatNeedLonger) {
+  for (const Duration think : {700_us, 1200_us, 3_ms}) {
+    Glances glances(env);
+    Paced one(env, glances, Pace::kAdaptive);
+    one.pacer.wake();
+    co_await asks(env, one.device, think, 20);
+    const Time began = env.now();
+    const int before = one.device.looks;
+    co_await asks(env, one.device, think, 500);
+    // Not an eighth of the time, where one that polls has all of it.
+    EXPECT_LE(one.device.looks - before, (env.now() - began) / kLook / 8) << think.ns;
+  }
 }
 
 SIM_TEST(Pacer, DevicesOfACoreShareATimer) {
