@@ -171,7 +171,7 @@ Task<uint64_t> serve_and_attack(env::Env& env, Input& input, DeviceMaker maker,
   co_await peer.dial();
   Le32 ids;
   const Result<void> read = co_await peer.client().read(kConfig, 0, mutable_bytes_of(ids));
-  CHECK(read.has_value() && ids == 0x0010'1b36u);
+  CHECK(read.has_value() && ids == 0xca10'1b36u);
   co_await server.drain(env.now() + 1_s);
   peer.leave();
   co_await server.close();

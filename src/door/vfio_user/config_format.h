@@ -7,11 +7,11 @@
 
 namespace cairn::door::vfio_user {
 
-// Guests find an NVMe controller by its class. Ids need to be somebody's: these are QEMU's own NVMe
-// controller's, the one device without a vendor that every guest knows; no vendor's driver or
-// firmware tool takes it for a drive it made.
+// Guests find an NVMe controller by its class. Ids need to be somebody's: this is the vendor of
+// emulated devices, with a number that QEMU has given to none. Its own controller's (0010) would
+// make Linux apply the workarounds for that one, and ignore the ids of our namespaces.
 inline constexpr uint16_t kVendorId = 0x1b36;
-inline constexpr uint16_t kDeviceId = 0x0010;
+inline constexpr uint16_t kDeviceId = 0xca10;
 inline constexpr uint16_t kSubsystemVendorId = 0x1af4;
 inline constexpr uint16_t kSubsystemId = 0x1100;
 inline constexpr uint8_t kRevision = 2;

@@ -23,7 +23,7 @@ bool write(ConfigSpace& space, uint64_t at, T value) {
 
 TEST(ConfigSpace, IsThatOfAnNvmeController) {
   const ConfigSpace space;
-  EXPECT_EQ(read<uint32_t>(space, 0), 0x0010'1b36u);
+  EXPECT_EQ(read<uint32_t>(space, 0), 0xca10'1b36u);
   EXPECT_EQ(read<uint32_t>(space, 8) >> 8, 0x010802u);
   EXPECT_EQ(read<uint8_t>(space, 0x0e), 0);  // type 0, one function
   EXPECT_EQ(read<uint32_t>(space, 0x2c), 0x1100'1af4u);
@@ -106,7 +106,7 @@ TEST(ConfigSpace, ASuccessorTakesOverWhatSoftwareWroteAndNothingElse) {
   EXPECT_TRUE(std::ranges::equal(before.state(), after.state()));
   const std::vector<std::byte> hostile(ConfigSpace::kStateSize, std::byte{0xff});
   after.load(hostile);
-  EXPECT_EQ(read<uint32_t>(after, 0), 0x0010'1b36u);
+  EXPECT_EQ(read<uint32_t>(after, 0), 0xca10'1b36u);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ std::vector<Sample> samples() {
 Task<void> expect_alive(Client& client) {
   Le32 ids;
   co_await sure(client.read(kConfig, 0, mutable_bytes_of(ids)));
-  EXPECT_EQ(ids, 0x0010'1b36u);
+  EXPECT_EQ(ids, 0xca10'1b36u);
 }
 
 Task<void> send_variants(Client& client, const Sample& sample) {

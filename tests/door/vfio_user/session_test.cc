@@ -93,7 +93,7 @@ WORLD_TEST(VfioUserSession, RegistersConfigurationAndTableAreReadAndWritten) {
     EXPECT_EQ(got, value);
     Le32 ids;
     co_await sure(client.read(kConfig, 0, mutable_bytes_of(ids)));
-    EXPECT_EQ(ids, 0x0010'1b36u);
+    EXPECT_EQ(ids, 0xca10'1b36u);
     Le16 command(uint16_t{0x404});
     co_await sure(client.write(kConfig, 4, bytes_of(command)));
     co_await sure(client.read(kConfig, 4, mutable_bytes_of(command)));
