@@ -62,7 +62,7 @@ class VfioUser(support.CliTest):
                                      f"vm.sock,mode={mode}")
                 client = self.connect()
                 self.assertEqual(client.doorbells() is None, mode == "interrupt")
-                self.assertEqual(client.read(CONFIG, 0, 4), bytes.fromhex("361b1000"))
+                self.assertEqual(client.read(CONFIG, 0, 4), bytes.fromhex("361b10ca"))
                 self.assertEqual(client.read(CONFIG, 9, 3), bytes.fromhex("020801"))
                 self.check_drive(client, 2048)
                 client.close()
