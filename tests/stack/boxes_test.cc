@@ -385,6 +385,16 @@ TEST_P(EveryPairBehindABox, TakesNothingOfAnEmptyBoxForData) {
 INSTANTIATE_TEST_SUITE_P(Relayed, EveryPairBehindABox, testing::ValuesIn(on_boxes(every_pair())),
                          subject_name);
 
+// Seed 540: the fast drive's map is read anew while a round of the cleaner, which has chosen its
+// lines, asks whether the drives are still its own.
+TEST(CacheOnBoxes, ACleanerWhoseLinesAreGoneTouchesNoOthers) {
+  const Subject subject{"mirror_over_cache",
+                        "mirror(cache(file:d0,size=4M, file:d1,size=4M, mode=back, dirty=20), "
+                        "cache(file:d2,size=4M, file:d3,size=4M, mode=back, dirty=20))"};
+  Scene scene(subject, 540, {});
+  scene.run(8);
+}
+
 // Half of the drives are no leg's first: its label is there, and yet it is not what it was.
 TEST(LegOfSeveralBoxes, IsFilledAnewWhenOneIsEmptyAndItsHostRestartsToo) {
   const Subject subjects[] = {

@@ -285,8 +285,9 @@ task::Task<Result<void>> FastCache::clean(Round& round, size_t lines) {
   if (!guard_.is_sound()) co_return fail(lost);
   for (const Cleaned& one : chosen) {
     if (!one.result && dirty_lines_.contains(one.line)) stuck_.insert(one.line);
-    const bool is_same = one.result && find(one.line) == one.slot &&
-                         slots_[one.slot].version == one.version && slots_[one.slot].dirty != 0;
+    if (!one.result || one.slot == Lru::kNone) continue;  // the map was read anew meanwhile
+    const bool is_same = find(one.line) == one.slot && slots_[one.slot].version == one.version &&
+                         slots_[one.slot].dirty != 0;
     if (!is_same) continue;
     set_dirty(one.slot, 0, Journal::Needs::kNothing);
     ++cleaned_;
