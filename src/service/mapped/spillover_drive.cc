@@ -48,7 +48,11 @@ task::Task<Result<void>> SpilloverDrive::begin() {
                                               found_.is_new, journal_);
   if (!done) co_return done;
   if (found_.is_elsewhere_blank) done = co_await label_drives();
-  if (done && has_elsewhere()) wake_drainer();
+  if (!done) co_return done;
+  units_[kLocal].reclaim(env(), claim_);
+  if (!has_elsewhere()) co_return done;
+  units_[kElsewhere].reclaim(env(), claim_);
+  wake_drainer();
   co_return done;
 }
 
