@@ -221,7 +221,7 @@ task::Task<Result<void>> SpilloverDrive::sync(task::CancelToken token) {
 // nothing yet: this one does its own.
 task::Task<Result<void>> SpilloverDrive::flush_elsewhere(task::CancelToken token) {
   const uint64_t writes = writes_elsewhere_;
-  if (flushed_elsewhere_ >= writes) co_return Result<void>();
+  if (!has_elsewhere() || flushed_elsewhere_ >= writes) co_return Result<void>();
   const Result<void> done = co_await below(kElsewhere).flush(token);
   losses_elsewhere_.flushed(done, token);
   if (done) flushed_elsewhere_ = std::max(flushed_elsewhere_, writes);
