@@ -59,6 +59,13 @@ void BlockModel::lose_certainty() {
   }
 }
 
+void BlockModel::killed() {
+  for (Block& block : blocks_) {
+    block.current = 0;
+    block.is_doubtful = false;
+  }
+}
+
 bool BlockModel::read_after_crash(size_t block, uint64_t value) {
   Block& one = blocks_[block];
   if (std::ranges::find(one.history, value) == one.history.end()) return false;

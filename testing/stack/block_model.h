@@ -37,6 +37,10 @@ class BlockModel {
   // written again, a block that was not safe may hold any of what it might hold after a crash.
   void lose_certainty();
 
+  // The program was killed and not the machine: until a read tells, a block may hold any of what it
+  // might hold after a crash, and what it then holds a crash may still take back.
+  void killed();
+
   // The machine lost power, and the block holds `value` now: whether it may.
   bool read_after_crash(size_t block, uint64_t value);
 

@@ -48,6 +48,10 @@ class StackLoad {
   task::Task<void> live(env::Env& env);
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
+  // The same when the program was killed and its disks kept what they had in their caches.
+  void killed() {
+    for (BlockModel& model : model_) model.killed();
+  }
 
   // A box below the running stack lost power: what was written and not flushed, or is in flight,
   // may be there or not from now on.

@@ -46,6 +46,20 @@ TEST(BlockModel, ACrashTakesWhatWasNotFlushed) {
   EXPECT_FALSE(model.read_after_crash(2, 0));
 }
 
+TEST(BlockModel, WhatAKilledProgramLeftMayStillGo) {
+  BlockModel model(2);
+  model.begin(0, 7);
+  model.succeeded(0, false);
+  model.begin(1, 8);
+  model.killed();
+  EXPECT_TRUE(model.read(0, 7, true));
+  EXPECT_FALSE(model.read(0, 0, true));
+  EXPECT_TRUE(model.read(1, 8, true));
+  EXPECT_FALSE(model.read(1, 0, true));
+  EXPECT_TRUE(model.read_after_crash(0, 0));
+  EXPECT_TRUE(model.read_after_crash(1, 0));
+}
+
 TEST(BlockModel, AFlushCoversWhatItMayThoughAnotherFailedMeanwhile) {
   BlockModel model(1);
   for (const uint64_t value : {7, 8}) {

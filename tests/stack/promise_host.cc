@@ -70,6 +70,11 @@ void PromiseHost::crash() {
   load_.crashed();
 }
 
+void PromiseHost::kill() {
+  node().kill();
+  load_.killed();
+}
+
 std::string PromiseHost::failure() const {
   return load_.failure().empty() ? "" : load_.failure() + "\n" + cluster_.report();
 }

@@ -39,6 +39,8 @@ class PromiseHost {
   bool is_running() { return node().is_running(); }
   // Power fails, now.
   void crash();
+  // The program is killed; disks keep their caches.
+  void kill();
   void stop_breaking() { break_ = nullptr; }
 
   StackLoad& load() { return load_; }

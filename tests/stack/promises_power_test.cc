@@ -86,12 +86,41 @@ void expect_no_torn_block(const std::string& stack, uint64_t seeds, int lives) {
   }
 }
 
+// What a killed program wrote can be read by the next one, and may be in the caches of disks alone
+// when power fails soon after that.
+void expect_kills_harm_nothing(const std::string& stack, uint64_t seeds, int lives) {
+  for (const uint64_t seed : sim::seeds_to_run(seeds)) {
+    PromiseHost host(seed, {.stack = stack,
+                            .requests = UINT64_MAX,
+                            .cancel_share = 0,
+                            .fills = true,
+                            .flush_share = 0.1,
+                            .durable_share = 0.3});
+    for (int life = 0; life < lives && host.failure().empty(); ++life) {
+      host.start();
+      ASSERT_TRUE(host.runs_until_done(10 + host.rng().below(60))) << stack << seed;
+      host.run_for(Duration{static_cast<int64_t>(host.rng().below(500'000))});
+      host.kill();
+      host.start();
+      ASSERT_TRUE(host.runs_until_done(host.rng().below(30))) << stack << seed;
+      host.run_for(Duration{static_cast<int64_t>(host.rng().below(500'000))});
+      host.crash();
+    }
+    host.start();
+    ASSERT_TRUE(host.runs_until_done(20)) << stack << seed;
+    ASSERT_EQ(host.failure(), "") << "seed " << seed;
+  }
+}
+
 class EveryServicePower : public testing::TestWithParam<Subject> {};
 TEST_P(EveryServicePower, AFlushCoversWhatCompletedBeforeItThoughOthersFail) {
   expect_flushes_cover(GetParam().stack, 6, 5);
 }
 TEST_P(EveryServicePower, DurableChangesLastAsSoonAsTheyAreDone) {
   expect_durable_writes_last(GetParam().stack, 3, 5);
+}
+TEST_P(EveryServicePower, AKillBeforeItHarmsNoBlock) {
+  expect_kills_harm_nothing(GetParam().stack, 20, 5);
 }
 TEST_P(EveryServicePower, NoBlockIsTorn) { expect_no_torn_block(GetParam().stack, 3, 5); }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryServicePower, testing::ValuesIn(every_service()),
@@ -103,6 +132,9 @@ TEST_P(EveryPairPower, AFlushCoversWhatCompletedBeforeItThoughOthersFail) {
 }
 TEST_P(EveryPairPower, DurableChangesLastAsSoonAsTheyAreDone) {
   expect_durable_writes_last(GetParam().stack, 1, 2);
+}
+TEST_P(EveryPairPower, AKillBeforeItHarmsNoBlock) {
+  expect_kills_harm_nothing(GetParam().stack, 1, 2);
 }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryPairPower, testing::ValuesIn(every_pair()), subject_name);
 

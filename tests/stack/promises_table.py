@@ -22,6 +22,7 @@ COLUMNS = {
     "DurableChangesLastAsSoonAsTheyAreDone": "durable",
     "DiscardedAndZeroedBlocksReadAsZeroes": "discard, write-zeroes",
     "NoBlockIsTorn": "torn block",
+    "AKillBeforeItHarmsNoBlock": "killed, then power loss",
     "AnIoErrorAtAnyStepHarmsNoBlock": "EIO from below",
     "NoSpaceAtAnyStepHarmsNoBlock": "ENOSPC from below",
     "OfTwoOpenersTheFirstStopsAndTheSecondLosesNothing": "two openers",

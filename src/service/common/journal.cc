@@ -90,6 +90,9 @@ task::Task<Result<void>> Journal::start(JournalStart with, bool is_new,
   if (!is_new) {
     Result<void> claimed = co_await claim_label(with.env, with.drive, with.kind, with.label);
     if (claimed) claimed = co_await (*made)->own(with.claim);
+    // A process that was killed while it wrote may have left what was read in a volatile cache.
+    // What the last records gave up is used from here on, so no power loss may undo them.
+    if (claimed && with.drive.geometry().volatile_cache) claimed = co_await with.drive.flush();
     if (!claimed) co_return claimed;
   }
   journal = std::move(*made);

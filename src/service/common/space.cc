@@ -45,6 +45,19 @@ std::optional<uint64_t> Space::take(uint64_t count) {
   return first;
 }
 
+Space::Run Space::free_run(uint64_t from, uint64_t max) const {
+  uint64_t first = from;
+  while (first < units_ && bit(taken_, first)) {
+    const bool is_full_word = first % 64 == 0 && taken_[first / 64] == UINT64_MAX;
+    first += is_full_word ? 64 : 1;
+  }
+  if (first >= units_) return {.first = units_};
+  const uint64_t end = first + std::min(max, units_ - first);
+  uint64_t last = first;
+  while (last < end && !bit(taken_, last)) ++last;
+  return {.first = first, .count = last - first};
+}
+
 Result<void> Space::claim(uint64_t unit) {
   if (unit >= units_ || bit(taken_, unit)) {
     return fail(Errc::kCorrupt, "two owners of a unit, or one beyond the end; unit",

@@ -26,6 +26,12 @@ class Space {
   uint64_t used() const { return units_ - free_ - on_their_way_; }
   uint64_t on_their_way() const { return on_their_way_; }
   bool is_used(uint64_t unit) const { return unit < units_ && bit(used_, unit); }
+  // The first free unit from `from` on, with those that follow it: `max` at most. None: count 0.
+  struct Run {
+    uint64_t first = 0;
+    uint64_t count = 0;
+  };
+  Run free_run(uint64_t from, uint64_t max) const;
 
   // `count` units that follow each other, used from now on: the first. None: nowhere are so many.
   std::optional<uint64_t> take(uint64_t count = 1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "base/rng.h"
 
@@ -44,6 +45,25 @@ TEST(Space, RefusesASecondOwner) {
   EXPECT_EQ(space.claim(64).error().code(), Errc::kCorrupt);
   EXPECT_EQ(space.claim(65).error().code(), Errc::kCorrupt);
   EXPECT_EQ(space.free(), 64u);
+}
+
+TEST(Space, TellsRunsOfFreeUnits) {
+  Space space(200);
+  const auto run = [&](uint64_t from, uint64_t max) {
+    const Space::Run found = space.free_run(from, max);
+    return std::pair(found.first, found.count);
+  };
+  EXPECT_EQ(run(0, 1000), std::pair(0UL, 200UL));
+  EXPECT_EQ(run(7, 5), std::pair(7UL, 5UL));
+  EXPECT_EQ(space.take(130), 0u);
+  EXPECT_EQ(run(0, 1000), std::pair(130UL, 70UL));
+  EXPECT_TRUE(space.give(64));
+  EXPECT_TRUE(space.give_after(65, 1));
+  EXPECT_EQ(run(0, 1000), std::pair(64UL, 1UL));
+  EXPECT_EQ(run(65, 1000), std::pair(130UL, 70UL));
+  EXPECT_EQ(space.take(70), 130u);
+  EXPECT_EQ(run(65, 1000), std::pair(200UL, 0UL));
+  EXPECT_EQ(run(200, 1), std::pair(200UL, 0UL));
 }
 
 TEST(Space, KeepsAUnitUntilItsRecordIsDurable) {

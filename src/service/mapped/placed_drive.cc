@@ -99,6 +99,7 @@ task::Task<Result<void>> PlacedDrive::begin() {
   const Result<void> started = co_await Journal::start(
       {env_, below(), found_.layout.journal(), kind_, found_.label, *this, claim_}, found_.is_new,
       journal_);
+  if (started) units_.reclaim(env_, claim_);
   if (!started || !found_.is_new) co_return started;
   found_.label.body = encode_layout(found_.layout);
   co_return co_await finish_label(env_, below(), kind_, found_.label);

@@ -40,6 +40,7 @@ task::Task<Result<void>> SnapshotDrive::begin(bool is_new) {
   guard_.begin();
   const Result<void> started = co_await Journal::start(
       {env(), below(), layout_.journal(), kSnapshotLabel, label_, *this, claim_}, is_new, journal_);
+  if (started) units_.reclaim(env(), claim_);
   if (!started || !is_new) co_return started;
   label_.body = encode_layout(layout_);
   co_return co_await finish_label(env(), below(), kSnapshotLabel, label_);

@@ -48,7 +48,11 @@ task::Task<Result<void>> SpilloverDrive::begin() {
                                               found_.is_new, journal_);
   if (!done) co_return done;
   if (found_.is_elsewhere_blank) done = co_await label_drives();
-  if (done && has_elsewhere()) wake_drainer();
+  if (!done) co_return done;
+  units_[kLocal].reclaim(env(), claim_);
+  if (!has_elsewhere()) co_return done;
+  units_[kElsewhere].reclaim(env(), claim_);
+  wake_drainer();
   co_return done;
 }
 
@@ -217,7 +221,7 @@ task::Task<Result<void>> SpilloverDrive::sync(task::CancelToken token) {
 // nothing yet: this one does its own.
 task::Task<Result<void>> SpilloverDrive::flush_elsewhere(task::CancelToken token) {
   const uint64_t writes = writes_elsewhere_;
-  if (flushed_elsewhere_ >= writes) co_return Result<void>();
+  if (!has_elsewhere() || flushed_elsewhere_ >= writes) co_return Result<void>();
   const Result<void> done = co_await below(kElsewhere).flush(token);
   losses_elsewhere_.flushed(done, token);
   if (done) flushed_elsewhere_ = std::max(flushed_elsewhere_, writes);

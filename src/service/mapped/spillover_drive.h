@@ -83,7 +83,8 @@ class SpilloverDrive final : public MappedDrive, JournalOwner, MapOwner {
   ChunkTable<uint32_t> map_;  // SpilloverRecord::place
   std::unique_ptr<Journal> journal_;
   MapGuard guard_;
-  uint64_t writes_elsewhere_ = 0;   // in place, since it was opened
+  // In place, since it was opened; the first stands for all that a killed process left unflushed.
+  uint64_t writes_elsewhere_ = 1;
   uint64_t flushed_elsewhere_ = 0;  // so many of them
   Losses losses_elsewhere_;
 

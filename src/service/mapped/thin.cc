@@ -40,6 +40,7 @@ class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
     guard_.begin();
     const Result<void> started = co_await Journal::start(
         {env(), below(), layout_.journal(), kThinLabel, label_, *this, claim_}, is_new, journal_);
+    if (started) units_.reclaim(env(), claim_);
     if (!started || !is_new) co_return started;
     label_.body = encode_layout(layout_);
     co_return co_await finish_label(env(), below(), kThinLabel, label_);

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "drive/drive.h"
+#include "env/env.h"
+#include "service/common/claim.h"
 #include "service/common/journal.h"
 #include "service/common/space.h"
 #include "task/cancel.h"
@@ -48,15 +50,37 @@ class Units {
   // All are free: their owner claims anew what it finds in use. Nobody takes or gives any
   // meanwhile.
   task::Task<void> restart();
-  task::Task<void> close() { return gate_.close(); }
+  // Once, when the map was read: a free unit may hold space below all the same, for a crash came
+  // before its discard, or before the record of what was written there. It is discarded in the
+  // background if the drive below tells holes; one that knows none is left alone. The claim, of the
+  // drive that has the label, outlives it.
+  void reclaim(env::Env& env, Claim& claim) { gate_.spawn(reclaim_all(env, claim)); }
+  task::Task<void> close() {
+    closing_.request();
+    return gate_.close();
+  }
 
  private:
+  // Looks at free units from `next` on, a few at a time; false: at none, it is over. What they hold
+  // is given back if `gives`, else the first hole ends it.
+  struct Walk {
+    bool gives = false;
+    bool has_hole = false;
+    uint64_t next = 0;
+    uint64_t restarts = 0;  // when it began
+  };
+  task::Task<void> reclaim_all(env::Env& env, Claim& claim);
+  task::Task<bool> reclaim_some(Claim& claim, Walk& walk);
+  task::Task<bool> discard_held(Claim& claim, Space::Run run, Walk& walk);
+
   Drive& drive_;
   const Options options_;
   Space space_;
   uint64_t cleaning_ = 0;    // being discarded
   task::Semaphore turn_{1};  // who returns units
   task::Event returned_;     // some are free, or nothing more can be returned now
+  uint64_t restarts_ = 0;
+  task::CancelSource closing_;
   task::Gate gate_;
 };
 

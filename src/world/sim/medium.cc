@@ -239,7 +239,10 @@ void Medium::execute_partly(const Request& request) {
   }
   // All or nothing are as likely as anything in between.
   const double share = std::clamp(rng_.uniform() * 2 - 0.5, 0.0, 1.0);
-  store_blocks(request, 0, [&](uint64_t) { return rng_.bernoulli(share); });
+  // Of a durable write that did not succeed, what can be read may be in the cache alone.
+  Request left = request;
+  left.what.durable = request.what.durable && rng_.bernoulli(0.5);
+  store_blocks(left, 0, [&](uint64_t) { return rng_.bernoulli(share); });
 }
 
 Result<void> Medium::flush(const Request& request) {
