@@ -106,9 +106,10 @@ struct Reader : FieldReader {
 };
 
 // Hexadecimal digits, exactly so many; none: something else.
+// As keys are written: a key that says the same in capitals is another key.
 std::optional<uint64_t> parse_hex(std::string_view text, size_t digits) {
   uint64_t value = 0;
-  if (text.size() != digits) return std::nullopt;
+  if (text.size() != digits || text.find_first_of("ABCDEF") != text.npos) return std::nullopt;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value, 16);
   if (error != std::errc() || end != text.end()) return std::nullopt;
   return value;

@@ -102,7 +102,8 @@ TEST(Keys, AreReadAsTheyWereWritten) {
   EXPECT_EQ(cleaning, "flint/cleaning/02a/0000000000000009");
   EXPECT_EQ(parse_cleaning_key(cleaning)->mega_vol, MegaVolId(0x2a));
   EXPECT_EQ(parse_cleaning_key(cleaning)->number, 9U);
-  for (const char* bad : {"flint/map/", "flint/map/1/2", "flint/map/0000000000000abc/0000000g"}) {
+  for (const char* bad : {"flint/map/", "flint/map/1/2", "flint/map/0000000000000abc/0000000g",
+                          "flint/map/0000000000000ABC/00000007"}) {
     EXPECT_EQ(parse_map_key(bad).error().code(), Errc::kCorrupt) << bad;
   }
 }

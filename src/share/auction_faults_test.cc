@@ -44,7 +44,7 @@ TEST(AuctionFaults, WithoutAnAuctionSharesBecomeEqualAndTheirSumIsWhatItWas) {
   market.run(50_s);
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(market.bytes_per_s(i) / 100e6, 1, 0.05) << i;
   EXPECT_NEAR(market.all_per_s() / static_cast<double>(kRate), 1, 0.05);
-  EXPECT_LE(market.most_beyond(0, 500_ms, alone_since), 2 * kEpochBytes);
+  EXPECT_LE(market.max_beyond(0, 500_ms, alone_since), 2 * kEpochBytes);
 }
 
 TEST(AuctionFaults, AnAuctionThatComesBackBringsNoBurst) {
@@ -57,7 +57,7 @@ TEST(AuctionFaults, AnAuctionThatComesBackBringsNoBurst) {
     market.start_auction();
     market.run(300_ms);
     // As without faults: an epoch that begins early, what was unused before, and what is lent.
-    EXPECT_LE(market.most_beyond(0, 100_ms, before), 2 * kEpochBytes) << seed;
+    EXPECT_LE(market.max_beyond(0, 100_ms, before), 2 * kEpochBytes) << seed;
     market.mark();
     market.run(1_s);
     EXPECT_NEAR(market.bytes_per_s(2) / 200e6, 1, 0.1) << seed;
@@ -72,7 +72,7 @@ TEST(AuctionFaults, AnAuctionThatStartsAgainAtOnceBringsNoBurst) {
     const size_t before = market.steps();
     market.start_auction();
     market.run(500_ms);
-    EXPECT_LE(market.most_beyond(0, 100_ms, before), 2 * kEpochBytes) << seed;
+    EXPECT_LE(market.max_beyond(0, 100_ms, before), 2 * kEpochBytes) << seed;
     market.mark();
     market.run(1_s);
     EXPECT_NEAR(market.all_per_s() / static_cast<double>(kRate), 1, 0.03) << seed;
@@ -117,7 +117,7 @@ TEST(AuctionFaults, NoSliceIsLostOrUsedTwiceOverCrashesOfEither) {
     }
     // A window of 500 ms holds an epoch more than it is long, what was unused before it, and what
     // was lent; each client's largest request; and each time somebody started anew a part more.
-    EXPECT_LE(market.most_beyond(0, 500_ms), 4 * kEpochBytes) << seed;
+    EXPECT_LE(market.max_beyond(0, 500_ms), 4 * kEpochBytes) << seed;
     market.loses = market.repeats = 0;
     market.delays = {};
     if (!market.auction) market.start_auction();
@@ -127,7 +127,7 @@ TEST(AuctionFaults, NoSliceIsLostOrUsedTwiceOverCrashesOfEither) {
     market.run(1_s);
     EXPECT_NEAR(market.all_per_s() / static_cast<double>(kRate), 1, 0.03) << seed;
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(market.bytes_per_s(i) / 100e6, 1, 0.05) << seed;
-    EXPECT_LE(market.most_beyond(0, 500_ms, healed), 2 * kEpochBytes) << seed;
+    EXPECT_LE(market.max_beyond(0, 500_ms, healed), 2 * kEpochBytes) << seed;
   }
 }
 

@@ -152,8 +152,10 @@ TEST(Auction, WhoWakesUpDoesNotWaitForTheEpochToEnd) {
       market.add({.volume = "vol" + std::to_string(i), .terms = {}, .depth = 400});
     }
     market.run(1_s + Duration{static_cast<int64_t>(seed) * 3'000'000});
+    EXPECT_EQ(market.clients[0].served, 0u) << seed;
     market.clients[0].buyer.wants = true;
     market.run(1_s);
+    EXPECT_GT(market.clients[0].served, 0u) << seed;
     EXPECT_LE(market.clients[0].longest_wait, 5_ms) << seed;
   }
 }
@@ -250,6 +252,7 @@ TEST(Auction, NonsenseIsGrantedNoMoreThanThereIs) {
   }
   // It may say that its bytes are a tenth of what they cost, and that it used nothing; that is all.
   EXPECT_LE(all, 2 * 1000 * kMB * 2);
+  EXPECT_GT(all, 0u);
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ class Market {
   std::map<uint32_t, std::vector<uint64_t>> taken;
 
   // The most that was taken of a drive in any time so long, beyond what it does in it.
-  int64_t most_beyond(uint32_t drive, Duration window, size_t first_step = 0) {
+  int64_t max_beyond(uint32_t drive, Duration window, size_t first_step = 0) {
     std::vector<uint64_t>& steps = taken[drive];
     steps.resize(step_ + 1);
     const auto size = static_cast<size_t>(window / kStep);

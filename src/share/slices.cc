@@ -65,7 +65,7 @@ std::optional<SliceRequest> Slices::request(Time now) {
   const bool is_short = was_short_ || was_short_before_;
   const uint64_t next = waiting_ + (is_short ? usual * 2 : usual + (usual / 8));
   must_tell_ = next > 0;
-  const uint64_t wants = std::max({waiting_, used_, kAskLeast}) + spent_ + given_back_;
+  const uint64_t wants = std::max({waiting_, used_, kAskMin}) + spent_ + given_back_;
   const uint64_t lacks = wants > granted_ ? wants - granted_ : 0;
   return SliceRequest{.drive = drive_,
                       .auction = auction_,

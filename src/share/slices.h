@@ -29,7 +29,7 @@ class Slices {
   // Who has nothing under way and began nothing for so long gives back what it has of the epoch.
   static constexpr Duration kGiveBack = 10_ms;
   // What is asked for at once, at least: not each request is worth asking.
-  static constexpr uint64_t kAskLeast = 128_KiB;
+  static constexpr uint64_t kAskMin = 128_KiB;
   // Each epoch without an auction takes so much of the way to an equal share: half in a second.
   static constexpr int64_t kDecay = 32;
 

@@ -21,8 +21,8 @@ using StreamId = Id<struct StreamIdTag, uint32_t>;
 // What a request costs a drive, in weighted bytes: a written byte costs as much as the drive's
 // write cost says. One that moves no bytes costs as much as the smallest block.
 constexpr uint64_t weighted(IoType type, uint64_t bytes, uint32_t write_cost_x10) {
-  constexpr uint64_t kLeast = 4096;
-  const uint64_t counted = bytes < kLeast ? kLeast : bytes;
+  constexpr uint64_t kCountedMin = 4096;
+  const uint64_t counted = bytes < kCountedMin ? kCountedMin : bytes;
   return type == IoType::kWrite ? counted * write_cost_x10 / 10 : counted;
 }
 

@@ -226,6 +226,7 @@ TEST(Controller, ForgetsClientsThatSayNothing) {
   TestView test;
   test.add("host1", "vol1").streams.push_back({});
   test.run(500_ms);
+  EXPECT_EQ(test.controller->directory(test.now).size(), 1u);
   test.is_connected = false;
   test.run(Controller::kForgetAfter + 1_s);
   EXPECT_TRUE(test.controller->directory(test.now).empty());
@@ -258,6 +259,9 @@ TEST(Controller, AClientThatLiesChangesNothingThatIsSaidOfOthers) {
   };
   const View honest = run(false);
   const View lied = run(true);
+  EXPECT_EQ(flows_of(honest, "host1").size(), 1u);
+  EXPECT_EQ(flows_of(honest, "host2").size(), 1u);
+  EXPECT_EQ(flows_of(lied, "liar").size(), 1u);
   EXPECT_EQ(flows_of(lied, "host1"), flows_of(honest, "host1"));
   EXPECT_EQ(flows_of(lied, "host2"), flows_of(honest, "host2"));
   EXPECT_FALSE(lied.find(drive_id(1))->drive->is_congested);

@@ -6,8 +6,8 @@
 namespace cairn::view {
 namespace {
 
-constexpr uint64_t kMost = 1'000'000'000;
-constexpr DriveProfile kProfile{.bytes_per_s = kMost};
+constexpr uint64_t kRateMax = 1'000'000'000;
+constexpr DriveProfile kProfile{.bytes_per_s = kRateMax};
 
 void repeat(DriveEstimate& drive, int times, const DriveEstimate::Sample& sample) {
   for (int i = 0; i < times; ++i) drive.update(sample);
@@ -16,7 +16,7 @@ void repeat(DriveEstimate& drive, int times, const DriveEstimate::Sample& sample
 TEST(DriveEstimate, AnIdleDriveHasAllItsHeadroom) {
   DriveEstimate drive(kProfile);
   repeat(drive, 3, {});
-  EXPECT_EQ(drive.view().headroom, kMost);
+  EXPECT_EQ(drive.view().headroom, kRateMax);
   EXPECT_EQ(drive.view().busy, 0);
   EXPECT_FALSE(drive.view().is_congested);
 }
@@ -24,7 +24,7 @@ TEST(DriveEstimate, AnIdleDriveHasAllItsHeadroom) {
 TEST(DriveEstimate, WithQuickRequestsTheHeadroomIsWhatIsNotUsed) {
   DriveEstimate drive(kProfile);
   repeat(drive, 5, {.read_bytes_per_s = 300'000'000, .read_delay = 90_us, .write_delay = {}});
-  EXPECT_EQ(drive.view().headroom, kMost - 300'000'000);
+  EXPECT_EQ(drive.view().headroom, kRateMax - 300'000'000);
   EXPECT_EQ(drive.view().busy, 300);
 }
 
@@ -44,22 +44,22 @@ TEST(DriveEstimate, ADriveThatIsQuickAgainGetsItsRateBackInSteps) {
   repeat(drive, 5, {.read_bytes_per_s = 300'000'000, .read_delay = 5_ms, .write_delay = {}});
   const uint64_t low = drive.view().rate;
   repeat(drive, 12, {.read_bytes_per_s = 200'000'000, .read_delay = 90_us, .write_delay = {}});
-  EXPECT_GT(drive.view().rate, low + (kMost / 8));
+  EXPECT_GT(drive.view().rate, low + (kRateMax / 8));
   repeat(drive, 10, {});
-  EXPECT_EQ(drive.view().rate, kMost);
+  EXPECT_EQ(drive.view().rate, kRateMax);
 }
 
 TEST(DriveEstimate, BetweenTheThresholdsTheThresholdComesDownUntilARiseIsSeen) {
   DriveEstimate drive(kProfile);
   const DriveEstimate::Sample steady{
-      .read_bytes_per_s = kMost / 2, .read_delay = 400_us, .write_delay = {}};
+      .read_bytes_per_s = kRateMax / 2, .read_delay = 400_us, .write_delay = {}};
   repeat(drive, 10, steady);
-  EXPECT_EQ(drive.view().rate, kMost);
+  EXPECT_EQ(drive.view().rate, kRateMax);
   // The same rise at once would be below the upper threshold; here it is above the moving one.
   DriveEstimate::Sample slower = steady;
   slower.read_delay = 800_us;
   repeat(drive, 2, slower);
-  EXPECT_LT(drive.view().rate, kMost);
+  EXPECT_LT(drive.view().rate, kRateMax);
 }
 
 TEST(DriveEstimate, SlowWritesHalveTheWayToTheHighestCostAndQuickOnesStepDown) {
@@ -87,8 +87,8 @@ TEST(DriveEstimate, SlowWritesHalveTheWayToTheHighestCostAndQuickOnesStepDown) {
 
 TEST(DriveEstimate, TrafficAloneDoesNotCongestADrive) {
   DriveEstimate drive(kProfile);
-  repeat(drive, 5, {.read_bytes_per_s = 5 * kMost, .read_delay = 90_us, .write_delay = {}});
-  EXPECT_EQ(drive.view().used, kMost);
+  repeat(drive, 5, {.read_bytes_per_s = 5 * kRateMax, .read_delay = 90_us, .write_delay = {}});
+  EXPECT_EQ(drive.view().used, kRateMax);
   EXPECT_FALSE(drive.view().is_congested);
 }
 

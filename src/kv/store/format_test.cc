@@ -96,6 +96,7 @@ TEST(BucketFormat, OfAnotherPlaceOrStoreOrWithAnyBitChangedIsNone) {
     EXPECT_FALSE(decode_bucket(kId, 99, bucket).has_value()) << bit;
     bucket[bit / 8] ^= std::byte{static_cast<uint8_t>(1 << bit % 8)};
   }
+  EXPECT_TRUE(decode_bucket(kId, 99, bucket).has_value());
 }
 
 // What has a good checksum and makes no sense is refused too.
@@ -178,6 +179,7 @@ TEST(ValueFormat, WithAnyBitChangedIsNone) {
     EXPECT_FALSE(decode_record(kId, 5, record).has_value()) << bit;
     record[bit / 8] ^= std::byte{static_cast<uint8_t>(1 << bit % 8)};
   }
+  EXPECT_TRUE(decode_record(kId, 5, record).has_value());
 }
 
 TEST(ValueFormat, OfRandomBytesIsNone) {
