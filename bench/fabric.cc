@@ -137,7 +137,7 @@ class FabricBench {
       if (!by) return fail(by.error());
       HostSetup host{.poll = variant.poll, .doorbell = {.mode = variant.batching}};
       add(name, variant.name, *by, load(kind, depth), host);
-      if (variant.name != kSleeping || kind.name != "read4k" || depth != 128) continue;
+      if (variant.name != kSleeping || kind.request_size != 4096 || depth != 128) continue;
       host.digests = true;
       add(name, kDigests, *by, load(kind, depth), host);
     }

@@ -63,10 +63,13 @@ class Ratios {
     const auto cost = [](std::optional<double> kept) -> std::optional<double> {
       return kept ? std::optional(1 - *kept) : std::nullopt;
     };
-    const Contest::Side with{"read4k_qd128", kDigests};
-    const Contest::Side without{"read4k_qd128", kSleeping};
-    add("digest_cost_read4k", cost(contest_.ratio(with, without, per_cpu_second)));
-    add("digest_cost_read4k_iops", cost(contest_.ratio(with, without, per_second)));
+    for (const std::string kind : {"read4k", "write4k"}) {
+      const std::string load = kind + "_qd128";
+      const Contest::Side with{load, kDigests};
+      const Contest::Side without{load, kSleeping};
+      add("digest_cost_" + kind, cost(contest_.ratio(with, without, per_cpu_second)));
+      add("digest_cost_" + kind + "_iops", cost(contest_.ratio(with, without, per_second)));
+    }
   }
 
   void add_paced() {

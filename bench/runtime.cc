@@ -7,8 +7,10 @@
 #include <map>
 #include <utility>
 
+#include "base/crc32c_paths.h"
 #include "bench/alloc_count.h"
 #include "bench/contest.h"
+#include "bench/crc_cost.h"
 #include "bench/idle.h"
 #include "bench/raw_sockets.h"
 #include "bench/sim_speed.h"
@@ -96,6 +98,35 @@ Result<void> add_task_costs(Report& report, const RuntimeOptions& options) {
   return {};
 }
 
+// Headers of NVMe/TCP, a block and a large transfer.
+constexpr std::pair<std::string_view, size_t> kSums[] = {
+    {"crc32c_24", 24}, {"crc32c_72", 72}, {"crc32c_4k", 4096}, {"crc32c_128k", 128 * 1024}};
+
+Result<void> add_crc_costs(Report& report, const RuntimeOptions& options) {
+  const auto bytes = static_cast<uint64_t>(std::clamp(options.load.seconds, 0.01, 1.0) * 2e8);
+  ContestOf<double> contest;
+  for (const auto& [name, size] : kSums) {
+    for (const Crc32cPath& path : crc32c_paths()) {
+      if (!path.runs_here()) continue;
+      for (const bool copies : {false, true}) {
+        contest.add(std::string(name) + (copies ? "_copy" : ""), std::string(path.name),
+                    [&path, size, bytes, copies] { return crc32c_ns(path, size, bytes, copies); });
+      }
+    }
+  }
+  if (const Result<void> ran = contest.run(options.rounds, options.progress); !ran) return ran;
+  const auto ns = [](const double& each) { return each; };
+  for (const auto& each : contest.contestants()) report.add(each.line("ns", ns));
+  const std::string_view baseline = crc32c_paths().back().name;
+  const auto fastest = std::ranges::find_if(crc32c_paths(), &Crc32cPath::runs_here);
+  for (const auto& [name, size] : kSums) {
+    const std::string load(name);
+    const auto ratio = contest.ratio({load, fastest->name}, {load, baseline}, ns);
+    if (ratio) report.add_ratio(load + "_vs_isal", *ratio);
+  }
+  return {};
+}
+
 Result<void> add_sim_speed(Report& report, const RuntimeOptions& options) {
   const SimLoad load{.seconds = options.load.seconds};
   ContestOf<SimSpeed> contest;
@@ -128,7 +159,8 @@ Result<void> add_idle(Report& report, const RuntimeOptions& options) {
 }  // namespace
 
 const std::vector<std::string>& runtime_parts() {
-  static const std::vector<std::string> kParts = {"stream", "pingpong", "task", "idle", "sim"};
+  static const std::vector<std::string> kParts = {"stream", "pingpong", "task",
+                                                  "crc",    "idle",     "sim"};
   return kParts;
 }
 
@@ -143,7 +175,10 @@ Result<Report> bench_runtime(const RuntimeOptions& options) {
   for (const auto& contestant : contest.contestants()) report.add(measurement_of(contestant));
   add_ratios(report, options);
   const std::pair<std::string_view, Result<void> (*)(Report&, const RuntimeOptions&)> parts[] = {
-      {"task", &add_task_costs}, {"idle", &add_idle}, {"sim", &add_sim_speed}};
+      {"task", &add_task_costs},
+      {"crc", &add_crc_costs},
+      {"idle", &add_idle},
+      {"sim", &add_sim_speed}};
   for (const auto& [part, add] : parts) {
     if (!wants(options, part)) continue;
     if (const Result<void> added = add(report, options); !added) return fail(added.error());

@@ -8,14 +8,15 @@ import os
 import support
 
 TINY = ("bench", "runtime", "--rounds", "2", "--seconds", "0.05")
-RATIOS = ["epoll_pingpong_vs_raw", "epoll_stream_receive_vs_raw", "epoll_stream_vs_raw",
+RATIOS = ["crc32c_128k_vs_isal", "crc32c_24_vs_isal", "crc32c_4k_vs_isal", "crc32c_72_vs_isal",
+          "epoll_pingpong_vs_raw", "epoll_stream_receive_vs_raw", "epoll_stream_vs_raw",
           "uring_pingpong_vs_raw", "uring_stream_receive_vs_raw", "uring_stream_vs_raw"]
 FABRIC_RATIOS = ["read4k_qd128_per_cpu_vs_off", "write4k_qd128_per_cpu_vs_off",
                  "read4k_qd1_p50_vs_off", "sends_per_io_qd128", "read4k_qd128_vs_bare",
                  "write4k_qd128_vs_bare", "read4k_qd32_vs_bare", "read4k_qd1_vs_bare",
                  "read128k_vs_bare", "cpu_cores_at_50k_iops", "conn1000_vs_conn1",
-                 "digest_cost_read4k", "targets48_vs_1", "strangers_to_slow_a_friend",
-                 "friend_p99_under_attack_vs_quiet"]
+                 "digest_cost_read4k", "digest_cost_write4k", "targets48_vs_1",
+                 "strangers_to_slow_a_friend", "friend_p99_under_attack_vs_quiet"]
 
 
 class Fabric(support.CliTest):

@@ -182,8 +182,12 @@ bool HostQueue::fill_from_here() {
     const size_t here = std::min<size_t>(fill_left_, receiver_->bytes().size());
     const MutableBytes to = filling_->cursor.take(here);
     CHECK(!to.empty(), "a command has memory for the data it asks for");
-    std::memcpy(to.data(), receiver_->bytes().data(), to.size());
-    if (fill_has_digest_) fill_crc_ = crc32c(to, fill_crc_);
+    const Bytes from = Bytes(receiver_->bytes()).first(to.size());
+    if (fill_has_digest_) {
+      fill_crc_ = copy_crc32c(to, from, fill_crc_);
+    } else {
+      std::memcpy(to.data(), from.data(), to.size());
+    }
     receiver_->take(to.size());
     fill_left_ -= static_cast<uint32_t>(to.size());
   }

@@ -63,6 +63,7 @@ struct Counters {
   uint64_t payload_bytes_delivered = 0;  // in order, each once
   uint64_t link_packets = 0;             // over all links
   uint64_t marks = 0;
+  uint64_t mark_draws = 0;  // of packets of which chance decided whether they are marked
   uint64_t drops = 0;
   uint64_t pauses_at_hosts = 0;  // PAUSE frames by what received them
   uint64_t pauses_at_switches = 0;

@@ -11,7 +11,6 @@ namespace cairn::net {
 
 namespace {
 
-constexpr uint16_t kDestinationPort = 100;
 constexpr double kRest = 1e-3;  // bytes that are only rounding
 
 std::vector<double> capacities(const Topology& topology) {
@@ -90,8 +89,8 @@ void FluidNetwork::begin(uint32_t index) {
   const uint16_t source_port = next_source_port_[source]++;
   f.path.clear();
   f.back.clear();
-  routes_.append_path({source, destination, source_port, kDestinationPort}, f.path);
-  routes_.append_path({destination, source, kDestinationPort, source_port}, f.back);
+  routes_.append_path({source, destination, source_port, f.flow.destination_port}, f.path);
+  routes_.append_path({destination, source, f.flow.destination_port, source_port}, f.back);
   const uint64_t packets = (f.flow.bytes - 1) / parameters_.payload_bytes + 1;
   const uint64_t last = f.flow.bytes - (packets - 1) * parameters_.payload_bytes;
   f.left = static_cast<double>(f.flow.bytes + packets * parameters_.header_bytes);

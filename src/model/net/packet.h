@@ -33,10 +33,10 @@ struct alignas(64) Event {
   uint32_t next = 0;
   EventKind kind = EventKind::kData;
   uint8_t priority = 0;
-  bool marked = false;  // by a switch; on an acknowledgement, the notification
-  bool repeated = false;
-  uint32_t port = 0;   // that it left through
-  uint32_t enter = 0;  // the switch's own port that it came in by
+  bool marked = false;    // by a switch; on an acknowledgement, the notification
+  bool repeated = false;  // data; a flow's start that was put behind others of its moment
+  uint32_t port = 0;      // that it left through
+  uint32_t enter = 0;     // the switch's own port that it came in by
   uint32_t flow = 0;
   uint32_t bytes = 0;   // on the wire
   uint64_t offset = 0;  // of the first payload byte; of an acknowledgement, the next expected
@@ -106,6 +106,7 @@ struct FlowState {
   uint32_t slot = 0;
   uint32_t tcp = 0;
   uint32_t on_the_way = 0;  // events that name it
+  uint16_t destination_port = 0;
   uint8_t priority = 0;
   bool done = false;
   bool in_turn = false;  // has a slot at its NIC

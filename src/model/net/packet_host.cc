@@ -8,12 +8,6 @@
 
 namespace cairn::net {
 
-namespace {
-
-constexpr uint16_t kDestinationPort = 100;
-
-}  // namespace
-
 uint32_t PacketNetwork::path(const FiveTuple& tuple) {
   std::vector<uint32_t> ports;
   routes_.append_path(tuple, ports);
@@ -24,13 +18,17 @@ uint32_t PacketNetwork::path(const FiveTuple& tuple) {
 
 void PacketNetwork::begin_flow(uint32_t flow) {
   FlowState& f = flows_[flow];
-  const uint16_t source_port = next_source_port_[f.source]++;
-  f.data_route = path({f.source, f.destination, source_port, kDestinationPort});
-  f.ack_route = path({f.destination, f.source, kDestinationPort, source_port});
+  const uint16_t source_port = source_port_of(f);
+  f.data_route = path({f.source, f.destination, source_port, f.destination_port});
+  f.ack_route = path({f.destination, f.source, f.destination_port, source_port});
   f.nic = nic_of_port_[hops_[f.data_route]];
   Nic& nic = nics_[f.nic];
-  f.slot = nic.add(flow);
   f.in_turn = true;
+  if (like_reference()) {
+    reference_nics_[f.nic].add(flow);
+  } else {
+    f.slot = nic.add(flow);
+  }
   f.dcqcn = Dcqcn(ports_[nic.port].bits_per_s);
   if (parameters_.windowed()) {
     f.tcp = tcps_.take();
@@ -45,7 +43,7 @@ void PacketNetwork::begin_flow(uint32_t flow) {
 // Puts a flow that has something to send where the NIC will find it when it may.
 void PacketNetwork::offer(Nic& nic, uint32_t flow) {
   FlowState& f = flows_[flow];
-  if (!may_send(f) || f.waiting || nic.ready(f.slot)) return;
+  if (like_reference() || !may_send(f) || f.waiting || nic.ready(f.slot)) return;
   if (f.next_send <= now_) {
     nic.set_ready(f.slot);
   } else {
@@ -55,7 +53,9 @@ void PacketNetwork::offer(Nic& nic, uint32_t flow) {
 }
 
 void PacketNetwork::kick(Nic& nic) {
-  if (busy(ports_[nic.port])) {
+  if (like_reference()) {
+    reference_send(nic.port);
+  } else if (busy(ports_[nic.port])) {
     serve_when_free(nic.port);
   } else {
     host_send(nic);
@@ -155,7 +155,7 @@ void PacketNetwork::send_packet(Nic& nic, uint32_t flow) {
   if (first) f.progress_at = now_;
   if (parameters_.retransmit_timeout > 0 && !f.timer_set) arm_timeout(flow);
   offer(nic, flow);
-  if (f.done && !may_send(f)) leave_turn(flow);
+  if (f.done && !may_send(f) && !like_reference()) leave_turn(flow);
 }
 
 void PacketNetwork::receive_data(uint32_t index) {
@@ -216,28 +216,28 @@ void PacketNetwork::receive_ack(uint32_t index) {
     f.acked = event.offset;
     f.progress_at = now_;
   }
+  since_ = now_ - ports_[event.port].delay - ports_[event.port].ack_time;
   if (f.acked >= f.bytes) {
     finish_flow(event.flow);
+    if (like_reference()) kick(nics_[f.nic]);
     free_event(index);
     return;
   }
-  since_ = now_ - ports_[event.port].delay - ports_[event.port].ack_time;
   if (event.marked && parameters_.control == Control::kDcqcn) {
     f.dcqcn.notify(now_, since_, parameters_.dcqcn);
   }
   if (event.kind == EventKind::kNack) {
     f.sent = f.acked;
-    Nic& nic = nics_[f.nic];
-    offer(nic, event.flow);
-    kick(nic);
+    offer(nics_[f.nic], event.flow);
   }
+  if (event.kind == EventKind::kNack || like_reference()) kick(nics_[f.nic]);
   free_event(index);
 }
 
 void PacketNetwork::finish_flow(uint32_t flow) {
   FlowState& f = flows_[flow];
   f.done = true;
-  if (!may_send(f)) leave_turn(flow);
+  if (!may_send(f) && !like_reference()) leave_turn(flow);
   const Picos received = f.received;
   if (parameters_.hpcc) {
     // The reference forgets the receiver: what is repeated now looks like a flow with a gap.

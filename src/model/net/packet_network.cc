@@ -21,7 +21,8 @@ constexpr double kHeadroomMax = 1U << 30;  // more than any buffer has
 PacketNetwork::PacketNetwork(const Topology& topology, const Parameters& parameters)
     : topology_(topology),
       parameters_(parameters),
-      routes_(topology_, parameters.hpcc ? 0 : static_cast<uint32_t>(parameters.seed)),
+      routes_(topology_, parameters.hpcc ? 0 : static_cast<uint32_t>(parameters.seed),
+              parameters.hpcc ? Routes::Order::kDescending : Routes::Order::kAscending),
       wheel_(events_),
       next_source_port_(topology.nodes().size(), 10'000) {
   if (parameters.hpcc) {
@@ -57,6 +58,7 @@ void PacketNetwork::build_ports() {
     if (!p.at_switch) {
       nic_of_port_[i] = static_cast<uint32_t>(nics_.size());
       nics_.emplace_back().port = i;
+      reference_nics_.emplace_back();
     }
   }
 }
@@ -108,6 +110,7 @@ void PacketNetwork::start(const Flow& flow) {
   f.source = topology_.hosts()[flow.source];
   f.destination = topology_.hosts()[flow.destination];
   f.priority = flow.priority;
+  f.destination_port = flow.destination_port;
   ++counters_.flows_started;
   set_timer(new_event(EventKind::kFlowStart, index), flow.start);
 }
@@ -171,8 +174,10 @@ void PacketNetwork::handle(uint32_t index) {
       return;
     }
     case EventKind::kHostWake: {
-      Nic& nic = nics_[nic_of_port_[event.port]];
+      const uint32_t nic_index = nic_of_port_[event.port];
+      Nic& nic = nics_[nic_index];
       if (nic.wake_at == now_) nic.wake_at = kNever;
+      reference_nics_[nic_index].wake_pending = false;
       since_ = event.since;
       free_event(index);
       kick(nic);
@@ -180,6 +185,12 @@ void PacketNetwork::handle(uint32_t index) {
     }
     case EventKind::kFlowStart: {
       const uint32_t flow = event.flow;
+      if (parameters_.hpcc && !event.repeated) {
+        // The reference starts flows after all that was planned for this moment before.
+        events_[index].repeated = true;
+        set_timer(index, now_);
+        return;
+      }
       since_ = now_;
       begin_flow(flow);
       free_event(index);
@@ -256,9 +267,25 @@ void PacketNetwork::transmit(uint32_t port, uint32_t index, Picos at) {
   if (counters_.bin > 0) counters_.ports[port].sent_bytes.add(at, counters_.bin, event.bytes);
 }
 
+// The reference decides who goes first of a moment by when a frame began to be sent. Nobody else
+// needs an event for that.
 void PacketNetwork::transmit_control(uint32_t port, uint32_t index) {
   const Port& p = ports_[port];
-  transmit(port, index, busy(p) ? p.free_at : now_);
+  if (!parameters_.hpcc) return transmit(port, index, busy(p) ? p.free_at : now_);
+  lane(port, 0).queue.push(events_, index);
+  if (busy(p)) {
+    serve_when_free(port);
+  } else {
+    serve(port);
+  }
+}
+
+bool PacketNetwork::send_waiting_control(uint32_t port) {
+  Fifo& waiting = lane(port, 0).queue;
+  if (waiting.empty()) return false;
+  transmit_now(port, waiting.pop(events_));
+  if (!waiting.empty() || ports_[port].backlog != 0) serve_when_free(port);
+  return true;
 }
 
 void PacketNetwork::serve_when_free(uint32_t port) {
@@ -272,6 +299,8 @@ void PacketNetwork::serve_when_free(uint32_t port) {
 }
 
 void PacketNetwork::serve(uint32_t port) {
+  if (like_reference() && !ports_[port].at_switch) return reference_send(port);
+  if (send_waiting_control(port)) return;
   if (ports_[port].at_switch) {
     switch_send(port);
   } else {
@@ -284,7 +313,9 @@ void PacketNetwork::pause_or_resume(const Event& event) {
   Port& p = ports_[port];
   PortCounters& count = counters_.ports[port];
   const auto bit = static_cast<uint8_t>(1U << event.priority);
-  if (event.kind == EventKind::kPause) {
+  const bool pause = event.kind == EventKind::kPause;
+  sink_->pfc_received({now_, p.node, p.peer, event.priority, pause});
+  if (pause) {
     p.paused |= bit;
     ++count.pauses_received;
     count.pauses.add(now_, counters_.bin, 1);

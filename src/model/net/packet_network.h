@@ -12,6 +12,7 @@
 #include "model/net/nic.h"
 #include "model/net/packet.h"
 #include "model/net/parameters.h"
+#include "model/net/reference_nic.h"
 #include "model/net/routes.h"
 #include "model/net/tcp.h"
 #include "model/net/topology.h"
@@ -56,6 +57,8 @@ class PacketNetwork final : public Engine {
   void transmit_now(uint32_t port, uint32_t index) { transmit(port, index, now_); }
   // For frames of priority 0: after what is being sent.
   void transmit_control(uint32_t port, uint32_t index);
+  // Sends the first frame of priority 0 that waits at a free port. False: none does.
+  bool send_waiting_control(uint32_t port);
   // Makes sure that the port asks for the next frame when it is free.
   void serve_when_free(uint32_t port);
   void serve(uint32_t port);
@@ -99,6 +102,11 @@ class PacketNetwork final : public Engine {
   void arm_timeout(uint32_t flow);
   void timeout(uint32_t flow);
 
+  // Hosts as the reference has them.
+  bool like_reference() const { return parameters_.hpcc && !parameters_.windowed(); }
+  uint16_t source_port_of(const FlowState& f);
+  void reference_send(uint32_t port);
+
   // Flows with a window.
   bool window_allows(const FlowState& f) const;
   void receive_segment(uint32_t index);
@@ -125,13 +133,15 @@ class PacketNetwork final : public Engine {
   std::vector<Lane> lanes_;
   std::vector<SharedBuffer> shared_;
   std::vector<Nic> nics_;  // one per port of a host
+  std::vector<ReferenceNic> reference_nics_;
   std::vector<uint32_t> nic_of_port_;
   Pool<FlowState> flows_;
   Pool<TcpState> tcps_;         // only with a window
   std::vector<uint32_t> hops_;  // paths, one after the other
   std::map<std::vector<uint32_t>, uint32_t> path_at_;
-  std::vector<uint16_t> next_source_port_;  // by node
-  std::optional<MarkStreams> streams_;      // only as the reference draws
+  std::vector<uint16_t> next_source_port_;                                      // by node
+  std::map<std::pair<uint32_t, uint32_t>, uint16_t> next_source_port_of_pair_;  // as the reference
+  std::optional<MarkStreams> streams_;  // only as the reference draws
   mutable Counters counters_;
 };
 

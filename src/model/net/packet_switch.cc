@@ -125,6 +125,7 @@ void PacketNetwork::leave_switch(uint32_t port, uint32_t index) {
 
 bool PacketNetwork::should_mark(const Port& out, uint32_t waiting, const Event& event) {
   if (waiting > out.kmax_bytes) return true;
+  ++counters_.mark_draws;
   const double probability =
       out.pmax * static_cast<double>(waiting - out.kmin_bytes) / (out.kmax_bytes - out.kmin_bytes);
   if (streams_) return streams_->next() < probability;

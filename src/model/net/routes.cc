@@ -58,7 +58,7 @@ uint32_t ecmp_hash(const FiveTuple& tuple, uint32_t seed) {
   return hash ^ hash >> 16;
 }
 
-Routes::Routes(const Topology& topology, uint32_t seed)
+Routes::Routes(const Topology& topology, uint32_t seed, Order order)
     : topology_(topology),
       seed_(seed),
       ports_of_(topology.nodes().size()),
@@ -71,6 +71,7 @@ Routes::Routes(const Topology& topology, uint32_t seed)
   }
   for (std::vector<uint32_t>& ports : ports_of_) {
     std::ranges::sort(ports, {}, [this](uint32_t port) { return std::pair(peer_of(port), port); });
+    if (order == Order::kDescending) std::ranges::reverse(ports);
   }
   rank_by_hosts();
   if (!all_reached()) {

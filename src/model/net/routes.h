@@ -26,9 +26,12 @@ uint32_t ecmp_hash(const FiveTuple& tuple, uint32_t seed);
 // Ports are counted 2 * link for the direction from a to b, and 2 * link + 1 for the other.
 class Routes {
  public:
+  // In which order a switch has the neighbours that the hash chooses from.
+  enum class Order : uint8_t { kAscending, kDescending };
+
   // Borrows the topology, which has no problem() and outlives the routes. Switch n hashes with
   // seed + n.
-  Routes(const Topology& topology, uint32_t seed);
+  Routes(const Topology& topology, uint32_t seed, Order order = Order::kAscending);
 
   // Appends the ports that a packet of `tuple` leaves through, the first being the source's. Two
   // switches with the same choice choose independently.

@@ -20,23 +20,6 @@ using nlohmann::json;
 
 constexpr double kNumberMax = 1e15;
 
-// "40Mb/s" and the like.
-Attempt<uint64_t> rate_of(const json& value) {
-  const std::string text = text_of(value);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, text.data() + text.size() - end);
-  const double factor = unit == "b/s" || unit == "bps"     ? 1
-                        : unit == "Kb/s" || unit == "Kbps" ? 1e3
-                        : unit == "Mb/s" || unit == "Mbps" ? 1e6
-                        : unit == "Gb/s" || unit == "Gbps" ? 1e9
-                                                           : 0;
-  if (error != std::errc{} || factor == 0 || !(number >= 0 && number <= 1e6)) {
-    return refuse(fmt::format("is a rate like \"40Mb/s\", not {}", in_quotes(text)));
-  }
-  return static_cast<uint64_t>(number * factor);
-}
-
 using Take = std::function<Attempt<void>(const json&)>;
 using Put = std::function<void(double)>;
 
@@ -51,7 +34,7 @@ Take number(Put put) {
 
 Take rate(uint64_t& into) {
   return [&into](const json& value) -> Attempt<void> {
-    const Attempt<uint64_t> read = rate_of(value);
+    const Attempt<uint64_t> read = hpcc_rate(value);
     if (!read) return std::unexpected(read.error());
     into = *read;
     return {};
@@ -140,7 +123,7 @@ std::map<std::string, Take> keys_of(HpccConfig& c, Marks& marks) {
       {"L2_BACK_TO_ZERO", only(0)},
       {"HAS_WIN", only(0)},
       {"RATE_BOUND", only(1)},
-      {"ACK_HIGH_PRIO", number([&p](double v) { p.acks_wait_with_data = v == 0; })},
+      {"ACK_HIGH_PRIO", only(1)},  // at hosts; its switches do not know of it
       {"KMIN_MAP", by_rate(marks.kmin)},
       {"KMAX_MAP", by_rate(marks.kmax)},
       {"PMAX_MAP", by_rate(marks.pmax)},
@@ -173,6 +156,22 @@ Attempt<void> put_marks(const Marks& marks, net::EcnParameters& ecn) {
 }
 
 }  // namespace
+
+Attempt<uint64_t> hpcc_rate(const json& value) {
+  const std::string text = text_of(value);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size() - end);
+  const double factor = unit == "b/s" || unit == "bps"     ? 1
+                        : unit == "Kb/s" || unit == "Kbps" ? 1e3
+                        : unit == "Mb/s" || unit == "Mbps" ? 1e6
+                        : unit == "Gb/s" || unit == "Gbps" ? 1e9
+                                                           : 0;
+  if (error != std::errc{} || factor == 0 || !(number >= 0 && number <= 1e6)) {
+    return refuse(fmt::format("is a rate like \"40Mb/s\", not {}", in_quotes(text)));
+  }
+  return static_cast<uint64_t>(number * factor);
+}
 
 Attempt<HpccConfig> parse_hpcc_config(const json& config) {
   if (!config.is_object()) return refuse("is not an object of settings");

@@ -18,4 +18,7 @@ struct HpccConfig {
 // the model does not have is refused, and so is an unknown key.
 Attempt<HpccConfig> parse_hpcc_config(const nlohmann::json& config);
 
+// The bits per second of "10Gbps", "40Mb/s" and the like.
+Attempt<uint64_t> hpcc_rate(const nlohmann::json& value);
+
 }  // namespace cairn::plan
