@@ -9,6 +9,7 @@
 #include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
+#include "apps/view/commands.h"
 #include "apps/volume/commands.h"
 
 namespace cairn::apps {
@@ -41,8 +42,14 @@ void add_volumes(CommandTree& tree) {
   tree.add(volume, "list", "the volumes of the pool", make_volume_list);
   tree.add(volume, "show", "a volume, where it lies and why", make_volume_show);
   tree.add(volume, "resize", "change the size of a volume", make_volume_resize);
-  tree.add(volume, "update", "change how a volume is placed or replicated", make_volume_update);
+  tree.add(volume, "update", "change how a volume is placed, replicated or served",
+           make_volume_update);
   tree.add(volume, "destroy", "remove a volume and what it holds", make_volume_destroy);
+  CLI::App& view = CommandTree::group(root, "view", "how the boxes of a pool are doing inside");
+  tree.add(view, "top", "drives and volumes, the busiest first", make_view_top);
+  tree.add(view, "watch", "drives and volumes, again and again", make_view_watch);
+  tree.add(view, "why", "why a volume is slow", make_view_why);
+  tree.add(view, "query", "all that is known of boxes", make_view_query);
 }
 
 void add_key(CommandTree& tree) {

@@ -69,6 +69,14 @@ class ArbiterCommand final : public Command {
               });
     add_switch(app, "--insecure", is_insecure_,
                "without keys, at an address that others reach: they can destroy all volumes");
+    add_size(app, "--drive-rate RATE", options_.market.drive_bytes_per_s,
+             "bytes a second that a drive of the pool reads at most (2G)");
+    add_size(
+        app, "--drive-floor RATE", options_.market.drive_floor,
+        "bytes a second that each does whatever is asked of it, of which floors of volumes are "
+        "promised (200M)");
+    add_size(app, "--port-rate RATE", options_.market.port_bytes_per_s,
+             "bytes a second that a port of a box carries in each direction (12500M)");
     add_value(app, "--lease TIME", "how long clients go on when no arbiter answers (120s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);
@@ -102,6 +110,7 @@ class ArbiterCommand final : public Command {
   }
 
  private:
+  static constexpr uint64_t kRateMax = 1'000'000'000'000;
   static constexpr Duration kLeaseMin = 2_s;
   static constexpr Duration kLeaseMax = 3600_s;
 
@@ -114,6 +123,14 @@ class ArbiterCommand final : public Command {
     if (meta_.empty()) {
       return refuse(
           "say where the pool is kept: --meta rocks:FOLDER on this machine, or etcd://ADDR:PORT");
+    }
+    const arbiter::MarketOptions& market = options_.market;
+    const auto is_speed = [](uint64_t rate) { return rate >= 1'000'000 && rate <= kRateMax; };
+    if (!is_speed(market.drive_bytes_per_s) || !is_speed(market.drive_floor) ||
+        !is_speed(market.port_bytes_per_s) || market.drive_floor > market.drive_bytes_per_s) {
+      return refuse(
+          "--drive-rate, --drive-floor and --port-rate have 1M to 900G, and a drive reads no less "
+          "than its floor");
     }
     if (options_.clients != nullptr && is_insecure_) {
       return refuse("--tls-keys and --insecure exclude each other: leave one out");

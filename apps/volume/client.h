@@ -31,6 +31,7 @@ class ArbiterClient {
 
   bool json() const { return json_; }
   const server::ArbiterUri& uri() const { return uri_; }
+  Duration timeout() const { return Duration::from_seconds(timeout_s_); }
   // Prints it as JSON if that was asked for, else `text`.
   void print(const nlohmann::ordered_json& json, std::string_view text) const;
 

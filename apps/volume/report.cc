@@ -138,12 +138,24 @@ std::string pool_summary(const PoolView& pool) {
       text_bytes(pool.extent_bytes));
 }
 
+std::string terms_text(const share::Terms& terms) {
+  const auto rate = [](std::string_view name, uint64_t bytes_per_s) {
+    if (bytes_per_s == 0) return fmt::format("no {}", name);
+    return fmt::format("{} {} MB/s", name, static_cast<double>(bytes_per_s) / 1e6);
+  };
+  return fmt::format("weight {}, {}, {}", terms.weight, rate("floor", terms.floor),
+                     rate("cap", terms.cap));
+}
+
 Json volume_json(const VolumeView& volume) {
   return {{"name", volume.record.name},
           {"id", volume.record.id.value()},
           {"size", volume.bytes},
           {"replicas", volume.record.replicas},
           {"policy", policy_text(volume.record.weights)},
+          {"weight", volume.terms.weight},
+          {"floor", volume.terms.floor},
+          {"cap", volume.terms.cap},
           {"mapped", volume.mapped * volume.extent_bytes},
           {"lacking", volume.lacking},
           {"open_by", volume.record.holder},
@@ -201,6 +213,7 @@ std::string detail_text(const VolumeDetail& detail, bool why) {
         fmt::format("{}{} on drive {}", shares.empty() ? "" : ", ", each.extents, each.id.value());
   }
   if (!shares.empty()) text += fmt::format("  extents: {}\n", shares);
+  text += fmt::format("  of drives' bandwidth: {}\n", terms_text(volume.terms));
   if (!why) return text;
   if (detail.matrices.empty()) text += "nothing was placed since this arbiter leads\n";
   for (const arbiter::ScoreMatrix& matrix : detail.matrices) text += matrix_text(matrix);

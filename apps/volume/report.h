@@ -23,6 +23,9 @@ std::string volumes_text(const std::vector<arbiter::VolumeView>& volumes);
 // With the score matrices of the last placements, if `why`.
 std::string detail_text(const arbiter::VolumeDetail& detail, bool why);
 
+// "weight 1, no floor, no cap", "weight 4, floor 200 MB/s, cap 1000 MB/s".
+std::string terms_text(const share::Terms& terms);
+
 // "spread", "pack", or factors with commas between: "used=2,busy=0", the others as for spread.
 Attempt<volume::Weights> parse_policy(std::string_view text);
 

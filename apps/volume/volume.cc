@@ -58,22 +58,52 @@ CLI::Option* add_policy(CLI::App& app, volume::Weights& weights) {
                    });
 }
 
+// What a volume has of drives' bandwidth.
+class TermsOptions {
+ public:
+  explicit TermsOptions(CLI::App& app) {
+    floor_ = add_size(app, "--floor RATE", terms_.floor,
+                      "bytes a second that it gets whatever others do, as 100M; 0: none");
+    cap_ = add_size(app, "--cap RATE", terms_.cap, "bytes a second that it gets at most; 0: any");
+    weight_ = add_integer(app, "--weight N", number_,
+                          {.min = 1, .max = static_cast<int>(share::kWeightMax)},
+                          "its part of what drives do, against those of others (1)");
+  }
+  bool are_given() const { return was_given(*floor_) || was_given(*cap_) || was_given(*weight_); }
+  // Those that were said, the others as they are.
+  share::Terms over(share::Terms terms) const {
+    if (was_given(*floor_)) terms.floor = terms_.floor;
+    if (was_given(*cap_)) terms.cap = terms_.cap;
+    if (was_given(*weight_)) terms.weight = static_cast<uint32_t>(number_);
+    return terms;
+  }
+
+ private:
+  share::Terms terms_;
+  int number_ = 1;
+  CLI::Option* floor_ = nullptr;
+  CLI::Option* cap_ = nullptr;
+  CLI::Option* weight_ = nullptr;
+};
+
 class CreateCommand final : public Command {
  public:
-  explicit CreateCommand(CLI::App& app) : client_(app) {
+  explicit CreateCommand(CLI::App& app) : client_(app), terms_(app) {
     add_name(app, args_.name);
     required(add_size(app, "--size SIZE", args_.bytes, "what its user sees, as 100G; it is thin"));
     add_integer(app, "--replicas N", replicas_, {.min = 1, .max = volume::kReplicasMax},
                 "on so many drives everything is (1)");
     add_policy(app, args_.weights);
     set_examples(app, {"cairn volume create vol0 --size 1T --replicas 3",
-                       "cairn volume create scratch --size 100G --policy pack"});
+                       "cairn volume create scratch --size 100G --policy pack",
+                       "cairn volume create db --size 1T --floor 200M --weight 4"});
   }
   Attempt<int> run() override {
     if (const Attempt<void> sized = check_size(args_.bytes); !sized) {
       return std::unexpected(sized.error());
     }
     args_.replicas = static_cast<uint32_t>(replicas_);
+    args_.terms = terms_.over({});
     const Attempt<VolumeView> made = client_.ask<VolumeView>(args_);
     if (!made) return std::unexpected(made.error());
     client_.print(volume_json(*made),
@@ -85,6 +115,7 @@ class CreateCommand final : public Command {
 
  private:
   ArbiterClient client_;
+  TermsOptions terms_;
   arbiter::CreateArgs args_;
   int replicas_ = 1;
 };
@@ -207,20 +238,29 @@ class ResizeCommand final : public OneVolume {
 
 class UpdateCommand final : public OneVolume {
  public:
-  explicit UpdateCommand(CLI::App& app) : OneVolume(app) {
+  explicit UpdateCommand(CLI::App& app) : OneVolume(app), terms_(app) {
     add_integer(app, "--replicas N", replicas_, {.min = 1, .max = volume::kReplicasMax},
                 "on so many drives everything is; whoever opens it next moves data");
     policy_ = add_policy(app, weights_);
-    set_examples(
-        app, {"cairn volume update vol0 --policy pack", "cairn volume update vol0 --replicas 2"});
+    set_examples(app,
+                 {"cairn volume update vol0 --policy pack", "cairn volume update vol0 --replicas 2",
+                  "cairn volume update vol0 --cap 500M --weight 2"});
   }
   Attempt<int> run() override {
     const bool has_policy = was_given(*policy_);
-    if (!has_policy && replicas_ == 0) {
-      return refuse("say what is to be another: --replicas N or --policy POLICY");
+    if (!has_policy && replicas_ == 0 && !terms_.are_given()) {
+      return refuse(
+          "say what is to be another: --replicas N, --policy POLICY, --floor RATE, --cap RATE or "
+          "--weight N");
     }
     const Attempt<VolumeDetail> detail = find();
     if (!detail) return std::unexpected(detail.error());
+    if (terms_.are_given()) {
+      const share::Terms terms = terms_.over(detail->volume.terms);
+      Attempt<int> changed = change(arbiter::TermsRequest{.name = name_, .terms = terms},
+                                    fmt::format("{} has {}", name_, terms_text(terms)), "");
+      if (!changed || (!has_policy && replicas_ == 0)) return changed;
+    }
     if (has_policy) {
       Attempt<int> changed =
           change(arbiter::WeightsRequest{.name = name_, .weights = weights_},
@@ -235,6 +275,7 @@ class UpdateCommand final : public OneVolume {
   }
 
  private:
+  TermsOptions terms_;
   int replicas_ = 0;
   volume::Weights weights_;
   CLI::Option* policy_ = nullptr;

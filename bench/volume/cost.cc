@@ -35,17 +35,20 @@ class CostBench {
  public:
   CostBench(const VolumeBenchOptions& options, Report& report)
       : options_(options), report_(report) {
-    const auto add = [&](const char* name, Layout layout, size_t drives, uint32_t replicas) {
+    const auto add = [&](const char* name, Layout layout, size_t drives, uint32_t replicas,
+                         bool is_steered = false) {
       contenders_.push_back({.name = name,
                              .args = {.layout = layout,
                                       .drives = drives,
                                       .replicas = replicas,
                                       .bytes = kRange,
-                                      .drive_bytes = kDriveBytes}});
+                                      .drive_bytes = kDriveBytes,
+                                      .is_steered = is_steered}});
     };
     add("plain", Layout::kPlain, 1, 1);
     add("stripe", Layout::kStripe, kDrives, 1);
     add("evol", Layout::kVolume, kDrives, 1);
+    add("steered", Layout::kVolume, kDrives, 1, true);
     add("r3", Layout::kVolume, kDrives, 3);
   }
 

@@ -3,7 +3,10 @@
 
 #include <utility>
 
+#include "arbiter/arbiter_server.h"
+#include "arbiter/market/market_service.h"
 #include "task/deadline.h"
+#include "volume/steering/steered_source.h"
 
 namespace cairn::bench {
 
@@ -17,8 +20,23 @@ constexpr Duration kLook = 100_us;
 
 }  // namespace
 
+// A market, its server, and a client of it.
+struct PoolScene::Steered {
+  Steered(env::Env& env, arbiter::ArbiterHost& host)
+      : market(env, {}), services(env, host, market), server(env, host, "bench", {}) {
+    server.add(services);
+    server.add(services.view());
+  }
+  arbiter::Market market;
+  arbiter::MarketService services;
+  arbiter::ArbiterServer server;
+  std::unique_ptr<volume::Steering> steering;
+  std::unique_ptr<volume::SteeredSource> source;
+};
+
 PoolScene::PoolScene(env::Env& env, std::unique_ptr<Media> media)
     : env_(env), media_(std::move(media)), store_(env) {}
+PoolScene::~PoolScene() = default;
 
 Task<Result<std::unique_ptr<PoolScene>>> PoolScene::make(env::Env& env,
                                                          std::unique_ptr<Media> media) {
@@ -73,7 +91,28 @@ Task<Result<std::unique_ptr<VolumeDrive>>> PoolScene::open(std::string name,
   co_return co_await VolumeDrive::open(env_, *host_, *media_, std::move(name), std::move(options));
 }
 
+Task<Result<std::unique_ptr<VolumeDrive>>> PoolScene::open_steered(std::string name,
+                                                                   volume::VolumeOptions options) {
+  steered_ = std::make_unique<Steered>(env_, *host_);
+  const Result<env::Address> at = steered_->server.listen(env::Address::loopback(0));
+  if (!at) co_return fail(at.error());
+  steered_->steering = std::make_unique<volume::Steering>(
+      env_, volume::SteeringOptions{.client = {.servers = {*at}}, .volume = name});
+  steered_->source = std::make_unique<volume::SteeredSource>(*media_, *steered_->steering);
+  options.client = name;
+  co_return co_await VolumeDrive::open(env_, *host_, *steered_->source, std::move(name),
+                                       std::move(options));
+}
+
+const volume::Steering* PoolScene::steering() const {
+  return steered_ == nullptr ? nullptr : steered_->steering.get();
+}
+
 Task<void> PoolScene::close() {
+  if (steered_ != nullptr) {
+    if (steered_->steering != nullptr) co_await steered_->steering->close();
+    co_await steered_->server.close();
+  }
   if (!running_->is_closed()) co_await stop_arbiter();
   host_.reset();
   co_await store_.close();

@@ -15,6 +15,7 @@
 #include "meta/local_store.h"
 #include "task/gate.h"
 #include "task/task.h"
+#include "volume/steering/steering.h"
 #include "volume/volume_drive.h"
 
 namespace cairn::bench {
@@ -27,11 +28,19 @@ class PoolScene {
                                                              std::unique_ptr<Media> media);
   // Use make().
   PoolScene(env::Env& env, std::unique_ptr<Media> media);
+  ~PoolScene();
 
   task::Task<Result<void>> create(std::string name, uint64_t bytes, uint32_t replicas);
   // The client is known by the volume's name. Errors of VolumeDrive::open().
   task::Task<Result<std::unique_ptr<volume::VolumeDrive>>> open(std::string name,
                                                                 volume::VolumeOptions options = {});
+
+  // The same with its requests counted for a view, ordered and held to slices, by a market that is
+  // reached through this machine's loopback. One volume at most; errors of Env::listen too.
+  task::Task<Result<std::unique_ptr<volume::VolumeDrive>>> open_steered(
+      std::string name, volume::VolumeOptions options = {});
+  // How it does: none, it is not open so.
+  const volume::Steering* steering() const;
 
   arbiter::ArbiterHost& host() { return *host_; }
   Media& media() { return *media_; }
@@ -47,6 +56,8 @@ class PoolScene {
   arbiter::NoFence fence_;
   std::unique_ptr<arbiter::ArbiterHost> host_;
   std::unique_ptr<task::Gate> running_;  // of the host
+  struct Steered;
+  std::unique_ptr<Steered> steered_;
 };
 
 }  // namespace cairn::bench

@@ -102,7 +102,12 @@ Task<Result<void>> Subject::begin_volume(std::unique_ptr<Media> media) {
   const Result<void> created =
       co_await pool_->create(std::string(kName), args_.bytes, args_.replicas);
   if (!created) co_return created;
-  Result<std::unique_ptr<volume::VolumeDrive>> opened = co_await pool_->open(std::string(kName));
+  Result<std::unique_ptr<volume::VolumeDrive>> opened = fail(Errc::kClosed, "not tried");
+  if (args_.is_steered) {
+    opened = co_await pool_->open_steered(std::string(kName));
+  } else {
+    opened = co_await pool_->open(std::string(kName));
+  }
   if (!opened) co_return fail(opened.error());
   drive_ = std::move(*opened);
   co_return Result<void>();

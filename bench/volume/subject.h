@@ -28,6 +28,7 @@ struct SubjectArgs {
   uint32_t replicas = 1;    // of a volume
   uint64_t bytes = 64_MiB;  // what is used of it: a volume is so large
   uint64_t drive_bytes = 1_GiB;
+  bool is_steered = false;   // a volume: counted, ordered and held to slices
   bool leaves_last = false;  // of a volume: nothing of it is on the pool's last drive
   std::shared_ptr<const flash::Parameters> flash = nullptr;  // what models drives; null: in memory
 };

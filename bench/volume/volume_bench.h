@@ -32,7 +32,9 @@ Result<Report> bench_volume(const VolumeBenchOptions& options);
 // "cost": 4 KiB at depth 32 on drives in memory, on one core. evol_cpu_per_io_vs_plain is the
 // processor time of a request to a volume over four drives divided by one to a plain drive in the
 // same round, of reads and writes the higher; stripe_cpu_per_io_vs_plain and
-// r3_cpu_per_io_vs_plain are the same for a stripe and for a volume of three replicas.
+// r3_cpu_per_io_vs_plain are the same for a stripe and for a volume of three replicas,
+// steered_cpu_per_io_vs_plain for a volume as evol whose requests are counted for a view, ordered
+// and held to slices, the market that it trades with in the same process.
 Result<void> bench_volume_cost(const VolumeBenchOptions& options, Report& report);
 
 // "speed": modelled drives in virtual time; "live": the same by this machine's clock, whose ratios

@@ -48,7 +48,7 @@ Arbiter::Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership
       leadership_(leadership),
       options_(std::move(options)),
       host_(fmt::format("{}.{}", options_.host, leadership.fencing().value())),
-      own_counters_(env, pool_),
+      own_counters_(env, pool_, parts.loads),
       broken_(leadership.lost_token()),
       stop_(broken_.token()),
       cleaner_(env, parts.source, *this, host_, options_.retry) {}
@@ -107,6 +107,14 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
                               // Whoever had renewed a lease elsewhere has all of it once more.
                               lease_ends_[volume->id] = env_.now() + options_.lease;
                               return pool_.add(std::move(*volume));
+                            });
+  if (!read) co_return read;
+  read = co_await visit_all(store, kSharePrefix, token,
+                            [this](const meta::Entry& entry) -> Result<void> {
+                              const Result<ShareRecord> share = decode_share(as_bytes(entry.value));
+                              if (!share) return fail(share.error());
+                              pool_.add(*share);
+                              return {};
                             });
   if (!read) co_return read;
   read = co_await visit_all(store, kMapPrefix, token,

@@ -24,6 +24,7 @@
 #include "arbiter/own_counters.h"
 #include "arbiter/pool.h"
 #include "arbiter/record_format.h"
+#include "arbiter/terms_judge.h"
 #include "env/env.h"
 #include "meta/election.h"
 #include "meta/store.h"
@@ -48,7 +49,8 @@ struct ArbiterParts {
   meta::Store& store;
   volume::MegaVolSource& source;
   Fence& fence;
-  const LoadSource* loads = nullptr;  // null: its own counters
+  const LoadSource* loads = nullptr;  // what was measured, besides its own counters
+  const TermsJudge* judge = nullptr;  // null: every floor is believed
 };
 
 struct AddArgs {
@@ -64,6 +66,7 @@ struct CreateArgs {
   uint64_t bytes = 0;  // rounded up to extents
   uint32_t replicas = 1;
   volume::Weights weights;
+  share::Terms terms;
 };
 
 class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
@@ -79,6 +82,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   ~Arbiter() override;
 
   const Pool& pool() const { return pool_; }
+  const TermsJudge* judge() const { return parts_.judge; }
   // False is final: another may lead, and know better.
   bool is_working() const { return !broken_.requested() && leadership_.is_leader(); }
   // Requested when it can do nothing more.
@@ -100,7 +104,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<void>> remove_mega_vol(MegaVolId id, bool is_lost,
                                            task::CancelToken token = {});
 
-  // Volumes (arbiter_volumes.cc). kNoSpace: more than the pool can promise.
+  // Volumes (arbiter_volumes.cc). kNoSpace: more than the pool can promise; kLimit: a floor that
+  // the judge refuses.
   task::Task<Result<VolumeRecord>> create(CreateArgs args);
   // Smaller only while nobody has it open: kExists.
   task::Task<Result<void>> resize(std::string name, uint64_t bytes);
@@ -108,6 +113,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<void>> set_weights(std::string name, volume::Weights weights);
   // Whoever has it open adds legs, or takes them away.
   task::Task<Result<void>> set_replicas(std::string name, uint32_t replicas);
+  // What it has of drives' bandwidth, from now on, also while it is open. kLimit as create().
+  task::Task<Result<void>> set_terms(std::string name, share::Terms terms);
   // Its name is free when its extents are. kExists: somebody has it open; with `by_force` they are
   // fenced first.
   task::Task<Result<void>> destroy(std::string name, bool by_force, task::CancelToken token = {});
@@ -150,6 +157,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<task::Units>> take_turn();
   // The volume of a session that is not over.
   Result<Volume*> held(volume::Session session);
+  Result<void> check_terms(const std::string& volume, const share::Terms& terms) const;
   // That is not being destroyed.
   Result<Volume*> find(const std::string& name);
   task::Task<Result<void>> expel_holder(VolumeId id, task::CancelToken token);

@@ -112,12 +112,11 @@ Task<Result<void>> Arbiter::allocate_waiting() {
 
 Result<void> Arbiter::plan_allocations(Volume& volume, const std::set<uint32_t>& extents,
                                        std::vector<Change>& changes) {
-  const LoadSource& loads = parts_.loads != nullptr ? *parts_.loads : own_counters_;
   for (const uint32_t extent : extents) {
     if (extent >= volume.table.size()) return fail(Errc::kInvalid, "extents are out of range");
     if (volume.table[extent].is_mapped()) continue;
     const Result<MapEntry> entry =
-        pool_.reserve(volume, extent, {}, volume.record.replicas, false, loads);
+        pool_.reserve(volume, extent, {}, volume.record.replicas, false, own_counters_);
     if (!entry) {
       for (const Change& each : changes) pool_.unreserve({}, each.entry);
       changes.clear();
@@ -197,9 +196,8 @@ Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what
       co_return fail(Errc::kInvalid, "an extent has three legs at most");
     }
     if (what.drop) own_counters_.avoid(*what.drop);
-    const LoadSource& loads = parts_.loads != nullptr ? *parts_.loads : own_counters_;
     const Result<MapEntry> more =
-        pool_.reserve(**volume, what.extent, entry, 1, true, loads, what.drop);
+        pool_.reserve(**volume, what.extent, entry, 1, true, own_counters_, what.drop);
     if (!more) co_return fail(more.error());
     entry = *more;
   }

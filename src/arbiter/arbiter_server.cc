@@ -62,6 +62,7 @@ Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
   const auto call = static_cast<Call>(method);
   Result<Request> request = decode_request(call, as_bytes(body));
   if (!request) co_return fail(request.error());
+  const Asked asked = terms_in(*request);
   if (call == Call::kStatus) co_return encode(call, Outcome(Answer(status())));
   const Result<Answer> answered = co_await answer(std::move(*request), token);
   if (answered) co_return encode(call, Outcome(*answered));
@@ -70,7 +71,10 @@ Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
   const bool is_elsewhere = error == Errc::kUnreachable && !host_.is_leading();
   if (is_elsewhere) co_return fail(kElsewhere, "another arbiter leads");
   if (is_of_operator(call)) {
-    co_return encode(call, Outcome(Refusal{.code = error.code(), .text = error.what()}));
+    Refusal refusal{.code = error.code(), .text = error.what()};
+    const std::optional<std::string> why = refused_terms(asked);
+    if (why && error == Errc::kLimit) refusal.text = *why;
+    co_return encode(call, Outcome(std::move(refusal)));
   }
   if (error == kElsewhere) co_return fail(Errc::kInvalid, error.what());
   co_return fail(error);
@@ -187,6 +191,11 @@ Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request reques
       auto result = co_await arbiter.set_replicas(std::move(args.name), args.replicas);
       co_return as_answer(std::move(result));
     }
+    case Call::kSetTerms: {
+      auto& args = std::get<TermsRequest>(request);
+      auto result = co_await arbiter.set_terms(std::move(args.name), args.terms);
+      co_return as_answer(std::move(result));
+    }
     case Call::kDestroy: {
       auto& args = std::get<DestroyRequest>(request);
       auto result = co_await arbiter.destroy(std::move(args.name), args.by_force, token);
@@ -203,6 +212,25 @@ Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request reques
     default:
       co_return fail(Errc::kInvalid, "this is no call about volumes");
   }
+}
+
+ArbiterServer::Asked ArbiterServer::terms_in(const Request& request) {
+  if (const auto* create = std::get_if<CreateArgs>(&request)) {
+    return {.volume = create->name, .terms = create->terms};
+  }
+  if (const auto* change = std::get_if<TermsRequest>(&request)) {
+    return {.volume = change->name, .terms = change->terms};
+  }
+  return {};
+}
+
+// What the judge says of them, as the pool is now.
+std::optional<std::string> ArbiterServer::refused_terms(const Asked& asked) {
+  const Result<ArbiterHost::Use> arbiter = host_.use();
+  if (asked.volume.empty() || !arbiter || (*arbiter)->judge() == nullptr) return std::nullopt;
+  const Attempt<void> judged =
+      (*arbiter)->judge()->judge((*arbiter)->pool(), asked.volume, asked.terms);
+  return judged ? std::nullopt : std::optional(judged.error().text);
 }
 
 ArbiterView ArbiterServer::status() const {

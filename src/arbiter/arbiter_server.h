@@ -27,6 +27,8 @@ class ArbiterServer final : private rpc::Service {
   // `name` is what operators know the process by.
   ArbiterServer(env::Env& env, ArbiterHost& host, std::string name, rpc::ServerOptions options);
 
+  // Another service at the same addresses, with the same keys. Before listen().
+  void add(rpc::Service& service) { server_.add(service); }
   // Serves there from now on. The real port, if none was asked for. Errors as Env::listen.
   Result<env::Address> listen(const env::Address& at) { return server_.listen(at); }
   // Once, before it is destroyed: all connections end.
@@ -39,6 +41,13 @@ class ArbiterServer final : private rpc::Service {
   task::Task<Result<std::string>> call(uint16_t method, std::string body, rpc::Caller caller,
                                        task::CancelToken token) override;
 
+  // Terms that a request is about; no volume: it is about something else.
+  struct Asked {
+    std::string volume;
+    share::Terms terms;
+  };
+  static Asked terms_in(const Request& request);
+  std::optional<std::string> refused_terms(const Asked& asked);
   task::Task<Result<Answer>> link_call(Request request, task::CancelToken token);
   task::Task<Result<Answer>> drive_call(Arbiter& arbiter, Request request, task::CancelToken token);
   task::Task<Result<Answer>> volume_call(Arbiter& arbiter, Request request,

@@ -34,6 +34,13 @@ Result<Volume*> Arbiter::find(const std::string& name) {
   return volume;
 }
 
+Result<void> Arbiter::check_terms(const std::string& volume, const share::Terms& terms) const {
+  const Result<void> sound = share::check_terms(terms);
+  if (!sound || parts_.judge == nullptr) return sound;
+  if (parts_.judge->judge(pool_, volume, terms)) return {};
+  return fail(Errc::kLimit, "the pool cannot promise the floor");
+}
+
 Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
   Result<void> checked = volume::check_name(args.name);
   if (checked) checked = volume::check_replicas(args.replicas);
@@ -47,6 +54,8 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
     co_return fail(Errc::kExists, "there is a volume of that name");
   }
   if (!pool_.can_promise(*extents, args.replicas)) co_return fail(kFull);
+  checked = check_terms(args.name, args.terms);
+  if (!checked) co_return fail(checked.error());
   PoolRecord pool = pool_.record;
   VolumeRecord record{.id = VolumeId(pool.next_volume++),
                       .name = args.name,
@@ -55,11 +64,14 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
                       .weights = args.weights};
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
+  const ShareRecord share{.id = record.id, .terms = args.terms};
+  if (share.terms != share::Terms{}) batch.put(share_key(record.name), encode(share));
   const Result<void> done = co_await commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
   const Result<void> added = pool_.add(record);
   if (!added) co_return fail(added.error());
+  pool_.add(share);
   co_return record;
 }
 
@@ -117,6 +129,25 @@ Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   co_return co_await commit_record(std::move(record));
 }
 
+Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
+  const Result<task::Units> turn = co_await take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Result<Volume*> found = find(name);
+  if (!found) co_return fail(found.error());
+  const Result<void> checked = check_terms(name, terms);
+  if (!checked) co_return checked;
+  const ShareRecord share{.id = (*found)->record.id, .terms = terms};
+  meta::Batch batch;
+  if (terms == share::Terms{}) {
+    batch.remove(share_key(name));
+  } else {
+    batch.put(share_key(name), encode(share));
+  }
+  const Result<void> done = co_await commit(std::move(batch));
+  if (done) pool_.add(share);
+  co_return done;
+}
+
 Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken token) {
   const Result<Volume*> found = find(name);
   if (!found) co_return fail(found.error());
@@ -170,7 +201,7 @@ Task<Result<bool>> Arbiter::dismantle_step() {
     co_return false;
   }
   meta::Batch batch;
-  batch.remove(volume_key(volume.record.name));
+  batch.remove(volume_key(volume.record.name)).remove(share_key(volume.record.name));
   const Result<void> done = co_await commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.remove(id);

@@ -49,6 +49,7 @@ struct Layout {
   void operator()(MegaVolInfo& v) {
     fields(coder, v.id, v.uuid, v.uri, v.box, v.rack, v.extents, v.preference, v.is_leaving);
   }
+  void operator()(share::Terms& v) { fields(coder, v.weight, v.floor, v.cap); }
   void operator()(VolumeRecord& v) {
     fields(coder, v.id, v.name, v.extents, v.replicas, v.weights, v.epoch, v.holder, v.is_clean,
            v.is_leaving);
@@ -69,11 +70,12 @@ struct Layout {
   void operator()(AddArgs& v) { fields(coder, v.uri, v.box, v.rack, v.preference, v.may_format); }
   void operator()(DrainRequest& v) { fields(coder, v.id, v.is_leaving); }
   void operator()(RemoveRequest& v) { fields(coder, v.id, v.is_lost); }
-  void operator()(CreateArgs& v) { fields(coder, v.name, v.bytes, v.replicas, v.weights); }
+  void operator()(CreateArgs& v) { fields(coder, v.name, v.bytes, v.replicas, v.weights, v.terms); }
   void operator()(ResizeRequest& v) { fields(coder, v.name, v.bytes); }
   void operator()(WeightsRequest& v) { fields(coder, v.name, v.weights); }
   void operator()(ReplicasRequest& v) { fields(coder, v.name, v.replicas); }
   void operator()(DestroyRequest& v) { fields(coder, v.name, v.by_force); }
+  void operator()(TermsRequest& v) { fields(coder, v.name, v.terms); }
   void operator()(PoolRequest&) {}
   void operator()(VolumesRequest& v) { field(coder, v.after); }
   void operator()(VolumeRequest& v) { field(coder, v.name); }
@@ -87,7 +89,7 @@ struct Layout {
   void operator()(DriveView& v) { fields(coder, v.info, v.free, v.legs, v.cleaning); }
   void operator()(PoolView& v) { fields(coder, v.uuid, v.extent_bytes, v.volumes, v.drives); }
   void operator()(VolumeView& v) {
-    fields(coder, v.record, v.bytes, v.extent_bytes, v.mapped, v.lacking);
+    fields(coder, v.record, v.terms, v.bytes, v.extent_bytes, v.mapped, v.lacking);
   }
   void operator()(VolumePage& v) { fields(coder, v.volumes, v.more); }
   void operator()(DriveShare& v) { fields(coder, v.id, v.extents); }
@@ -140,6 +142,7 @@ size_t answer_index(Call call) {
     case Call::kSetWeights:
     case Call::kSetReplicas:
     case Call::kDestroy:
+    case Call::kSetTerms:
       return index_of<std::monostate>();
   }
   return std::variant_size_v<Answer>;

@@ -46,6 +46,7 @@ enum class Call : uint8_t {
   kSetWeights,
   kSetReplicas,
   kDestroy,
+  kSetTerms,
   kPool,
   kVolumes,
   kVolume,
@@ -101,6 +102,10 @@ struct ReplicasRequest {
   std::string name;
   uint32_t replicas = 1;
 };
+struct TermsRequest {
+  std::string name;
+  share::Terms terms;
+};
 struct DestroyRequest {
   std::string name;
   bool by_force = false;
@@ -115,11 +120,11 @@ struct VolumeRequest {
 struct StatusRequest {};
 
 // In the order of Call.
-using Request =
-    std::variant<volume::OpenArgs, RenewRequest, CloseRequest, TableRequest, AllocateRequest,
-                 ReleaseRequest, ReportRequest, RelocateRequest, AddArgs, DrainRequest,
-                 RemoveRequest, CreateArgs, ResizeRequest, WeightsRequest, ReplicasRequest,
-                 DestroyRequest, PoolRequest, VolumesRequest, VolumeRequest, StatusRequest>;
+using Request = std::variant<volume::OpenArgs, RenewRequest, CloseRequest, TableRequest,
+                             AllocateRequest, ReleaseRequest, ReportRequest, RelocateRequest,
+                             AddArgs, DrainRequest, RemoveRequest, CreateArgs, ResizeRequest,
+                             WeightsRequest, ReplicasRequest, DestroyRequest, TermsRequest,
+                             PoolRequest, VolumesRequest, VolumeRequest, StatusRequest>;
 using Mappings = std::vector<volume::Mapping>;
 // monostate: there is nothing to say.
 using Answer =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OwnCounters: how drives are doing, as far as an arbiter can tell by itself: a drive is as busy as
-// it got many of the latest extents, for whoever gets an extent is about to write it.
+// it got many of the latest extents, for whoever gets an extent is about to write it. Where
+// somebody measures drives besides, the worse of both counts.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,9 @@ namespace cairn::arbiter {
 
 class OwnCounters final : public LoadSource {
  public:
-  // Both outlive it.
-  OwnCounters(const task::Timers& clock, const Pool& pool) : clock_(clock), pool_(pool) {}
+  // All outlive it; nobody need measure.
+  OwnCounters(const task::Timers& clock, const Pool& pool, const LoadSource* measured = nullptr)
+      : clock_(clock), pool_(pool), measured_(measured) {}
 
   // The drive got an extent.
   void note(volume::MegaVolId id) {
@@ -32,9 +34,14 @@ class OwnCounters final : public LoadSource {
     uint64_t count = recent == recent_.end() ? 0 : recent->second;
     const auto avoided = avoided_.find(id);
     if (avoided != avoided_.end() && clock_.now() < avoided->second) count = kBusiest;
-    return {.busy = static_cast<int32_t>(std::min<uint64_t>(count * 1000 / kBusiest, 1000)),
-            .fragmentation =
-                member == pool_.members().end() ? 0 : member->second.extents.fragmentation()};
+    const DriveLoad load{
+        .busy = static_cast<int32_t>(std::min<uint64_t>(count * 1000 / kBusiest, 1000)),
+        .fragmentation =
+            member == pool_.members().end() ? 0 : member->second.extents.fragmentation()};
+    if (measured_ == nullptr) return load;
+    const DriveLoad seen = measured_->load(id);
+    return {.busy = std::max(load.busy, seen.busy),
+            .fragmentation = std::max(load.fragmentation, seen.fragmentation)};
   }
 
  private:
@@ -54,6 +61,7 @@ class OwnCounters final : public LoadSource {
 
   const task::Timers& clock_;
   const Pool& pool_;
+  const LoadSource* measured_;
   std::map<volume::MegaVolId, uint64_t> recent_;
   std::map<volume::MegaVolId, Time> avoided_;
   Time aged_;

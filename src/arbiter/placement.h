@@ -20,7 +20,7 @@ struct DriveLoad {
   int32_t fragmentation = 0;  // how torn its free space is
 };
 
-// Tells how drives are doing. A telemetry of boxes implements it; until then OwnCounters does.
+// Tells how drives are doing: the view of boxes (market/market.h), and OwnCounters.
 class LoadSource {
  public:
   virtual ~LoadSource() = default;

@@ -59,6 +59,11 @@ Result<void> Pool::add(VolumeRecord record_of) {
   return {};
 }
 
+void Pool::add(const ShareRecord& share) {
+  const auto found = volumes_.find(share.id);
+  if (found != volumes_.end()) found->second.terms = share.terms;
+}
+
 Result<void> Pool::add(VolumeId id, uint32_t chunk, const MapChunk& entries) {
   Volume* volume = this->volume(id);
   if (volume == nullptr) return contradiction();

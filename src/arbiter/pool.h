@@ -36,6 +36,7 @@ struct Member {
 
 struct Volume {
   VolumeRecord record;
+  share::Terms terms;
   std::vector<MapEntry> table;         // record.extents of them
   std::map<MegaVolId, uint32_t> legs;  // how many of them are on each drive
   uint64_t mapped = 0;                 // entries with legs
@@ -63,6 +64,8 @@ class Pool {
   // what came before, an extent of a drive with two owners for instance.
   Result<void> add(MegaVolInfo info);
   Result<void> add(VolumeRecord volume);
+  // Of a volume that there is not it is left out: an earlier version forgot it.
+  void add(const ShareRecord& share);
   Result<void> add(VolumeId volume, uint32_t chunk, const MapChunk& entries);
   Result<void> add_cleaning(MegaVolId id, const std::vector<uint32_t>& extents);
 

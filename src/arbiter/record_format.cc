@@ -19,7 +19,7 @@ constexpr uint8_t kVersion = 1;
 constexpr size_t kHeadSize = 8;
 constexpr size_t kChecksumAt = 4;
 
-enum class Kind : uint8_t { kPool = 1, kMegaVol, kVolume, kMap, kCleaning };
+enum class Kind : uint8_t { kPool = 1, kMegaVol, kVolume, kMap, kCleaning, kShare = 16 };
 
 uint32_t checksum_of(Kind kind, Bytes body) {
   const std::byte head[] = {static_cast<std::byte>(kind), std::byte{kVersion}};
@@ -89,6 +89,14 @@ void volume_layout(Coder& coder, Volume& volume) {
   coder.number(volume.is_leaving);
 }
 
+template <class Coder, class Share>
+void share_layout(Coder& coder, Share& share) {
+  coder.number(share.id);
+  coder.number(share.terms.weight);
+  coder.number(share.terms.floor);
+  coder.number(share.terms.cap);
+}
+
 // A flag as a byte of its own, which from strangers may be anything.
 struct Writer : FieldWriter {
   using FieldWriter::number;
@@ -121,6 +129,7 @@ std::string mega_vol_key(MegaVolId id) {
   return fmt::format("{}{:03x}", kMegaVolPrefix, id.value());
 }
 std::string volume_key(const std::string& name) { return kVolumePrefix + name; }
+std::string share_key(const std::string& name) { return kSharePrefix + name; }
 std::string map_key(VolumeId volume, uint32_t chunk) {
   return fmt::format("{}{:016x}/{:08x}", kMapPrefix, volume.value(), chunk);
 }
@@ -168,6 +177,12 @@ std::string encode(const VolumeRecord& volume) {
   Writer body;
   volume_layout(body, volume);
   return framed(Kind::kVolume, body.out);
+}
+
+std::string encode(const ShareRecord& share) {
+  Writer body;
+  share_layout(body, share);
+  return framed(Kind::kShare, body.out);
 }
 
 std::string encode(const MapChunk& chunk) {
@@ -226,6 +241,16 @@ Result<VolumeRecord> decode_volume(Bytes bytes) {
       !volume::check_weights(record.weights) || record.holder.size() > volume::kUriMax) {
     return senseless();
   }
+  return record;
+}
+
+Result<ShareRecord> decode_share(Bytes bytes) {
+  const Result<Bytes> body = unframed(Kind::kShare, bytes);
+  if (!body) return fail(body.error());
+  Reader reader(*body);
+  ShareRecord record;
+  share_layout(reader, record);
+  if (!reader.is_over() || !share::check_terms(record.terms)) return senseless();
   return record;
 }
 

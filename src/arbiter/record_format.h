@@ -4,6 +4,8 @@
 //   flint/pool                          the pool
 //   flint/mega_vol/NNN                  a drive of it, by its number in hexadecimal digits
 //   flint/volume/NAME                   a volume
+//   flint/share/NAME                    what a volume was promised of drives' bandwidth; absent if
+//                                       that is the usual
 //   flint/map/IIIIIIIIIIIIIIII/CCCCCCCC entries of a volume, kChunkEntries of them, by the volume's
 //                                       id and the chunk's number; a chunk without extents is
 //                                       absent
@@ -13,7 +15,7 @@
 //                                       drives for having led
 //
 // A value:
-//   0   kind    one byte: 1 pool, 2 drive, 3 volume, 4 map, 5 cleaning
+//   0   kind    one byte: 1 pool, 2 drive, 3 volume, 4 map, 5 cleaning, 16 share
 //   1   version one byte
 //   2   zero    two bytes
 //   4   CRC32C of the kind, the version and the body   four bytes
@@ -29,6 +31,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "share/auction.h"
 #include "volume/map_entry.h"
 #include "volume/types.h"
 
@@ -63,6 +66,13 @@ struct VolumeRecord {
   friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };
 
+// Of the volume of that name and id; of another id it means nothing.
+struct ShareRecord {
+  VolumeId id;
+  share::Terms terms;
+  friend bool operator==(const ShareRecord&, const ShareRecord&) = default;
+};
+
 using MapChunk = std::vector<MapEntry>;  // kChunkEntries of them
 
 inline constexpr const char* kPrefix = "flint/";
@@ -71,11 +81,13 @@ inline constexpr const char* kLeaderKey = "flint/leader";
 inline constexpr const char* kWriterKey = "flint/writer";
 inline constexpr const char* kMegaVolPrefix = "flint/mega_vol/";
 inline constexpr const char* kVolumePrefix = "flint/volume/";
+inline constexpr const char* kSharePrefix = "flint/share/";
 inline constexpr const char* kMapPrefix = "flint/map/";
 inline constexpr const char* kCleaningPrefix = "flint/cleaning/";
 
 std::string mega_vol_key(MegaVolId id);
 std::string volume_key(const std::string& name);
+std::string share_key(const std::string& name);
 std::string map_key(VolumeId volume, uint32_t chunk);
 std::string cleaning_prefix(MegaVolId id);
 std::string cleaning_key(MegaVolId id, uint64_t number);
@@ -95,6 +107,7 @@ Result<CleaningKey> parse_cleaning_key(const std::string& key);
 std::string encode(const PoolRecord& pool);
 std::string encode(const MegaVolInfo& mega_vol);
 std::string encode(const VolumeRecord& volume);
+std::string encode(const ShareRecord& share);
 std::string encode(const MapChunk& chunk);
 std::string encode_cleaning(const std::vector<uint32_t>& extents);
 
@@ -102,6 +115,7 @@ std::string encode_cleaning(const std::vector<uint32_t>& extents);
 Result<PoolRecord> decode_pool(Bytes bytes);
 Result<MegaVolInfo> decode_mega_vol(Bytes bytes);
 Result<VolumeRecord> decode_volume(Bytes bytes);
+Result<ShareRecord> decode_share(Bytes bytes);
 Result<MapChunk> decode_map(Bytes bytes);
 Result<std::vector<uint32_t>> decode_cleaning(Bytes bytes);
 

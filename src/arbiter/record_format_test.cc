@@ -69,6 +69,23 @@ TEST(Records, DamageToAnyByteIsFound) {
   }
 }
 
+TEST(Records, AShareIsReadAsItWasWrittenAndMakesSense) {
+  const ShareRecord share{.id = VolumeId(7), .terms = {.weight = 4, .floor = 100, .cap = 200}};
+  const std::string good = encode(share);
+  EXPECT_EQ(decode_share(as_bytes(good)).value(), share);
+  EXPECT_EQ(share_key("vol0"), "flint/share/vol0");
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x20);
+    EXPECT_FALSE(decode_share(as_bytes(bad))) << i;
+  }
+  ShareRecord senseless = share;
+  senseless.terms.weight = 0;
+  EXPECT_EQ(decode_share(as_bytes(encode(senseless))).error().code(), Errc::kCorrupt);
+  senseless.terms = {.floor = 200, .cap = 100};
+  EXPECT_EQ(decode_share(as_bytes(encode(senseless))).error().code(), Errc::kCorrupt);
+}
+
 TEST(Records, ThoseOfAnotherVersionSaySo) {
   std::string bytes = encode(some_volume());
   bytes[1] = 2;

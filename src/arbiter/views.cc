@@ -23,6 +23,7 @@ PoolView view_of(const Pool& pool) {
 VolumeView view_of(const Pool& pool, const Volume& volume) {
   const uint64_t each = pool.record.extent_bytes;
   VolumeView view{.record = volume.record,
+                  .terms = volume.terms,
                   .bytes = (volume.record.extents - volume::kFirstDataExtent) * each,
                   .extent_bytes = each,
                   .mapped = volume.mapped};

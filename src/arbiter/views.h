@@ -31,6 +31,7 @@ struct PoolView {
 
 struct VolumeView {
   VolumeRecord record;
+  share::Terms terms;
   uint64_t bytes = 0;         // that its user sees
   uint64_t extent_bytes = 0;  // of its pool
   uint64_t mapped = 0;        // extents that have space

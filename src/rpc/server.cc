@@ -29,7 +29,7 @@ class Offered final : public tls::PskKeeper {
 }  // namespace
 
 Server::Server(env::Env& env, Service& service, ServerOptions options)
-    : env_(env), service_(service), options_(std::move(options)), slots_(options_.connections) {
+    : env_(env), services_({&service}), options_(std::move(options)), slots_(options_.connections) {
   if (options_.clients != nullptr) tls_.emplace(tls::Role::kServer);
 }
 
@@ -130,7 +130,7 @@ task::Task<void> Server::serve_stream(Guest& guest, std::unique_ptr<env::Stream>
   VisitHooks hooks{
       .on_greeted = [this, &guest] { prove(guest); },
       .on_refused = [this, &guest](std::string why) { note(guest, "", std::move(why)); }};
-  Visit visit(env_, service_, std::move(stream), guest.client, options_.visit, std::move(hooks));
+  Visit visit(env_, services_, std::move(stream), guest.client, options_.visit, std::move(hooks));
   guest.visit = &visit;
   co_await visit.serve();
   guest.visit = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: a Service for rpc::Clients in other processes, by the protocol of rpc/wire_format.h.
+// Server: one or several Services for rpc::Clients in other processes, by the protocol of
+// rpc/wire_format.h.
 //
 // Whatever a client sends ends in a reply or in the end of its connection. A client that stalls in
 // the middle of a frame, takes nothing, or does not answer pings is dropped.
@@ -48,12 +49,14 @@ struct ServerOptions {
   std::function<void(const RefusedClient&)> on_refused;  // may be empty
 };
 
-// On the core of the service, which outlives it.
+// On the core of the services, which outlive it.
 class Server {
  public:
   Server(env::Env& env, Service& service, ServerOptions options = {});
   ~Server();
 
+  // Another service at the same addresses, which a client asks for by its name. Before listen().
+  void add(Service& service) { services_.push_back(&service); }
   // Serves there from now on. The real port, if none was asked for. Errors as Env::listen.
   Result<env::Address> listen(const env::Address& at);
   // Once, before it is destroyed. Clients are told; subscriptions end, calls under way have
@@ -85,7 +88,7 @@ class Server {
   void note(const Guest& guest, std::string identity, std::string why);
 
   env::Env& env_;
-  Service& service_;
+  std::vector<Service*> services_;  // by different names
   ServerOptions options_;
   std::optional<tls::Context> tls_;
   std::vector<std::unique_ptr<env::Listener>> listeners_;

@@ -28,10 +28,12 @@ task::Task<Result<void>> Pushes::push(std::string body, task::CancelToken token)
   co_return Result<void>{};
 }
 
-Visit::Visit(env::Env& env, Service& service, std::unique_ptr<env::Stream> stream,
-             std::optional<KnownClient> client, const VisitOptions& options, VisitHooks hooks)
+Visit::Visit(env::Env& env, const std::vector<Service*>& services,
+             std::unique_ptr<env::Stream> stream, std::optional<KnownClient> client,
+             const VisitOptions& options, VisitHooks hooks)
     : env_(env),
-      service_(service),
+      services_(services),
+      service_(services.front()),
       client_(std::move(client)),
       options_(options),
       hooks_(std::move(hooks)),
@@ -41,7 +43,7 @@ Visit::Visit(env::Env& env, Service& service, std::unique_ptr<env::Stream> strea
 Caller Visit::caller() const {
   return {.peer = peer_,
           .client = client_ ? &*client_ : nullptr,
-          .minor = std::min(hello_.service_version.minor, service_.version().minor)};
+          .minor = std::min(hello_.service_version.minor, service_->version().minor)};
 }
 
 void Visit::end(Errc reason) {
@@ -54,10 +56,13 @@ void Visit::say_goodbye(GoodbyeReason reason, uint32_t amount) {
       {.kind = FrameKind::kGoodbye, .status = static_cast<uint8_t>(reason), .amount = amount});
 }
 
-std::optional<GoodbyeReason> Visit::object_to(const Hello& hello) const {
+std::optional<GoodbyeReason> Visit::object_to(const Hello& hello) {
   if (hello.protocol.major != kProtocolVersion.major) return GoodbyeReason::kOtherProtocol;
-  if (hello.service != service_.name()) return GoodbyeReason::kOtherService;
-  if (hello.service_version.major != service_.version().major) {
+  const auto named = std::ranges::find_if(
+      services_, [&](const Service* each) { return hello.service == each->name(); });
+  if (named == services_.end()) return GoodbyeReason::kOtherService;
+  service_ = *named;
+  if (hello.service_version.major != service_->version().major) {
     return GoodbyeReason::kOtherServiceVersion;
   }
   return std::nullopt;
@@ -93,7 +98,7 @@ task::Task<bool> Visit::greet() {
   if (const std::optional<GoodbyeReason> objection = object_to(*hello)) {
     hooks_.on_refused("it speaks another version, or wants another service");
     const bool is_protocol = *objection == GoodbyeReason::kOtherProtocol;
-    say_goodbye(*objection, is_protocol ? kProtocolVersion.major : service_.version().major);
+    say_goodbye(*objection, is_protocol ? kProtocolVersion.major : service_->version().major);
     co_return false;
   }
   const VisitLimits& limits = options_.limits;
@@ -101,7 +106,7 @@ task::Task<bool> Visit::greet() {
   reply_max_ = std::min(limits.reply_max, hello->message_max);
   link_.set_body_max(limits.message_max);
   link_.send({.kind = FrameKind::kWelcome},
-             encode(Welcome{.service_version = service_.version(),
+             encode(Welcome{.service_version = service_->version(),
                             .calls_max = limits.calls_max,
                             .subscriptions_max = limits.subscriptions_max,
                             .call_bytes_max = limits.call_bytes_max,
@@ -158,7 +163,7 @@ bool Visit::add_credit(const FrameHead& head) {
 
 std::optional<Errc> Visit::refusal_of(const FrameHead& head) const {
   if (is_draining_) return Errc::kClosed;
-  const std::optional<Method> method = service_.find(head.method);
+  const std::optional<Method> method = service_->find(head.method);
   if (!method || method->pushes != (head.kind == FrameKind::kSubscribe)) {
     return Errc::kUnsupported;
   }
@@ -213,14 +218,14 @@ task::Task<void> Visit::run_call(Frame frame, Running& running) {
   Result<std::string> result;
   {
     task::Deadline deadline(env_, env_.now() + time, running.cancel.token());
-    result = co_await service_.call(frame.head.method, std::move(frame.body), caller(),
-                                    deadline.token());
+    result = co_await service_->call(frame.head.method, std::move(frame.body), caller(),
+                                     deadline.token());
   }
   finish(frame.head.id, std::move(result));
 }
 
 task::Task<void> Visit::run_subscription(Frame frame, Running& running) {
-  const Result<void> result = co_await service_.subscribe(
+  const Result<void> result = co_await service_->subscribe(
       frame.head.method, std::move(frame.body), caller(), *running.pushes, running.cancel.token());
   --subscriptions_;
   if (result) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -44,14 +45,15 @@ struct VisitOptions {
 
 // What a visit tells its server; called on its core.
 struct VisitHooks {
-  std::function<void()> on_greeted;                 // it has proven to be a client of this service
+  std::function<void()> on_greeted;                 // it has proven to be a client of a service
   std::function<void(std::string why)> on_refused;  // for our own log
 };
 
-// One core. serve() once, to its end.
+// One core. serve() once, to its end. Of the services, at least one, the client names its own when
+// it greets.
 class Visit {
  public:
-  Visit(env::Env& env, Service& service, std::unique_ptr<env::Stream> stream,
+  Visit(env::Env& env, const std::vector<Service*>& services, std::unique_ptr<env::Stream> stream,
         std::optional<KnownClient> client, const VisitOptions& options, VisitHooks hooks);
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
@@ -75,7 +77,8 @@ class Visit {
   // The client's greeting, answered; false: it is over.
   task::Task<bool> greet();
   void turn_away();
-  std::optional<GoodbyeReason> object_to(const Hello& hello) const;
+  // Chooses the service.
+  std::optional<GoodbyeReason> object_to(const Hello& hello);
   // Whether the client kept to the rules.
   bool handle(Frame frame);
   bool begin(Frame frame);
@@ -90,7 +93,8 @@ class Visit {
   Caller caller() const;
 
   env::Env& env_;
-  Service& service_;
+  const std::vector<Service*>& services_;
+  Service* service_;  // the first one, until the client has named its own
   const std::optional<KnownClient> client_;
   const VisitOptions options_;
   const VisitHooks hooks_;

@@ -20,6 +20,19 @@ std::string megabytes(uint64_t bytes_per_s) {
 
 }  // namespace
 
+Result<void> check_terms(const Terms& terms) {
+  if (terms.weight == 0 || terms.weight > kWeightMax) {
+    return fail(Errc::kInvalid, "the weight of a volume is 1 to 1000");
+  }
+  if (terms.floor > kRateMax || terms.cap > kRateMax) {
+    return fail(Errc::kInvalid, "a floor or a cap is beyond what there can be");
+  }
+  if (terms.cap != 0 && terms.cap < terms.floor) {
+    return fail(Errc::kInvalid, "the cap of a volume is less than its floor");
+  }
+  return {};
+}
+
 int64_t Auction::of_epoch(uint64_t bytes_per_s) {
   return static_cast<int64_t>(bytes_per_s / kEpochsPerSecond);
 }
@@ -47,8 +60,14 @@ void Auction::set_port(PortId id, std::string name, uint64_t bytes_per_s) {
   port.pipe.rate = bytes_per_s;
 }
 
-Attempt<void> Auction::check(std::string_view volume, const Terms& terms, PortId port,
-                             const std::vector<DriveId>& drives) const {
+std::vector<Auction::Place> Auction::behind(PortId port, const std::vector<DriveId>& drives) {
+  std::vector<Place> places;
+  for (const DriveId drive : drives) places.push_back({.drive = drive, .port = port});
+  return places;
+}
+
+Attempt<void> Auction::check(std::string_view volume, const Terms& terms,
+                             const std::vector<Place>& places) const {
   if (terms.weight == 0 || terms.weight > kWeightMax) {
     return refuse(
         fmt::format("The weight of {} must be 1 to {}, not {}.", volume, kWeightMax, terms.weight));
@@ -57,18 +76,19 @@ Attempt<void> Auction::check(std::string_view volume, const Terms& terms, PortId
     return refuse(fmt::format("The cap of {}, {}, is less than its floor of {}.", volume,
                               megabytes(terms.cap), megabytes(terms.floor)));
   }
-  if (drives.empty() || !ports_.contains(port) ||
-      !std::ranges::all_of(drives, [&](DriveId id) { return drives_.contains(id); })) {
+  if (places.empty() || !std::ranges::all_of(places, [&](const Place& each) {
+        return drives_.contains(each.drive) && ports_.contains(each.port);
+      })) {
     return refuse(fmt::format("{} lies on a drive or behind a port that is not known.", volume));
   }
   if (terms.floor == 0) return {};
-  uint64_t of_port = 0;
+  std::map<PortId, uint64_t> on_ports;
   std::map<DriveId, uint64_t> promised;
   for (const auto& [id, tenant] : tenants_) {
     if (tenant.volume == volume) continue;
-    if (tenant.port == port) of_port += tenant.terms.floor;
     for (const auto& [drive, member] : tenant.members) {
       promised[drive] += tenant.terms.floor / tenant.members.size();
+      on_ports[member.port] += tenant.terms.floor / tenant.members.size();
     }
   }
   const auto refuse_floor = [&](const std::string& where, uint64_t most, uint64_t taken) {
@@ -77,22 +97,27 @@ Attempt<void> Auction::check(std::string_view volume, const Terms& terms, PortId
         "others. Take a floor that fits, or spread the volume over more drives.",
         volume, megabytes(terms.floor), where, megabytes(most), megabytes(taken)));
   };
-  const Port& its_port = ports_.at(port);
-  const uint64_t carries = its_port.pipe.rate / 100 * kFloorsPercent;
-  if (of_port + terms.floor > carries) return refuse_floor(its_port.name, carries, of_port);
-  for (const DriveId id : drives) {
-    const DriveRates& rates = drives_.at(id).rates;
+  const uint64_t part = terms.floor / places.size();
+  std::map<PortId, uint64_t> wanted;
+  for (const Place& each : places) wanted[each.port] += part;
+  for (const auto& [id, bytes] : wanted) {
+    const Port& port = ports_.at(id);
+    const uint64_t carries = port.pipe.rate / 100 * kFloorsPercent;
+    if (on_ports[id] + bytes > carries) return refuse_floor(port.name, carries, on_ports[id]);
+  }
+  for (const Place& each : places) {
+    const DriveRates& rates = drives_.at(each.drive).rates;
     const uint64_t most = rates.guaranteed / 100 * kFloorsPercent;
-    if (promised[id] + (terms.floor / drives.size()) > most) {
-      return refuse_floor(fmt::format("drive {}", rates.name), most, promised[id]);
+    if (promised[each.drive] + part > most) {
+      return refuse_floor(fmt::format("drive {}", rates.name), most, promised[each.drive]);
     }
   }
   return {};
 }
 
-Attempt<TenantId> Auction::open(std::string volume, const Terms& terms, PortId port,
-                                const std::vector<DriveId>& drives) {
-  const Attempt<void> checked = check(volume, terms, port, drives);
+Attempt<TenantId> Auction::open(std::string volume, const Terms& terms,
+                                const std::vector<Place>& places) {
+  const Attempt<void> checked = check(volume, terms, places);
   if (!checked) return std::unexpected(checked.error());
   for (auto& [id, tenant] : tenants_) {
     if (tenant.volume != volume) continue;
@@ -103,14 +128,14 @@ Attempt<TenantId> Auction::open(std::string volume, const Terms& terms, PortId p
   Tenant& tenant = tenants_[id];
   tenant.volume = std::move(volume);
   tenant.terms = terms;
-  tenant.port = port;
   tenant.cap_left = of_epoch(terms.cap);
-  for (const DriveId drive : drives) {
-    Member& member = tenant.members[drive];
+  for (const Place& each : places) {
+    Member& member = tenant.members[each.drive];
     if (member.tenant != nullptr) continue;  // named twice
     member.tenant = &tenant;
+    member.port = each.port;
     member.permille = {0, 1000};
-    drives_.at(drive).members.push_back(&member);
+    drives_.at(each.drive).members.push_back(&member);
   }
   return id;
 }
@@ -118,9 +143,11 @@ Attempt<TenantId> Auction::open(std::string volume, const Terms& terms, PortId p
 Attempt<void> Auction::change(std::string_view volume, const Terms& terms) {
   for (auto& [id, tenant] : tenants_) {
     if (tenant.volume != volume) continue;
-    std::vector<DriveId> drives;
-    for (const auto& [drive, member] : tenant.members) drives.push_back(drive);
-    Attempt<void> checked = check(volume, terms, tenant.port, drives);
+    std::vector<Place> places;
+    for (const auto& [drive, member] : tenant.members) {
+      places.push_back({.drive = drive, .port = member.port});
+    }
+    Attempt<void> checked = check(volume, terms, places);
     if (checked) tenant.terms = terms;
     return checked;
   }
@@ -158,6 +185,7 @@ void Auction::begin_epoch() {
       member.given_before = std::exchange(member.given_back, 0);
       member.is_settled = member.granted_before == 0;
       member.limit = is_idle ? 0 : member.next;
+      member.limit_before = member.limit;
       member.ahead = 0;
       member.state = member.limit == 0 ? State::kIdle : State::kActive;
     }
@@ -181,7 +209,7 @@ void Auction::advance(Time now) {
 
 void Auction::take_back(Drive& drive, Member& member, uint64_t weighted) {
   drive.left += static_cast<int64_t>(weighted);
-  Port& port = ports_.at(member.tenant->port);
+  Port& port = ports_.at(member.port);
   for (size_t way = 0; way < 2; ++way) {
     const auto bytes = static_cast<int64_t>(weighted * member.permille[way] / 1000);
     drive.pipe.left[way] += bytes;
@@ -220,8 +248,9 @@ uint64_t Auction::fair_share(const Drive& drive, const Member& member, Time now)
 // To whoever got less than its share of the rest of the epoch: so nobody waits for an epoch to end
 // in order to begin. All that is lent of a drive is at most half an epoch.
 void Auction::lend(Drive& drive, Member& member, Time now) {
-  const uint64_t most = std::min(member.limit, fair_share(drive, member, now));
-  if (member.granted >= most) return;
+  const uint64_t fair = fair_share(drive, member, now);
+  const uint64_t most = std::min(member.limit, fair);
+  if (member.granted >= most || member.limit_before >= fair) return;
   const int64_t left = (of_epoch(drive.rates.rate) / 2) + drive.left;
   grant(drive, member,
         std::min({most - member.granted, room_for(drive, member, true),
@@ -263,6 +292,15 @@ Result<SliceGrant> Auction::request(TenantId id, const SliceRequest& request, Ti
       .equal = static_cast<uint64_t>(of_epoch(drive.rates.rate)) / drive.members.size(),
       .left = ends_ - now,
       .is_learning = is_learning_};
+}
+
+size_t Auction::active(DriveId id) const {
+  const auto drive = drives_.find(id);
+  if (drive == drives_.end()) return 0;
+  return static_cast<size_t>(std::ranges::count_if(drive->second.members, [&](const Member* each) {
+    return each->granted > 0 || each->limit > 0 ||
+           (each->next > 0 && each->heard + kIdleEpochs >= epoch_);
+  }));
 }
 
 std::vector<Auction::Standing> Auction::standings() const {

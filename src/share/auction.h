@@ -10,8 +10,9 @@
 //
 // What nobody wants at the beginning of an epoch is granted at once when it is asked for. What was
 // granted and not used comes back when its tenant says so, at the latest in the next epoch, to
-// those who wait. A tenant that comes when all is granted is lent its share of the rest of the
-// epoch.
+// those who wait. A tenant that comes when all is granted, or wants its share only then, is lent
+// that of the rest of the epoch. One that wanted it from the beginning is not: who asks first would
+// be lent what all pay back.
 //
 // An auction that starts does not know what clients are doing: it listens for one epoch, in which
 // they go on by themselves.
@@ -41,6 +42,9 @@ struct Terms {
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 inline constexpr uint32_t kWeightMax = 1000;
+inline constexpr uint64_t kRateMax = uint64_t{1} << 50;
+// kInvalid: a weight is 1 to kWeightMax, rates are at most kRateMax, a cap is no less than a floor.
+Result<void> check_terms(const Terms& terms);
 
 using TenantId = Id<struct TenantIdTag>;
 
@@ -64,13 +68,19 @@ class Auction {
   void set_drive(DriveId id, DriveRates rates);
   void set_port(PortId id, std::string name, uint64_t bytes_per_s);
 
+  // A drive that a volume has something on, and the port by which its client reaches it.
+  struct Place {
+    DriveId drive;
+    PortId port;
+  };
+  static std::vector<Place> behind(PortId port, const std::vector<DriveId>& drives);
+
   // Whether terms can be kept, beside those of others. The Problem names what cannot.
-  Attempt<void> check(std::string_view volume, const Terms& terms, PortId port,
-                      const std::vector<DriveId>& drives) const;
+  Attempt<void> check(std::string_view volume, const Terms& terms,
+                      const std::vector<Place>& places) const;
   // Somebody opened the volume. An older opening of it ends: what that was granted is not granted
-  // again, nor counted as unused. The drives and the port are known.
-  Attempt<TenantId> open(std::string volume, const Terms& terms, PortId port,
-                         const std::vector<DriveId>& drives);
+  // again, nor counted as unused. The drives and the ports are known.
+  Attempt<TenantId> open(std::string volume, const Terms& terms, const std::vector<Place>& places);
   // While it is in use.
   Attempt<void> change(std::string_view volume, const Terms& terms);
   void close(TenantId id);
@@ -79,6 +89,8 @@ class Auction {
   Result<SliceGrant> request(TenantId id, const SliceRequest& request, Time now);
   // Ends the epoch, if it is over.
   void advance(Time now);
+  // How many tenants want something of the drive, or did so lately.
+  size_t active(DriveId id) const;
 
   enum class State : uint8_t { kActive, kDeferred, kIdle };
   struct Standing {
@@ -104,11 +116,13 @@ class Auction {
   struct Tenant;
   struct Member {
     Tenant* tenant = nullptr;
+    PortId port;
     State state = State::kIdle;
-    uint64_t heard = 0;    // the epoch of its last word
-    uint64_t next = 0;     // wanted of the next epoch
-    uint64_t limit = 0;    // wanted of this one, all in all
-    uint64_t granted = 0;  // in this one
+    uint64_t heard = 0;         // the epoch of its last word
+    uint64_t next = 0;          // wanted of the next epoch
+    uint64_t limit = 0;         // wanted of this one, all in all
+    uint64_t limit_before = 0;  // when the epoch began
+    uint64_t granted = 0;       // in this one
     uint64_t given_back = 0;
     uint64_t granted_before = 0;
     uint64_t given_before = 0;
@@ -131,7 +145,6 @@ class Auction {
   struct Tenant {
     std::string volume;
     Terms terms;
-    PortId port;
     std::map<DriveId, Member> members;
     int64_t cap_left = 0;  // bytes of this epoch
   };

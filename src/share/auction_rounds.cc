@@ -29,7 +29,7 @@ uint64_t Auction::quantum_of(const Drive& drive) const {
 
 uint64_t Auction::room_for(const Drive& drive, const Member& member, bool lent) const {
   int64_t room = INT64_MAX;
-  const Port& port = ports_.at(member.tenant->port);
+  const Port& port = ports_.at(member.port);
   for (size_t way = 0; way < 2; ++way) {
     if (member.permille[way] == 0) continue;
     const auto left = [&](const Pipe& pipe) {
@@ -48,7 +48,7 @@ uint64_t Auction::room_for(const Drive& drive, const Member& member, bool lent) 
 void Auction::grant(Drive& drive, Member& member, uint64_t weighted) {
   member.granted += weighted;
   drive.left -= static_cast<int64_t>(weighted);
-  Port& port = ports_.at(member.tenant->port);
+  Port& port = ports_.at(member.port);
   for (size_t way = 0; way < 2; ++way) {
     const auto bytes = static_cast<int64_t>(weighted * member.permille[way] / 1000);
     drive.pipe.left[way] -= bytes;

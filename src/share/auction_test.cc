@@ -87,6 +87,18 @@ TEST(Auction, AFloorHoldsAgainstFourNoisyNeighbours) {
 }
 
 // What it does not need of its floor others have.
+// Neighbours that ask early in each epoch once were lent what those that ask late had to pay back.
+TEST(Auction, ABesiegedFloorLeavesNoNeighbourWithoutItsPart) {
+  Market market(31, {100 * kMB}, {1000 * kMB});
+  market.add({.volume = "floor", .terms = {.floor = 60 * kMB}, .depth = 32});
+  for (int i = 0; i < 4; ++i) market.add({.volume = "noisy" + std::to_string(i), .depth = 64});
+  market.run(2_s);
+  market.mark();
+  market.run(1_s);
+  EXPECT_NEAR(market.bytes_per_s(0), 60.0 * kMB, 6.0 * kMB);
+  for (size_t i = 1; i < 5; ++i) EXPECT_GT(market.bytes_per_s(i), 8.0 * kMB) << i;
+}
+
 TEST(Auction, AFloorThatIsNotUsedCostsNothing) {
   Market market(1, {300 * kMB}, {kPort});
   Buyer quiet{.volume = "quiet", .terms = {.floor = 250 * kMB}, .wants = false};
@@ -183,31 +195,34 @@ TEST(Auction, AFloorThatCannotBeKeptIsRefusedWithTheReason) {
   auction.set_port(PortId(0), "b1/port0", 1000 * kMB);
   const std::vector<DriveId> one = {DriveId(0)};
   const std::vector<DriveId> two = {DriveId(0), DriveId(1)};
-  ASSERT_TRUE(auction.open("vol1", {.floor = 300 * kMB}, PortId(0), one));
-  const Attempt<TenantId> refused = auction.open("vol2", {.floor = 200 * kMB}, PortId(0), one);
+  ASSERT_TRUE(auction.open("vol1", {.floor = 300 * kMB}, Auction::behind(PortId(0), one)));
+  const Attempt<TenantId> refused =
+      auction.open("vol2", {.floor = 200 * kMB}, Auction::behind(PortId(0), one));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text,
             "The floor of vol2, 200 MB/s, cannot be kept: drive b1/d0 can promise 450 MB/s, of "
             "which 300 MB/s are promised to others. Take a floor that fits, or spread the volume "
             "over more drives.");
-  EXPECT_TRUE(auction.open("vol2", {.floor = 200 * kMB}, PortId(0), two));
-  const Attempt<void> port = auction.check("vol3", {.floor = 500 * kMB}, PortId(0), {DriveId(1)});
+  EXPECT_TRUE(auction.open("vol2", {.floor = 200 * kMB}, Auction::behind(PortId(0), two)));
+  const Attempt<void> port =
+      auction.check("vol3", {.floor = 500 * kMB}, Auction::behind(PortId(0), {DriveId(1)}));
   ASSERT_FALSE(port);
   EXPECT_NE(port.error().text.find("b1/port0 can promise 900 MB/s"), std::string::npos);
   // Its own old floor does not count against a new one.
   EXPECT_TRUE(auction.change("vol1", {.floor = 350 * kMB}));
   EXPECT_FALSE(auction.change("vol1", {.floor = 360 * kMB}));
   EXPECT_FALSE(auction.change("vol9", {}));
-  EXPECT_FALSE(auction.check("vol3", {.weight = 0}, PortId(0), one));
-  EXPECT_FALSE(auction.check("vol3", {.floor = 20, .cap = 10}, PortId(0), one));
-  EXPECT_FALSE(auction.check("vol3", {}, PortId(7), one));
+  EXPECT_FALSE(auction.check("vol3", {.weight = 0}, Auction::behind(PortId(0), one)));
+  EXPECT_FALSE(auction.check("vol3", {.floor = 20, .cap = 10}, Auction::behind(PortId(0), one)));
+  EXPECT_FALSE(auction.check("vol3", {}, Auction::behind(PortId(7), one)));
 }
 
 TEST(Auction, ARequestThatComesTwiceIsGrantedOnce) {
   Auction auction(1, Time{});
   auction.set_drive(DriveId(0), {.name = "d", .rate = 1000 * kMB, .pipe = 1000 * kMB});
   auction.set_port(PortId(0), "p", 1000 * kMB);
-  const Attempt<TenantId> tenant = auction.open("vol1", {}, PortId(0), {DriveId(0)});
+  const Attempt<TenantId> tenant =
+      auction.open("vol1", {}, Auction::behind(PortId(0), {DriveId(0)}));
   ASSERT_TRUE(tenant);
   const Time later = Time{} + kEpoch;
   const SliceRequest request{.drive = DriveId(0), .auction = 1, .epoch = 2, .now = 1 << 20};
@@ -226,8 +241,8 @@ TEST(Auction, NonsenseIsGrantedNoMoreThanThereIs) {
   Auction auction(1, Time{});
   auction.set_drive(DriveId(0), {.name = "d", .rate = 1000 * kMB, .pipe = 1000 * kMB});
   auction.set_port(PortId(0), "p", 1000 * kMB);
-  const Attempt<TenantId> tenant =
-      auction.open("vol1", {.weight = 1000, .cap = 100 * kMB}, PortId(0), {DriveId(0)});
+  const Attempt<TenantId> tenant = auction.open("vol1", {.weight = 1000, .cap = 100 * kMB},
+                                                Auction::behind(PortId(0), {DriveId(0)}));
   ASSERT_TRUE(tenant);
   const auto any = [&] { return rng.bernoulli(0.5) ? rng.next() : rng.below(5); };
   uint64_t granted = 0;
@@ -253,6 +268,50 @@ TEST(Auction, NonsenseIsGrantedNoMoreThanThereIs) {
   // It may say that its bytes are a tenth of what they cost, and that it used nothing; that is all.
   EXPECT_LE(all, 2 * 1000 * kMB * 2);
   EXPECT_GT(all, 0u);
+}
+
+// One that always wants more, beside one that says anything, each millisecond.
+TEST(Auction, ALiarLeavesAnHonestTenantItsHalf) {
+  constexpr uint64_t kRate = 100 * kMB;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Rng rng(seed);
+    Auction auction(1, {});
+    auction.set_drive(DriveId(0), {.name = "d", .rate = kRate, .pipe = kRate, .guaranteed = kRate});
+    auction.set_port(PortId(0), "port", 10 * kRate);
+    const auto places = Auction::behind(PortId(0), {DriveId(0)});
+    const TenantId honest = auction.open("honest", {}, places).value();
+    const TenantId liar = auction.open("liar", {}, places).value();
+    Slices slices{DriveId(0)};
+    slices.set_waiting(kRate, 0, kRate);
+    const auto any = [&]() -> uint64_t {
+      const uint64_t bits = rng.next() >> rng.below(64);
+      return rng.bernoulli(0.3) ? 0 : bits;
+    };
+    uint64_t used = 0;
+    for (int step = 0; step < 1200; ++step) {
+      const Time now = Time{} + step * 1_ms;
+      const SliceRequest lie{.drive = DriveId(0),
+                             .auction = rng.bernoulli(0.9) ? 1 : any(),
+                             .epoch = rng.bernoulli(0.5) ? auction.epoch() : any(),
+                             .has = any(),
+                             .given_back = any(),
+                             .before = rng.bernoulli(0.5) ? auction.epoch() - 1 : any(),
+                             .spent_before = any(),
+                             .now = any(),
+                             .next = any(),
+                             .in_permille = static_cast<uint32_t>(any()),
+                             .out_permille = static_cast<uint32_t>(any())};
+      ASSERT_TRUE(auction.request(liar, lie, now).has_value());
+      if (const std::optional<SliceRequest> request = slices.request(now)) {
+        slices.granted(auction.request(honest, *request, now).value(), now);
+      }
+      while (slices.take(65536, now)) {
+        slices.done();
+        if (step >= 200) used += 65536;
+      }
+    }
+    EXPECT_GT(static_cast<double>(used), 0.45 * kRate) << "seed " << seed;
+  }
 }
 
 }  // namespace

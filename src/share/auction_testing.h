@@ -168,7 +168,8 @@ class Market {
     std::vector<DriveId> drives;
     for (const uint32_t drive : client.buyer.drives) drives.emplace_back(drive);
     const Attempt<TenantId> opened =
-        auction->open(client.buyer.volume, client.buyer.terms, PortId(client.buyer.port), drives);
+        auction->open(client.buyer.volume, client.buyer.terms,
+                      Auction::behind(PortId(client.buyer.port), drives));
     ASSERT_TRUE(opened) << opened.error().text;
     client.tenant = *opened;
   }
@@ -286,7 +287,7 @@ class Market {
             Client& client = clients[job.client];
             client.served += job.bytes;
             client.weighted_served += job.cost;
-            if (job.life == client.life) client.slices.at(job.drive).done(job.cost);
+            if (job.life == client.life) client.slices.at(job.drive).done();
             --client.outstanding;
             --client.in_box;
           });

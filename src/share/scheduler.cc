@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "share/scheduler.h"
 
+#include <functional>
+
 #include "base/check.h"
 
 namespace cairn::share {
@@ -15,21 +17,64 @@ Result<void> Scheduler::enqueue(const Pending& request, Time now) {
   const Entry entry{
       .request = request, .rank = now.ns + std::min(cost, kCostMax.ns), .arrival = arrivals_++};
   if (stream.waiting.empty()) put_head(request.stream, entry);
-  stream.waiting.push_back(entry);
+  stream.waiting.push(entry);
   ++size_;
   return {};
 }
 
 void Scheduler::put_head(StreamId stream, const Entry& entry) {
-  drives_[entry.request.drive].heads.insert(
-      {.rank = entry.rank, .arrival = entry.arrival, .stream = stream});
+  std::vector<Head>& heads = drives_[entry.request.drive].heads;
+  const Head head{.rank = entry.rank, .arrival = entry.arrival, .stream = stream};
+  heads.insert(std::ranges::lower_bound(heads, head, std::greater()), head);
+}
+
+void Scheduler::Queue::push(const Entry& entry) {
+  // Room that was used is used again before there is more.
+  if (entries_.size() == entries_.capacity() && first_ > entries_.size() / 2) {
+    entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+  entries_.push_back(entry);
+}
+
+void Scheduler::Queue::pop() {
+  if (++first_ < entries_.size()) return;
+  entries_.clear();
+  first_ = 0;
+}
+
+bool Scheduler::Queue::remove(uint64_t tag) {
+  const auto found =
+      std::find_if(entries_.begin() + static_cast<std::ptrdiff_t>(first_), entries_.end(),
+                   [tag](const Entry& entry) { return entry.request.tag == tag; });
+  if (found == entries_.end()) return false;
+  entries_.erase(found);
+  return true;
+}
+
+bool Scheduler::remove(StreamId id, uint64_t tag) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || found->second.waiting.empty()) return false;
+  Queue& waiting = found->second.waiting;
+  const bool is_first = waiting.front().request.tag == tag;
+  const DriveId drive = waiting.front().request.drive;
+  if (is_first) {
+    waiting.pop();
+  } else if (!waiting.remove(tag)) {
+    return false;
+  }
+  --size_;
+  if (!is_first) return true;
+  std::erase_if(drives_.at(drive).heads, [id](const Head& head) { return head.stream == id; });
+  if (!waiting.empty()) put_head(id, waiting.front());
+  return true;
 }
 
 void Scheduler::order_drives() {
   best_.clear();
   for (auto& [id, drive] : drives_) {
     if (drive.heads.empty()) continue;
-    const Head& head = *drive.heads.begin();
+    const Head& head = drive.heads.back();
     best_.push_back(
         {.rank = head.rank + drive.congestion.ns, .arrival = head.arrival, .drive = &drive});
   }
@@ -37,15 +82,15 @@ void Scheduler::order_drives() {
 }
 
 const Pending& Scheduler::front_of(const Drive& drive) const {
-  return streams_.at(drive.heads.begin()->stream).waiting.front().request;
+  return streams_.at(drive.heads.back().stream).waiting.front().request;
 }
 
 Pending Scheduler::take(Drive& drive) {
-  const StreamId id = drive.heads.begin()->stream;
-  drive.heads.erase(drive.heads.begin());
+  const StreamId id = drive.heads.back().stream;
+  drive.heads.pop_back();
   Stream& stream = streams_.at(id);
   const Pending request = stream.waiting.front().request;
-  stream.waiting.pop_front();
+  stream.waiting.pop();
   if (!stream.waiting.empty()) put_head(id, stream.waiting.front());
   --size_;
   return request;

@@ -13,15 +13,15 @@
 //
 // Of drives that take none at the moment no request is handed out, not even a small one: else those
 // that need much room would wait as long as small ones come.
+//
+// Once as many requests have waited as ever do, nothing is allocated.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +61,9 @@ class Scheduler {
     return std::nullopt;
   }
 
+  // Takes back one that waits, whose owner wants it no more. False: it does not wait.
+  bool remove(StreamId stream, uint64_t tag);
+
   // A stream's part of the drives, in thousandths: its requests cost so much more. From the next
   // one on; 1 to 1000.
   void set_share(StreamId stream, uint32_t permille);
@@ -78,8 +81,22 @@ class Scheduler {
     int64_t rank = 0;      // without its drive's congestion
     uint64_t arrival = 0;  // of equal ranks the first one goes first
   };
+  // First in, first out, in memory that is kept.
+  class Queue {
+   public:
+    bool empty() const { return first_ == entries_.size(); }
+    const Entry& front() const { return entries_[first_]; }
+    void push(const Entry& entry);
+    void pop();
+    // False: there is none.
+    bool remove(uint64_t tag);
+
+   private:
+    std::vector<Entry> entries_;
+    size_t first_ = 0;
+  };
   struct Stream {
-    std::deque<Entry> waiting;
+    Queue waiting;
     uint32_t share_permille = 1000;
   };
   struct Head {
@@ -89,7 +106,7 @@ class Scheduler {
     friend auto operator<=>(const Head&, const Head&) = default;
   };
   struct Drive {
-    std::set<Head> heads;  // the first requests of streams
+    std::vector<Head> heads;  // the first requests of streams, the next one last
     uint32_t write_cost_x10 = 10;
     Duration congestion{};
   };

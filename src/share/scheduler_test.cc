@@ -114,6 +114,25 @@ TEST(Scheduler, WhatWaitsIsBounded) {
   EXPECT_EQ(scheduler.size(), Scheduler::kPendingMax);
 }
 
+TEST(Scheduler, WhatIsTakenBackLeavesTheOthersInTheirOrder) {
+  Scheduler scheduler;
+  for (uint64_t tag = 1; tag <= 4; ++tag) {
+    ASSERT_TRUE(scheduler.enqueue(request(1, tag, 4096), at(0)));
+  }
+  ASSERT_TRUE(scheduler.enqueue(request(2, 5, 65536), at(0)));
+  EXPECT_TRUE(scheduler.remove(StreamId(1), 1));
+  EXPECT_TRUE(scheduler.remove(StreamId(1), 3));
+  EXPECT_FALSE(scheduler.remove(StreamId(1), 3));
+  EXPECT_FALSE(scheduler.remove(StreamId(2), 4));
+  EXPECT_FALSE(scheduler.remove(StreamId(7), 1));
+  EXPECT_EQ(scheduler.size(), 3U);
+  EXPECT_EQ(order(scheduler), "245");
+  ASSERT_TRUE(scheduler.enqueue(request(1, 6, 4096), at(0)));
+  EXPECT_TRUE(scheduler.remove(StreamId(1), 6));
+  EXPECT_EQ(scheduler.size(), 0U);
+  EXPECT_EQ(order(scheduler), "");
+}
+
 // Requests of all kinds, more than the drives take, with ranks and congestion that change.
 class Crowd {
  public:

@@ -9,11 +9,22 @@ bool Slices::take(uint64_t cost, Time now) {
     was_short_ = true;
     return false;
   }
+  spend(cost, now);
+  return true;
+}
+
+bool Slices::borrow(uint64_t cost, Time now) {
+  const bool owes = spent_ + given_back_ > granted_;
+  if (under_way_ > 0 || waiting_ > 0 || owes || cost > kAskLeast) return false;
+  spend(cost, now);
+  return true;
+}
+
+void Slices::spend(uint64_t cost, Time now) {
   took_ = now;
-  under_way_ += cost;
+  ++under_way_;
   spent_ += cost;
   used_ += cost;
-  return true;
 }
 
 void Slices::set_waiting(uint64_t cost, uint64_t in, uint64_t out) {

@@ -37,8 +37,17 @@ class Slices {
 
   // Whether a request of so many weighted bytes may go now. If so it has its room.
   bool take(uint64_t cost, Time now);
+  // The same for one of at most kAskLeast before which nothing waits or is under way, of a client
+  // that owes nothing: nobody is asked before it, and it is paid back from the next slice.
+  bool borrow(uint64_t cost, Time now);
   // A request that had room is done, however it ended.
-  void done(uint64_t cost) { under_way_ -= std::min(under_way_, cost); }
+  void done() { under_way_ -= std::min<uint64_t>(under_way_, 1); }
+  // One that had room was not sent after all.
+  void give_up(uint64_t cost) {
+    done();
+    spent_ -= std::min(spent_, cost);
+    used_ -= std::min(used_, cost);
+  }
   // What waits for room: weighted bytes, of which so many are to be written and read.
   void set_waiting(uint64_t cost, uint64_t in, uint64_t out);
 
@@ -57,6 +66,7 @@ class Slices {
   }
 
  private:
+  void spend(uint64_t cost, Time now);
   bool is_at_rest() const { return waiting_ == 0 && under_way_ == 0 && !is_alone_; }
   // The slice is over; what was used beyond it is kept.
   void turn(uint64_t granted);
@@ -70,8 +80,8 @@ class Slices {
   uint64_t granted_ = 0;
   uint64_t spent_ = 0;  // of it, and perhaps more
   uint64_t given_back_ = 0;
-  uint64_t under_way_ = 0;
-  uint64_t used_ = 0;  // in this epoch
+  uint64_t under_way_ = 0;  // requests
+  uint64_t used_ = 0;       // in this epoch
   uint64_t used_before_ = 0;
   uint64_t equal_ = 0;
   uint64_t waiting_ = 0;

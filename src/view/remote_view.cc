@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/remote_view.h"
 
-#include <optional>
 #include <utility>
 
 #include "task/deadline.h"
@@ -26,6 +25,7 @@ RemoteView::RemoteView(env::Env& env, RemoteViewOptions options)
     : env_(env),
       name_(std::move(options.name)),
       pulls_(options.pulls),
+      elsewhere_(options.elsewhere),
       agent_(env.rng().next()),
       client_(env, of_view(std::move(options.client))) {
   gate_.spawn(run());
@@ -50,8 +50,9 @@ void RemoteView::close_session(SessionId id) {
 Task<Result<std::string>> RemoteView::ask(uint16_t method, std::string body, Duration limit,
                                           CancelToken token) {
   // A batch that is heard twice is counted once, so all calls may be repeated.
-  Result<rpc::Reply> reply = co_await client_.call({.method = method, .body = std::move(body)},
-                                                   {.repeatable = true, .timeout = limit}, token);
+  const rpc::CallOptions options{.repeatable = true, .timeout = limit, .elsewhere = elsewhere_};
+  Result<rpc::Reply> reply =
+      co_await client_.call({.method = method, .body = std::move(body)}, options, token);
   if (!reply) co_return fail(reply.error());
   if (reply->refusal) co_return fail(*reply->refusal, "the view's controller refuses");
   co_return std::move(reply->body);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct RemoteViewOptions {
   rpc::ClientOptions client;  // servers and security
   std::string name;           // of this agent: another process has another
   bool pulls = true;          // what became stale; off: only when asked
+  // What a server refuses with whose controller is at another one (rpc::CallOptions).
+  std::optional<Errc> elsewhere = std::nullopt;
 };
 
 // On one core.
@@ -67,6 +70,7 @@ class RemoteView {
   env::Env& env_;
   const std::string name_;
   const bool pulls_;
+  const std::optional<Errc> elsewhere_;
   Agent agent_;
   rpc::Client client_;
   task::Event wake_;

@@ -6,9 +6,11 @@
 // nobody reports for another.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "env/env.h"
@@ -20,11 +22,18 @@
 
 namespace cairn::view {
 
-// A reader looks and watches; a writer reports. On the core of its rpc::Server; the controller
-// outlives it.
+// A reader looks and watches; a writer reports. On the core of its rpc::Server.
 class ViewService final : public rpc::Service {
  public:
-  ViewService(env::Env& env, Controller& controller) : env_(env), controller_(controller) {}
+  // Calls are refused with this while another process has the controller.
+  static constexpr Errc kElsewhere = Errc::kUnsupported;
+
+  // The controller outlives it.
+  ViewService(env::Env& env, Controller& controller)
+      : env_(env), find_([&controller] { return &controller; }) {}
+  // `find` tells before each use which controller there is now; null: none.
+  ViewService(env::Env& env, std::function<Controller*()> find)
+      : env_(env), find_(std::move(find)) {}
 
   std::string_view name() const override { return kServiceName; }
   rpc::Version version() const override { return {.major = kServiceMajor}; }
@@ -36,13 +45,13 @@ class ViewService final : public rpc::Service {
                                      rpc::Pushes& pushes, task::CancelToken token) override;
 
  private:
-  Result<std::string> attach(Bytes body, const rpc::Caller& caller);
-  Result<std::string> report(Bytes body, const rpc::Caller& caller);
-  Result<std::string> sync(Bytes body);
-  Result<std::string> query(Bytes body);
+  Result<std::string> attach(Controller& to, Bytes body, const rpc::Caller& caller);
+  Result<std::string> report(Controller& to, Bytes body, const rpc::Caller& caller);
+  Result<std::string> sync(Controller& of, Bytes body);
+  Result<std::string> query(Controller& of, Bytes body);
 
   env::Env& env_;
-  Controller& controller_;
+  const std::function<Controller*()> find_;
 };
 
 }  // namespace cairn::view

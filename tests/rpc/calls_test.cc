@@ -37,6 +37,43 @@ TEST(RpcCalls, ManyAtOnceAreEachAnswered) {
   EXPECT_EQ(std::ranges::count(replies, "failed"), 0);
 }
 
+// Says what it is called.
+class NamedService final : public rpc::Service {
+ public:
+  std::string_view name() const override { return "other"; }
+  rpc::Version version() const override { return {.major = 7}; }
+  std::optional<rpc::Method> find(uint16_t) const override { return rpc::Method{.verb = "ask"}; }
+  Task<Result<std::string>> call(uint16_t, std::string, rpc::Caller, task::CancelToken) override {
+    co_return "other";
+  }
+};
+Task<void> ask_by_name(Env& env, env::Address at, std::string name, uint16_t major,
+                       std::vector<std::string>& replies) {
+  rpc::Client client(
+      env, {.servers = {at}, .session = {.service = name, .service_version = {.major = major}}});
+  co_await echo(client, "test", replies);
+  co_await client.close();
+}
+Task<void> ask_both(Env& env, env::Address at, std::vector<std::string>& replies) {
+  TestService test(env);
+  NamedService other;
+  rpc::Server server(env, test);
+  server.add(other);
+  EXPECT_TRUE(server.listen(at));
+  co_await ask_by_name(env, at, "other", 7, replies);
+  co_await ask_by_name(env, at, "test", 3, replies);
+  co_await ask_by_name(env, at, "other", 3, replies);
+  co_await ask_by_name(env, at, "neither", 3, replies);
+  co_await server.close();
+}
+
+TEST(RpcCalls, SeveralServicesAtOneAddressAreAskedForByName) {
+  Stage stage;
+  std::vector<std::string> replies;
+  stage.run("server", [&](Env& env) { return ask_both(env, stage.at, replies); });
+  EXPECT_EQ(replies, (std::vector<std::string>{"other", "test", "failed", "failed"}));
+}
+
 Task<void> sleep_in_order(rpc::Client& client, std::string ms, std::vector<std::string>& order) {
   const Result<Reply> reply =
       co_await client.call({.method = TestMethods::kSleep, .body = ms}, {}, {});

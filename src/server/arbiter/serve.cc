@@ -7,6 +7,7 @@
 
 #include "arbiter/arbiter_host.h"
 #include "arbiter/arbiter_server.h"
+#include "arbiter/market/market_service.h"
 #include "base/error_text.h"
 #include "rack/client_keys.h"
 #include "rpc/server.h"
@@ -29,11 +30,17 @@ constexpr Duration kLook = 1_s;
 // One for those of this machine, without keys, and one for all others.
 class Doors {
  public:
-  Doors(env::Env& env, arbiter::ArbiterHost& host, const ArbiterServeOptions& options)
+  Doors(env::Env& env, arbiter::ArbiterHost& host, arbiter::MarketService& market,
+        const ArbiterServeOptions& options)
       : env_(env),
         strangers_(env, options.log),
         near_(env, host, options.name, {}),
-        far_(env, host, options.name, far_options(options)) {}
+        far_(env, host, options.name, far_options(options)) {
+    for (arbiter::ArbiterServer* each : {&near_, &far_}) {
+      each->add(market);
+      each->add(market.view());
+    }
+  }
 
   task::Task<Attempt<std::vector<env::Address>>> listen(std::vector<env::Address> addresses) {
     std::vector<env::Address> listening;
@@ -93,12 +100,23 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
   const MegaVols drives(env);
   Attempt<void> outcome;
   {
-    arbiter::ArbiterHost host(
-        env, {.store = **store, .source = drives.source(), .fence = drives.fence()},
-        {.arbiter = {.host = options.name, .lease = options.lease},
-         .election_ttl = options.election_ttl,
-         .on_change = options.on_change});
-    Doors doors(env, host, options);
+    arbiter::Market market(env, options.market);
+    // No coroutine: the host outlives no call of it.
+    const auto on_change = [&market, &options](bool is_leading) {
+      market.begin_anew();
+      if (options.on_change) options.on_change(is_leading);
+    };
+    arbiter::ArbiterHost host(env,
+                              {.store = **store,
+                               .source = drives.source(),
+                               .fence = drives.fence(),
+                               .loads = &market,
+                               .judge = &market},
+                              {.arbiter = {.host = options.name, .lease = options.lease},
+                               .election_ttl = options.election_ttl,
+                               .on_change = on_change});
+    arbiter::MarketService services(env, host, market);
+    Doors doors(env, host, services, options);
     const Attempt<std::vector<env::Address>> listening = co_await doors.listen(options.listen);
     if (listening) {
       if (options.ready) options.ready(*listening);

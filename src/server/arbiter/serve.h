@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arbiter/market/market.h"
 #include "base/error.h"
 #include "base/problem.h"
 #include "base/units.h"
@@ -29,6 +30,7 @@ struct ArbiterServeOptions {
   std::string name;  // of the process, for operators and in elections
   Duration election_ttl = 5_s;
   Duration lease = 120_s;  // how long clients go on without an arbiter
+  arbiter::MarketOptions market;
   std::function<void(config::LogLevel, std::string_view)> log;
   // It can be asked, at these addresses.
   std::function<void(const std::vector<env::Address>&)> ready;

@@ -87,21 +87,27 @@ std::string ArbiterUri::servers_text() const {
 
 std::string default_arbiter() { return fmt::format("unix:{}/arbiter.sock", run_folder()); }
 
+Attempt<rpc::ClientOptions> arbiter_client(const ArbiterUri& uri) {
+  rpc::ClientOptions options{.servers = uri.servers, .texts = arbiter::error_texts()};
+  if (uri.tls_key.empty()) return options;
+  const Attempt<nvme::TlsKey> key = read_tls_key_file(uri.tls_key);
+  if (!key) return std::unexpected(key.error());
+  Result<rpc::NamedKey> named = rack::named_key(uri.name, *key);
+  if (!named) {
+    return refuse(fmt::format("name={}: {}", in_quotes(uri.name), named.error().what()));
+  }
+  options.security = std::make_shared<const rpc::KeySecurity>(std::move(*named), options.texts);
+  return options;
+}
+
 Attempt<std::unique_ptr<arbiter::RemoteArbiter>> make_remote_arbiter(
     env::Env& env, const ArbiterUri& uri, std::function<void(std::string)> on_refused) {
-  arbiter::RemoteArbiterOptions options{.servers = uri.servers,
-                                        .on_refused = std::move(on_refused)};
-  if (!uri.tls_key.empty()) {
-    const Attempt<nvme::TlsKey> key = read_tls_key_file(uri.tls_key);
-    if (!key) return std::unexpected(key.error());
-    Result<rpc::NamedKey> named = rack::named_key(uri.name, *key);
-    if (!named) {
-      return refuse(fmt::format("name={}: {}", in_quotes(uri.name), named.error().what()));
-    }
-    options.security =
-        std::make_shared<const rpc::KeySecurity>(std::move(*named), arbiter::error_texts());
-  }
-  return std::make_unique<arbiter::RemoteArbiter>(env, std::move(options));
+  Attempt<rpc::ClientOptions> client = arbiter_client(uri);
+  if (!client) return std::unexpected(client.error());
+  return std::make_unique<arbiter::RemoteArbiter>(
+      env, arbiter::RemoteArbiterOptions{.servers = std::move(client->servers),
+                                         .security = std::move(client->security),
+                                         .on_refused = std::move(on_refused)});
 }
 
 }  // namespace cairn::server

@@ -19,6 +19,7 @@
 #include "base/problem.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "rpc/client.h"
 
 namespace cairn::server {
 
@@ -37,6 +38,9 @@ struct ArbiterUri {
 
 // The socket of this user's arbiter.
 std::string default_arbiter();
+
+// How any of their services is called. The Problem: the key's file cannot be used.
+Attempt<rpc::ClientOptions> arbiter_client(const ArbiterUri& uri);
 
 // A client of them, who need not answer yet. `on_refused` is told who this client is when one of
 // them refuses it; may be empty. The Problem: the key's file cannot be used.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error_text.h"
@@ -11,6 +12,8 @@
 #include "server/open/mega_vols.h"
 #include "server/open/off_core.h"
 #include "server/open/place.h"
+#include "volume/steering/steered_source.h"
+#include "volume/steering/steering.h"
 #include "volume/types.h"
 #include "volume/volume_drive.h"
 
@@ -20,18 +23,34 @@ namespace {
 
 constexpr std::string_view kScheme = "volume:";
 
+// What is said by yes or no.
+constexpr std::array<std::pair<std::string_view, bool VolumeUri::*>, 4> kSwitches = {
+    {{"take-over", &VolumeUri::take_over},
+     {"view", &VolumeUri::notes},
+     {"order", &VolumeUri::orders},
+     {"shares", &VolumeUri::holds}}};
+
 // What a volume stands on in a process that has nothing else to do with its pool.
 class VolumeGround final : public volume::VolumeDrive::Ground {
  public:
-  VolumeGround(env::Env& env, std::unique_ptr<arbiter::RemoteArbiter> link)
-      : link_(std::move(link)), drives_(env) {}
+  VolumeGround(env::Env& env, std::unique_ptr<arbiter::RemoteArbiter> link,
+               volume::SteeringOptions options)
+      : link_(std::move(link)),
+        drives_(env),
+        steering_(env, std::move(options)),
+        steered_(drives_.source(), steering_) {}
   arbiter::RemoteArbiter& link() { return *link_; }
-  volume::MegaVolSource& source() { return drives_.source(); }
-  task::Task<void> close() override { return link_->disconnect(); }
+  volume::MegaVolSource& source() { return steered_; }
+  task::Task<void> close() override {
+    co_await steering_.close();
+    co_await link_->disconnect();
+  }
 
  private:
   std::unique_ptr<arbiter::RemoteArbiter> link_;
   MegaVols drives_;
+  volume::Steering steering_;
+  volume::SteeredSource steered_;
 };
 
 // Boxes know this opening by it: no other has the same.
@@ -88,14 +107,17 @@ Attempt<VolumeUri> VolumeUri::parse(std::string_view text) {
     text.remove_prefix(option.size());
     const size_t equals = option.find('=');
     const std::string_view value = equals == option.npos ? "" : option.substr(equals + 1);
-    if (option.starts_with("arbiter=")) {
+    const std::string_view key = option.substr(0, equals);
+    const auto* const flag =
+        std::ranges::find_if(kSwitches, [&](const auto& each) { return each.first == key; });
+    if (key == "arbiter" && equals != option.npos) {
       arbiters += fmt::format("{}{}", arbiters.empty() ? "" : ",", value);
-    } else if (option == "take-over=yes" || option == "take-over=no") {
-      uri.take_over = value == "yes";
+    } else if (flag != kSwitches.end() && (value == "yes" || value == "no")) {
+      uri.*(flag->second) = value == "yes";
     } else {
       return refuse(
-          fmt::format("{} is no option of a volume: it has arbiter=ADDRESS and "
-                      "take-over=yes",
+          fmt::format("{} is no option of a volume: it has arbiter=ADDRESS, take-over=yes, and "
+                      "view=no, order=no, shares=no",
                       in_quotes(option)));
     }
   }
@@ -109,7 +131,14 @@ task::Task<Attempt<std::unique_ptr<drive::Drive>>> open_volume(env::Env& env, Vo
   Attempt<std::unique_ptr<arbiter::RemoteArbiter>> link = make_remote_arbiter(env, uri.arbiter);
   if (!link) co_return std::unexpected(link.error());
   const std::string machine = co_await off_core(env, [] { return gather_host().machine_name; });
-  auto ground = std::make_unique<VolumeGround>(env, std::move(*link));
+  Attempt<rpc::ClientOptions> client = arbiter_client(uri.arbiter);
+  if (!client) co_return std::unexpected(client.error());
+  auto ground = std::make_unique<VolumeGround>(env, std::move(*link),
+                                               volume::SteeringOptions{.client = std::move(*client),
+                                                                       .volume = uri.name,
+                                                                       .notes = uri.notes,
+                                                                       .orders = uri.orders,
+                                                                       .holds = uri.holds});
   Result<std::unique_ptr<volume::VolumeDrive>> drive = co_await volume::VolumeDrive::open(
       env, ground->link(), ground->source(), uri.name,
       {.client = client_name(env, machine), .take_over = uri.take_over}, env.stop_token());

@@ -4,6 +4,8 @@
 //   volume:NAME                                     of the pool of this user's arbiter
 //   volume:NAME,arbiter=10.0.0.1:4440,arbiter=10.0.0.2:4440
 //   volume:NAME,take-over=yes                       although somebody else has it open
+//   volume:NAME,view=no,order=no,shares=no          without telling the view of its requests,
+//                                                   ordering them, or holding them to its share
 //
 // An arbiter= is as in ArbiterUri; options after '?' may follow the last one.
 #pragma once
@@ -24,6 +26,9 @@ struct VolumeUri {
   std::string name;
   ArbiterUri arbiter;
   bool take_over = false;
+  bool notes = true;  // volume/steering/steering.h
+  bool orders = true;
+  bool holds = true;
 
   // The Problem says what is wrong and what could be written.
   static Attempt<VolumeUri> parse(std::string_view text);
