@@ -9,6 +9,7 @@
 #include <cmath>
 #include <utility>
 
+#include "arbiter/tenant.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "base/uuid.h"
@@ -51,6 +52,9 @@ Json weights_json(const Weights& weights) {
 
 std::string state_text(const VolumeView& volume) {
   if (volume.record.is_leaving) return "being destroyed";
+  if (arbiter::is_tenant(volume.record.holder)) {
+    return fmt::format("the arbiter heals it, {} extents lack replicas", volume.lacking);
+  }
   if (volume.lacking > 0) return fmt::format("{} extents lack replicas", volume.lacking);
   return "ok";
 }

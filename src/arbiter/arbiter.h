@@ -24,6 +24,7 @@
 #include "arbiter/own_counters.h"
 #include "arbiter/pool.h"
 #include "arbiter/record_format.h"
+#include "arbiter/tenant.h"
 #include "env/env.h"
 #include "meta/election.h"
 #include "meta/store.h"
@@ -49,6 +50,7 @@ struct ArbiterParts {
   volume::MegaVolSource& source;
   Fence& fence;
   const LoadSource* loads = nullptr;  // null: its own counters
+  Tenant* tenant = nullptr;           // null: nobody in this process has volumes open
 };
 
 struct AddArgs {
@@ -112,6 +114,11 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   // fenced first.
   task::Task<Result<void>> destroy(std::string name, bool by_force, task::CancelToken token = {});
 
+  // Somebody has it open, or had within a lease.
+  bool is_held(const Volume& volume) const {
+    return !volume.record.holder.empty() && has_lease(volume);
+  }
+
   // Clients: ArbiterLink (arbiter_sessions.cc, arbiter_extents.cc).
   task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
   task::Task<Result<volume::Renewed>> renew(volume::Session session,
@@ -166,6 +173,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   std::vector<MegaVolId> unfenced_of(VolumeId id) const;
   bool has_drive_beside(const Volume& volume, const std::vector<MegaVolId>& drives) const;
   bool has_lease(const Volume& volume) const;
+  // Whoever heals the volume meanwhile has it no more.
+  task::Task<void> end_healing(std::string name);
   std::vector<MegaVolInfo> mega_vols() const;
   volume::MegaVolPool identity() const {
     return {.uuid = pool_.record.uuid, .extent_bytes = pool_.record.extent_bytes};

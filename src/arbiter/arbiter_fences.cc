@@ -135,8 +135,8 @@ Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
   if (volume->record.epoch != epoch) {
     co_return fail(Errc::kExists, "somebody else is opening the volume");
   }
-  // One that lives would read what is old there.
-  if (!left.empty() && has_lease(*volume)) {
+  // One that lives would read what is old there; nobody reads through a tenant.
+  if (!left.empty() && has_lease(*volume) && !is_tenant(holder)) {
     co_return fail(Errc::kUnreachable,
                    "whoever has the volume open cannot be fenced now, and its lease holds");
   }

@@ -35,17 +35,25 @@ bool Arbiter::has_lease(const Volume& volume) const {
   return found != lease_ends_.end() && env_.now() < found->second;
 }
 
+Task<void> Arbiter::end_healing(std::string name) {
+  const Volume* volume = pool_.volume(name);
+  if (parts_.tenant != nullptr && volume != nullptr) {
+    co_await parts_.tenant->give_up(volume->record.id);
+  }
+}
+
 Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
   if (args.client.empty() || args.client.size() > volume::kUriMax) {
     co_return fail(Errc::kInvalid, "a client's name has 1 to 1024 bytes");
   }
+  if (!is_tenant(args.client)) co_await end_healing(args.volume);
   const Result<Volume*> found = find(args.volume);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   const std::string& holder = (*found)->record.holder;
   // A client whose answer was lost asks again.
   if (!holder.empty() && holder != args.client) {
-    if (has_lease(**found) && !args.take_over) {
+    if (has_lease(**found) && !args.take_over && !is_tenant(holder)) {
       co_return fail(Errc::kExists, "somebody else has the volume open, and its lease holds");
     }
     const Result<void> expelled = co_await expel_holder(id, token);

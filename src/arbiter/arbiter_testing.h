@@ -110,11 +110,12 @@ inline volume::TestMedia test_media(size_t count, uint64_t extents) {
 class TestArbiter {
  public:
   TestArbiter(env::Env& env, meta::Store& store, volume::TestMedia& media, Fence& fence,
-              const std::string& host, const LoadSource* loads = nullptr)
+              const std::string& host, const LoadSource* loads = nullptr, Tenant* tenant = nullptr)
       : env_(env),
         source_(env, media),
         host_(
-            env, {.store = store, .source = source_, .fence = fence, .loads = loads},
+            env,
+            {.store = store, .source = source_, .fence = fence, .loads = loads, .tenant = tenant},
             {.arbiter = {.host = host, .lease = 10_s, .retry = 20_ms, .extent_bytes = kTestExtent},
              .election_ttl = 1_s}) {
     gate_.spawn(host_.run());

@@ -7,6 +7,7 @@
 
 #include "arbiter/arbiter_host.h"
 #include "arbiter/arbiter_server.h"
+#include "arbiter/healer.h"
 #include "base/error_text.h"
 #include "rack/client_keys.h"
 #include "rpc/server.h"
@@ -93,8 +94,10 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
   const MegaVols drives(env);
   Attempt<void> outcome;
   {
+    arbiter::Healer healer(env, drives.source(), {.name = options.name});
     arbiter::ArbiterHost host(
-        env, {.store = **store, .source = drives.source(), .fence = drives.fence()},
+        env,
+        {.store = **store, .source = drives.source(), .fence = drives.fence(), .tenant = &healer},
         {.arbiter = {.host = options.name, .lease = options.lease},
          .election_ttl = options.election_ttl,
          .on_change = options.on_change});
@@ -105,12 +108,16 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       task::Gate gate;
       task::CancelSource stop;
       gate.spawn(host.run());
+      task::Gate healing;
+      healing.spawn(healer.run(host));
       gate.spawn(watch(env, host, options, stop.token()));
       task::Event never;
       const Result<void> stopped = co_await never.wait(env.stop_token());
       (void)stopped;
       co_await doors.close();
       stop.request();
+      healer.stop();
+      co_await healing.close();
       host.stop();
       co_await gate.close();
     } else {
