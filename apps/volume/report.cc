@@ -9,6 +9,7 @@
 #include <cmath>
 #include <utility>
 
+#include "arbiter/tenant.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "base/uuid.h"
@@ -51,11 +52,16 @@ Json weights_json(const Weights& weights) {
 
 std::string state_text(const VolumeView& volume) {
   if (volume.record.is_leaving) return "being destroyed";
+  if (arbiter::is_tenant(volume.record.holder)) {
+    return fmt::format("the arbiter heals it, {} extents lack replicas", volume.lacking);
+  }
   if (volume.lacking > 0) return fmt::format("{} extents lack replicas", volume.lacking);
   return "ok";
 }
 
 std::string drive_state(const DriveView& drive) {
+  // Whoever lost a volume while it did not answer may still write to it.
+  if (drive.unfenced > 0) return "not fenced";
   if (drive.info.is_leaving) return drive.legs == 0 ? "drained" : "leaving";
   return drive.cleaning > 0 ? "clearing" : "ok";
 }
@@ -91,6 +97,7 @@ Json drive_json(const DriveView& drive, uint64_t extent_bytes) {
           {"free", drive.free * extent_bytes},
           {"extents", drive.legs},
           {"clearing", drive.cleaning},
+          {"unfenced", drive.unfenced},
           {"preference", info.preference / 1000.0},
           {"state", drive_state(drive)}};
 }
@@ -126,16 +133,24 @@ std::string pool_summary(const PoolView& pool) {
   uint64_t size = 0;
   uint64_t free = 0;
   uint64_t clearing = 0;
+  uint64_t unfenced = 0;
   for (const DriveView& each : pool.drives) {
+    unfenced += each.unfenced > 0 ? 1 : 0;
     size += each.info.extents - 1;
     free += each.free;
     clearing += each.cleaning;
   }
+  const std::string waiting =
+      unfenced == 0 ? ""
+                    : fmt::format(
+                          "  {} drives do not answer since somebody who has lost a volume could "
+                          "write there: they are used again when they are back\n",
+                          unfenced);
   return fmt::format(
-      "pool {}: {} drives, {} volumes\n  {} of {} free, {} being cleared, extents of {}\n",
+      "pool {}: {} drives, {} volumes\n  {} of {} free, {} being cleared, extents of {}\n{}",
       uuid_text(pool.uuid), pool.drives.size(), pool.volumes, text_bytes(free * pool.extent_bytes),
       text_bytes(size * pool.extent_bytes), text_bytes(clearing * pool.extent_bytes),
-      text_bytes(pool.extent_bytes));
+      text_bytes(pool.extent_bytes), waiting);
 }
 
 std::string terms_text(const share::Terms& terms) {

@@ -66,6 +66,7 @@ Task<Result<std::unique_ptr<Arbiter>>> Arbiter::load(env::Env& env, ArbiterParts
   }
   arbiter->cleaner_.start(arbiter->identity());
   arbiter->gate_.spawn(arbiter->dismantle());
+  arbiter->start_late_fences();
   co_return arbiter;
 }
 
@@ -95,9 +96,9 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
 
   Result<void> read = co_await visit_all(
       store, kMegaVolPrefix, token, [this](const meta::Entry& entry) -> Result<void> {
-        Result<MegaVolInfo> info = decode_mega_vol(as_bytes(entry.value));
-        if (!info) return fail(info.error());
-        return pool_.add(std::move(*info));
+        Result<DriveRecord> drive = decode_drive(as_bytes(entry.value));
+        if (!drive) return fail(drive.error());
+        return pool_.add(std::move(*drive));
       });
   if (!read) co_return read;
   read = co_await visit_all(store, kVolumePrefix, token,
@@ -208,21 +209,6 @@ Task<Result<void>> Arbiter::commit_record(VolumeRecord record) {
   if (!done) co_return done;
   pool_.set_record(*pool_.volume(record.id), std::move(record));
   co_return done;
-}
-
-Task<Result<void>> Arbiter::fence_former_writer(CancelToken token) {
-  if (!former_writer_.empty()) {
-    const Result<void> fenced = co_await parts_.fence.fence(former_writer_, mega_vols(), token);
-    if (!fenced) co_return fenced;
-    const Result<task::Units> turn = co_await take_turn();
-    if (!turn) co_return fail(turn.error());
-    meta::Batch batch;
-    batch.put(kWriterKey, host_);
-    const Result<void> said = co_await commit(std::move(batch));
-    if (!said) co_return said;
-    former_writer_.clear();
-  }
-  co_return Result<void>();
 }
 
 // A commit that changes nothing is refused as any other when another leads.

@@ -24,6 +24,7 @@
 #include "arbiter/own_counters.h"
 #include "arbiter/pool.h"
 #include "arbiter/record_format.h"
+#include "arbiter/tenant.h"
 #include "arbiter/terms_judge.h"
 #include "env/env.h"
 #include "meta/election.h"
@@ -51,6 +52,7 @@ struct ArbiterParts {
   Fence& fence;
   const LoadSource* loads = nullptr;  // what was measured, besides its own counters
   const TermsJudge* judge = nullptr;  // null: every floor is believed
+  Tenant* tenant = nullptr;           // null: nobody in this process has volumes open
 };
 
 struct AddArgs {
@@ -119,6 +121,11 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   // fenced first.
   task::Task<Result<void>> destroy(std::string name, bool by_force, task::CancelToken token = {});
 
+  // Somebody has it open, or had within a lease.
+  bool is_held(const Volume& volume) const {
+    return !volume.record.holder.empty() && has_lease(volume);
+  }
+
   // Clients: ArbiterLink (arbiter_sessions.cc, arbiter_extents.cc).
   task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
   task::Task<Result<volume::Renewed>> renew(volume::Session session,
@@ -161,7 +168,21 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   // That is not being destroyed.
   Result<Volume*> find(const std::string& name);
   task::Task<Result<void>> expel_holder(VolumeId id, task::CancelToken token);
+
+  // Hosts that could not be fenced at some drives (arbiter_fences.cc).
+  // Durably, before what the host had goes to others; whoever calls has the turn.
+  task::Task<Result<void>> record_unfenced(VolumeId of, std::string host,
+                                           std::vector<MegaVolId> drives);
+  // Goes on to fence them, until it is done or the drive leaves the pool.
+  void start_late_fences();
+  task::Task<void> fence_late(MegaVolId id);
+  task::Task<Result<void>> fence_next(MegaVolId id);
+  // Drives where a former holder of the volume was not fenced.
+  std::vector<MegaVolId> unfenced_of(VolumeId id) const;
+  bool has_drive_beside(const Volume& volume, const std::vector<MegaVolId>& drives) const;
   bool has_lease(const Volume& volume) const;
+  // Whoever heals the volume meanwhile has it no more.
+  task::Task<void> end_healing(std::string name);
   std::vector<MegaVolInfo> mega_vols() const;
   volume::MegaVolPool identity() const {
     return {.uuid = pool_.record.uuid, .extent_bytes = pool_.record.extent_bytes};
@@ -186,6 +207,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   // Cleaner::Owner
   task::Task<Result<void>> fence_former_writer(task::CancelToken token) override;
   task::Task<Result<void>> confirm_leading() override;
+  bool is_fenced(MegaVolId id) const override;
   task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override;
 
   env::Env& env_;
@@ -200,6 +222,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   std::map<VolumeId, Time> lease_ends_;
   std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
   std::map<MegaVolId, Time> removed_;   // drives that left, and when
+  std::set<MegaVolId> late_fences_;     // drives where hosts are being fenced late
   task::Semaphore turn_{1};             // of whoever changes the pool
   task::Semaphore adding_{1};           // drives
   std::deque<Waiting*> waiting_;

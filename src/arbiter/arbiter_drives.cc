@@ -75,11 +75,12 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   PoolRecord pool = pool_.record;
   pool.next_mega_vol = static_cast<uint16_t>((info.id.value() + 1) % volume::kMegaVolsMax);
   meta::Batch batch;
-  batch.put(kPoolKey, encode(pool)).put(mega_vol_key(info.id), encode(info));
+  batch.put(kPoolKey, encode(pool))
+      .put(mega_vol_key(info.id), encode(DriveRecord{.info = info, .unfenced = {}}));
   const Result<void> done = co_await commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
-  const Result<void> added = pool_.add(info);
+  const Result<void> added = pool_.add(DriveRecord{.info = info, .unfenced = {}});
   if (!added) co_return fail(added.error());
   co_return info;
 }
@@ -122,7 +123,7 @@ Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
   MegaVolInfo info = member->info;
   info.is_leaving = is_leaving;
   meta::Batch batch;
-  batch.put(mega_vol_key(id), encode(info));
+  batch.put(mega_vol_key(id), encode(DriveRecord{.info = info, .unfenced = member->unfenced}));
   const Result<void> done = co_await commit(std::move(batch));
   if (done) pool_.member(id)->info = std::move(info);
   co_return done;

@@ -35,47 +35,25 @@ bool Arbiter::has_lease(const Volume& volume) const {
   return found != lease_ends_.end() && env_.now() < found->second;
 }
 
-// From the first commit on the holder may ask for nothing; when it is fenced it can write nothing.
-Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
-  std::string holder;
-  volume::Epoch epoch;
-  {
-    const Result<task::Units> turn = co_await take_turn();
-    if (!turn) co_return fail(turn.error());
-    const Volume* volume = pool_.volume(id);
-    if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
-    VolumeRecord record = volume->record;
-    if (record.holder.empty()) co_return Result<void>();
-    holder = record.holder;
-    epoch = record.epoch = volume::Epoch(record.epoch.value() + 1);
-    const Result<void> done = co_await commit_record(std::move(record));
-    if (!done) co_return done;
+Task<void> Arbiter::end_healing(std::string name) {
+  const Volume* volume = pool_.volume(name);
+  if (parts_.tenant != nullptr && volume != nullptr) {
+    co_await parts_.tenant->give_up(volume->record.id);
   }
-  const Result<void> fenced = co_await parts_.fence.fence(holder, mega_vols(), token);
-  if (!fenced) {
-    co_return fail(Errc::kUnreachable, "whoever has the volume open cannot be fenced now");
-  }
-  const Result<task::Units> turn = co_await take_turn();
-  if (!turn) co_return fail(turn.error());
-  const Volume* volume = pool_.volume(id);
-  if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
-  VolumeRecord record = volume->record;
-  if (record.epoch != epoch) co_return fail(Errc::kExists, "somebody else is opening the volume");
-  record.holder.clear();
-  co_return co_await commit_record(std::move(record));
 }
 
 Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
   if (args.client.empty() || args.client.size() > volume::kUriMax) {
     co_return fail(Errc::kInvalid, "a client's name has 1 to 1024 bytes");
   }
+  if (!is_tenant(args.client)) co_await end_healing(args.volume);
   const Result<Volume*> found = find(args.volume);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   const std::string& holder = (*found)->record.holder;
   // A client whose answer was lost asks again.
   if (!holder.empty() && holder != args.client) {
-    if (has_lease(**found) && !args.take_over) {
+    if (has_lease(**found) && !args.take_over && !is_tenant(holder)) {
       co_return fail(Errc::kExists, "somebody else has the volume open, and its lease holds");
     }
     const Result<void> expelled = co_await expel_holder(id, token);
@@ -103,7 +81,8 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
                    .replicas = record.replicas,
                    .is_clean = is_clean,
                    .lease = options_.lease,
-                   .mega_vols = mega_vols()};
+                   .mega_vols = mega_vols(),
+                   .unfenced = unfenced_of(id)};
 }
 
 Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
@@ -114,7 +93,8 @@ Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
   co_return Renewed{.lease = options_.lease,
                     .extents = (*volume)->record.extents,
                     .replicas = (*volume)->record.replicas,
-                    .mega_vols = mega_vols()};
+                    .mega_vols = mega_vols(),
+                    .unfenced = unfenced_of(session.volume)};
 }
 
 Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {

@@ -248,6 +248,110 @@ Task<void> one_writer(Scene& scene) {
 }
 TEST(Arbiter, HasOneWriterAndFencesTheOneBefore) { run_scene(one_writer); }
 
+std::vector<MegaVolId> ids(std::initializer_list<uint16_t> numbers) {
+  std::vector<MegaVolId> all;
+  for (const uint16_t each : numbers) all.emplace_back(each);
+  return all;
+}
+
+Task<void> sleep(Scene& scene, Duration time) {
+  const Result<void> slept = co_await task::sleep_for(scene.env, time);
+  EXPECT_TRUE(slept);
+}
+
+// A box dies together with the holder: the next one has the volume when the lease ends.
+Task<void> dies_with_a_box(Scene& scene) {
+  co_await create(scene, "v", 6, 3);
+  const Session first = co_await scene.must_open("v", "one");
+  const auto got = co_await scene.arbiter->host().allocate(first, {1, 2, 3}, {});
+  CO_ASSERT_TRUE(got);
+  for (auto& [uri, medium] : scene.media) medium->add_host("one");
+  volume::TestMedium& away = *scene.media.at("m1");
+  away.is_down = true;
+  const Result<Opened> early = co_await scene.arbiter->host().open({"v", "two", true}, {});
+  EXPECT_EQ(early.error().code(), Errc::kUnreachable) << "one may live, and read what is old there";
+  co_await sleep(scene, 11_s);
+  Result<Opened> opened = co_await scene.arbiter->host().open({"v", "two", false}, {});
+  CO_ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->unfenced, ids({1}));
+  EXPECT_FALSE(scene.media.at("m0")->has_host("one"));
+  // Another arbiter knows it too, and so does who comes next.
+  co_await scene.end();
+  co_await scene.begin("arbiter.2");
+  Result<volume::Renewed> renewed = co_await scene.arbiter->host().renew(opened->session, {});
+  CO_ASSERT_TRUE(renewed);
+  EXPECT_EQ(renewed->unfenced, ids({1}));
+  const Result<void> closed = co_await scene.arbiter->host().close(opened->session, false, {});
+  EXPECT_TRUE(closed);
+  opened = co_await scene.arbiter->host().open({"v", "three", false}, {});
+  CO_ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->unfenced, ids({1}));
+  // The drive is back, and nobody can be fenced there: what is given back is not cleared yet.
+  away.is_down = false;
+  away.is_cut_off = true;
+  const Result<void> released = co_await scene.arbiter->host().release(opened->session, {1}, {});
+  EXPECT_TRUE(released);
+  co_await sleep(scene, 2_s);
+  const Member& member = scene.arbiter->use()->pool().members().at(MegaVolId(1));
+  const uint64_t waiting = (*got)[0].entry.find(MegaVolId(1)) < 3 ? 1 : 0;
+  EXPECT_EQ(member.cleaning, waiting);
+  EXPECT_TRUE(away.has_host("one"));
+  away.is_cut_off = false;
+  co_await sleep(scene, 2_s);
+  EXPECT_FALSE(away.has_host("one"));
+  EXPECT_TRUE(member.unfenced.empty());
+  EXPECT_EQ(member.cleaning, 0U);
+  renewed = co_await scene.arbiter->host().renew(opened->session, {});
+  CO_ASSERT_TRUE(renewed);
+  EXPECT_TRUE(renewed->unfenced.empty());
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Arbiter, AHolderThatDiesWithABoxIsFencedThereWhenItIsBack) { run_scene(dies_with_a_box); }
+
+Task<void> dies_with_all(Scene& scene) {
+  co_await create(scene, "v", 6, 2);
+  const Session first = co_await scene.must_open("v", "one");
+  const auto got = co_await scene.arbiter->host().allocate(first, {1, 2, 3}, {});
+  CO_ASSERT_TRUE(got);
+  for (auto& [uri, medium] : scene.media) medium->is_down = true;
+  co_await sleep(scene, 11_s);
+  Result<Opened> opened = co_await scene.arbiter->host().open({"v", "two", false}, {});
+  EXPECT_EQ(opened.error().code(), Errc::kUnreachable);
+  EXPECT_EQ(scene.volume("v").record.holder, "one");
+  for (auto& [uri, medium] : scene.media) medium->is_down = false;
+  opened = co_await scene.arbiter->host().open({"v", "two", false}, {});
+  CO_ASSERT_TRUE(opened);
+  EXPECT_TRUE(opened->unfenced.empty());
+}
+TEST(Arbiter, AVolumeNoneOfWhoseDrivesAnswersStaysWhereItIs) { run_scene(dies_with_all); }
+
+// Who led before may still clear extents of the drive that does not answer, and of no other.
+Task<void> leads_without_a_box(Scene& scene) {
+  co_await create(scene, "v", 6, 3);
+  const Session session = co_await scene.must_open("v", "one");
+  const auto got = co_await scene.arbiter->host().allocate(session, {1, 2, 3, 4}, {});
+  CO_ASSERT_TRUE(got);
+  for (const Mapping& each : *got) scribble(scene, each.entry);
+  co_await scene.end();
+  scene.media.at("m1")->is_cut_off = true;
+  co_await scene.begin("arbiter.2");
+  const Result<void> released = co_await scene.arbiter->host().release(session, {1, 2, 3, 4}, {});
+  EXPECT_TRUE(released);
+  co_await sleep(scene, 2_s);
+  for (const auto& [id, member] : scene.arbiter->use()->pool().members()) {
+    EXPECT_EQ(member.cleaning > 0, id == MegaVolId(1)) << id.value();
+    EXPECT_EQ(member.unfenced.contains(kOfArbiters), id == MegaVolId(1)) << id.value();
+  }
+  // One that leads after it is not at that drive either.
+  co_await scene.end();
+  co_await scene.begin("arbiter.3");
+  scene.media.at("m1")->is_cut_off = false;
+  co_await scene.arbiter->settle();
+  EXPECT_TRUE(scene.arbiter->use()->pool().members().at(MegaVolId(1)).unfenced.empty());
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Arbiter, ClearsExtentsOfDrivesThatAnswerAlthoughOneDoesNot) { run_scene(leads_without_a_box); }
+
 Task<void> clean_close(Scene& scene) {
   co_await create(scene, "v", 6, 3);
   Result<Opened> opened = co_await scene.arbiter->host().open({"v", "one", false}, {});

@@ -24,12 +24,19 @@ namespace cairn::arbiter {
 class TestFence final : public Fence {
  public:
   explicit TestFence(volume::TestMedia& media) : media_(media) {}
-  task::Task<Result<void>> fence(std::string host, std::vector<MegaVolInfo> drives,
-                                 task::CancelToken) override {
-    if (is_broken) co_return fail(Errc::kUnreachable, "a box does not answer");
-    for (const MegaVolInfo& each : drives) media_.at(each.uri)->fence(host);
-    fenced.push_back(std::move(host));
-    co_return Result<void>();
+  task::Task<std::vector<MegaVolId>> fence(std::string host, std::vector<MegaVolInfo> drives,
+                                           task::CancelToken) override {
+    std::vector<MegaVolId> left;
+    for (const MegaVolInfo& each : drives) {
+      volume::TestMedium& medium = *media_.at(each.uri);
+      if (is_broken || medium.is_down || medium.is_cut_off) {
+        left.push_back(each.id);
+      } else {
+        medium.fence(host);
+      }
+    }
+    if (left.empty()) fenced.push_back(std::move(host));
+    co_return left;
   }
   task::Task<Result<void>> keep_only(std::vector<std::string> hosts, std::string uri,
                                      task::CancelToken) override {
@@ -103,11 +110,12 @@ inline volume::TestMedia test_media(size_t count, uint64_t extents) {
 class TestArbiter {
  public:
   TestArbiter(env::Env& env, meta::Store& store, volume::TestMedia& media, Fence& fence,
-              const std::string& host, const LoadSource* loads = nullptr)
+              const std::string& host, const LoadSource* loads = nullptr, Tenant* tenant = nullptr)
       : env_(env),
         source_(env, media),
         host_(
-            env, {.store = store, .source = source_, .fence = fence, .loads = loads},
+            env,
+            {.store = store, .source = source_, .fence = fence, .loads = loads, .tenant = tenant},
             {.arbiter = {.host = host, .lease = 10_s, .retry = 20_ms, .extent_bytes = kTestExtent},
              .election_ttl = 1_s}) {
     gate_.spawn(host_.run());

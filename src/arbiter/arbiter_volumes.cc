@@ -78,6 +78,7 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
 Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   const Result<uint32_t> extents = extents_for(bytes);
   if (!extents) co_return fail(extents.error());
+  co_await end_healing(name);
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = find(name);
@@ -114,6 +115,7 @@ Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weight
 Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   const Result<void> checked = volume::check_replicas(replicas);
   if (!checked) co_return checked;
+  co_await end_healing(name);
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = find(name);
@@ -149,11 +151,13 @@ Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
 }
 
 Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken token) {
+  co_await end_healing(name);
   const Result<Volume*> found = find(name);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   if (!(*found)->record.holder.empty()) {
-    if (!by_force && has_lease(**found)) co_return fail(kOpen);
+    const bool is_open = has_lease(**found) && !is_tenant((*found)->record.holder);
+    if (!by_force && is_open) co_return fail(kOpen);
     const Result<void> expelled = co_await expel_holder(id, token);
     if (!expelled) co_return expelled;
   }

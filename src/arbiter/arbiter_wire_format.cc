@@ -83,10 +83,13 @@ struct Layout {
 
   // Answers.
   void operator()(Opened& v) {
-    fields(coder, v.session, v.pool, v.extents, v.replicas, v.is_clean, v.lease, v.mega_vols);
+    fields(coder, v.session, v.pool, v.extents, v.replicas, v.is_clean, v.lease, v.mega_vols,
+           v.unfenced);
   }
-  void operator()(Renewed& v) { fields(coder, v.lease, v.extents, v.replicas, v.mega_vols); }
-  void operator()(DriveView& v) { fields(coder, v.info, v.free, v.legs, v.cleaning); }
+  void operator()(Renewed& v) {
+    fields(coder, v.lease, v.extents, v.replicas, v.mega_vols, v.unfenced);
+  }
+  void operator()(DriveView& v) { fields(coder, v.info, v.free, v.legs, v.cleaning, v.unfenced); }
   void operator()(PoolView& v) { fields(coder, v.uuid, v.extent_bytes, v.volumes, v.drives); }
   void operator()(VolumeView& v) {
     fields(coder, v.record, v.terms, v.bytes, v.extent_bytes, v.mapped, v.lacking);

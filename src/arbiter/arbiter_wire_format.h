@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a RemoteArbiter and an ArbiterServer say to each other, as bodies of rpc's calls: the only
-// home of their layout, version 1.
+// home of their layout, version 2.
 //
 // Bodies are fields in the order of the layout (base/message_coder.h); an entry of a map is its 16
 // bytes (volume/map_entry.h). There is one form for each value and what is not in it is kCorrupt.
@@ -25,7 +25,7 @@
 namespace cairn::arbiter {
 
 inline constexpr const char* kServiceName = "arbiter";
-inline constexpr uint16_t kServiceMajor = 1;
+inline constexpr uint16_t kServiceMajor = 2;
 // Nothing was done, for another one leads; no call is refused with it otherwise.
 inline constexpr Errc kElsewhere = Errc::kUnsupported;
 

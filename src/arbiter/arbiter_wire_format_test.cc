@@ -67,14 +67,17 @@ std::vector<std::pair<Call, Answer>> all_answers() {
                         .mapped = 2,
                         .lacking = 1};
   ScoreMatrix matrix{.extent = 3, .rows = {{.id = MegaVolId(1), .score = -5, .is_chosen = true}}};
-  return {{Call::kOpen, volume::Opened{.session = kSession, .lease = 5_s, .mega_vols = {info}}},
-          {Call::kRenew, volume::Renewed{.lease = 5_s, .mega_vols = {info, info}}},
+  return {{Call::kOpen,
+           volume::Opened{
+               .session = kSession, .lease = 5_s, .mega_vols = {info}, .unfenced = {MegaVolId(3)}}},
+          {Call::kRenew,
+           volume::Renewed{.lease = 5_s, .mega_vols = {info, info}, .unfenced = {MegaVolId(3)}}},
           {Call::kClose, std::monostate()},
           {Call::kTable, Mappings{{.extent = 1, .entry = some_entry()}, {.extent = 2}}},
           {Call::kRelocate, volume::Mapping{.extent = 1, .entry = some_entry()}},
           {Call::kAddDrive, info},
           {Call::kCreate, view},
-          {Call::kPool, PoolView{.drives = {{.info = info, .free = 3}}}},
+          {Call::kPool, PoolView{.drives = {{.info = info, .free = 3, .unfenced = 2}}}},
           {Call::kVolumes, VolumePage{.volumes = {view, view}, .more = true}},
           {Call::kVolume,
            VolumeDetail{.volume = view, .drives = {{MegaVolId(1), 2}}, .matrices = {matrix}}},
@@ -138,7 +141,7 @@ TEST(ArbiterWireFormat, AnEntryWithoutALegInOrderIsCorrupt) {
 }
 
 // So that processes of two versions understand each other.
-TEST(ArbiterWireFormat, BytesAreAsTheyWereInVersionOne) {
+TEST(ArbiterWireFormat, BytesAreAsTheyWereInVersionTwo) {
   EXPECT_EQ(hex(encode(Request(AllocateRequest{kSession, {7}}))),
             "010000000000000002000000000000000300000000000000"
             "01000000"

@@ -11,6 +11,12 @@ namespace cairn::arbiter {
 using drive::Request;
 using task::Task;
 
+namespace {
+
+constexpr Error kUnfenced{Errc::kUnreachable, "somebody may still write to the drive"};
+
+}  // namespace
+
 void Cleaner::start(volume::MegaVolPool pool) {
   pool_ = pool;
   is_started_ = true;
@@ -69,6 +75,8 @@ Task<Result<void>> Cleaner::clean_one(Place& place) {
     if (!fenced) co_return fenced;
     may_write_ = true;
   }
+  const MegaVolId id = place.info.id;
+  if (!owner_.is_fenced(id)) co_return fail(kUnfenced);
   if (place.drive == nullptr) {
     Result<std::unique_ptr<drive::Drive>> opened =
         co_await volume::open_mega_vol(env_, source_, host_, pool_, place.info, place.stop.token());
@@ -78,6 +86,8 @@ Task<Result<void>> Cleaner::clean_one(Place& place) {
     const Result<void> leading = co_await owner_.confirm_leading();
     if (!leading) co_return leading;
   }
+  // Whoever may write to what comes first here lost it before it was given to be cleared.
+  if (!owner_.is_fenced(id)) co_return fail(kUnfenced);
   const Cleaning what = place.todo.front();
   const Result<void> cleared = co_await clear(place, what);
   if (!cleared) co_return cleared;

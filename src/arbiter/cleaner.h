@@ -2,8 +2,8 @@
 // Cleaner: clears extents that were given back, and only then lets them count as free.
 //
 // It clears durably, then commits. A crash in between clears again, which does no harm as long as
-// nobody else may own the extent by then: so a host that led before is fenced from the drives
-// first.
+// nobody else may own the extent by then: so a host that led before is fenced from the drive first.
+// So is every host that lost a volume, for what it sent late may land in an extent of the volume.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,9 @@ class Cleaner {
     virtual task::Task<Result<void>> fence_former_writer(task::CancelToken token) = 0;
     // Nobody else leads, or did at any time before this was called.
     virtual task::Task<Result<void>> confirm_leading() = 0;
+    // Nobody who lost what it had may still write to the drive. What is given from now on to be
+    // cleared there may be another's.
+    virtual bool is_fenced(MegaVolId id) const = 0;
     // The extents are zero, durably.
     virtual task::Task<Result<void>> commit_cleaned(CleaningKey key,
                                                     std::vector<uint32_t> extents) = 0;

@@ -19,11 +19,13 @@ namespace cairn::arbiter {
 class Fence {
  public:
   virtual ~Fence() = default;
-  // When it succeeds, nothing that the host has sent or will send changes any of the drives, unless
-  // it opens them anew: whoever does that asks an arbiter whether it still may, before it writes.
-  // Of a host that is fenced already nothing is done. Any error: it may still write to one of them.
-  virtual task::Task<Result<void>> fence(std::string host, std::vector<volume::MegaVolInfo> drives,
-                                         task::CancelToken token = {}) = 0;
+  // Those of the drives to which the host may still write, for they did not answer in time. Nothing
+  // that it has sent or will send changes any of the others, unless it opens them anew: whoever
+  // does that asks an arbiter whether it still may, before it writes. Of a host that is fenced
+  // already nothing is done.
+  virtual task::Task<std::vector<volume::MegaVolId>> fence(std::string host,
+                                                           std::vector<volume::MegaVolInfo> drives,
+                                                           task::CancelToken token = {}) = 0;
   // The same of all hosts but these, at one drive.
   virtual task::Task<Result<void>> keep_only(std::vector<std::string> hosts, std::string uri,
                                              task::CancelToken token = {}) = 0;
@@ -34,9 +36,9 @@ class Fence {
 // For pools whose drives nobody but this process reaches: with it all its hosts end.
 class NoFence final : public Fence {
  public:
-  task::Task<Result<void>> fence(std::string, std::vector<volume::MegaVolInfo>,
-                                 task::CancelToken) override {
-    co_return Result<void>();
+  task::Task<std::vector<volume::MegaVolId>> fence(std::string, std::vector<volume::MegaVolInfo>,
+                                                   task::CancelToken) override {
+    co_return std::vector<volume::MegaVolId>();
   }
   task::Task<Result<void>> keep_only(std::vector<std::string>, std::string,
                                      task::CancelToken) override {

@@ -42,9 +42,9 @@ Volume* Pool::volume(const std::string& name) {
   return found == volumes_.end() ? nullptr : &found->second;
 }
 
-Result<void> Pool::add(MegaVolInfo info) {
-  const MegaVolId id = info.id;
-  if (!members_.try_emplace(id, std::move(info)).second) return contradiction();
+Result<void> Pool::add(DriveRecord drive) {
+  const MegaVolId id = drive.info.id;
+  if (!members_.try_emplace(id, std::move(drive)).second) return contradiction();
   return {};
 }
 
@@ -180,11 +180,37 @@ Candidate Pool::candidate(const Member& member, const Volume& volume,
 Result<MapEntry> Pool::reserve(Volume& volume, uint32_t extent, MapEntry entry, uint32_t count,
                                bool is_stale, const LoadSource& loads,
                                std::optional<MegaVolId> avoided) {
+  std::set<MegaVolId> without;
+  for (const auto& [id, member] : members_) {
+    if (id == avoided || member.unfenced.contains(volume.record.id)) without.insert(id);
+  }
+  Result<std::vector<MegaVolId>> chosen =
+      choose_drives(volume, extent, entry, count, loads, without);
+  if (!chosen && without.size() > (avoided ? 1 : 0)) {
+    without.clear();
+    if (avoided) without.insert(*avoided);
+    chosen = choose_drives(volume, extent, entry, count, loads, without);
+  }
+  if (!chosen) return fail(chosen.error());
+  for (const MegaVolId id : *chosen) {
+    Member& drive = *member(id);
+    const std::optional<uint32_t> found = drive.extents.find_free();
+    CHECK(found.has_value(), "a drive that was chosen has room");
+    CHECK(drive.extents.use(*found).has_value());
+    entry.add({.mega_vol = drive.info.id, .extent = *found, .is_stale = is_stale});
+  }
+  return entry;
+}
+
+Result<std::vector<MegaVolId>> Pool::choose_drives(Volume& volume, uint32_t extent,
+                                                   const MapEntry& entry, uint32_t count,
+                                                   const LoadSource& loads,
+                                                   const std::set<MegaVolId>& avoided) const {
   std::vector<Candidate> candidates;
   std::vector<Candidate> taken;
   for (const auto& [id, member] : members_) {
     candidates.push_back(candidate(member, volume, loads));
-    if (id == avoided) candidates.back().free = 0;
+    if (avoided.contains(id)) candidates.back().free = 0;
     if (entry.find(id) < entry.size()) taken.push_back(candidates.back());
   }
   Demand after = unplaced_;
@@ -200,14 +226,9 @@ Result<MapEntry> Pool::reserve(Volume& volume, uint32_t extent, MapEntry entry, 
   volume.matrices.push_back(std::move(matrix));
   if (volume.matrices.size() > kMatricesKept) volume.matrices.pop_front();
   if (!chosen) return fail(chosen.error());
-  for (const size_t index : *chosen) {
-    Member& drive = *member(candidates[index].id);
-    const std::optional<uint32_t> found = drive.extents.find_free();
-    CHECK(found.has_value(), "a drive that was chosen has room");
-    CHECK(drive.extents.use(*found).has_value());
-    entry.add({.mega_vol = drive.info.id, .extent = *found, .is_stale = is_stale});
-  }
-  return entry;
+  std::vector<MegaVolId> drives;
+  for (const size_t index : *chosen) drives.push_back(candidates[index].id);
+  return drives;
 }
 
 void Pool::unreserve(const MapEntry& before, const MapEntry& after) {

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,10 @@ inline constexpr size_t kMatricesKept = 8;  // of the last placements of a volum
 
 // A drive of the pool.
 struct Member {
-  explicit Member(MegaVolInfo its_info) : info(std::move(its_info)), extents(info.extents) {}
+  explicit Member(DriveRecord record)
+      : info(std::move(record.info)), unfenced(std::move(record.unfenced)), extents(info.extents) {}
   MegaVolInfo info;
+  Unfenced unfenced;      // who may still write to it although it lost what it had
   ExtentMap extents;      // used: by volumes, or to be cleared
   uint64_t cleaning = 0;  // of these: to be cleared
   uint64_t legs = 0;      // of volumes
@@ -62,7 +65,7 @@ class Pool {
 
   // What the store has, one after the other, drives first. kCorrupt: it cannot be together with
   // what came before, an extent of a drive with two owners for instance.
-  Result<void> add(MegaVolInfo info);
+  Result<void> add(DriveRecord drive);
   Result<void> add(VolumeRecord volume);
   // Of a volume that there is not it is left out: an earlier version forgot it.
   void add(const ShareRecord& share);
@@ -84,7 +87,8 @@ class Pool {
   bool can_spare(MegaVolId id) const;
 
   // Legs for an extent that has `entry` already, on drives with room, as new ones of it; they are
-  // used from now on, until apply() or unreserve(). None goes to `avoided`. kNoSpace.
+  // used from now on, until apply() or unreserve(). None goes to `avoided`; none to drives where a
+  // former holder was not fenced, as long as others have room. kNoSpace.
   Result<MapEntry> reserve(Volume& volume, uint32_t extent, MapEntry entry, uint32_t count,
                            bool is_stale, const LoadSource& loads,
                            std::optional<MegaVolId> avoided = {});
@@ -98,6 +102,11 @@ class Pool {
   // What drives that stay have free, but for one.
   std::vector<uint32_t> room(std::optional<MegaVolId> without) const;
   Candidate candidate(const Member& member, const Volume& volume, const LoadSource& loads) const;
+  // Where the legs go that reserve() gives, by their drives.
+  Result<std::vector<MegaVolId>> choose_drives(Volume& volume, uint32_t extent,
+                                               const MapEntry& entry, uint32_t count,
+                                               const LoadSource& loads,
+                                               const std::set<MegaVolId>& avoided) const;
 
   // Adds what a volume may still ask for to unplaced_, or takes it away: around every change of it.
   void count(const Volume& volume, int64_t sign);

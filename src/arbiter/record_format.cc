@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "base/crc32c.h"
@@ -113,6 +114,34 @@ struct Reader : FieldReader {
   }
 };
 
+// Absent if there are none.
+void write_unfenced(Writer& body, const Unfenced& unfenced) {
+  if (unfenced.empty()) return;
+  body.number(static_cast<uint32_t>(unfenced.size()));
+  for (const auto& [volume, host] : unfenced) {
+    body.number(volume);
+    body.text(host);
+  }
+}
+
+Unfenced read_unfenced(Reader& body) {
+  Unfenced unfenced;
+  uint32_t count = 0;
+  body.number(count);
+  if (count == 0) body.spoil();
+  for (uint32_t i = 0; i < count && body.is_good(); ++i) {
+    VolumeId volume;
+    std::string host;
+    body.number(volume);
+    body.text(host);
+    // In their order, each once: there is one form for each value.
+    const bool is_next = unfenced.empty() || unfenced.rbegin()->first < volume;
+    if (!is_next || host.empty() || host.size() > volume::kUriMax) body.spoil();
+    unfenced.emplace(volume, std::move(host));
+  }
+  return unfenced;
+}
+
 // Hexadecimal digits, exactly so many; none: something else.
 // As keys are written: a key that says the same in capitals is another key.
 std::optional<uint64_t> parse_hex(std::string_view text, size_t digits) {
@@ -167,9 +196,10 @@ std::string encode(const PoolRecord& pool) {
   return framed(Kind::kPool, body.out);
 }
 
-std::string encode(const MegaVolInfo& mega_vol) {
+std::string encode(const DriveRecord& drive) {
   Writer body;
-  mega_vol_layout(body, mega_vol);
+  mega_vol_layout(body, drive.info);
+  write_unfenced(body, drive.unfenced);
   return framed(Kind::kMegaVol, body.out);
 }
 
@@ -213,12 +243,14 @@ Result<PoolRecord> decode_pool(Bytes bytes) {
   return pool;
 }
 
-Result<MegaVolInfo> decode_mega_vol(Bytes bytes) {
+Result<DriveRecord> decode_drive(Bytes bytes) {
   const Result<Bytes> body = unframed(Kind::kMegaVol, bytes);
   if (!body) return fail(body.error());
   Reader reader(*body);
-  MegaVolInfo info;
+  DriveRecord record;
+  MegaVolInfo& info = record.info;
   mega_vol_layout(reader, info);
+  if (!reader.is_over()) record.unfenced = read_unfenced(reader);
   const auto is_place = [](const std::string& name) {
     return name.empty() || volume::check_name(name);
   };
@@ -227,7 +259,7 @@ Result<MegaVolInfo> decode_mega_vol(Bytes bytes) {
       !is_place(info.box) || !is_place(info.rack)) {
     return senseless();
   }
-  return info;
+  return record;
 }
 
 Result<VolumeRecord> decode_volume(Bytes bytes) {

@@ -21,11 +21,15 @@
 //   4   CRC32C of the kind, the version and the body   four bytes
 //   8   the body: numbers little-endian, texts with a length of four bytes before them
 //
+// That of a drive ends, if hosts were not fenced there, with how many of them (four bytes), and for
+// each the volume that it had and its name. Who does not know of these refuses such a record.
+//
 // All of it is read as hostile input. An extent of a drive is used if a map or a cleaning names it,
 // and free otherwise; nothing else says so, so nothing can disagree.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,6 +55,18 @@ struct PoolRecord {
   uint64_t next_volume = 1;    // the id of the next volume
   uint16_t next_mega_vol = 0;  // where the search for the number of the next drive begins
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
+};
+
+// Hosts that could not be fenced at a drive when they lost what they had: each may still write to
+// it. By the volume that it had, or by kOfArbiters if it led. There is one for each volume: a later
+// holder does not come to a drive where the one before it was not fenced.
+using Unfenced = std::map<VolumeId, std::string>;
+inline constexpr VolumeId kOfArbiters{0};
+
+struct DriveRecord {
+  MegaVolInfo info;
+  Unfenced unfenced;
+  friend bool operator==(const DriveRecord&, const DriveRecord&) = default;
 };
 
 struct VolumeRecord {
@@ -105,7 +121,7 @@ struct CleaningKey {
 Result<CleaningKey> parse_cleaning_key(const std::string& key);
 
 std::string encode(const PoolRecord& pool);
-std::string encode(const MegaVolInfo& mega_vol);
+std::string encode(const DriveRecord& drive);
 std::string encode(const VolumeRecord& volume);
 std::string encode(const ShareRecord& share);
 std::string encode(const MapChunk& chunk);
@@ -113,7 +129,7 @@ std::string encode_cleaning(const std::vector<uint32_t>& extents);
 
 // kCorrupt: damaged, or not such a record. kUnsupported: of another version.
 Result<PoolRecord> decode_pool(Bytes bytes);
-Result<MegaVolInfo> decode_mega_vol(Bytes bytes);
+Result<DriveRecord> decode_drive(Bytes bytes);
 Result<VolumeRecord> decode_volume(Bytes bytes);
 Result<ShareRecord> decode_share(Bytes bytes);
 Result<MapChunk> decode_map(Bytes bytes);

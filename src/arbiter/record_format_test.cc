@@ -20,15 +20,22 @@ VolumeRecord some_volume() {
           .is_leaving = true};
 }
 
-MegaVolInfo some_drive() {
-  return {.id = MegaVolId(0x3ff),
-          .uuid = {1, 2},
-          .uri = "nvme-tcp://10.0.0.1/nqn",
-          .box = "box1",
-          .rack = "",
-          .extents = 99,
-          .preference = -5,
-          .is_leaving = true};
+DriveRecord some_drive() {
+  return {.info = {.id = MegaVolId(0x3ff),
+                   .uuid = {1, 2},
+                   .uri = "nvme-tcp://10.0.0.1/nqn",
+                   .box = "box1",
+                   .rack = "",
+                   .extents = 99,
+                   .preference = -5,
+                   .is_leaving = true},
+          .unfenced = {}};
+}
+
+DriveRecord some_unfenced_drive() {
+  DriveRecord drive = some_drive();
+  drive.unfenced = {{kOfArbiters, "arbiter.1"}, {VolumeId(7), "host.1"}};
+  return drive;
 }
 
 MapChunk some_chunk() {
@@ -42,7 +49,8 @@ MapChunk some_chunk() {
 TEST(Records, AreReadAsTheyWereWritten) {
   const PoolRecord pool{.uuid = {9}, .extent_bytes = 65536, .next_volume = 3};
   EXPECT_EQ(*decode_pool(as_bytes(encode(pool))), pool);
-  EXPECT_EQ(*decode_mega_vol(as_bytes(encode(some_drive()))), some_drive());
+  EXPECT_EQ(*decode_drive(as_bytes(encode(some_drive()))), some_drive());
+  EXPECT_EQ(*decode_drive(as_bytes(encode(some_unfenced_drive()))), some_unfenced_drive());
   EXPECT_EQ(*decode_volume(as_bytes(encode(some_volume()))), some_volume());
   EXPECT_EQ(*decode_map(as_bytes(encode(some_chunk()))), some_chunk());
   const std::vector<uint32_t> extents = {1, 77, volume::kMegaVolExtentsMax - 1};
@@ -57,11 +65,12 @@ TEST(Records, AChunkOfTheMapIsSixteenBytesAnExtent) {
 
 TEST(Records, DamageToAnyByteIsFound) {
   for (const std::string& good :
-       {encode(some_drive()), encode(some_volume()), encode(some_chunk()), encode_cleaning({5})}) {
+       {encode(some_drive()), encode(some_unfenced_drive()), encode(some_volume()),
+        encode(some_chunk()), encode_cleaning({5})}) {
     for (size_t i = 0; i < good.size(); ++i) {
       std::string bad = good;
       bad[i] = static_cast<char>(bad[i] ^ 0x20);
-      EXPECT_FALSE(decode_mega_vol(as_bytes(bad)) || decode_volume(as_bytes(bad)) ||
+      EXPECT_FALSE(decode_drive(as_bytes(bad)) || decode_volume(as_bytes(bad)) ||
                    decode_map(as_bytes(bad)) || decode_cleaning(as_bytes(bad)))
           << i;
     }
@@ -104,9 +113,12 @@ TEST(Records, NumbersThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.extents = 1; }));
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.replicas = 4; }));
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.weights.busy = 1'000'000; }));
-  MegaVolInfo drive = some_drive();
-  drive.extents = 1;
-  EXPECT_EQ(decode_mega_vol(as_bytes(encode(drive))).error().code(), Errc::kCorrupt);
+  DriveRecord drive = some_drive();
+  drive.info.extents = 1;
+  EXPECT_EQ(decode_drive(as_bytes(encode(drive))).error().code(), Errc::kCorrupt);
+  drive = some_unfenced_drive();
+  drive.unfenced[VolumeId(7)] = "";
+  EXPECT_EQ(decode_drive(as_bytes(encode(drive))).error().code(), Errc::kCorrupt);
   EXPECT_EQ(decode_cleaning(as_bytes(encode_cleaning({0}))).error().code(), Errc::kCorrupt);
 }
 

@@ -15,7 +15,8 @@ PoolView view_of(const Pool& pool) {
     view.drives.push_back({.info = member.info,
                            .free = member.extents.free(),
                            .legs = member.legs,
-                           .cleaning = member.cleaning});
+                           .cleaning = member.cleaning,
+                           .unfenced = member.unfenced.size()});
   }
   return view;
 }

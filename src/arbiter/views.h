@@ -20,6 +20,7 @@ struct DriveView {
   uint64_t free = 0;      // extents
   uint64_t legs = 0;      // extents of volumes
   uint64_t cleaning = 0;  // extents to be cleared before they are free
+  uint64_t unfenced = 0;  // hosts that lost what they had and may still write to it
 };
 
 struct PoolView {

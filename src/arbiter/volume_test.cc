@@ -824,6 +824,137 @@ Task<void> client_crash(Scene& scene) {
 }
 TEST(Volume, AHolderThatDiedLeavesLegsThatAreMadeEqual) { run_scene(client_crash); }
 
+// A holder dies together with a drive, and what it sent there lands late.
+struct DeadHolder {
+  std::unique_ptr<VolumeDrive> drive;
+  std::unique_ptr<TestLink> link;
+};
+
+Task<DeadHolder> die_holding(Scene& scene, std::unique_ptr<VolumeDrive> drive) {
+  DeadHolder dead{.drive = std::move(drive), .link = std::move(scene.link)};
+  dead.link->is_away = true;
+  scene.link = std::make_unique<TestLink>(scene.arbiter->host());
+  co_await scene.sleep(11_s);
+  co_return dead;
+}
+
+Task<void> dies_with_a_box(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto first = co_await scene.open("one");
+  CO_ASSERT_TRUE(first);
+  for (uint64_t extent = 0; extent < 4; ++extent) {
+    co_await write_value(*first, extent * kBlocks, 1, 16);
+  }
+  const Result<void> flushed = co_await first->flush();
+  EXPECT_TRUE(flushed);
+  co_await scene.sleep(1_s);
+  co_await write_value(*first, 0, 2, 16);
+  const MapEntry entry = scene.volume().table[1];
+  volume::TestMedium& away = scene.medium_of(entry.leg(0));
+  const uint64_t late_block = entry.leg(0).extent * kBlocks + 3;
+  away.is_down = true;
+  DeadHolder dead = co_await die_holding(scene, std::move(first));
+  auto next = co_await scene.open("two");
+  CO_ASSERT_TRUE(next);
+  for (uint64_t block = 0; block < 16; ++block) co_await expect_value(*next, block, 2);
+  co_await expect_value(*next, kBlocks, 1);
+  co_await write_value(*next, 4, 3, 4);
+  co_await write_value(*next, kBlocks, 3, 4);
+  Result<void> done = co_await next->flush();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(scene.volume().table[1].in_sync(), 2U);
+  // The drive is back for all but arbiters, and something that the dead one sent arrives.
+  away.is_down = false;
+  away.is_cut_off = true;
+  EXPECT_TRUE(away.has_host("one"));
+  const std::vector<std::byte> late(volume::TestMedium::kBlock, std::byte{9});
+  away.write(late_block, late);
+  const volume::TestMedium::Counters before = away.counters;
+  co_await scene.sleep(500_ms);
+  for (uint64_t block = 0; block < 4; ++block) co_await expect_value(*next, block, 2);
+  EXPECT_FALSE(away.has_host("two")) << "it does not come there";
+  EXPECT_EQ(away.counters.writes, before.writes);
+  away.is_cut_off = false;
+  co_await scene.sleep(5_s);
+  co_await scene.until_healed(*next);
+  EXPECT_FALSE(away.has_host("one"));
+  EXPECT_EQ(scene.volume().table[1].in_sync(), 3U);
+  EXPECT_EQ(next->counters().relocated, 0U) << "it gets what it lacks";
+  for (uint64_t block = 0; block < 4; ++block) co_await expect_value(*next, block, 2);
+  EXPECT_EQ(scene.compare_legs(), "");
+  co_await next->close();
+  co_await dead.drive->close();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, AHolderThatDiesWithABoxLeavesAVolumeThatTheNextOneOpens) {
+  run_scene(dies_with_a_box);
+}
+
+// Of one replica: what lies elsewhere is there at once, and what lies there when it is back.
+Task<void> dies_with_its_drive(Scene& scene) {
+  co_await scene.create("v", 8, 1);
+  auto first = co_await scene.open("one");
+  CO_ASSERT_TRUE(first);
+  for (uint64_t extent = 0; extent < 8; ++extent) {
+    co_await write_value(*first, extent * kBlocks, 1);
+  }
+  const volume::MegaVolId lost = scene.volume().table[1].leg(0).mega_vol;
+  volume::TestMedium& away = scene.medium_of(scene.volume().table[1].leg(0));
+  away.is_down = true;
+  DeadHolder dead = co_await die_holding(scene, std::move(first));
+  auto next = co_await scene.open("two");
+  CO_ASSERT_TRUE(next);
+  for (uint32_t extent = 1; extent <= 8; ++extent) {
+    const bool is_there = scene.volume().table[extent].leg(0).mega_vol != lost;
+    const int value = co_await read_value(*next, (extent - 1) * kBlocks);
+    EXPECT_EQ(value, is_there ? 1 : -1) << extent;
+  }
+  away.is_down = false;
+  co_await scene.sleep(4_s);
+  co_await scene.until_healed(*next);
+  co_await expect_value(*next, 0, 1);
+  EXPECT_FALSE(away.has_host("one"));
+  co_await next->close();
+  co_await dead.drive->close();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, WithOneReplicaTheNextOneWaitsOnlyForTheDriveThatDied) {
+  run_scene(dies_with_its_drive);
+}
+
+// A drive where nobody could be fenced stays away: its legs go to others, and what it had is not
+// cleared before the dead one is fenced there.
+Task<void> never_comes_back(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto first = co_await scene.open("one");
+  CO_ASSERT_TRUE(first);
+  for (uint64_t extent = 0; extent < 4; ++extent) {
+    co_await write_value(*first, extent * kBlocks, 1, 16);
+  }
+  const MapEntry entry = scene.volume().table[1];
+  volume::TestMedium& away = scene.medium_of(entry.leg(1));
+  away.is_cut_off = true;
+  DeadHolder dead = co_await die_holding(scene, std::move(first));
+  auto next = co_await scene.open("two");
+  CO_ASSERT_TRUE(next);
+  co_await scene.sleep(8_s);
+  co_await scene.until_healed(*next);
+  for (uint32_t extent = 0; extent < 5; ++extent) {
+    const MapEntry now = scene.volume().table[extent];
+    EXPECT_EQ(now.in_sync(), 3U) << extent;
+    EXPECT_EQ(now.find(entry.leg(1).mega_vol), 3U) << extent;
+  }
+  EXPECT_GT(scene.arbiter->use()->pool().members().at(entry.leg(1).mega_vol).cleaning, 0U);
+  EXPECT_TRUE(away.has_host("one"));
+  away.is_cut_off = false;
+  co_await scene.arbiter->settle();
+  EXPECT_FALSE(away.has_host("one"));
+  co_await next->close();
+  co_await dead.drive->close();
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Volume, LegsLeaveADriveWhereNobodyCanBeFenced) { run_scene(never_comes_back); }
+
 Task<void> lease_ends(Scene& scene) {
   co_await scene.create("v", 4, 2);
   auto drive = co_await scene.open("one");

@@ -52,6 +52,9 @@ struct Opened {
   bool is_clean = true;
   Duration lease;  // from when the call was sent
   std::vector<MegaVolInfo> mega_vols;
+  // Of these: to which a former holder may still write. The holder sends nothing there, and takes
+  // nothing for granted that comes from there, until a later answer does not name them.
+  std::vector<MegaVolId> unfenced;
 };
 
 struct Renewed {
@@ -59,6 +62,7 @@ struct Renewed {
   uint32_t extents = 0;
   uint32_t replicas = 1;
   std::vector<MegaVolInfo> mega_vols;
+  std::vector<MegaVolId> unfenced;
 };
 
 struct Mapping {

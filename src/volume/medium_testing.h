@@ -62,9 +62,10 @@ class TestMedium {
   bool has_host(const std::string& host) const { return hosts_.contains(host); }
 
   bool was_emptied = false;
-  bool is_down = false;    // nobody answers
-  uint32_t box = 0;        // whose drives write several at once; 0: of one that cannot
-  double read_errors = 0;  // probability, of each
+  bool is_down = false;     // nobody answers
+  bool is_cut_off = false;  // from arbiters, which cannot fence anybody there
+  uint32_t box = 0;         // whose drives write several at once; 0: of one that cannot
+  double read_errors = 0;   // probability, of each
   double write_errors = 0;
   Duration latency_max = 50_us;
   Counters counters;

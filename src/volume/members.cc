@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "volume/members.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -26,7 +27,7 @@ bool is_of_medium(const Error& error) {
 
 }  // namespace
 
-bool Members::set(const std::vector<MegaVolInfo>& infos) {
+bool Members::set(const std::vector<MegaVolInfo>& infos, const std::vector<MegaVolId>& barred) {
   bool is_changed = false;
   std::set<MegaVolId> removed;
   for (const auto& [id, member] : members_) removed.insert(id);
@@ -37,11 +38,18 @@ bool Members::set(const std::vector<MegaVolInfo>& infos) {
   for (const MegaVolId id : removed) retire(id);
   for (const MegaVolInfo& info : infos) {
     Member* member = find(info.id);
+    const bool is_barred = std::ranges::find(barred, info.id) != barred.end();
     if (member == nullptr) {
       member = members_.try_emplace(info.id, std::make_unique<Member>(info)).first->second.get();
       if (by_id_.size() <= info.id.value()) by_id_.resize(info.id.value() + size_t{1});
       by_id_[info.id.value()] = member;
       ++untried_;
+      member->is_barred = is_barred;
+      if (is_barred) set_state(*member, Member::State::kAway);
+      start(*member);
+      is_changed = true;
+    } else if (member->is_barred && !is_barred) {
+      member->is_barred = false;
       start(*member);
       is_changed = true;
     }
@@ -77,7 +85,7 @@ Task<void> Members::wait_until_tried(Duration limit) {
 }
 
 void Members::start(Member& member) {
-  if (member.is_looking || member.is_former || stop_.requested()) return;
+  if (member.is_looking || member.is_former || member.is_barred || stop_.requested()) return;
   member.is_looking = true;
   gate_.spawn(revive(member));
 }

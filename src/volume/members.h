@@ -8,6 +8,9 @@
 // one that was opened until an arbiter has said since that the client may (Owner::confirm()). One
 // that denies everything has fenced the client, or forgotten its hosts; when the arbiter says that
 // the client still may, it is opened anew.
+//
+// A drive where a former holder of the volume was not fenced is barred: it counts as away and is
+// not opened, until an arbiter does not name it any more.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +46,7 @@ struct Member {
   bool is_looking = false;  // at its label
   bool is_denied = false;   // its box does not know the client any more
   bool is_former = false;   // the pool has it no more
+  bool is_barred = false;   // somebody else may still write to it
   uint32_t flushes = 0;     // in flight
   uint64_t losses = 0;      // times that what it had not flushed may be lost
   uint32_t reads = 0;       // in flight
@@ -73,8 +77,9 @@ class Members {
         pool_(pool),
         retry_(retry) {}
 
-  // Those that the pool has now: new ones are opened. True: something is another than before.
-  bool set(const std::vector<MegaVolInfo>& infos);
+  // Those that the pool has now, and which of them are barred: new ones are opened. True: something
+  // is another than before.
+  bool set(const std::vector<MegaVolInfo>& infos, const std::vector<MegaVolId>& barred);
   // Until each was tried once, or so long.
   task::Task<void> wait_until_tried(Duration limit);
   // Null: the pool has no such drive.

@@ -219,6 +219,8 @@ drive::Incarnation VolumeDrive::incarnation() const {
 std::vector<drive::Fact> VolumeDrive::facts() const {
   uint64_t mapped = 0;
   for (uint32_t i = 0; i < table_.extents(); ++i) mapped += table_[i].is_mapped() ? 1 : 0;
+  uint64_t barred = 0;
+  for (const auto& [id, member] : members_.all()) barred += member->is_barred ? 1 : 0;
   return {{.name = "extents", .value = table_.extents()},
           {.name = "extents_mapped", .value = mapped},
           {.name = "table_bytes", .value = table_.bytes()},
@@ -229,6 +231,7 @@ std::vector<drive::Fact> VolumeDrive::facts() const {
           {.name = "legs_resynced", .value = counters_.resynced},
           {.name = "legs_relocated", .value = counters_.relocated},
           {.name = "writes_at_once", .value = counters_.at_once},
+          {.name = "drives_unfenced", .value = barred},
           {.name = "regions_marked", .value = intents_ == nullptr ? 0 : intents_->marked()}};
 }
 

@@ -52,6 +52,7 @@ struct VolumeOptions {
   Duration open_limit = 10_s;
   Duration retry = 1_s;            // of what failed in the background
   Duration rebuild_after = 600_s;  // a drive that is away so long counts as lost
+  std::vector<MegaVolId> lost;     // those that do so from the start, as long as they are away
   Duration sweep = 2_s;            // marks of regions that were not written meanwhile go
   uint64_t rebuild_rate = 0;       // bytes per second; 0: any
   AllocatorOptions allocator;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What extents lack they get in the background, those with least redundancy first: legs that lack
 // writes are copied to, legs on drives that are lost or leave go to others.
+#include <algorithm>
 #include <utility>
 
 #include "task/deadline.h"
@@ -18,8 +19,9 @@ constexpr Duration kCallLimit = 5_s;
 
 bool VolumeDrive::is_lost(const Member* member) const {
   if (member == nullptr || member->state == Member::State::kGone) return true;
-  return member->state == Member::State::kAway &&
-         env_.now() - member->away_since >= options_.rebuild_after;
+  if (member->state != Member::State::kAway) return false;
+  return env_.now() - member->away_since >= options_.rebuild_after ||
+         std::ranges::find(options_.lost, member->info.id) != options_.lost.end();
 }
 
 bool VolumeDrive::needs_healing(uint32_t extent) const {

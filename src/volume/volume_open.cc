@@ -79,7 +79,7 @@ void VolumeDrive::set_extents(uint32_t extents) {
 }
 
 Task<Result<void>> VolumeDrive::begin(CancelToken token) {
-  members_.set(opened_.mega_vols);
+  members_.set(opened_.mega_vols, opened_.unfenced);
   const Result<void> loaded = co_await load_table(token);
   if (!loaded) co_return loaded;
   co_await members_.wait_until_tried(options_.open_limit / 2);
@@ -179,7 +179,7 @@ void VolumeDrive::note_marks(const IntentRecord& record, RegionSet& marks) {
 void VolumeDrive::renewed(const Renewed& answer) {
   promised_extents_ = answer.extents;
   replicas_ = answer.replicas;
-  bool is_changed = members_.set(answer.mega_vols);
+  bool is_changed = members_.set(answer.mega_vols, answer.unfenced);
   // One that has been away for long enough counts as lost from then on.
   for (const auto& [id, member] : members_.all()) is_changed |= is_lost(member.get());
   if (is_changed && is_begun_) find_work();

@@ -250,6 +250,7 @@ struct Case {
   bool boxes_remember;
   bool boxes_restart;
   bool arbiter_restarts;
+  bool box_dies_too = false;  // together with the client, and is back when the next one has written
 };
 
 // Else its bytes are printed, of which some were never written.
@@ -262,7 +263,11 @@ INSTANTIATE_TEST_SUITE_P(All, BoxFence,
                                          Case{"BoxesRestart", true, true, false},
                                          Case{"BoxesRestartAndForget", false, true, false},
                                          Case{"ArbiterRestarts", true, false, true},
-                                         Case{"AllRestart", true, true, true}),
+                                         Case{"AllRestart", true, true, true},
+                                         Case{"ABoxDiesToo", true, false, false, true},
+                                         Case{"ABoxDiesTooAndForgets", false, false, false, true},
+                                         Case{"ABoxDiesTooAndTheArbiterRestarts", true, false, true,
+                                              true}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(BoxFence, KeepsOutAClientThatStoodStillWhileItsVolumeWasTaken) {
@@ -272,6 +277,8 @@ TEST_P(BoxFence, KeepsOutAClientThatStoodStillWhileItsVolumeWasTaken) {
     ASSERT_TRUE(boxes.first_writes()) << boxes.cluster().report();
     boxes.cluster().run_for(boxes.up_to(50));
     boxes.cluster().node("a").pause();
+    const size_t dead = boxes.rng().below(kBoxes);
+    if (GetParam().box_dies_too) boxes.box(dead).kill();
     boxes.start_second();
     if (GetParam().arbiter_restarts) {
       boxes.cluster().run_for(boxes.up_to(20));
@@ -290,6 +297,10 @@ TEST_P(BoxFence, KeepsOutAClientThatStoodStillWhileItsVolumeWasTaken) {
       }
     }
     ASSERT_TRUE(boxes.second_wrote()) << boxes.cluster().report();
+    if (GetParam().box_dies_too) {
+      boxes.box(dead).restart();
+      boxes.cluster().run_for(boxes.up_to(2000));
+    }
     boxes.cluster().node("a").resume();
     ASSERT_TRUE(boxes.first_stops()) << boxes.cluster().report();
     EXPECT_EQ(boxes.late_writes(), 0U);

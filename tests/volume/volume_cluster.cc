@@ -14,6 +14,7 @@
 #include "meta/server.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
+#include "testing/stack/stacks.h"
 
 namespace cairn::volume_tests {
 
@@ -209,6 +210,7 @@ Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, 
     if ((*drive)->session().epoch.value() > volume.epoch) {
       volume.epoch = (*drive)->session().epoch.value();
       volume.oracle.doubt();
+      if (drive::fact(**drive, "drives_unfenced") > 0) ++unfenced_openings_;
       volume.drive = drive->get();
       co_await use(env, **drive, volume);
       if (volume.drive == drive->get()) volume.drive = nullptr;
@@ -371,8 +373,19 @@ bool VolumeCluster::can_lose(const std::string& uri) const {
   const arbiter::Pool* now = pool();
   if (now == nullptr || now->members().size() < kDrives) return false;
   const auto is_whole = [](const VolumeFacts& each) {
-    return each.drive != nullptr && each.drive->jobs().empty();
+    return each.drive != nullptr && each.drive->jobs().empty() &&
+           drive::fact(*each.drive, "drives_unfenced") == 0;
   };
+  // One loss at a time is what two replicas survive; and who is opening a volume may just be
+  // finding out which legs lack something.
+  if (lost_box_ != nullptr) return false;
+  for (const auto& [other, medium] : media_) {
+    if (medium->is_down) return false;
+  }
+  for (const auto& [id, volume] : now->volumes()) {
+    const auto known = std::ranges::find(volumes_, volume.record.name, &VolumeFacts::name);
+    if (known->epoch != volume.record.epoch.value()) return false;
+  }
   if (!std::ranges::all_of(volumes_, is_whole)) return false;
   for (const auto& [id, volume] : now->volumes()) {
     for (const volume::MapEntry& entry : volume.table) {
@@ -390,6 +403,8 @@ bool VolumeCluster::can_lose(const std::string& uri) const {
 void VolumeCluster::hurt_drives(Rng& rng) {
   TestMedium& medium = *media_.at(uri_of(rng.below(kDrives)));
   const uint64_t what = rng.below(100);
+  if (until_power_fails_ > 0) --until_power_fails_;
+  if (what < 10 && until_power_fails_ > 0) return;
   if (what < 8) {
     medium.lose_power();
   } else if (what < 10) {
@@ -412,14 +427,36 @@ void VolumeCluster::hurt_drives(Rng& rng) {
     const std::string uri = uri_of(rng.below(kDrives));
     if (!can_lose(uri)) return;
     has_lost_one_ = true;
+    // Whoever has a volume open has to notice that first: drives that lose power count as lacking
+    // what another one has, which would be this one.
+    until_power_fails_ = 20;
     media_.at(uri)->empty();
+  }
+}
+
+void VolumeCluster::lose_boxes(sim::Cluster& cluster, Rng& rng) {
+  if (lost_box_ != nullptr && cluster.now() >= lost_until_) {
+    lost_box_->is_cut_off = lost_box_->is_down = false;
+    lost_box_ = nullptr;
+  }
+  if (lost_box_ != nullptr || !rng.bernoulli(0.05)) return;
+  lost_box_ = media_.at(uri_of(rng.below(kDrives))).get();
+  lost_until_ =
+      cluster.now() + Duration{static_cast<int64_t>(rng.between(6'000, 20'000))} * 1'000'000;
+  lost_box_->is_cut_off = true;
+  lost_box_->is_down = rng.bernoulli(0.5);
+  sim::Node& client = cluster.node(fmt::format("client{}", rng.below(2)));
+  if (rng.bernoulli(0.8) && client.is_running() && !client.is_paused()) {
+    client.kill();
+    client.restart();
   }
 }
 
 void VolumeCluster::heal_drives() {
   mail_.loss = 0;
+  lost_box_ = nullptr;
   for (auto& [uri, each] : media_) {
-    each->is_down = false;
+    each->is_down = each->is_cut_off = false;
     each->read_errors = each->write_errors = 0;
   }
 }

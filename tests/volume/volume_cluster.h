@@ -82,6 +82,9 @@ class VolumeCluster {
   // Something happens to drives now and then.
   void hurt_drives(Rng& rng);
   void heal_drives();
+  // A box with one drive goes away for longer than a lease, or arbiters alone do not reach it;
+  // often a client dies with it.
+  void lose_boxes(sim::Cluster& cluster, Rng& rng);
   // Clients stop writing: each opens its volume, waits until it is healed, and reads all of it.
   void rest() { is_resting_ = true; }
   bool is_checked() const;
@@ -89,6 +92,8 @@ class VolumeCluster {
   std::string audit(bool is_final) const;
 
   uint64_t writes() const { return writes_; }
+  // Volumes that were opened although their former holder was not fenced at some drive.
+  uint64_t unfenced_openings() const { return unfenced_openings_; }
   const std::string& failure() const { return failure_; }
 
  private:
@@ -125,7 +130,11 @@ class VolumeCluster {
   uint64_t processes_ = 0;   // that were started, for their names
   uint64_t last_write_ = 0;  // numbers writes
   uint64_t writes_ = 0;      // that were answered
+  uint64_t unfenced_openings_ = 0;
+  volume::TestMedium* lost_box_ = nullptr;  // null: all are there
+  Time lost_until_;
   bool has_lost_one_ = false;
+  uint32_t until_power_fails_ = 0;  // ticks in which no drive loses power
   bool is_resting_ = false;
   std::string failure_;
 };

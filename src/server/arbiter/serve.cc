@@ -7,6 +7,7 @@
 
 #include "arbiter/arbiter_host.h"
 #include "arbiter/arbiter_server.h"
+#include "arbiter/healer.h"
 #include "arbiter/market/market_service.h"
 #include "base/error_text.h"
 #include "rack/client_keys.h"
@@ -106,12 +107,14 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       market.begin_anew();
       if (options.on_change) options.on_change(is_leading);
     };
+    arbiter::Healer healer(env, drives.source(), {.name = options.name});
     arbiter::ArbiterHost host(env,
                               {.store = **store,
                                .source = drives.source(),
                                .fence = drives.fence(),
                                .loads = &market,
-                               .judge = &market},
+                               .judge = &market,
+                               .tenant = &healer},
                               {.arbiter = {.host = options.name, .lease = options.lease},
                                .election_ttl = options.election_ttl,
                                .on_change = on_change});
@@ -123,12 +126,16 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       task::Gate gate;
       task::CancelSource stop;
       gate.spawn(host.run());
+      task::Gate healing;
+      healing.spawn(healer.run(host));
       gate.spawn(watch(env, host, options, stop.token()));
       task::Event never;
       const Result<void> stopped = co_await never.wait(env.stop_token());
       (void)stopped;
       co_await doors.close();
       stop.request();
+      healer.stop();
+      co_await healing.close();
       host.stop();
       co_await gate.close();
     } else {

@@ -33,8 +33,9 @@ Task<Result<void>> ReservationFence::expel(std::string uri, Registration::Expell
   co_return Result<void>();
 }
 
-Task<Result<void>> ReservationFence::fence(std::string host, std::vector<MegaVolInfo> drives,
-                                           CancelToken token) {
+Task<std::vector<MegaVolId>> ReservationFence::fence(std::string host,
+                                                     std::vector<MegaVolInfo> drives,
+                                                     CancelToken token) {
   const uint64_t key = box_identity(host).key;
   std::vector<Task<Result<void>>> all;
   all.reserve(drives.size());
@@ -42,10 +43,11 @@ Task<Result<void>> ReservationFence::fence(std::string host, std::vector<MegaVol
     all.push_back(expel(each.uri, {.key = key, .besides = {}}, /*stays=*/true, token));
   }
   const std::vector<Result<void>> done = co_await task::when_all(std::move(all));
-  for (const Result<void>& each : done) {
-    if (!each) co_return each;
+  std::vector<MegaVolId> unfenced;
+  for (size_t i = 0; i < done.size(); ++i) {
+    if (!done[i]) unfenced.push_back(drives[i].id);
   }
-  co_return Result<void>();
+  co_return unfenced;
 }
 
 Task<Result<void>> ReservationFence::keep_only(std::vector<std::string> hosts, std::string uri,

@@ -18,9 +18,10 @@ class ReservationFence final : public arbiter::Fence {
   // Both outlive it.
   ReservationFence(env::Env& env, NvmeSource& source) : env_(env), source_(source) {}
 
-  // kUnreachable, kTimedOut: a box does not answer. All are asked, whatever becomes of one.
-  task::Task<Result<void>> fence(std::string host, std::vector<MegaVolInfo> drives,
-                                 task::CancelToken token = {}) override;
+  // All are asked side by side, and each has five seconds.
+  task::Task<std::vector<MegaVolId>> fence(std::string host, std::vector<MegaVolInfo> drives,
+                                           task::CancelToken token = {}) override;
+  // kUnreachable, kTimedOut: the box does not answer.
   task::Task<Result<void>> keep_only(std::vector<std::string> hosts, std::string uri,
                                      task::CancelToken token = {}) override;
   // The reservation ends.
