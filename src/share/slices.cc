@@ -15,7 +15,7 @@ bool Slices::take(uint64_t cost, Time now) {
 
 bool Slices::borrow(uint64_t cost, Time now) {
   const bool owes = spent_ + given_back_ > granted_;
-  if (under_way_ > 0 || waiting_ > 0 || owes || cost > kAskLeast) return false;
+  if (under_way_ > 0 || waiting_ > 0 || owes || cost > kAskMin) return false;
   spend(cost, now);
   return true;
 }

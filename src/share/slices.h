@@ -37,7 +37,7 @@ class Slices {
 
   // Whether a request of so many weighted bytes may go now. If so it has its room.
   bool take(uint64_t cost, Time now);
-  // The same for one of at most kAskLeast before which nothing waits or is under way, of a client
+  // The same for one of at most kAskMin before which nothing waits or is under way, of a client
   // that owes nothing: nobody is asked before it, and it is paid back from the next slice.
   bool borrow(uint64_t cost, Time now);
   // A request that had room is done, however it ended.

@@ -19,8 +19,9 @@ task::Task<void> nap(env::Env& env, Duration time) {
   [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, time);
 }
 
-MegaVolInfo drive(uint16_t number, std::string uri, std::string box = "") {
-  return {.id = MegaVolId(number), .uri = std::move(uri), .box = std::move(box), .extents = 9};
+DriveRecord drive(uint16_t number, std::string uri, std::string box = "") {
+  return {.info = {
+              .id = MegaVolId(number), .uri = std::move(uri), .box = std::move(box), .extents = 9}};
 }
 
 VolumeRecord volume(uint64_t id, std::string name, std::string holder = "") {
