@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most sources include of others' headers, parsed once for all of them
-// (cmake/CairnPrecompiled.cmake). A source still includes what it uses: builds for arm64 and
+// What most sources include, parsed once for all of them (cmake/CairnPrecompiled.cmake): the
+// standard library, fmt, and the world as two thirds of our sources see it. Who edits one of those
+// headers compiles everything. A source still includes what it uses: builds for arm64 and
 // lint.headers do without this.
 #pragma once
 
@@ -32,3 +33,5 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "env/env.h"

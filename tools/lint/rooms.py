@@ -6,8 +6,8 @@ Folders of src/, apps/, lib/, loadgen/ and testing/ hold at most 64 sources. Eac
 testing/ that holds sources has a README.md of at most 40 lines, or its parent has one. The first
 column of a table there names every header once: `thing.h`, or `folder/thing.h` in the parent's. The
 table of src/README.md has a row for each folder of src/. Wherever else such a README names a
-header, there is such a header. So it is with READMEs of apps/, bench/, lib/ and loadgen/, which name
-headers of the folders in them as well.
+header, there is such a header. So it is with READMEs of apps/, bench/, lib/ and loadgen/, which
+name headers of the folders in them as well.
 """
 
 import collections

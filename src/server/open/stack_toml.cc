@@ -92,7 +92,7 @@ class Reader {
   const std::string& file_;
 };
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -108,10 +108,10 @@ std::string quoted(std::string_view text) {
 }
 
 std::string inline_toml(const Stack& stack) {
-  if (stack.is_leaf) return quoted(stack.text());
-  std::string out = fmt::format("{{service = {}", quoted(stack.name));
+  if (stack.is_leaf) return toml_string(stack.text());
+  std::string out = fmt::format("{{service = {}", toml_string(stack.name));
   for (const Stack::Option& option : stack.options) {
-    out += fmt::format(", {} = {}", option.key, quoted(option.value));
+    out += fmt::format(", {} = {}", option.key, toml_string(option.value));
   }
   out += ", below = [";
   for (size_t i = 0; i < stack.below.size(); ++i) {
@@ -148,9 +148,9 @@ Attempt<drive::Stack> read_stack_toml(const std::string& file) {
 }
 
 std::string stack_toml(const Stack& stack) {
-  std::string out = fmt::format("service = {}\n", quoted(stack.name));
+  std::string out = fmt::format("service = {}\n", toml_string(stack.name));
   for (const Stack::Option& option : stack.options) {
-    out += fmt::format("{} = {}\n", option.key, quoted(option.value));
+    out += fmt::format("{} = {}\n", option.key, toml_string(option.value));
   }
   out += "below = [\n";
   for (const Stack& below : stack.below) out += fmt::format("  {},\n", inline_toml(below));
