@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Precompiled headers: what most sources include is parsed once instead of once for each of them,
-# and its templates are instantiated once. That takes a third off the time of a first build.
+# and its templates are instantiated once. That takes time off each of them.
 #
 # CMake's own target_precompile_headers() names headers and result by absolute paths, and ccache
 # would then share nothing between two checkouts. Here compilers are given paths relative to the
