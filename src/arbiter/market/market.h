@@ -20,6 +20,7 @@
 #include "arbiter/terms_judge.h"
 #include "base/error.h"
 #include "base/problem.h"
+#include "base/units.h"
 #include "env/env.h"
 #include "share/auction.h"
 #include "share/trade_messages.h"
@@ -29,9 +30,9 @@ namespace cairn::arbiter {
 
 // What is known of the drives of a pool beforehand.
 struct MarketOptions {
-  uint64_t drive_bytes_per_s = 2'000'000'000;  // that each reads at most
-  uint64_t drive_floor = 200'000'000;          // that each does whatever is asked: floors are of it
-  uint64_t port_bytes_per_s = 12'500'000'000;  // of boxes, in each direction
+  uint64_t drive_bytes_per_s = 2_GiB;     // that each reads at most
+  uint64_t drive_floor = 200_MiB;         // that each does whatever is asked: floors are of it
+  uint64_t port_bytes_per_s = 12500_MiB;  // of boxes, in each direction
 };
 
 // Where a drive of a pool stands in the view. A box is what the pool calls so, else an address; a
