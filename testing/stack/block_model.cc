@@ -20,6 +20,7 @@ void BlockModel::succeeded(size_t block, bool durable) {
 
 std::vector<uint64_t> BlockModel::flush_begins() const {
   std::vector<uint64_t> begun;
+  begun.reserve(blocks_.size());
   for (const Block& block : blocks_) begun.push_back(block.forgotten + block.current);
   return begun;
 }
