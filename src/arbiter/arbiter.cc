@@ -96,9 +96,9 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
 
   Result<void> read = co_await visit_all(
       store, kMegaVolPrefix, token, [this](const meta::Entry& entry) -> Result<void> {
-        Result<DriveRecord> drive = decode_drive(as_bytes(entry.value));
+        const Result<DriveRecord> drive = decode_drive(as_bytes(entry.value));
         if (!drive) return fail(drive.error());
-        return pool_.add(std::move(*drive));
+        return pool_.add(*drive);
       });
   if (!read) co_return read;
   read = co_await visit_all(store, kVolumePrefix, token,

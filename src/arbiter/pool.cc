@@ -42,9 +42,9 @@ Volume* Pool::volume(const std::string& name) {
   return found == volumes_.end() ? nullptr : &found->second;
 }
 
-Result<void> Pool::add(DriveRecord drive) {
+Result<void> Pool::add(const DriveRecord& drive) {
   const MegaVolId id = drive.info.id;
-  if (!members_.try_emplace(id, std::move(drive)).second) return contradiction();
+  if (!members_.try_emplace(id, drive).second) return contradiction();
   return {};
 }
 

@@ -65,7 +65,7 @@ class Pool {
 
   // What the store has, one after the other, drives first. kCorrupt: it cannot be together with
   // what came before, an extent of a drive with two owners for instance.
-  Result<void> add(DriveRecord drive);
+  Result<void> add(const DriveRecord& drive);
   Result<void> add(VolumeRecord volume);
   // Of a volume that there is not it is left out: an earlier version forgot it.
   void add(const ShareRecord& share);

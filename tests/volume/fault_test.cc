@@ -4,7 +4,6 @@
 // owned twice, lost, or given away with something in it.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -23,7 +22,7 @@ enum class Losses : uint8_t { kDrives, kBoxes };
 
 class VolumeWorkload final : public sim::Workload {
  public:
-  VolumeWorkload(VolumeCluster::Way way, Losses losses, std::atomic<uint64_t>& unfenced_openings)
+  VolumeWorkload(VolumeCluster::Way way, Losses losses, uint64_t& unfenced_openings)
       : losses_(losses), unfenced_openings_(unfenced_openings), cluster_(way) {}
   void start(sim::Cluster& cluster) override {
     rng_ = std::make_unique<Rng>(mix64(cluster.seed()));
@@ -54,13 +53,12 @@ class VolumeWorkload final : public sim::Workload {
 
  private:
   const Losses losses_;
-  std::atomic<uint64_t>& unfenced_openings_;
+  uint64_t& unfenced_openings_;
   std::unique_ptr<Rng> rng_;
   VolumeCluster cluster_;
 };
 
-sim::Scenario scenario_of(const char* name, VolumeCluster::Way way,
-                          std::atomic<uint64_t>& unfenced_openings,
+sim::Scenario scenario_of(const char* name, VolumeCluster::Way way, uint64_t& unfenced_openings,
                           Losses losses = Losses::kDrives) {
   using Kind = sim::Fault::Kind;
   sim::Scenario scenario{.name = name};
@@ -79,7 +77,7 @@ sim::Scenario scenario_of(const char* name, VolumeCluster::Way way,
 }
 
 TEST(VolumeScenario, NothingThatWasFlushedIsLostAndLegsAreEqualWhenHealed) {
-  std::atomic<uint64_t> unfenced_openings = 0;
+  uint64_t unfenced_openings = 0;
   sim::Scenario scenario = scenario_of("volume", VolumeCluster::Way::kLetters, unfenced_openings);
   scenario.seeds = 100;
   EXPECT_EQ(run_scenario(scenario), "");
@@ -87,7 +85,7 @@ TEST(VolumeScenario, NothingThatWasFlushedIsLostAndLegsAreEqualWhenHealed) {
 
 // Connections to arbiters are cut, stand still and come back with what was on its way.
 TEST(VolumeScenario, TheSameHoldsWhenClientsReachArbitersByRpc) {
-  std::atomic<uint64_t> unfenced_openings = 0;
+  uint64_t unfenced_openings = 0;
   sim::Scenario scenario = scenario_of("volume_rpc", VolumeCluster::Way::kRpc, unfenced_openings);
   scenario.seeds = 60;
   EXPECT_EQ(run_scenario(scenario), "");
@@ -96,7 +94,7 @@ TEST(VolumeScenario, TheSameHoldsWhenClientsReachArbitersByRpc) {
 // Boxes stay away for longer than leases, or where no arbiter reaches them, and clients die with
 // them: who opens the volume next does so while its former holder may still write there.
 TEST(VolumeScenario, TheSameHoldsWhenClientsDieTogetherWithBoxes) {
-  std::atomic<uint64_t> unfenced_openings = 0;
+  uint64_t unfenced_openings = 0;
   sim::Scenario scenario =
       scenario_of("volume_boxes", VolumeCluster::Way::kLetters, unfenced_openings, Losses::kBoxes);
   scenario.fault_phase = kLongFaultPhase;
@@ -106,7 +104,7 @@ TEST(VolumeScenario, TheSameHoldsWhenClientsDieTogetherWithBoxes) {
   for (uint64_t seed = 1; seed <= 10 && unfenced_openings == 0; ++seed) {
     EXPECT_EQ(sim::run_once(scenario, seed, sim::plan_of(scenario, seed)).failure, "");
   }
-  EXPECT_GT(unfenced_openings.load(), 0U) << "no opening met a drive that nobody was fenced at";
+  EXPECT_GT(unfenced_openings, 0U) << "no opening met a drive that nobody was fenced at";
 }
 
 }  // namespace
