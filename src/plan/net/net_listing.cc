@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -151,9 +152,9 @@ Attempt<net::Topology> parse_hpcc_topology(std::string_view text) {
       return refuse(
           fmt::format("link {} of {} loses frames by chance, which is not modelled", i + 1, links));
     }
-    topology.connect(static_cast<uint32_t>(a), static_cast<uint32_t>(b),
-                     {.bits_per_s = *bits_per_s,
-                      .delay = static_cast<Picos>(delay_ms * 1e6 + 0.5) * net::kNanosecond});
+    topology.connect(
+        static_cast<uint32_t>(a), static_cast<uint32_t>(b),
+        {.bits_per_s = *bits_per_s, .delay = std::llround(delay_ms * 1e6) * net::kNanosecond});
   }
   if (const auto problem = topology.problem()) return refuse(*problem);
   return topology;
