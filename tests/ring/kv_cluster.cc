@@ -45,6 +45,9 @@ KeyOp::Kind kind_of(Command::Kind kind) {
       return KeyOp::Kind::kAdd;
     case Command::Kind::kReplace:
       return KeyOp::Kind::kReplace;
+    case Command::Kind::kSwap:
+    case Command::Kind::kSwapErase:
+      break;  // those of keyspaces, which note what they are for
   }
   return KeyOp::Kind::kGet;
 }
@@ -128,7 +131,7 @@ std::string KvCluster::stored_value(size_t number, const std::string& stored) co
     const auto found = dumps_[number].find(stored);
     return found == dumps_[number].end() ? "" : found->second;
   }
-  const auto found = media_[number].entries.find({ring::hash_of(stored), stored});
+  const auto found = media_[number].entries.find({TestKeyspace::place(stored), stored});
   return found == media_[number].entries.end() ? "" : found->second.value;
 }
 

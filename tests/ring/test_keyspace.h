@@ -35,6 +35,8 @@ class TestKeyspace final : public Keyspace {
   task::Task<Result<ScanPage>> scan(uint64_t cursor, size_t count) override;
   task::Task<Result<std::optional<std::string>>> random_key() override;
   task::Task<Result<void>> clear() override;
+  // Where a key lies in the order of scans.
+  static uint64_t place(std::string_view key);
   uint64_t size() const override { return medium_.entries.size(); }
 
  private:

@@ -17,12 +17,6 @@ namespace {
 constexpr size_t kScanKeys = 64;
 constexpr Duration kPause = 50_ms;
 
-// A store's key as users know it; none: it is not one of theirs.
-std::optional<std::string> user_key(const std::string& stored) {
-  if (!stored.starts_with('k')) return std::nullopt;
-  return stored.substr(1);
-}
-
 }  // namespace
 
 const ring::RingRange* Replica::range_now(RangeKey range) const {
