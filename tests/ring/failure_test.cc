@@ -41,6 +41,15 @@ class RingFailure : public testing::Test {
   std::string put(std::string key, std::string value) {
     return write(std::move(key), {.kind = Command::Kind::kPut, .value = std::move(value)});
   }
+  void put_with_end(const std::string& key, const std::string& value, Duration life) {
+    std::string told;
+    play([&, life](env::Env& env) {
+      const int64_t end = (env.wall_now().ns + life.ns) / 1'000'000;
+      return write_once(env, key, {.kind = Command::Kind::kPut, .value = value, .expires_ms = end},
+                        8_s, told);
+    });
+    EXPECT_EQ(told, "yes");
+  }
   std::string add(std::string key) {
     return write(std::move(key), {.kind = Command::Kind::kAdd, .amount = 1});
   }
@@ -223,6 +232,29 @@ TEST_F(RingFailure, OneMoreOfFourMovesAboutAFourthAndNobodyElseKeepsIt) {
   EXPECT_LT(kv_.stored(3), 3 * kKeys / 4 * 16 / 10);
   EXPECT_GE(copied, kv_.stored(3));
   EXPECT_EQ(get("k11"), "v");
+}
+
+TEST_F(RingFailure, AKeyWhoseEndHasComeIsNotThereAndItsHeadErasesIt) {
+  const auto ended = [this] {
+    uint64_t all = 0;
+    for (size_t i = 0; i < 3; ++i) all += kv_.node(i)->replica().stats().ended;
+    return all;
+  };
+  put_with_end("a", "1", 2_s);
+  EXPECT_EQ(put("b", "1"), "yes");
+  EXPECT_EQ(get("a"), "1");
+  EXPECT_EQ(ended(), 0u);
+  cluster_.run_for(2_s);
+  EXPECT_EQ(get("a"), "none");
+  EXPECT_TRUE(cluster_.run_until([&] { return ended() == 1; }, 5_s));
+  EXPECT_EQ(get("b"), "1");
+  EXPECT_TRUE(settles());
+  // One that is put again meanwhile stays.
+  put_with_end("a", "2", 1_s);
+  EXPECT_EQ(put("a", "3"), "yes");
+  cluster_.run_for(3_s);
+  EXPECT_EQ(get("a"), "3");
+  EXPECT_EQ(ended(), 1u);
 }
 
 TEST_F(RingFailure, AClientThatDiesWhileItWritesLeavesAKeyThatWorks) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct KvClusterOptions {
   bool loses_stores = false;
   bool leaves = false;
   bool on_disk = false;  // nodes have real stores on simulated disks
+  bool proxies = false;  // clients are inside the first nodes, and use their keyspaces
 };
 
 class KvCluster {
@@ -40,7 +42,7 @@ class KvCluster {
   void start(sim::Cluster& cluster);
   // Clients stop writing, and read each key once more.
   void rest() { is_resting_ = true; }
-  bool has_rested() const { return rested_ == options_.clients; }
+  bool has_rested() const { return rested_.size() == options_.clients; }
 
   // One thing that faults of the world do not do: a node joins or leaves, a store is lost.
   void disturb(sim::Cluster& cluster, Rng& rng);
@@ -79,8 +81,11 @@ class KvCluster {
   task::Task<void> dump(env::Env& env, size_t number, Keyspace& keys, task::CancelToken token);
   std::string stored_value(size_t number, const std::string& stored) const;
   task::Task<void> run_client(env::Env& env, size_t number);
-  task::Task<void> one_op(env::Env& env, chain::Client& client, size_t number, size_t key,
-                          bool only_reads);
+  task::Task<void> run_proxy(env::Env& env, size_t number, chain::Replica& replica);
+  task::Task<void> live(env::Env& env, chain::Client& client, Keyspace* keys, size_t number);
+  // `keys`: if not null, changes go through it.
+  task::Task<void> one_op(env::Env& env, chain::Client& client, Keyspace* keys, size_t number,
+                          size_t key, bool only_reads);
   void start_node(sim::Cluster& cluster, size_t number);
   bool is_settled() const;
   const ring::View* newest_view() const;
@@ -98,7 +103,7 @@ class KvCluster {
   uint64_t last_value_ = 0;
   uint64_t ended_ = 0;
   bool is_resting_ = false;
-  size_t rested_ = 0;
+  std::set<size_t> rested_;
 };
 
 }  // namespace cairn::kv

@@ -46,8 +46,8 @@ Task<Result<GetReply>> Client::ask(ring::MemberId member, GetRequest request, Ca
     GetReply reply = co_await options_.local->get(std::move(request), token);
     co_return reply;
   }
-  const Result<std::string> body = co_await peers_.call(
-      address_of(member), Call::kGet, 0, encode(request), options_.attempt, token);
+  const Result<std::string> body = co_await peers_.call(address_of(member), Call::kGet, 0,
+                                                        encode(request), options_.attempt, token);
   if (!body) co_return fail(body.error());
   co_return decode_get_reply(as_bytes(*body));
 }
@@ -58,8 +58,8 @@ Task<Result<WriteReply>> Client::ask(ring::MemberId member, const WriteRequest& 
     WriteReply reply = co_await options_.local->write(request, token);
     co_return reply;
   }
-  const Result<std::string> body = co_await peers_.call(
-      address_of(member), Call::kWrite, 0, encode(request), options_.attempt, token);
+  const Result<std::string> body = co_await peers_.call(address_of(member), Call::kWrite, 0,
+                                                        encode(request), options_.attempt, token);
   if (!body) co_return fail(body.error());
   co_return decode_write_reply(as_bytes(*body));
 }
@@ -133,16 +133,10 @@ Task<Result<Outcome>> Client::write(std::string key, Command command, CancelToke
   if (command.value.size() > kChainValueMax) {
     co_return fail(Errc::kInvalid, "a value is longer than 1048576 bytes");
   }
-  auto& turn = turns_[key];
-  if (!turn.first) turn.first = std::make_unique<task::Semaphore>(1);
-  ++turn.second;
-  const Result<void> mine = co_await turn.first->acquire(1, token);
+  const Result<void> mine = co_await turns_.take(key, token);
   Result<Outcome> result = mine ? Outcome{} : Result<Outcome>(fail(mine.error()));
-  if (mine) {
-    result = co_await write_in_turn(key, std::move(command), token);
-    turn.first->release();
-  }
-  if (--turn.second == 0) turns_.erase(key);
+  if (mine) result = co_await write_in_turn(key, std::move(command), token);
+  turns_.done(key, mine);
   co_return result;
 }
 

@@ -7,11 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -21,10 +19,10 @@
 #include "kv/chain/message_format.h"
 #include "kv/chain/peers.h"
 #include "kv/chain/replica.h"
+#include "kv/chain/turns.h"
 #include "kv/ring/view.h"
 #include "rpc/security.h"
 #include "task/cancel.h"
-#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::kv::chain {
@@ -87,7 +85,7 @@ class Client {
   uint64_t last_number_ = 0;
   Peers peers_;
   std::shared_ptr<const ring::View> view_;
-  std::map<std::string, std::pair<std::unique_ptr<task::Semaphore>, size_t>> turns_;  // and users
+  Turns turns_;  // of writes
 };
 
 }  // namespace cairn::kv::chain

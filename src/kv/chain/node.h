@@ -48,6 +48,7 @@ class Node {
   void leave() { membership_.set_leaving(); }
   bool has_left() const;
 
+  Replica& replica() { return replica_; }
   const Replica& replica() const { return replica_; }
   const ring::Membership& membership() const { return membership_; }
 

@@ -153,9 +153,9 @@ class Replica {
   std::shared_ptr<const ring::View> view_;
   ring::Incarnation incarnation_;
   Marks marks_;
-  bool has_ends_ = true;    // there may be keys that end
-  bool saw_ends_ = true;    // since the last look at all keys began
-  uint64_t eraser_ = 0;     // as a client, of keys that ended
+  bool has_ends_ = true;  // there may be keys that end
+  bool saw_ends_ = true;  // since the last look at all keys began
+  uint64_t eraser_ = 0;   // as a client, of keys that ended
   uint64_t last_erase_ = 0;
   uint64_t writes_decided_ = 0;
   std::set<RangeKey> wiped_;   // joining here, and emptied
