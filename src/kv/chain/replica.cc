@@ -45,7 +45,8 @@ Replica::Replica(env::Env& env, Keyspace& store, Peers& peers, ring::MemberId se
       self_(self),
       options_(options),
       changes_(kChangesMax) {
-  gate_.spawn(tend());
+  gate_.spawn(clean());
+  gate_.spawn(fill_others());
   gate_.spawn(erase_ended());
 }
 

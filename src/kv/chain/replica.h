@@ -132,7 +132,9 @@ class Replica {
   task::Task<void> erase_if_ended(std::string key, uint64_t version);
 
   // replica_copy.cc
-  task::Task<void> tend();
+  task::Task<void> clean();
+  task::Task<void> fill_others();
+  task::Task<void> await_news();
   task::Task<Result<void>> wipe(std::set<RangeKey> ranges);
   task::Task<Result<void>> copy_ranges(std::set<RangeKey> ranges);
   task::Task<Result<void>> send_batch(RangeKey range, std::vector<CopyItem> items);
