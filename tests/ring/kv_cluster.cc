@@ -180,9 +180,8 @@ std::string KvCluster::stored_value(size_t number, const std::string& stored) co
 Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   const Result<ring::MemberId> self = co_await chain::identity(env, keys);
   if (!self) co_return;
-  meta::RemoteStore store(env, {.servers = {cluster_->node("store").address(kStorePort)},
-                                .timeout = 2_s,
-                                .connect_timeout = 500_ms});
+  meta::RemoteStore store(
+      env, {.servers = {store_address()}, .timeout = 2_s, .connect_timeout = 500_ms});
   chain::NodeOptions options{.address = cluster_->node(name_of(number)).address(kNodePort)};
   options.place.machine = name_of(number);
   options.membership.lease = 1_s;
@@ -313,6 +312,10 @@ void KvCluster::lose_store(sim::Cluster& cluster, size_t number) {
 }
 
 bool KvCluster::is_settled() const { return unrest().empty(); }
+
+env::Address KvCluster::store_address() const {
+  return cluster_->node("store").address(kStorePort);
+}
 
 std::vector<std::string> KvCluster::seeds() const {
   std::vector<std::string> seeds;

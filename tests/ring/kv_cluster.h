@@ -52,6 +52,9 @@ class KvCluster {
   std::vector<size_t> chain_of(const std::string& key) const;
   // A store and its node die; the node comes back with an empty one.
   void lose_store(sim::Cluster& cluster, size_t number);
+  void set_scan_time(Duration time) {
+    for (TestMedium& each : media_) each.scan_time = time;
+  }
   // How many keys of users a store has, besides the one that says which member it is.
   size_t stored(size_t number) const {
     const size_t all = media_[number].entries.size();
@@ -59,6 +62,8 @@ class KvCluster {
   }
   const chain::Node* node(size_t number) const { return running_[number].node; }
   std::vector<std::string> seeds() const;
+  // Of the metadata server.
+  env::Address store_address() const;
 
   uint64_t ended() const { return ended_; }
   // What keeps the nodes from being equal and at rest; empty: nothing.

@@ -86,6 +86,8 @@ Task<Result<void>> TestKeyspace::transact(std::span<const std::string_view> keys
 }
 
 Task<Result<ScanPage>> TestKeyspace::scan(uint64_t cursor, size_t count) {
+  const Result<void> slept = co_await task::sleep_for(env_, medium_.scan_time, env_.stop_token());
+  if (!slept) co_return fail(slept.error());
   const Result<void> waited = co_await wait();
   if (!waited) co_return fail(waited.error());
   ScanPage page;
