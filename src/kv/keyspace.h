@@ -50,9 +50,9 @@ class Change {
   virtual ~Change() = default;
 
   // Called while nobody else changes these keys; waits for nothing. What a keyspace of several
-  // nodes finds changed after all is decided again: of several calls the last one holds. `now` are as many as
-  // there are keys (none: there is no such key; for kNothing all none), and so are `edits`, all
-  // kKeep. An error changes nothing, and is what transact() returns.
+  // nodes finds changed after all is decided again: of several calls the last one holds. `now` are
+  // as many as there are keys (none: there is no such key; for kNothing all none), and so are
+  // `edits`, all kKeep. An error changes nothing, and is what transact() returns.
   virtual Result<void> decide(std::span<const std::optional<Entry>> now, std::span<Edit> edits) = 0;
 
   const Needs needs;

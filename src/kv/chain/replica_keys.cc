@@ -80,7 +80,7 @@ Task<void> Replica::erase_if_ended(std::string key, uint64_t version) {
                        .id = {.client = eraser_, .number = ++last_erase_},
                        .since = version,
                        .command = {.kind = Command::Kind::kSwapErase, .version = version}};
-  const WriteReply reply = co_await write(std::move(request), stop_.token());
+  const WriteReply reply = co_await this->write(std::move(request), stop_.token());
   if (reply.status == Status::kDone && reply.outcome.done) ++stats_.ended;
 }
 
