@@ -123,6 +123,11 @@ void add_commands(CommandTree& tree) {
   tree.add(kv, "scan", "list the keys", make_kv_scan);
   tree.add(kv, "stats", "what a server has done, and has", make_kv_stats);
   tree.add(kv, "bench", "YCSB's workloads on a server, or on a drive", make_kv_bench);
+  CLI::App& ring = CommandTree::group(kv, "ring", "the nodes of a cluster of keys");
+  tree.add(ring, "show", "the nodes, and who keeps which keys", make_kv_ring_show);
+  tree.add(ring, "add", "let a drained or removed node take part again", make_kv_ring_add);
+  tree.add(ring, "drain", "give a node's keys to others", make_kv_ring_drain);
+  tree.add(ring, "remove", "give up a node that is away", make_kv_ring_remove);
   CLI::App& rack = CommandTree::group(root, "rack", "space that boxes offer each other");
   tree.add(rack, "offers", "list who has how much space to spare", make_rack_offers);
   tree.add(rack, "drives", "list the drives that were made of it", make_rack_drives);

@@ -26,7 +26,7 @@ void check_again(const Result<T>& message, Bytes body) {
 void check_view(Bytes body) {
   // With the head that it would have: else the checksum keeps everything out.
   std::string bytes = "CKVR";
-  bytes += {'\x01', '\x01', '\0', '\0'};
+  bytes += {'\x01', '\x02', '\0', '\0'};
   const auto size = static_cast<uint32_t>(body.size());
   bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
   const uint32_t sum = crc32c(body, crc32c(as_bytes(bytes)));
@@ -44,7 +44,7 @@ void check_record(Bytes body) {
   if (!record) return;
   CHECK(chain::encode_record(*record) == as_text(body));
   const chain::Decision decision = chain::decide(
-      *record, {.kind = chain::Command::Kind::kAdd, .amount = 1}, {1, 2}, 0, UINT64_MAX);
+      *record, {.kind = chain::Command::Kind::kAdd, .amount = 1}, {1, 2}, 0, UINT64_MAX, 0);
   if (decision.kind == chain::Decision::Kind::kChanged) {
     CHECK(chain::decode_record(as_bytes(chain::encode_record(decision.record))).has_value());
   }

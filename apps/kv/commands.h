@@ -16,5 +16,9 @@ std::unique_ptr<Command> make_kv_put(CLI::App& app);
 std::unique_ptr<Command> make_kv_del(CLI::App& app);
 std::unique_ptr<Command> make_kv_scan(CLI::App& app);
 std::unique_ptr<Command> make_kv_stats(CLI::App& app);
+std::unique_ptr<Command> make_kv_ring_show(CLI::App& app);
+std::unique_ptr<Command> make_kv_ring_add(CLI::App& app);
+std::unique_ptr<Command> make_kv_ring_drain(CLI::App& app);
+std::unique_ptr<Command> make_kv_ring_remove(CLI::App& app);
 
 }  // namespace cairn::apps

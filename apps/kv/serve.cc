@@ -15,6 +15,7 @@
 #include "apps/common/output.h"
 #include "apps/kv/commands.h"
 #include "apps/kv/door_args.h"
+#include "apps/kv/node_args.h"
 #include "base/duration.h"
 #include "base/words.h"
 #include "kv/store/durability.h"
@@ -82,13 +83,15 @@ class ServeCommand final : public Command {
                 options_.drain_timeout = *time;
                 return {};
               });
+    node_.emplace(app);
     add_settings(app, settings_);
     set_examples(app, {"cairn kv serve file:/srv/kv,size=10G",
                        "cairn kv serve 'mirror(file:/a/kv, file:/b/kv)' --durability interval",
                        "cairn kv serve --memory",
                        "cairn kv serve --memory --resp 127.0.0.1:6390 --resp unix:/run/kv.sock",
                        "cairn kv serve --memory --password-file kv.password --resp 10.0.0.9:6390",
-                       "cairn kv serve --memory --tls-cert cert.pem --tls-key key.pem"});
+                       "cairn kv serve --memory --tls-cert cert.pem --tls-key key.pem",
+                       "cairn kv serve file:/srv/kv,size=10G --join meta://127.0.0.1:4430"});
   }
 
   Attempt<int> run() override {
@@ -169,6 +172,7 @@ class ServeCommand final : public Command {
     if (options_.resp.empty()) options_.resp.push_back(env::Address::loopback(kRespPort));
     if (Attempt<void> taken = take_certificate(); !taken) return taken;
     if (Attempt<void> safe = check_reach(); !safe) return safe;
+    if (Attempt<void> taken = take_node(); !taken) return taken;
     options_.door.clients_max = static_cast<uint32_t>(clients_max_);
     options_.door.version = report::build_info().version;
     options_.log = log_to_stderr(settings.log_level);
@@ -202,6 +206,12 @@ class ServeCommand final : public Command {
   }
 
   void greet(const std::vector<env::Address>& addresses) {
+    if (options_.node) {
+      say(fmt::format(
+          "node {} of the cluster in {}, at {} for other nodes\n  cairn kv ring show "
+          "--meta {}\n",
+          options_.node->name, node_->meta(), options_.node->listen.text(), node_->meta()));
+    }
     for (const env::Address& at : addresses) {
       say(fmt::format("serving keys and values, {}, at {}\n",
                       in_memory_ ? "in memory" : "on " + options_.keyspace.stack, at.text()));
@@ -212,14 +222,29 @@ class ServeCommand final : public Command {
         say(fmt::format("  redis-cli -s {}{}\n", at.path, secrets));
       } else {
         const server::Reach near = server::reach(at);
-        say(fmt::format("  redis-cli -h {} -p {}{}\n", near.host, near.port, secrets));
+        say(fmt::format("  redis-cli{} -h {} -p {}{}\n", options_.node ? " -c" : "", near.host,
+                        near.port, secrets));
       }
     }
     say("Ctrl-C or SIGTERM stops it in order, a second one at once.\n");
     finish_output();
   }
 
+  Attempt<void> take_node() {
+    if (!node_->is_given()) return {};
+    if (in_memory_) {
+      return refuse(
+          "a node of a cluster keeps its keys on a drive, so that it has them when it comes back: "
+          "name one instead of --memory, as file:/srv/kv,size=10G");
+    }
+    Attempt<server::KvNodeOptions> node = node_->options(options_.resp, is_insecure_);
+    if (!node) return std::unexpected(node.error());
+    options_.node = std::move(*node);
+    return {};
+  }
+
   server::KvServeOptions options_;
+  std::optional<NodeArgs> node_;  // once its options are declared
   std::vector<std::string> stacks_;
   bool in_memory_ = false;
   bool is_insecure_ = false;

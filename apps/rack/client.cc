@@ -7,9 +7,9 @@
 
 namespace cairn::apps {
 
-RackClient::RackClient(CLI::App& app) {
+RackClient::RackClient(CLI::App& app, const char* option) {
   value_optional(add_value(
-      app, "--rack [META]",
+      app, option,
       fmt::format(
           "where its metadata is: meta://ADDR:PORT, with ?tls_key=FILE&name=NAME through "
           "TLS, etcd://ADDR:PORT, with ?ca=FILE&cert=FILE&key=FILE likewise, or rocks:FOLDER ({})",

@@ -24,8 +24,8 @@ namespace cairn::apps {
 
 class RackClient {
  public:
-  // Declares --rack, --timeout and --json.
-  explicit RackClient(CLI::App& app);
+  // Declares an option for the store, --timeout and --json.
+  explicit RackClient(CLI::App& app, const char* option = "--rack [META]");
 
   bool json() const { return json_; }
 

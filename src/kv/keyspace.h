@@ -49,9 +49,10 @@ class Change {
   explicit Change(Needs needs) : needs(needs) {}
   virtual ~Change() = default;
 
-  // Called once, while nobody else changes these keys; waits for nothing. `now` are as many as
-  // there are keys (none: there is no such key; for kNothing all none), and so are `edits`, all
-  // kKeep. An error changes nothing, and is what transact() returns.
+  // Called while nobody else changes these keys; waits for nothing. What a keyspace of several
+  // nodes finds changed after all is decided again: of several calls the last one holds. `now` are
+  // as many as there are keys (none: there is no such key; for kNothing all none), and so are
+  // `edits`, all kKeep. An error changes nothing, and is what transact() returns.
   virtual Result<void> decide(std::span<const std::optional<Entry>> now, std::span<Edit> edits) = 0;
 
   const Needs needs;
@@ -85,6 +86,8 @@ class Keyspace {
   virtual task::Task<Result<std::optional<std::string>>> random_key() = 0;
   virtual task::Task<Result<void>> clear() = 0;
 
+  // How many keys are there now.
+  virtual task::Task<Result<uint64_t>> count() { co_return size(); }
   // Keys that are there; those whose end has come may be counted for a while.
   virtual uint64_t size() const = 0;
 };

@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "kv/chain/client.h"
+#include "kv/ring/plan.h"
+#include "kv/ring/roster.h"
+#include "meta/remote_store.h"
 #include "tests/ring/kv_cluster.h"
 #include "world/sim/cluster.h"
 
@@ -41,6 +44,19 @@ class RingFailure : public testing::Test {
   std::string put(std::string key, std::string value) {
     return write(std::move(key), {.kind = Command::Kind::kPut, .value = std::move(value)});
   }
+  void put_with_end(const std::string& key, const std::string& value, Duration life) {
+    std::string told;
+    play([&, life](env::Env& env) {
+      const int64_t end = (env.wall_now().ns + life.ns) / 1'000'000;
+      return write_once(env, key, {.kind = Command::Kind::kPut, .value = value, .expires_ms = end},
+                        8_s, told);
+    });
+    EXPECT_EQ(told, "yes");
+  }
+  // key0, key1...
+  void put_many(int count) {
+    play([&, count](env::Env& env) { return put_all(env, count); });
+  }
   std::string add(std::string key) {
     return write(std::move(key), {.kind = Command::Kind::kAdd, .amount = 1});
   }
@@ -49,6 +65,13 @@ class RingFailure : public testing::Test {
     play([&, key](env::Env& env) { return get_once(env, key, timeout, told); });
     return told;
   }
+  using Order = Task<Result<void>> (*)(meta::Store&, std::string, ring::MemberId,
+                                       task::CancelToken);
+  // As an operator does.
+  void order(ring::MemberId member, Order what) {
+    play([&, member](env::Env& env) { return order_once(env, member, what); });
+  }
+  void order(size_t number, Order what) { order(kv_.node(number)->replica().self(), what); }
   Task<void> add_for_ever(env::Env& env) {
     Client client(env, {.seeds = kv_.seeds()});
     while (!env.stop_token().requested()) {
@@ -65,7 +88,22 @@ class RingFailure : public testing::Test {
  private:
   void play(env::Program program) {
     cluster_.node("user").start(std::move(program));
-    EXPECT_TRUE(cluster_.run_until([this] { return !cluster_.node("user").is_running(); }, 30_s));
+    EXPECT_TRUE(cluster_.run_until([this] { return !cluster_.node("user").is_running(); }, 60_s));
+  }
+  Task<void> put_all(env::Env& env, int count) {
+    Client client(env, {.seeds = kv_.seeds()});
+    for (int i = 0; i < count; ++i) {
+      const Result<Outcome> put = co_await client.write(
+          fmt::format("key{}", i), {.kind = Command::Kind::kPut, .value = "v"});
+      EXPECT_TRUE(put.has_value());
+    }
+    co_await client.close();
+  }
+  Task<void> order_once(env::Env& env, ring::MemberId member, Order what) {
+    meta::RemoteStore store(env, {.servers = {kv_.store_address()}});
+    const Result<void> done = co_await what(store, "kv/", member, env.stop_token());
+    EXPECT_TRUE(done.has_value());
+    co_await store.close();
   }
   Task<void> write_once(env::Env& env, std::string key, Command command, Duration timeout,
                         std::string& told) {
@@ -223,6 +261,83 @@ TEST_F(RingFailure, OneMoreOfFourMovesAboutAFourthAndNobodyElseKeepsIt) {
   EXPECT_LT(kv_.stored(3), 3 * kKeys / 4 * 16 / 10);
   EXPECT_GE(copied, kv_.stored(3));
   EXPECT_EQ(get("k11"), "v");
+}
+
+TEST_F(RingFailure, ANodeThatIsSentAwayKeepsNothingUntilItIsCalledBack) {
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(put(fmt::format("key{}", i), "v"), "yes");
+  kv_.start_all(cluster_);
+  EXPECT_TRUE(cluster_.run_until([this] { return kv_.stored(3) > 0; }, 10_s));
+  EXPECT_TRUE(settles());
+  order(0, &ring::send_away);
+  EXPECT_TRUE(
+      cluster_.run_until([this] { return kv_.node(0)->has_left() && kv_.stored(0) == 0; }, 30_s));
+  EXPECT_TRUE(settles()) << kv_.unrest();
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(get(fmt::format("key{}", i)), "v");
+  // Also when it comes back, as another process.
+  node(0).kill();
+  node(0).restart();
+  cluster_.run_for(5_s);
+  EXPECT_EQ(kv_.stored(0), 0u);
+  order(0, &ring::call_back);
+  EXPECT_TRUE(cluster_.run_until([this] { return kv_.stored(0) > 0; }, 10_s));
+  EXPECT_TRUE(settles()) << kv_.unrest();
+}
+
+// Whoever is filled empties its ranges first, and the one before it waits for that: also when all
+// of them fill each other.
+TEST_F(RingFailure, NodesThatFillEachOtherDoNotWaitForEachOther) {
+  put_many(640);
+  kv_.set_scan_time(60_ms);  // to look through them takes longer than a view lasts
+  kv_.start_all(cluster_);
+  for (size_t turn = 0; turn < 24; ++turn) {
+    SCOPED_TRACE(turn);
+    const size_t victim = turn % 3;
+    order(victim, &ring::send_away);
+    cluster_.run_for(Duration{static_cast<int64_t>(turn % 7) * 400'000'000});
+    order(victim, &ring::call_back);
+    if (turn % 4 == 3) EXPECT_TRUE(settles()) << kv_.unrest();
+  }
+  EXPECT_EQ(get("key7"), "v");
+}
+
+TEST_F(RingFailure, ADeadNodeThatIsSentAwayLosesItsPlaceAtOnce) {
+  kv_.start_all(cluster_);
+  EXPECT_TRUE(cluster_.run_until([this] { return kv_.node(3) != nullptr; }, 10_s));
+  EXPECT_TRUE(cluster_.run_until(
+      [this] { return !kv_.node(3)->has_left() && kv_.unrest().empty(); }, 30_s));
+  const ring::MemberId dead = kv_.node(3)->replica().self();
+  node(3).kill();
+  const auto is_gone = [&] {
+    const ring::View* view = kv_.node(0)->replica().view();
+    return view->member(dead) == nullptr && ring::is_settled(*view);
+  };
+  cluster_.run_for(2_s);
+  EXPECT_FALSE(is_gone()) << "it may come back for a while";
+  order(dead, &ring::send_away);
+  EXPECT_TRUE(cluster_.run_until(is_gone, 2_s));
+}
+
+TEST_F(RingFailure, AKeyWhoseEndHasComeIsNotThereAndItsHeadErasesIt) {
+  const auto ended = [this] {
+    uint64_t all = 0;
+    for (size_t i = 0; i < 3; ++i) all += kv_.node(i)->replica().stats().ended;
+    return all;
+  };
+  put_with_end("a", "1", 2_s);
+  EXPECT_EQ(put("b", "1"), "yes");
+  EXPECT_EQ(get("a"), "1");
+  EXPECT_EQ(ended(), 0u);
+  cluster_.run_for(2_s);
+  EXPECT_EQ(get("a"), "none");
+  EXPECT_TRUE(cluster_.run_until([&] { return ended() == 1; }, 5_s));
+  EXPECT_EQ(get("b"), "1");
+  EXPECT_TRUE(settles());
+  // One that is put again meanwhile stays.
+  put_with_end("a", "2", 1_s);
+  EXPECT_EQ(put("a", "3"), "yes");
+  cluster_.run_for(3_s);
+  EXPECT_EQ(get("a"), "3");
+  EXPECT_EQ(ended(), 1u);
 }
 
 TEST_F(RingFailure, AClientThatDiesWhileItWritesLeavesAKeyThatWorks) {

@@ -49,7 +49,9 @@ sim::Scenario scenario_of(const char* name, const KvClusterOptions& options) {
   using Kind = sim::Fault::Kind;
   sim::Scenario scenario{.name = name};
   scenario.make = [options] { return std::make_unique<RingWorkload>(options); };
-  scenario.faults.nodes = {"store", "client0", "client1"};
+  scenario.faults.nodes = {"store"};
+  if (!options.proxies)
+    scenario.faults.nodes.insert(scenario.faults.nodes.end(), {"client0", "client1"});
   for (size_t i = 0; i < options.nodes_first; ++i) {
     scenario.faults.nodes.push_back("kv" + std::to_string(i));
   }
@@ -70,6 +72,12 @@ TEST(RingScenario, ThreeNodesThatFailLoseNothingAndShowNothingOld) {
 
 TEST(RingScenario, SoDoFiveThatJoinLeaveAndLoseTheirStores) {
   sim::Scenario scenario = scenario_of("ring5", {.nodes = 5, .loses_stores = true, .leaves = true});
+  scenario.seeds = 60;
+  EXPECT_EQ(run_scenario(scenario), "");
+}
+
+TEST(RingScenario, SoDoThreeWhoseClientsComeThroughThem) {
+  sim::Scenario scenario = scenario_of("ring_proxies", {.nodes = 4, .proxies = true});
   scenario.seeds = 60;
   EXPECT_EQ(run_scenario(scenario), "");
 }

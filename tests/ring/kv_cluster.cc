@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
+#include "kv/chain/cluster_keyspace.h"
 #include "kv/ring/plan.h"
 #include "kv/store/store.h"
 #include "meta/local_store.h"
@@ -45,9 +48,51 @@ KeyOp::Kind kind_of(Command::Kind kind) {
       return KeyOp::Kind::kAdd;
     case Command::Kind::kReplace:
       return KeyOp::Kind::kReplace;
+    case Command::Kind::kSwap:
+    case Command::Kind::kSwapErase:
+      break;  // those of keyspaces, which note what they are for
   }
   return KeyOp::Kind::kGet;
 }
+
+// What a command does, decided by who asks for it.
+class OpChange final : public Change {
+ public:
+  explicit OpChange(const Command& command)
+      : Change(command.kind == Command::Kind::kPut ? Needs::kNothing : Needs::kValues),
+        command_(command) {}
+
+  Result<void> decide(std::span<const std::optional<Entry>> now, std::span<Edit> edits) override {
+    const std::optional<Entry>& entry = now[0];
+    outcome = {};
+    std::string value = command_.value;
+    switch (command_.kind) {
+      case Command::Kind::kPut:
+        outcome.done = true;
+        break;
+      case Command::Kind::kErase:
+        outcome.done = entry.has_value();
+        edits[0].kind = Edit::Kind::kErase;
+        return {};
+      case Command::Kind::kPutNew:
+        outcome.done = !entry;
+        break;
+      case Command::Kind::kReplace:
+        outcome.done = entry && entry->meta.version == command_.version;
+        break;
+      default:
+        outcome.done = true;
+        outcome.number = (entry ? std::stoll(entry->value) : 0) + command_.amount;
+        value = fmt::format("{}", outcome.number);
+    }
+    if (outcome.done) edits[0] = {.kind = Edit::Kind::kPut, .value = value, .expires = {}};
+    return {};
+  }
+  chain::Outcome outcome;
+
+ private:
+  const Command command_;
+};
 
 }  // namespace
 
@@ -57,7 +102,7 @@ void KvCluster::start(sim::Cluster& cluster) {
   cluster.node("store").start([this, store](env::Env& env) { return run_store(env, store); });
   for (size_t i = 0; i < options_.nodes; ++i) cluster.node(name_of(i));
   for (size_t i = 0; i < options_.nodes_first; ++i) start_node(cluster, i);
-  for (size_t i = 0; i < options_.clients; ++i) {
+  for (size_t i = 0; i < options_.clients && !options_.proxies; ++i) {
     cluster.node(fmt::format("client{}", i)).start([this, i](env::Env& env) {
       return run_client(env, i);
     });
@@ -128,16 +173,15 @@ std::string KvCluster::stored_value(size_t number, const std::string& stored) co
     const auto found = dumps_[number].find(stored);
     return found == dumps_[number].end() ? "" : found->second;
   }
-  const auto found = media_[number].entries.find({ring::hash_of(stored), stored});
+  const auto found = media_[number].entries.find({TestKeyspace::place(stored), stored});
   return found == media_[number].entries.end() ? "" : found->second.value;
 }
 
 Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   const Result<ring::MemberId> self = co_await chain::identity(env, keys);
   if (!self) co_return;
-  meta::RemoteStore store(env, {.servers = {cluster_->node("store").address(kStorePort)},
-                                .timeout = 2_s,
-                                .connect_timeout = 500_ms});
+  meta::RemoteStore store(
+      env, {.servers = {store_address()}, .timeout = 2_s, .connect_timeout = 500_ms});
   chain::NodeOptions options{.address = cluster_->node(name_of(number)).address(kNodePort)};
   options.place.machine = name_of(number);
   options.membership.lease = 1_s;
@@ -151,6 +195,9 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   task::CancelSource stop;
   task::Gate gate;
   gate.spawn(dump(env, number, keys, stop.token()));
+  if (options_.proxies && number < options_.clients) {
+    gate.spawn(run_proxy(env, number, node.replica()));
+  }
   [[maybe_unused]] const Result<void> served = co_await node.run(env.stop_token());
   running_[number].node = nullptr;
   stop.request();
@@ -162,19 +209,32 @@ Task<void> KvCluster::run_client(env::Env& env, size_t number) {
   chain::ClientOptions options{.timeout = 4_s, .attempt = 1_s};
   options.seeds = seeds();
   chain::Client client(env, options);
-  while (!env.stop_token().requested() && !is_resting_) {
-    co_await one_op(env, client, number, env.rng().below(options_.keys), false);
-    co_await nap(env, Duration{static_cast<int64_t>(env.rng().below(20'000'000))});
-  }
-  for (size_t key = 0; key < options_.keys && !env.stop_token().requested(); ++key) {
-    co_await one_op(env, client, number, key, true);
-  }
-  if (is_resting_ && !env.stop_token().requested()) ++rested_;
+  co_await live(env, client, nullptr, number);
   co_await client.close();
 }
 
-Task<void> KvCluster::one_op(env::Env& env, chain::Client& client, size_t number, size_t key,
-                             bool only_reads) {
+Task<void> KvCluster::run_proxy(env::Env& env, size_t number, chain::Replica& replica) {
+  chain::ClientOptions options{.timeout = 4_s, .attempt = 1_s, .local = &replica};
+  options.seeds = seeds();
+  chain::Client client(env, options);
+  chain::ClusterKeyspace keys(env, client, replica, 4_s);
+  co_await live(env, client, &keys, number);
+  co_await client.close();
+}
+
+Task<void> KvCluster::live(env::Env& env, chain::Client& client, Keyspace* keys, size_t number) {
+  while (!env.stop_token().requested() && !is_resting_) {
+    co_await one_op(env, client, keys, number, env.rng().below(options_.keys), false);
+    co_await nap(env, Duration{static_cast<int64_t>(env.rng().below(20'000'000))});
+  }
+  for (size_t key = 0; key < options_.keys && !env.stop_token().requested(); ++key) {
+    co_await one_op(env, client, keys, number, key, true);
+  }
+  if (is_resting_ && !env.stop_token().requested()) rested_.insert(number);
+}
+
+Task<void> KvCluster::one_op(env::Env& env, chain::Client& client, Keyspace* keys, size_t number,
+                             size_t key, bool only_reads) {
   std::vector<KeyOp>& ops = ops_[key_of(key)];
   if (only_reads || env.rng().bernoulli(0.5)) {
     KeyOp op{.kind = KeyOp::Kind::kGet, .client = number, .began = cluster_->now().ns};
@@ -191,6 +251,10 @@ Task<void> KvCluster::one_op(env::Env& env, chain::Client& client, size_t number
   }
   Command command{.kind = static_cast<Command::Kind>(env.rng().below(5))};
   if (env.rng().bernoulli(0.4)) command.kind = Command::Kind::kPut;
+  // Nobody knows a version yet, and 0 is none to histories.
+  if (command.kind == Command::Kind::kReplace && versions_[key] == 0) {
+    command.kind = Command::Kind::kPutNew;
+  }
   if (command.kind == Command::Kind::kAdd) {
     command.amount = 1;
   } else if (command.kind != Command::Kind::kErase) {
@@ -205,7 +269,16 @@ Task<void> KvCluster::one_op(env::Env& env, chain::Client& client, size_t number
                  .amount = command.amount,
                  .expected = command.version,
                  .began = cluster_->now().ns});
-  const Result<chain::Outcome> outcome = co_await client.write(key_of(key), std::move(command));
+  Result<chain::Outcome> outcome = chain::Outcome{};
+  if (keys != nullptr && env.rng().bernoulli(0.8)) {
+    OpChange change(command);
+    const std::string name = key_of(key);
+    const std::string_view view = name;
+    const Result<void> done = co_await keys->transact({&view, 1}, change);
+    outcome = done ? Result<chain::Outcome>(change.outcome) : fail(done.error());
+  } else {
+    outcome = co_await client.write(key_of(key), std::move(command));
+  }
   if (!outcome || env.stop_token().requested()) co_return;
   KeyOp& op = ops_[key_of(key)][at];
   op.ended = cluster_->now().ns;
@@ -239,6 +312,10 @@ void KvCluster::lose_store(sim::Cluster& cluster, size_t number) {
 }
 
 bool KvCluster::is_settled() const { return unrest().empty(); }
+
+env::Address KvCluster::store_address() const {
+  return cluster_->node("store").address(kStorePort);
+}
 
 std::vector<std::string> KvCluster::seeds() const {
   std::vector<std::string> seeds;

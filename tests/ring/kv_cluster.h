@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct KvClusterOptions {
   bool loses_stores = false;
   bool leaves = false;
   bool on_disk = false;  // nodes have real stores on simulated disks
+  bool proxies = false;  // clients are inside the first nodes, and use their keyspaces
 };
 
 class KvCluster {
@@ -40,7 +42,7 @@ class KvCluster {
   void start(sim::Cluster& cluster);
   // Clients stop writing, and read each key once more.
   void rest() { is_resting_ = true; }
-  bool has_rested() const { return rested_ == options_.clients; }
+  bool has_rested() const { return rested_.size() == options_.clients; }
 
   // One thing that faults of the world do not do: a node joins or leaves, a store is lost.
   void disturb(sim::Cluster& cluster, Rng& rng);
@@ -50,6 +52,9 @@ class KvCluster {
   std::vector<size_t> chain_of(const std::string& key) const;
   // A store and its node die; the node comes back with an empty one.
   void lose_store(sim::Cluster& cluster, size_t number);
+  void set_scan_time(Duration time) {
+    for (TestMedium& each : media_) each.scan_time = time;
+  }
   // How many keys of users a store has, besides the one that says which member it is.
   size_t stored(size_t number) const {
     const size_t all = media_[number].entries.size();
@@ -57,6 +62,8 @@ class KvCluster {
   }
   const chain::Node* node(size_t number) const { return running_[number].node; }
   std::vector<std::string> seeds() const;
+  // Of the metadata server.
+  env::Address store_address() const;
 
   uint64_t ended() const { return ended_; }
   // What keeps the nodes from being equal and at rest; empty: nothing.
@@ -79,8 +86,11 @@ class KvCluster {
   task::Task<void> dump(env::Env& env, size_t number, Keyspace& keys, task::CancelToken token);
   std::string stored_value(size_t number, const std::string& stored) const;
   task::Task<void> run_client(env::Env& env, size_t number);
-  task::Task<void> one_op(env::Env& env, chain::Client& client, size_t number, size_t key,
-                          bool only_reads);
+  task::Task<void> run_proxy(env::Env& env, size_t number, chain::Replica& replica);
+  task::Task<void> live(env::Env& env, chain::Client& client, Keyspace* keys, size_t number);
+  // `keys`: if not null, changes go through it.
+  task::Task<void> one_op(env::Env& env, chain::Client& client, Keyspace* keys, size_t number,
+                          size_t key, bool only_reads);
   void start_node(sim::Cluster& cluster, size_t number);
   bool is_settled() const;
   const ring::View* newest_view() const;
@@ -98,7 +108,7 @@ class KvCluster {
   uint64_t last_value_ = 0;
   uint64_t ended_ = 0;
   bool is_resting_ = false;
-  size_t rested_ = 0;
+  std::set<size_t> rested_;
 };
 
 }  // namespace cairn::kv

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ring/test_keyspace.h"
 
+#include "base/bytes.h"
 #include "base/check.h"
-#include "kv/ring/view.h"
+#include "base/sip_hash.h"
 #include "task/deadline.h"
 
 namespace cairn::kv {
@@ -12,10 +13,12 @@ using task::Task;
 namespace {
 
 std::pair<uint64_t, std::string> place_of(std::string_view key) {
-  return {ring::hash_of(key), std::string(key)};
+  return {TestKeyspace::place(key), std::string(key)};
 }
 
 }  // namespace
+
+uint64_t TestKeyspace::place(std::string_view key) { return sip_hash(SipKey{1, 2}, as_bytes(key)); }
 
 std::optional<Entry> TestKeyspace::find(std::string_view key) const {
   const auto found = medium_.entries.find(place_of(key));
@@ -83,6 +86,8 @@ Task<Result<void>> TestKeyspace::transact(std::span<const std::string_view> keys
 }
 
 Task<Result<ScanPage>> TestKeyspace::scan(uint64_t cursor, size_t count) {
+  const Result<void> slept = co_await task::sleep_for(env_, medium_.scan_time, env_.stop_token());
+  if (!slept) co_return fail(slept.error());
   const Result<void> waited = co_await wait();
   if (!waited) co_return fail(waited.error());
   ScanPage page;

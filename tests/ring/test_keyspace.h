@@ -22,6 +22,7 @@ namespace cairn::kv {
 struct TestMedium {
   std::map<std::pair<uint64_t, std::string>, Entry> entries;  // by hash and key
   uint64_t version = 0;
+  Duration scan_time;  // of a page, more than other calls take
 };
 
 class TestKeyspace final : public Keyspace {
@@ -35,6 +36,8 @@ class TestKeyspace final : public Keyspace {
   task::Task<Result<ScanPage>> scan(uint64_t cursor, size_t count) override;
   task::Task<Result<std::optional<std::string>>> random_key() override;
   task::Task<Result<void>> clear() override;
+  // Where a key lies in the order of scans.
+  static uint64_t place(std::string_view key);
   uint64_t size() const override { return medium_.entries.size(); }
 
  private:

@@ -41,6 +41,10 @@ enum CommandFlag : uint32_t {
   kNotInMulti = 1U << 6,
   kNeverQueued = 1U << 7,  // runs at once in the middle of MULTI
   kBlocks = 1U << 8,
+  // What a cluster does with several keys: one after the other, as if each had been named alone...
+  kKeyByKey = 1U << 9,
+  // ... and the reply is the sum of the numbers that are the replies for each.
+  kSumOfKeys = 1U << 10,
 };
 
 // Which of a command's words are keys: from `first` to `last` (-1: the last word), each `step`.

@@ -32,7 +32,7 @@ CommandTable::CommandTable() {
   for (const auto list :
        {string_commands(), number_commands(), range_commands(), key_commands(), expiry_commands(),
         scan_commands(), transaction_commands(), connection_commands(), client_commands(),
-        server_commands(), config_commands(), describe_commands()}) {
+        server_commands(), config_commands(), describe_commands(), cluster_commands()}) {
     for (const Command& command : list) commands_.push_back(&command);
   }
   std::ranges::sort(commands_, {}, [](const Command* command) { return command->name; });

@@ -24,6 +24,7 @@ std::span<const Command> client_commands();
 std::span<const Command> server_commands();
 std::span<const Command> config_commands();
 std::span<const Command> describe_commands();
+std::span<const Command> cluster_commands();
 
 class CommandTable {
  public:

@@ -127,6 +127,7 @@ Config::Config(const RespOptions& options)
   find("maxclients")->value = std::to_string(clients_max_);
   find("maxmemory-clients")->value = std::to_string(client_bytes_max_);
   find("timeout")->value = std::to_string(idle_timeout_ / 1_s);
+  if (options.cluster) find("cluster-enabled")->value = "yes";
 }
 
 void Config::note_address(std::string_view host, uint16_t port) {

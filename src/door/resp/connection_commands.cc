@@ -66,7 +66,7 @@ void tell_hello(Call& call) {
   call.reply.bulk("id");
   call.reply.integer(static_cast<int64_t>(call.client.id));
   call.reply.bulk("mode");
-  call.reply.bulk("standalone");
+  call.reply.bulk(call.door.options.cluster ? "cluster" : "standalone");
   call.reply.bulk("role");
   call.reply.bulk("master");
   call.reply.bulk("modules");

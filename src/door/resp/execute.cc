@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door/resp/execute.h"
 
+#include <array>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "base/error_text.h"
+#include "door/resp/cluster.h"
 #include "door/resp/door_state.h"
+#include "door/resp/number.h"
 
 namespace cairn::door::resp {
 
@@ -26,6 +29,7 @@ class CommandChange final : public kv::Change {
 
   Result<void> decide(std::span<const std::optional<kv::Entry>> now,
                       std::span<kv::Edit> edits) override {
+    mark_.restore(call_.reply);
     View view(keys_, now, call_.now);
     call_.command.data(call_, view);
     view.commit(edits);
@@ -35,6 +39,7 @@ class CommandChange final : public kv::Change {
  private:
   Call& call_;
   const KeySet& keys_;
+  const ReplyMark mark_{call_.reply};
 };
 
 void count_reads(DoorState& door, std::span<const std::optional<kv::Entry>> found) {
@@ -59,11 +64,20 @@ task::Task<Result<void>> read_one(Call& call, const KeySet& keys) {
   co_return Result<void>();
 }
 
+task::Task<void> execute_by_key(Call& call);
+
 task::Task<void> execute_data(Call& call) {
   KeySet keys;
   add_keys(call.command, call.args, keys);
   keys.seal();
-  const size_t mark = call.reply.bytes.size();
+  if (const std::string why = cluster_refusal(call.door, call.command, keys); !why.empty()) {
+    call.reply.error(why);
+    co_return;
+  }
+  if (call.door.options.cluster && keys.keys().size() > 1 && call.command.is(kSumOfKeys)) {
+    co_return co_await execute_by_key(call);
+  }
+  const ReplyMark mark(call.reply);
   Result<void> done = co_await check_keys(call.door, keys, needs_of(call.command, call.args));
   if (done && call.command.is(kReads) && keys.keys().size() == 1) {
     done = co_await read_one(call, keys);
@@ -72,8 +86,29 @@ task::Task<void> execute_data(Call& call) {
     done = co_await call.door.keys.transact(keys.keys(), change);
   }
   if (done) co_return;
-  call.reply.bytes.resize(mark);
+  mark.restore(call.reply);
   call.reply.error(keyspace_error(done.error()));
+}
+
+// As often as there are keys, each time with one; the replies are numbers, whose sum is told.
+task::Task<void> execute_by_key(Call& call) {
+  int64_t sum = 0;
+  for (const std::string_view key : call.args.subspan(1)) {
+    const std::array<std::string_view, 2> words = {call.args[0], key};
+    Reply reply{.bytes = {}, .protocol = call.reply.protocol};
+    Call one{call.door, call.client, call.command, words, reply, call.now};
+    co_await execute_data(one);
+    const std::string_view text = reply.bytes;
+    const std::optional<int64_t> number =
+        text.starts_with(':') ? parse_integer(text.substr(1, text.size() - 3)) : std::nullopt;
+    if (!number) {
+      call.reply.bytes += text;
+      call.reply.errors += reply.errors;
+      co_return;
+    }
+    sum += *number;
+  }
+  call.reply.integer(sum);
 }
 
 }  // namespace
@@ -82,6 +117,10 @@ std::string keyspace_error(const Error& error) {
   if (error == Errc::kNoSpace) {
     return "OOM command not allowed: there is no space for more keys and values (" +
            error_text(error) + ")";
+  }
+  if (error == Errc::kUnreachable) return "CLUSTERDOWN " + error_text(error);
+  if (error == Errc::kTimedOut) {
+    return "ERR nobody answered in time: it is not known whether the change happened, or will";
   }
   return "ERR " + error_text(error);
 }

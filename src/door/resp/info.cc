@@ -27,7 +27,7 @@ uint64_t uptime_s(const DoorState& door) {
 
 void tell_server(const DoorState& door, std::string& text) {
   line(text, "redis_version", kRedisVersion);
-  line(text, "redis_mode", "standalone");
+  line(text, "redis_mode", door.options.cluster ? "cluster" : "standalone");
   line(text, "cairn_version", door.options.version);
   line(text, "tcp_port", door.port);
   line(text, "server_time_usec", static_cast<uint64_t>(door.env.wall_now().ns / 1000));
@@ -79,12 +79,13 @@ void tell_commandstats(const DoorState& door, std::string& text) {
   }
 }
 
-void tell_cluster(const DoorState&, std::string& text) {
-  line(text, "cluster_enabled", uint64_t{0});
+void tell_cluster(const DoorState& door, std::string& text) {
+  line(text, "cluster_enabled", uint64_t{door.options.cluster ? 1U : 0U});
 }
 
 void tell_keyspace(const DoorState& door, std::string& text) {
-  if (door.keys.size() == 0) return;
+  // Those of a cluster are counted when somebody asks for that (DBSIZE).
+  if (door.options.cluster || door.keys.size() == 0) return;
   line(text, "db0", fmt::format("keys={},expires=0,avg_ttl=0", door.keys.size()));
 }
 
@@ -136,7 +137,9 @@ std::string metrics_text(const DoorState& door) {
     text.family(type, name, help);
     text.sample({}, value);
   };
-  one(Type::kGauge, "cairn_kv_keys", "Keys that are there.", door.keys.size());
+  if (!door.options.cluster) {
+    one(Type::kGauge, "cairn_kv_keys", "Keys that are there.", door.keys.size());
+  }
   one(Type::kGauge, "cairn_kv_clients", "Clients that are connected.", door.client_count);
   one(Type::kGauge, "cairn_kv_client_bytes", "Memory of requests and replies.", door.client_bytes);
   one(Type::kCounter, "cairn_kv_connections_total", "Connections that came in.",

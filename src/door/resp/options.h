@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,10 +12,18 @@
 #include "base/bytes.h"
 #include "base/units.h"
 #include "crypto/hash.h"
+#include "kv/ring/view.h"
 #include "stream/reception.h"
 #include "tls/certificate.h"
 
 namespace cairn::door::resp {
+
+// The cluster whose keys a door serves.
+struct ClusterOptions {
+  kv::ring::MemberId self;  // this node
+  // Null: it knows none yet.
+  std::function<std::shared_ptr<const kv::ring::View>()> view;
+};
 
 struct RespOptions {
   uint32_t clients_max = 10'000;
@@ -31,6 +41,7 @@ struct RespOptions {
   std::string version;
   std::string keeper;      // who keeps the keys: "memory", "drive"
   std::string durability;  // when a change survives a crash: "commit", "interval", "none"
+  std::optional<ClusterOptions> cluster;  // none: the keys are all here
   // Clients that did not come in, and why; null: nobody is told.
   stream::RefusedConnectionHook on_refused;
 };

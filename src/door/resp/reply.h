@@ -41,4 +41,18 @@ struct Reply {
   void header(char marker, int64_t number);
 };
 
+// How far a reply was; what came after it can be taken back.
+class ReplyMark {
+ public:
+  explicit ReplyMark(const Reply& reply) : bytes_(reply.bytes.size()), errors_(reply.errors) {}
+  void restore(Reply& reply) const {
+    reply.bytes.resize(bytes_);
+    reply.errors = errors_;
+  }
+
+ private:
+  size_t bytes_;
+  uint64_t errors_;
+};
+
 }  // namespace cairn::door::resp

@@ -134,8 +134,12 @@ task::Task<void> randomkey(Call& call) {
 
 // Async, so that it counts what the commands before it in a transaction have changed.
 task::Task<void> dbsize(Call& call) {
-  call.reply.integer(static_cast<int64_t>(call.door.keys.size()));
-  co_return;
+  const Result<uint64_t> count = co_await call.door.keys.count();
+  if (count) {
+    call.reply.integer(static_cast<int64_t>(*count));
+  } else {
+    call.reply.error(keyspace_error(count.error()));
+  }
 }
 
 task::Task<void> flush(Call& call) {

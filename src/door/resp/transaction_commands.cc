@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "door/resp/cluster.h"
 #include "door/resp/command_table.h"
 #include "door/resp/door_state.h"
 #include "door/resp/execute.h"
@@ -45,6 +46,8 @@ class Batch final : public kv::Change {
 
   Result<void> decide(std::span<const std::optional<kv::Entry>> now,
                       std::span<kv::Edit> edits) override {
+    mark_.restore(call_.reply);
+    is_stale_ = false;
     for (const WatchedKey& each : watched_) {
       const std::optional<kv::Entry>& entry = now[keys_.index_of(each.key)];
       const uint64_t version = entry ? entry->meta.version : 0;
@@ -81,22 +84,25 @@ class Batch final : public kv::Change {
   const std::span<const WatchedKey> watched_;
   std::vector<std::vector<std::string_view>> args_;  // of the queue
   KeySet keys_;
+  const ReplyMark mark_{call_.reply};
   bool is_stale_ = false;
 };
 
-// Nothing is changed without an error in the result; kMismatch: a watched key was.
-task::Task<Result<void>> run_batch(Call& call, std::span<const QueuedCommand> queue,
-                                   std::span<const WatchedKey> watched, bool& is_stale) {
+// Empty, or the error to answer: then nothing is changed. `is_stale`: a watched key was.
+task::Task<std::string> run_batch(Call& call, std::span<const QueuedCommand> queue,
+                                  std::span<const WatchedKey> watched, bool& is_stale) {
   Batch batch(call, queue, watched);
+  std::string refusal = cluster_refusal(call.door, batch.keys());
+  if (!refusal.empty()) co_return refusal;
   Result<void> done = co_await check_keys(call.door, batch.keys(), batch.needs);
-  if (!done) co_return done;
+  if (!done) co_return keyspace_error(done.error());
   if (batch.keys().keys().empty()) {
     done = batch.decide({}, {});
   } else {
     done = co_await call.door.keys.transact(batch.keys().keys(), batch);
   }
   is_stale = batch.is_stale();
-  co_return done;
+  co_return done ? std::string() : keyspace_error(done.error());
 }
 
 // How many commands at the front of a queue can be one change.
@@ -116,12 +122,12 @@ task::Task<void> run_rest(Call& call, std::span<const QueuedCommand> queue) {
       queue = queue.subspan(1);
       continue;
     }
-    const size_t mark = call.reply.bytes.size();
+    const ReplyMark mark(call.reply);
     bool is_stale = false;
-    const Result<void> done = co_await run_batch(call, queue.first(count), {}, is_stale);
-    if (!done) {
-      call.reply.bytes.resize(mark);
-      for (size_t i = 0; i < count; ++i) call.reply.error(keyspace_error(done.error()));
+    const std::string error = co_await run_batch(call, queue.first(count), {}, is_stale);
+    if (!error.empty()) {
+      mark.restore(call.reply);
+      for (size_t i = 0; i < count; ++i) call.reply.error(error);
     }
     queue = queue.subspan(count);
   }
@@ -139,20 +145,20 @@ task::Task<void> exec(Call& call) {
   }
   const std::span<const QueuedCommand> queue(transaction.queue);
   const size_t first = batch_size(queue);
-  const size_t mark = call.reply.bytes.size();
+  const ReplyMark mark(call.reply);
   call.reply.array(queue.size());
   bool is_stale = false;
-  const Result<void> done =
+  const std::string error =
       co_await run_batch(call, queue.first(first), transaction.watched, is_stale);
-  if (done) {
+  if (error.empty()) {
     co_await run_rest(call, queue.subspan(first));
     co_return;
   }
-  call.reply.bytes.resize(mark);
+  mark.restore(call.reply);
   if (is_stale) {
     call.reply.null_array();
   } else {
-    call.reply.error(keyspace_error(done.error()));
+    call.reply.error(error);
   }
 }
 

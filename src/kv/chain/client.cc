@@ -26,8 +26,42 @@ bool is_key(const std::string& key) { return !key.empty() && key.size() <= kChai
 Client::Client(env::Env& env, const ClientOptions& options)
     : env_(env), options_(options), id_(draw_id(env)), peers_(env, options.security) {}
 
-std::string Client::address_of(const ring::Replica& replica) const {
-  return view_->member(replica.member)->address;
+std::string Client::address_of(ring::MemberId member) const {
+  return view_->member(member)->address;
+}
+
+bool Client::is_local(ring::MemberId member) const {
+  return options_.local != nullptr && options_.local->self() == member;
+}
+
+void Client::take_local_view() {
+  if (options_.local == nullptr || options_.local->view() == nullptr) return;
+  if (!view_ || options_.local->view()->epoch > view_->epoch) {
+    view_ = options_.local->shared_view();
+  }
+}
+
+Task<Result<GetReply>> Client::ask(ring::MemberId member, GetRequest request, CancelToken token) {
+  if (is_local(member)) {
+    GetReply reply = co_await options_.local->get(std::move(request), token);
+    co_return reply;
+  }
+  const Result<std::string> body = co_await peers_.call(address_of(member), Call::kGet, 0,
+                                                        encode(request), options_.attempt, token);
+  if (!body) co_return fail(body.error());
+  co_return decode_get_reply(as_bytes(*body));
+}
+
+Task<Result<WriteReply>> Client::ask(ring::MemberId member, const WriteRequest& request,
+                                     CancelToken token) {
+  if (is_local(member)) {
+    WriteReply reply = co_await options_.local->write(request, token);
+    co_return reply;
+  }
+  const Result<std::string> body = co_await peers_.call(address_of(member), Call::kWrite, 0,
+                                                        encode(request), options_.attempt, token);
+  if (!body) co_return fail(body.error());
+  co_return decode_write_reply(as_bytes(*body));
 }
 
 // Asks one node, drawn from those it knows: any may be down, or late.
@@ -36,12 +70,15 @@ Task<void> Client::refresh(CancelToken token) {
   if (view_) {
     for (const ring::Member& member : view_->members) known.push_back(member.address);
   }
+  if (known.empty()) co_return;
   std::string address = known[env_.rng().below(known.size())];
   const Result<std::string> body =
       co_await peers_.call(std::move(address), Call::kView, 0, "", options_.attempt / 4, token);
   if (!body) co_return;
   Result<ring::View> view = ring::decode_view(as_bytes(*body));
-  if (view && (!view_ || view->epoch > view_->epoch)) view_ = std::move(*view);
+  if (view && (!view_ || view->epoch > view_->epoch)) {
+    view_ = std::make_shared<const ring::View>(std::move(*view));
+  }
 }
 
 Task<void> Client::back_off(CancelToken token) {
@@ -49,29 +86,42 @@ Task<void> Client::back_off(CancelToken token) {
   co_await refresh(token);
 }
 
+// The node here if it may answer, else any that may.
+std::optional<ring::MemberId> Client::choose_reader(const ring::RingRange& range) {
+  std::vector<ring::MemberId> readers;
+  for (const ring::Replica& each : range.chain) {
+    if (each.state != ring::Replica::State::kRunning) continue;
+    if (is_local(each.member)) return each.member;
+    readers.push_back(each.member);
+  }
+  if (readers.empty()) return std::nullopt;
+  return readers[env_.rng().below(readers.size())];
+}
+
+Found Client::found_in(GetReply reply) const {
+  const bool is_over = env_.wall_now().ns / 1'000'000 >= reply.expires_ms;
+  Found found{.version = reply.version};
+  if (!reply.value || is_over) return found;
+  found.value = std::move(reply.value);
+  found.expires_ms = reply.expires_ms;
+  return found;
+}
+
 Task<Result<Found>> Client::get(std::string key, CancelToken token) {
   if (!is_key(key)) co_return fail(Errc::kInvalid, "a key is empty or longer than 32768 bytes");
   task::Deadline deadline(env_, env_.now() + options_.timeout, token);
   while (!deadline.token().requested()) {
-    std::vector<std::string> readers;
+    take_local_view();
     GetRequest request{.key = key};
+    std::optional<ring::MemberId> reader;
     if (view_) {
       const ring::RingRange& range = view_->range_of(ring::hash_of(key));
       request.epoch = range.epoch;
-      for (const ring::Replica& each : range.chain) {
-        if (each.state == ring::Replica::State::kRunning) readers.push_back(address_of(each));
-      }
+      reader = choose_reader(range);
     }
-    if (!readers.empty()) {
-      std::string address = readers[env_.rng().below(readers.size())];
-      const Result<std::string> body = co_await peers_.call(
-          std::move(address), Call::kGet, 0, encode(request), options_.attempt, deadline.token());
-      if (body) {
-        Result<GetReply> reply = decode_get_reply(as_bytes(*body));
-        if (reply && reply->status == Status::kDone) {
-          co_return Found{.version = reply->version, .value = std::move(reply->value)};
-        }
-      }
+    if (reader) {
+      Result<GetReply> reply = co_await ask(*reader, std::move(request), deadline.token());
+      if (reply && reply->status == Status::kDone) co_return found_in(std::move(*reply));
     }
     co_await back_off(deadline.token());
   }
@@ -83,16 +133,10 @@ Task<Result<Outcome>> Client::write(std::string key, Command command, CancelToke
   if (command.value.size() > kChainValueMax) {
     co_return fail(Errc::kInvalid, "a value is longer than 1048576 bytes");
   }
-  auto& turn = turns_[key];
-  if (!turn.first) turn.first = std::make_unique<task::Semaphore>(1);
-  ++turn.second;
-  const Result<void> mine = co_await turn.first->acquire(1, token);
+  const Result<void> mine = co_await turns_.take(key, token);
   Result<Outcome> result = mine ? Outcome{} : Result<Outcome>(fail(mine.error()));
-  if (mine) {
-    result = co_await write_in_turn(key, std::move(command), token);
-    turn.first->release();
-  }
-  if (--turn.second == 0) turns_.erase(key);
+  if (mine) result = co_await write_in_turn(key, std::move(command), token);
+  turns_.done(key, mine);
   co_return result;
 }
 
@@ -125,13 +169,11 @@ Task<Result<Outcome>> Client::write_in_turn(std::string key, Command command, Ca
 }
 
 Task<Client::Attempted> Client::try_write(WriteRequest& request, CancelToken token) {
+  take_local_view();
   if (!view_) co_return Attempted{.reply = {.status = Status::kOtherView}};
   const ring::RingRange& range = view_->range_of(ring::hash_of(request.key));
   request.epoch = range.epoch;
-  const Result<std::string> body = co_await peers_.call(
-      address_of(range.chain.front()), Call::kWrite, 0, encode(request), options_.attempt, token);
-  const Result<WriteReply> reply =
-      body ? decode_write_reply(as_bytes(*body)) : Result<WriteReply>(fail(body.error()));
+  const Result<WriteReply> reply = co_await ask(range.chain.front().member, request, token);
   if (reply) co_return Attempted{.was_sent = true, .reply = *reply};
   co_return Attempted{.was_sent = true, .reply = {.status = Status::kFailed}};
 }

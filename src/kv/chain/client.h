@@ -7,11 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -20,10 +18,11 @@
 #include "kv/chain/command.h"
 #include "kv/chain/message_format.h"
 #include "kv/chain/peers.h"
+#include "kv/chain/replica.h"
+#include "kv/chain/turns.h"
 #include "kv/ring/view.h"
 #include "rpc/security.h"
 #include "task/cancel.h"
-#include "task/sync.h"
 #include "task/task.h"
 
 namespace cairn::kv::chain {
@@ -34,11 +33,13 @@ struct ClientOptions {
   Duration attempt = 2_s;          // of one attempt of a write, or read
   Duration retry = 20_ms;
   std::shared_ptr<const rpc::Security> security;
+  Replica* local = nullptr;  // of this process, asked without rpc where it can answer; outlives it
 };
 
 struct Found {
-  uint64_t version = 0;
+  uint64_t version = 0;  // of the newest record, also of a key that is not there; 0: there is none
   std::optional<std::string> value;
+  int64_t expires_ms = kNoEnd;
 };
 
 // One core. Any number of calls at once; writes of one key one after the other.
@@ -51,6 +52,9 @@ class Client {
   // kTimedOut: it may have been carried out, or will be; kInvalid, kNoSpace: it was not.
   task::Task<Result<Outcome>> write(std::string key, Command command, task::CancelToken token = {});
 
+  // Null: it knows none yet.
+  const ring::View* view() const { return view_.get(); }
+
   // Once, before it is destroyed, when calls have ended.
   task::Task<void> close() { return peers_.close(); }
 
@@ -60,9 +64,17 @@ class Client {
     WriteReply reply;
   };
   task::Task<void> refresh(task::CancelToken token);
+  void take_local_view();
   // Waits, and looks at the view.
   task::Task<void> back_off(task::CancelToken token);
-  std::string address_of(const ring::Replica& replica) const;
+  std::string address_of(ring::MemberId member) const;
+  std::optional<ring::MemberId> choose_reader(const ring::RingRange& range);
+  Found found_in(GetReply reply) const;
+  bool is_local(ring::MemberId member) const;
+  task::Task<Result<GetReply>> ask(ring::MemberId member, GetRequest request,
+                                   task::CancelToken token);
+  task::Task<Result<WriteReply>> ask(ring::MemberId member, const WriteRequest& request,
+                                     task::CancelToken token);
   task::Task<Result<Outcome>> write_in_turn(std::string key, Command command,
                                             task::CancelToken token);
   task::Task<Attempted> try_write(WriteRequest& request, task::CancelToken token);
@@ -72,8 +84,8 @@ class Client {
   const uint64_t id_;
   uint64_t last_number_ = 0;
   Peers peers_;
-  std::optional<ring::View> view_;
-  std::map<std::string, std::pair<std::unique_ptr<task::Semaphore>, size_t>> turns_;  // and users
+  std::shared_ptr<const ring::View> view_;
+  Turns turns_;  // of writes
 };
 
 }  // namespace cairn::kv::chain

@@ -32,6 +32,11 @@ bool carry_out(const std::optional<std::string>& now, uint64_t version, const Co
     case Command::Kind::kReplace:
       after = command.value;
       return now && version == command.version;
+    case Command::Kind::kSwap:
+      after = command.value;
+      return version == command.version;
+    case Command::Kind::kSwapErase:
+      return version == command.version;
     case Command::Kind::kAdd: {
       const std::optional<int64_t> number = now ? number_of(*now) : 0;
       outcome.is_no_number =
@@ -42,6 +47,12 @@ bool carry_out(const std::optional<std::string>& now, uint64_t version, const Co
     }
   }
   return false;
+}
+
+// `now` is null if there is no such key.
+int64_t end_after(const Record* now, const Command& command) {
+  if (command.kind != Command::Kind::kAdd) return command.expires_ms;
+  return now != nullptr ? now->expires_ms : kNoEnd;
 }
 
 void remember(Record& record, RequestId id, const Outcome& outcome) {
@@ -57,7 +68,7 @@ void remember(Record& record, RequestId id, const Outcome& outcome) {
 }  // namespace
 
 Decision decide(const std::optional<Record>& now, const Command& command, RequestId id,
-                uint64_t since, uint64_t version) {
+                uint64_t since, uint64_t version, int64_t now_ms) {
   Decision decision;
   if (now) {
     const auto last = std::ranges::find(now->requests, id.client,
@@ -74,7 +85,7 @@ Decision decide(const std::optional<Record>& now, const Command& command, Reques
     }
   }
   std::optional<std::string> value;
-  if (now && !now->is_erased) value = now->value;
+  if (now && now->is_there(now_ms)) value = now->value;
   std::optional<std::string> after;
   if (!carry_out(value, now ? now->version : 0, command, decision.outcome, after)) return decision;
   decision.kind = Decision::Kind::kChanged;
@@ -82,6 +93,7 @@ Decision decide(const std::optional<Record>& now, const Command& command, Reques
   decision.outcome.version = version;
   decision.record = {.version = version,
                      .is_erased = !after,
+                     .expires_ms = after ? end_after(value ? &*now : nullptr, command) : kNoEnd,
                      .forgotten = now ? now->forgotten : 0,
                      .requests = now ? now->requests : std::vector<Remembered>(),
                      .value = after.value_or("")};

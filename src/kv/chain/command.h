@@ -18,6 +18,9 @@ inline constexpr size_t kRememberedMax = 32;  // clients whose last request a re
 inline constexpr size_t kChainValueMax = 1UL << 20;
 inline constexpr size_t kChainKeyMax = 32UL << 10;
 
+// When a key ends, in milliseconds since 1970, may be none.
+inline constexpr int64_t kNoEnd = INT64_MAX;
+
 struct Command {
   enum class Kind : uint8_t {
     kPut,      // value
@@ -25,11 +28,15 @@ struct Command {
     kPutNew,   // value, if the key is not there
     kAdd,      // amount to the decimal number that the value is; a missing key counts as 0
     kReplace,  // value, if the key has that version
+    kSwap,     // value, if its newest record has that version; 0: if there is none. For those who
+               // decided by what they read, of a key that is not there too
+    kSwapErase,
   };
   Kind kind = Kind::kPut;
   std::string value;
   int64_t amount = 0;
   uint64_t version = 0;
+  int64_t expires_ms = kNoEnd;  // of what is put; kAdd leaves it as it is
   friend bool operator==(const Command&, const Command&) = default;
 };
 
@@ -58,10 +65,14 @@ struct Remembered {
 struct Record {
   uint64_t version = 0;  // grows with every change of the key
   bool is_erased = false;
+  int64_t expires_ms = kNoEnd;
   uint64_t forgotten = 0;  // the largest version whose request is not remembered any more
   std::vector<Remembered> requests;
   std::string value;
   friend bool operator==(const Record&, const Record&) = default;
+
+  // There is such a key, by that clock.
+  bool is_there(int64_t now_ms) const { return !is_erased && now_ms < expires_ms; }
 };
 
 struct Decision {
@@ -78,8 +89,9 @@ struct Decision {
 };
 
 // `since` is a version from before the request was sent for the first time: what was forgotten by
-// then was not this. `version` is the one that a change gets.
+// then was not this. `version` is the one that a change gets. A key whose end has come by `now_ms`
+// is not there.
 Decision decide(const std::optional<Record>& now, const Command& command, RequestId id,
-                uint64_t since, uint64_t version);
+                uint64_t since, uint64_t version, int64_t now_ms);
 
 }  // namespace cairn::kv::chain

@@ -17,9 +17,10 @@ using Kind = Decision::Kind;
 struct Key {
   std::optional<Record> record;
   uint64_t version = 0;
+  int64_t now_ms = 1000;
 
   Decision apply(Command command, RequestId id, uint64_t since = 0) {
-    Decision decision = decide(record, command, id, since, ++version);
+    Decision decision = decide(record, command, id, since, ++version, now_ms);
     if (decision.kind == Kind::kChanged) record = decision.record;
     return decision;
   }
@@ -40,6 +41,38 @@ TEST(Command, ConditionsAreJudgedByTheNewestRecord) {
   EXPECT_TRUE(key.apply({.kind = Command::Kind::kErase}, {1, 5}).outcome.done);
   EXPECT_EQ(key.apply({.kind = Command::Kind::kErase}, {1, 6}).kind, Kind::kUnchanged);
   EXPECT_TRUE(key.apply(put_new, {1, 7}).outcome.done);
+}
+
+TEST(Command, SwapsByTheVersionOfTheRecordAlsoOfAKeyThatIsNotThere) {
+  Key key;
+  Command swap{.kind = Command::Kind::kSwap, .value = "a"};
+  EXPECT_TRUE(key.apply(swap, {1, 1}).outcome.done);
+  EXPECT_FALSE(key.apply(swap, {1, 2}).outcome.done);
+  Command erase{.kind = Command::Kind::kSwapErase, .version = key.record->version - 1};
+  EXPECT_FALSE(key.apply(erase, {1, 3}).outcome.done);
+  erase.version = key.record->version;
+  EXPECT_TRUE(key.apply(erase, {1, 4}).outcome.done);
+  EXPECT_TRUE(key.record->is_erased);
+  EXPECT_FALSE(key.apply(swap, {1, 5}).outcome.done) << "there is a record of the key";
+  swap.version = key.record->version;
+  EXPECT_TRUE(key.apply(swap, {1, 6}).outcome.done);
+}
+
+TEST(Command, AKeyWhoseEndHasComeIsNotThere) {
+  Key key;
+  key.apply({.kind = Command::Kind::kPut, .value = "5", .expires_ms = 2000}, {1, 1});
+  EXPECT_EQ(key.apply(add(1), {1, 2}).outcome.number, 6);
+  EXPECT_EQ(key.record->expires_ms, 2000) << "adding leaves the end";
+  Command put_new{.kind = Command::Kind::kPutNew, .value = "new"};
+  key.now_ms = 1999;
+  EXPECT_FALSE(key.apply(put_new, {1, 3}).outcome.done);
+  key.now_ms = 2000;
+  Key other = key;
+  EXPECT_EQ(other.apply(add(1), {1, 3}).outcome.number, 1);
+  EXPECT_EQ(other.record->expires_ms, kNoEnd);
+  EXPECT_FALSE(key.apply({.kind = Command::Kind::kErase}, {1, 4}).outcome.done);
+  EXPECT_TRUE(key.apply(put_new, {1, 5}).outcome.done);
+  EXPECT_EQ(key.record->expires_ms, kNoEnd);
 }
 
 TEST(Command, AddsToNumbersAndToNothing) {
@@ -93,7 +126,7 @@ TEST(ChainFormat, ARecordIsTheSameWhenItIsRead) {
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, *key.record);
   EXPECT_FALSE(decode_record(as_bytes("")));
-  EXPECT_FALSE(decode_record(as_bytes("\x02xxxx")));
+  EXPECT_FALSE(decode_record(as_bytes("\x01xxxx")));
 }
 
 TEST(ChainFormat, WhatIsBeyondTheLimitsIsRefused) {

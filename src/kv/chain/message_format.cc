@@ -10,24 +10,24 @@ namespace cairn::kv::chain {
 
 namespace {
 
-constexpr char kRecordVersion = 1;
+constexpr char kRecordVersion = 2;
 
 template <class Coder>
 struct Layout {
   Coder& coder;
   void operator()(Status& v) { choice(coder, v, Status::kDone, Status::kFailed); }
   void operator()(Command::Kind& v) {
-    choice(coder, v, Command::Kind::kPut, Command::Kind::kReplace);
+    choice(coder, v, Command::Kind::kPut, Command::Kind::kSwapErase);
   }
-  void operator()(Command& v) { fields(coder, v.kind, v.value, v.amount, v.version); }
+  void operator()(Command& v) { fields(coder, v.kind, v.value, v.amount, v.version, v.expires_ms); }
   void operator()(Outcome& v) { fields(coder, v.done, v.is_no_number, v.number, v.version); }
   void operator()(RequestId& v) { fields(coder, v.client, v.number); }
   void operator()(Remembered& v) { fields(coder, v.id, v.outcome); }
   void operator()(Record& v) {
-    fields(coder, v.version, v.is_erased, v.forgotten, v.requests, v.value);
+    fields(coder, v.version, v.is_erased, v.expires_ms, v.forgotten, v.requests, v.value);
   }
   void operator()(GetRequest& v) { fields(coder, v.key, v.epoch, v.is_shipped); }
-  void operator()(GetReply& v) { fields(coder, v.status, v.version, v.value); }
+  void operator()(GetReply& v) { fields(coder, v.status, v.version, v.value, v.expires_ms); }
   void operator()(WriteRequest& v) { fields(coder, v.key, v.epoch, v.id, v.since, v.command); }
   void operator()(WriteReply& v) { fields(coder, v.status, v.outcome, v.now); }
   void operator()(ForwardRequest& v) { fields(coder, v.key, v.epoch, v.hop, v.record); }
@@ -39,7 +39,8 @@ struct Layout {
 bool is_key(const std::string& key) { return !key.empty() && key.size() <= kChainKeyMax; }
 bool is_sound(const Record& record) {
   return record.value.size() <= kChainValueMax && record.requests.size() <= kRememberedMax &&
-         record.version != 0 && (!record.is_erased || record.value.empty());
+         record.version != 0 &&
+         (!record.is_erased || (record.value.empty() && record.expires_ms == kNoEnd));
 }
 bool is_sound(const GetRequest& message) { return is_key(message.key); }
 bool is_sound(const GetReply& message) {

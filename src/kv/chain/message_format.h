@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients and nodes of chains say to each other, as bodies of rpc's calls, and how a record
-// lies in a node's store: the only home of these layouts, version 1.
+// lies in a node's store: the only home of these layouts, version 2.
 //
 // Numbers are little-endian; texts and lists begin with a count of four bytes; a choice or a flag
 // is a byte. A stored record begins with its version byte. There is one form for each value; what
@@ -27,7 +27,7 @@ enum class Call : uint16_t {
   kView,     // nothing -> an encoded view
 };
 inline constexpr const char* kServiceName = "kv-chain";
-inline constexpr uint16_t kServiceMajor = 1;
+inline constexpr uint16_t kServiceMajor = 2;
 inline constexpr size_t kCopyKeysMax = 32;
 inline constexpr size_t kCopyBytesMax = 2UL << 20;  // then the batch ends, with one key at least
 
@@ -52,6 +52,7 @@ struct GetReply {
   Status status = Status::kDone;
   uint64_t version = 0;              // 0: there was never such a key
   std::optional<std::string> value;  // none: no such key
+  int64_t expires_ms = kNoEnd;       // of the value, which may be over
   friend bool operator==(const GetReply&, const GetReply&) = default;
 };
 struct WriteRequest {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/message_coder.h"
-#include "kv/chain/service.h"
 #include "task/gate.h"
 #include "task/sync.h"
 
@@ -52,6 +51,8 @@ ring::Member member_of(ring::MemberId self, const NodeOptions& options) {
   return {.id = self,
           .incarnation = {},
           .address = options.address.text(),
+          .name = options.name,
+          .resp = options.resp,
           .place = options.place,
           .drives = options.drives};
 }
@@ -70,8 +71,7 @@ Task<Result<ring::MemberId>> identity(env::Env& env, Keyspace& store) {
 
 Node::Node(env::Env& env, Keyspace& keys, meta::Store& store, ring::MemberId self,
            const NodeOptions& options)
-    : env_(env),
-      self_(self),
+    : self_(self),
       options_(options),
       peers_(env, options.security),
       replica_(env, keys, peers_, self, options.replica),
@@ -79,7 +79,9 @@ Node::Node(env::Env& env, Keyspace& keys, meta::Store& store, ring::MemberId sel
                   [this](std::shared_ptr<const ring::View> view, ring::Incarnation mine) {
                     replica_.set_view(std::move(view), mine);
                   }),
-      controller_(env, store, options.controller) {
+      controller_(env, store, options.controller),
+      service_(replica_),
+      server_(env, service_, options_.server) {
   replica_.set_may_serve([this] { return membership_.is_held(); });
   replica_.set_on_copied([this](std::vector<std::pair<uint64_t, ring::Epoch>> copied) {
     membership_.set_copied(std::move(copied));
@@ -91,12 +93,17 @@ bool Node::has_left() const {
   return view != nullptr && view->member(self_) == nullptr;
 }
 
+Result<void> Node::listen() {
+  if (is_listening_) return {};
+  const Result<env::Address> at = server_.listen(options_.address);
+  if (!at) return fail(at.error());
+  is_listening_ = true;
+  return {};
+}
+
 Task<Result<void>> Node::run(CancelToken token) {
-  Service service(replica_);
-  rpc::Server server(env_, service, options_.server);
-  Result<void> result;
-  const Result<env::Address> at = server.listen(options_.address);
-  if (at) {
+  const Result<void> result = listen();
+  if (result) {
     task::CancelSource stop(token);
     task::Gate gate;
     gate.spawn(membership_.run(stop.token()));
@@ -105,10 +112,8 @@ Task<Result<void>> Node::run(CancelToken token) {
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(token);
     stop.request();
     co_await gate.close();
-  } else {
-    result = fail(at.error());
   }
-  co_await server.close();
+  co_await server_.close();
   co_await replica_.close();
   co_await peers_.close();
   co_return result;

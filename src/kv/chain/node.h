@@ -10,6 +10,7 @@
 #include "env/address.h"
 #include "env/env.h"
 #include "kv/chain/replica.h"
+#include "kv/chain/service.h"
 #include "kv/keyspace.h"
 #include "kv/ring/controller.h"
 #include "kv/ring/membership.h"
@@ -23,6 +24,8 @@ namespace cairn::kv::chain {
 
 struct NodeOptions {
   env::Address address;  // where it serves, and others find it
+  std::string name;      // for people
+  std::string resp;      // as ring::Member has it
   ring::Place place;
   uint32_t drives = 1;
   ring::MembershipOptions membership;
@@ -42,23 +45,29 @@ class Node {
   Node(env::Env& env, Keyspace& keys, meta::Store& store, ring::MemberId self,
        const NodeOptions& options);
 
-  // Serves until the token is requested. Errors of Env::listen.
+  // Others can reach it from now on. Before run(), which does it if nobody has. Errors of
+  // Env::listen.
+  Result<void> listen();
+  // Serves until the token is requested. Once. Errors of listen().
   task::Task<Result<void>> run(task::CancelToken token);
   // Asks for others in its place; has_left() when none of its keys is needed any more.
   void leave() { membership_.set_leaving(); }
   bool has_left() const;
 
+  Replica& replica() { return replica_; }
   const Replica& replica() const { return replica_; }
   const ring::Membership& membership() const { return membership_; }
 
  private:
-  env::Env& env_;
   const ring::MemberId self_;
   const NodeOptions options_;
   Peers peers_;
   Replica replica_;
   ring::Membership membership_;
   ring::Controller controller_;
+  Service service_;
+  rpc::Server server_;
+  bool is_listening_ = false;
 };
 
 }  // namespace cairn::kv::chain

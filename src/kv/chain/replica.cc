@@ -32,6 +32,11 @@ Result<std::optional<Record>> record_of(const std::optional<Entry>& entry) {
 
 std::string stored_key(std::string_view key) { return "k" + std::string(key); }
 
+std::optional<std::string> user_key(const std::string& stored) {
+  if (!stored.starts_with('k')) return std::nullopt;
+  return stored.substr(1);
+}
+
 Replica::Replica(env::Env& env, Keyspace& store, Peers& peers, ring::MemberId self,
                  const ReplicaOptions& options)
     : env_(env),
@@ -40,7 +45,9 @@ Replica::Replica(env::Env& env, Keyspace& store, Peers& peers, ring::MemberId se
       self_(self),
       options_(options),
       changes_(kChangesMax) {
-  gate_.spawn(tend());
+  gate_.spawn(clean());
+  gate_.spawn(fill_others());
+  gate_.spawn(erase_ended());
 }
 
 Task<void> Replica::close() {
@@ -138,7 +145,10 @@ Task<GetReply> Replica::get(GetRequest request, CancelToken token) {
     if (!waited) co_return GetReply{.status = status_of(waited.error())};
   }
   GetReply reply{.version = version};
-  if (*record && !(*record)->is_erased) reply.value = std::move((*record)->value);
+  if (*record && !(*record)->is_erased) {
+    reply.expires_ms = (*record)->expires_ms;
+    reply.value = std::move((*record)->value);
+  }
   co_return reply;
 }
 
@@ -155,11 +165,13 @@ class Replica::HeadChange final : public Change {
     if (!record) return fail(record.error());
     if (*record) seen = (*record)->version;
     const uint64_t version = version_of(spot->epoch, replica_.writes_decided_ + 1);
-    decision = chain::decide(*record, request_.command, request_.id, request_.since, version);
+    decision = chain::decide(*record, request_.command, request_.id, request_.since, version,
+                             replica_.now_ms());
     if (decision.kind != Decision::Kind::kChanged) return {};
     ++replica_.writes_decided_;
     replica_.marks_.begin(request_.key, *record ? (*record)->version : 0, version);
     begun = version;
+    replica_.note_end(decision.record);
     edits[0] = {.kind = Edit::Kind::kPut, .value = encode_record(decision.record), .expires = {}};
     seen = version;
     return {};
@@ -224,6 +236,7 @@ class Replica::PassChange final : public Change {
     if (*there && (*there)->version >= record_.version) return {};
     is_newer = true;
     replica_.marks_.begin(key_, *there ? (*there)->version : 0, record_.version);
+    replica_.note_end(record_);
     edits[0] = {.kind = Edit::Kind::kPut, .value = encode_record(record_), .expires = {}};
     return {};
   }

@@ -48,6 +48,7 @@ struct ReplicaStats {
   uint64_t writes = 0;   // decided here
   uint64_t copied = 0;   // records sent to a joining replica
   uint64_t wiped = 0;    // records that were not ours any more
+  uint64_t ended = 0;    // keys that were erased because their end had come
 };
 
 // So many changes of the store may be under way; who has them all knows that there are none.
@@ -55,6 +56,8 @@ inline constexpr size_t kChangesMax = 4096;
 
 // Where a user's key lies in the store.
 std::string stored_key(std::string_view key);
+// A store's key as users know it; none: it is not one of theirs.
+std::optional<std::string> user_key(const std::string& stored);
 
 // One core. The keyspace and the peers outlive it.
 class Replica {
@@ -75,7 +78,13 @@ class Replica {
   task::Task<PassReply> forward(ForwardRequest request, task::CancelToken token);
   task::Task<PassReply> copy(CopyRequest request, task::CancelToken token);
 
+  // Some keys that are there and whose chain names this node (ring::RingRange::named()), as
+  // Keyspace::scan() gives them.
+  task::Task<Result<ScanPage>> scan(uint64_t cursor, size_t count);
+
+  ring::MemberId self() const { return self_; }
   const ring::View* view() const { return view_.get(); }
+  const std::shared_ptr<const ring::View>& shared_view() const { return view_; }
   const ReplicaStats& stats() const { return stats_; }
   size_t dirty_keys() const { return marks_.size(); }
 
@@ -114,9 +123,18 @@ class Replica {
   task::Task<Result<void>> put_record(const std::string& key, const Record& record,
                                       ring::Epoch epoch);
   static Status status_of(const Error& error);
+  int64_t now_ms() const { return env_.wall_now().ns / 1'000'000; }
+
+  // replica_keys.cc
+  void note_end(const Record& record);
+  task::Task<void> erase_ended();
+  task::Task<Result<void>> look_for_ends(const std::vector<std::string>& stored_keys);
+  task::Task<void> erase_if_ended(std::string key, uint64_t version);
 
   // replica_copy.cc
-  task::Task<void> tend();
+  task::Task<void> clean();
+  task::Task<void> fill_others();
+  task::Task<void> await_news();
   task::Task<Result<void>> wipe(std::set<RangeKey> ranges);
   task::Task<Result<void>> copy_ranges(std::set<RangeKey> ranges);
   task::Task<Result<void>> send_batch(RangeKey range, std::vector<CopyItem> items);
@@ -137,6 +155,10 @@ class Replica {
   std::shared_ptr<const ring::View> view_;
   ring::Incarnation incarnation_;
   Marks marks_;
+  bool has_ends_ = true;  // there may be keys that end
+  bool saw_ends_ = true;  // since the last look at all keys began
+  uint64_t eraser_ = 0;   // as a client, of keys that ended
+  uint64_t last_erase_ = 0;
   uint64_t writes_decided_ = 0;
   std::set<RangeKey> wiped_;   // joining here, and emptied
   std::set<RangeKey> ready_;   // joining behind us, and emptied: it gets what is written

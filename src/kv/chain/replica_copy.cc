@@ -17,12 +17,6 @@ namespace {
 constexpr size_t kScanKeys = 64;
 constexpr Duration kPause = 50_ms;
 
-// A store's key as users know it; none: it is not one of theirs.
-std::optional<std::string> user_key(const std::string& stored) {
-  if (!stored.starts_with('k')) return std::nullopt;
-  return stored.substr(1);
-}
-
 }  // namespace
 
 const ring::RingRange* Replica::range_now(RangeKey range) const {
@@ -66,23 +60,36 @@ void Replica::tell_copied() {
   if (on_copied_) on_copied_({copied_.begin(), copied_.end()});
 }
 
-Task<void> Replica::tend() {
+// What concerns this node alone: it never waits for other nodes, which wait for it while they copy.
+Task<void> Replica::clean() {
   while (!stop_.requested()) {
     if (view_) {
       if (const std::set<RangeKey> ranges = ranges_to_wipe(); !ranges.empty()) {
         [[maybe_unused]] const Result<void> wiped = co_await wipe(ranges);
       }
-      if (const std::set<RangeKey> ranges = ranges_to_copy(); !ranges.empty()) {
-        [[maybe_unused]] const Result<void> copied = co_await copy_ranges(ranges);
-      }
       if (has_strangers() && may_act()) {
         [[maybe_unused]] const Result<void> swept = co_await sweep();
       }
+    }
+    co_await await_news();
+  }
+}
+
+Task<void> Replica::fill_others() {
+  while (!stop_.requested()) {
+    if (view_) {
+      if (const std::set<RangeKey> ranges = ranges_to_copy(); !ranges.empty()) {
+        [[maybe_unused]] const Result<void> copied = co_await copy_ranges(ranges);
+      }
       tell_copied();
     }
-    task::Deadline pause(env_, env_.now() + kPause, stop_.token());
-    [[maybe_unused]] const Result<void> moved = co_await view_moved_.wait(pause.token());
+    co_await await_news();
   }
+}
+
+Task<void> Replica::await_news() {
+  task::Deadline pause(env_, env_.now() + kPause, stop_.token());
+  [[maybe_unused]] const Result<void> moved = co_await view_moved_.wait(pause.token());
 }
 
 // Erases a key, if the view still says so.

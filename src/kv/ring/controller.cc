@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kv/ring/membership.h"
+#include "kv/ring/roster.h"
 #include "kv/ring/view_format.h"
 #include "task/deadline.h"
 #include "task/either.h"
@@ -43,53 +44,42 @@ Task<void> Controller::lead(meta::Leadership& leads, CancelToken token) {
   }
 }
 
-Task<Result<PlanInput>> Controller::look(CancelToken token) {
-  PlanInput input;
-  meta::ListOptions from{.range = meta::Range::prefix(nodes_prefix(options_.prefix))};
-  for (bool more = true; more;) {
-    const Result<meta::Page> page = co_await store_.list(from, token);
-    if (!page) co_return fail(page.error());
-    for (const meta::Entry& entry : page->entries) {
-      const Result<NodeRecord> node = decode_node(as_bytes(entry.value));
-      // Of what makes no sense nothing is taken: the node is as if it were away.
-      if (node) input.nodes.emplace(node->member.id, *node);
+// What the plan stands on. Whoever was sent away wants to go, or is given up at once.
+PlanInput Controller::judge(Roster& roster) {
+  PlanInput input{.nodes = std::move(roster.nodes), .given_up = {}};
+  for (const MemberId away : roster.sent_away) {
+    const auto found = input.nodes.find(away);
+    if (found == input.nodes.end()) {
+      input.given_up.insert(away);
+    } else {
+      found->second.member.state = Member::State::kLeaving;
     }
-    more = page->more && !page->entries.empty();
-    if (more) from.range = from.range.behind(page->entries.back().key);
-    from.at = page->revision;
   }
-  co_return input;
+  for (const Member& member : roster.view ? roster.view->members : std::vector<Member>()) {
+    if (input.nodes.contains(member.id)) {
+      away_since_.erase(member.id);
+      continue;
+    }
+    const Time since = away_since_.try_emplace(member.id, env_.now()).first->second;
+    if (env_.now() - since >= options_.give_up_after) input.given_up.insert(member.id);
+  }
+  return input;
 }
 
 // True: the view was changed.
 Task<Result<bool>> Controller::step(meta::Leadership& leads, CancelToken token) {
   const std::string key = view_key(options_.prefix);
-  const Result<std::optional<meta::Entry>> entry = co_await store_.get(key, token);
-  if (!entry) co_return fail(entry.error());
-  std::optional<View> now;
-  if (*entry) {
-    Result<View> view = decode_view(as_bytes((*entry)->value));
-    if (!view) co_return fail(view.error());
-    now = std::move(*view);
-  }
-  Result<PlanInput> input = co_await look(token);
-  if (!input) co_return fail(input.error());
-  for (const Member& member : now ? now->members : std::vector<Member>()) {
-    if (input->nodes.contains(member.id)) {
-      away_since_.erase(member.id);
-      continue;
-    }
-    const Time since = away_since_.try_emplace(member.id, env_.now()).first->second;
-    if (env_.now() - since >= options_.give_up_after) input->given_up.insert(member.id);
-  }
-  const std::optional<View> next = next_view(now, *input, options_.plan);
+  Result<Roster> roster = co_await read_roster(store_, options_.prefix, token);
+  if (!roster) co_return fail(roster.error());
+  const PlanInput input = judge(*roster);
+  const std::optional<View> next = next_view(roster->view, input, options_.plan);
   if (!next) co_return false;
   std::string bytes = encode(*next);
   if (bytes.size() > meta::kValueMax) co_return fail(Errc::kLimit, "the ring has too many ranges");
   meta::Batch batch;
   leads.fence(batch);
-  if (*entry) {
-    batch.if_modified(key, (*entry)->modified);
+  if (roster->view) {
+    batch.if_modified(key, roster->modified);
   } else {
     batch.if_absent(key);
   }

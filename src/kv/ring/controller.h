@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "env/env.h"
 #include "kv/ring/plan.h"
+#include "kv/ring/roster.h"
 #include "meta/election.h"
 #include "meta/store.h"
 #include "task/cancel.h"
@@ -37,7 +38,7 @@ class Controller {
  private:
   task::Task<void> lead(meta::Leadership& leads, task::CancelToken token);
   task::Task<Result<bool>> step(meta::Leadership& leads, task::CancelToken token);
-  task::Task<Result<PlanInput>> look(task::CancelToken token);
+  PlanInput judge(Roster& roster);
 
   env::Env& env_;
   meta::Store& store_;

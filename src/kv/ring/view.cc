@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
-#include "base/sip_hash.h"
+#include "kv/ring/slot.h"
 
 namespace cairn::kv::ring {
 
@@ -21,6 +20,12 @@ std::optional<size_t> RingRange::read_tail() const {
   return std::nullopt;
 }
 
+std::optional<MemberId> RingRange::named() const {
+  const auto found = std::ranges::find(chain, Replica::State::kRunning, &Replica::state);
+  if (found == chain.end()) return std::nullopt;
+  return found->member;
+}
+
 size_t RingRange::running() const {
   return static_cast<size_t>(std::ranges::count(chain, Replica::State::kRunning, &Replica::state));
 }
@@ -35,9 +40,6 @@ size_t View::range_index(uint64_t hash) const {
   return found == ranges.end() ? 0 : static_cast<size_t>(found - ranges.begin());
 }
 
-uint64_t hash_of(std::string_view key) {
-  // Not a secret: all nodes and clients have to agree.
-  return sip_hash(SipKey{0x6b76'7269'6e67'0001, 0x6361'6972'6e00'0001}, as_bytes(key));
-}
+uint64_t hash_of(std::string_view key) { return place_of_slot(slot_of(key)); }
 
 }  // namespace cairn::kv::ring

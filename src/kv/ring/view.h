@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // View: who keeps which keys, at one moment; a value that the controller changes step by step.
 //
-// The hashes of keys are a ring, cut into ranges. The nodes of a range's chain, from head to tail,
+// The places of keys are a ring, cut into ranges. The nodes of a range's chain, from head to tail,
 // keep its keys. A chain has an epoch, that of the view in which it changed last; nodes of equal
 // epoch agree about the chain, whatever else differs between their views.
 #pragma once
@@ -41,6 +41,8 @@ struct Member {
   MemberId id;
   Incarnation incarnation;
   std::string address;  // of its chain service
+  std::string name;     // for people
+  std::string resp;     // where clients of Redis find it; empty: nowhere
   Place place;
   uint32_t drives = 1;  // its share grows with them
   State state = State::kHere;
@@ -56,7 +58,7 @@ struct Replica {
   friend bool operator==(const Replica&, const Replica&) = default;
 };
 
-// Keys whose hash is above the range before, up to `end`; the first range goes on behind the last.
+// Keys whose place is above the range before, up to `end`; the first range goes on behind the last.
 struct RingRange {
   uint64_t end = 0;
   Epoch epoch;
@@ -67,6 +69,8 @@ struct RingRange {
   // Who answers reads of keys that are being written: the last that is running.
   std::optional<size_t> read_tail() const;
   size_t running() const;
+  // Who is named to clients that know one node for a key: the first that is running.
+  std::optional<MemberId> named() const;
 };
 
 struct View {
@@ -81,7 +85,7 @@ struct View {
   const RingRange& range_of(uint64_t hash) const { return ranges[range_index(hash)]; }
 };
 
-// Equal on every machine.
+// Where a key lies on the ring: at its slot (slot.h). Equal on every machine.
 uint64_t hash_of(std::string_view key);
 
 }  // namespace cairn::kv::ring

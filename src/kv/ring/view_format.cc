@@ -13,7 +13,7 @@ namespace cairn::kv::ring {
 namespace {
 
 constexpr size_t kHeadSize = 16;
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 enum class RecordKind : uint8_t { kView = 1, kNode = 2 };
 
 // A replica as it lies in a view.
@@ -43,7 +43,8 @@ struct Layout {
     choice(coder, v, Replica::State::kRunning, Replica::State::kLeaving);
   }
   void operator()(Member& v) {
-    fields(coder, v.id, v.incarnation, v.address, v.place.machine, v.place.rack, v.drives, v.state);
+    fields(coder, v.id, v.incarnation, v.address, v.name, v.resp, v.place.machine, v.place.rack,
+           v.drives, v.state);
   }
   void operator()(WireReplica& v) { fields(coder, v.member, v.state); }
   void operator()(WireRange& v) { fields(coder, v.end, v.epoch, v.chain); }
@@ -82,11 +83,16 @@ Result<Bytes> unwrap(RecordKind kind, Bytes bytes) {
   return body;
 }
 
+bool is_address(const std::string& text) {
+  const Result<env::Address> at = env::Address::parse(text);
+  return text.size() <= kNameMax && at && at->text() == text;
+}
+
 bool is_sound(const Member& member) {
-  const Result<env::Address> at = env::Address::parse(member.address);
   return member.id.value() != 0 && member.drives >= 1 && member.drives <= kDrivesMax &&
-         member.address.size() <= kNameMax && member.place.machine.size() <= kNameMax &&
-         member.place.rack.size() <= kNameMax && at && at->text() == member.address;
+         member.name.size() <= kNameMax && member.place.machine.size() <= kNameMax &&
+         member.place.rack.size() <= kNameMax && is_address(member.address) &&
+         (member.resp.empty() || is_address(member.resp));
 }
 
 bool is_sound(const RingRange& range, Epoch newest) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "door/resp/options.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "server/kv/node.h"
 #include "server/kv/open_keyspace.h"
 #include "task/task.h"
 
@@ -20,6 +22,7 @@ namespace cairn::server {
 
 struct KvServeOptions {
   KeyspaceArgs keyspace;
+  std::optional<KvNodeOptions> node;  // none: the keys are all here
   std::vector<env::Address> resp;
   door::resp::RespOptions door;
   Duration drain_timeout = 10_s;
@@ -29,7 +32,7 @@ struct KvServeOptions {
 };
 
 // Until the world is asked to end; then requests in flight are answered. The Problem: the keyspace
-// does not open, or an address cannot be listened at.
+// or the metadata store does not open, or an address cannot be listened at.
 task::Task<Attempt<void>> serve_keys(env::Env& env, KvServeOptions& options);
 
 }  // namespace cairn::server
