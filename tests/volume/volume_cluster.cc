@@ -225,7 +225,11 @@ Task<void> VolumeCluster::use_snapshots(env::Env& env, arbiter::Arbiter& arbiter
     }
     const Result<arbiter::VolumeRecord> made = co_await arbiter.clone(from, name);
     counters_.cloned += made ? 1 : 0;
-  } else if (what < 85 && !there.empty()) {
+  } else if (what < 90) {
+    for (const std::string& name : writable) {
+      if (name.starts_with("c")) there.push_back(name);
+    }
+    if (there.empty()) co_return;
     [[maybe_unused]] const Result<void> gone = co_await arbiter.destroy(any_of(there), true);
   }
 }
