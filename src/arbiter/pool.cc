@@ -352,7 +352,7 @@ Result<std::vector<MegaVolId>> Pool::choose_drives(Volume& volume, uint32_t exte
   Demand after = unplaced_;
   uint64_t& waiting = after.extents[volume.record.replicas - 1];
   // What is placed first, or copied, was promised; another leg was not.
-  if (!is_stale && waiting > 0) --waiting;
+  if (!entry.is_mapped() && waiting > 0) --waiting;
   ScoreMatrix matrix{.extent = extent, .rows = {}};
   const Result<std::vector<size_t>> chosen = choose({.candidates = candidates,
                                                      .taken = taken,
