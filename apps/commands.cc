@@ -44,7 +44,10 @@ void add_volumes(CommandTree& tree) {
   tree.add(volume, "resize", "change the size of a volume", make_volume_resize);
   tree.add(volume, "update", "change how a volume is placed, replicated or served",
            make_volume_update);
-  tree.add(volume, "destroy", "remove a volume and what it holds", make_volume_destroy);
+  tree.add(volume, "snapshot", "keep what a volume holds now", make_volume_snapshot);
+  tree.add(volume, "clone", "make a volume that begins as a snapshot", make_volume_clone);
+  tree.add(volume, "destroy", "remove a volume or a snapshot and what it holds",
+           make_volume_destroy);
   CLI::App& view = CommandTree::group(root, "view", "how the boxes of a pool are doing inside");
   tree.add(view, "top", "drives and volumes, the busiest first", make_view_top);
   tree.add(view, "watch", "drives and volumes, again and again", make_view_watch);

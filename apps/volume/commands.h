@@ -21,5 +21,7 @@ std::unique_ptr<Command> make_volume_show(CLI::App& app);
 std::unique_ptr<Command> make_volume_resize(CLI::App& app);
 std::unique_ptr<Command> make_volume_update(CLI::App& app);
 std::unique_ptr<Command> make_volume_destroy(CLI::App& app);
+std::unique_ptr<Command> make_volume_snapshot(CLI::App& app);
+std::unique_ptr<Command> make_volume_clone(CLI::App& app);
 
 }  // namespace cairn::apps

@@ -56,7 +56,7 @@ std::string state_text(const VolumeView& volume) {
     return fmt::format("the arbiter heals it, {} extents lack replicas", volume.lacking);
   }
   if (volume.lacking > 0) return fmt::format("{} extents lack replicas", volume.lacking);
-  return "ok";
+  return volume.record.is_snapshot ? "snapshot" : "ok";
 }
 
 std::string drive_state(const DriveView& drive) {
@@ -172,7 +172,10 @@ Json volume_json(const VolumeView& volume) {
           {"floor", volume.terms.floor},
           {"cap", volume.terms.cap},
           {"mapped", volume.mapped * volume.extent_bytes},
+          {"shared", volume.shared * volume.extent_bytes},
           {"lacking", volume.lacking},
+          {"snapshot", volume.record.is_snapshot},
+          {"made", volume.record.made},
           {"open_by", volume.record.holder},
           {"epoch", volume.record.epoch.value()},
           {"state", state_text(volume)}};
@@ -204,24 +207,26 @@ Json detail_json(const VolumeDetail& detail) {
 std::string volumes_text(const std::vector<VolumeView>& volumes) {
   if (volumes.empty()) return "there are no volumes: 'cairn volume create' makes one\n";
   std::vector<std::vector<std::string>> rows = {
-      {"VOLUME", "SIZE", "REPLICAS", "MAPPED", "OPEN BY", "STATE"}};
+      {"VOLUME", "SIZE", "REPLICAS", "MAPPED", "SHARED", "OPEN BY", "STATE"}};
   for (const VolumeView& each : volumes) {
-    rows.push_back({escaped(each.record.name), text_bytes(each.bytes),
-                    fmt::to_string(each.record.replicas),
-                    text_bytes(each.mapped * each.extent_bytes), or_dash(each.record.holder),
-                    state_text(each)});
+    rows.push_back(
+        {escaped(each.record.name), text_bytes(each.bytes), fmt::to_string(each.record.replicas),
+         text_bytes(each.mapped * each.extent_bytes), text_bytes(each.shared * each.extent_bytes),
+         or_dash(each.record.holder), state_text(each)});
   }
   return table_text(rows);
 }
 
 std::string detail_text(const VolumeDetail& detail, bool why) {
   const VolumeView& volume = detail.volume;
-  std::string text =
-      fmt::format("{}: {}, {} replica{}, policy {}\n  {}, {} mapped, opened {} times, open by {}\n",
-                  escaped(volume.record.name), text_bytes(volume.bytes), volume.record.replicas,
-                  volume.record.replicas == 1 ? "" : "s", policy_text(volume.record.weights),
-                  state_text(volume), text_bytes(volume.mapped * volume.extent_bytes),
-                  volume.record.epoch.value(), or_dash(volume.record.holder));
+  std::string text = fmt::format(
+      "{}: {}, {} replica{}, policy {}\n  {}, {} mapped, {} of it shared, opened {} times, open by "
+      "{}\n",
+      escaped(volume.record.name), text_bytes(volume.bytes), volume.record.replicas,
+      volume.record.replicas == 1 ? "" : "s", policy_text(volume.record.weights),
+      state_text(volume), text_bytes(volume.mapped * volume.extent_bytes),
+      text_bytes(volume.shared * volume.extent_bytes), volume.record.epoch.value(),
+      or_dash(volume.record.holder));
   std::string shares;
   for (const arbiter::DriveShare& each : detail.drives) {
     shares +=

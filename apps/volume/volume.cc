@@ -26,10 +26,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kBytesMax = uint64_t{volume::kVolumeExtentsMax} * volume::kExtentBytes;
 
-void add_name(CLI::App& app, std::string& name) {
+// With `or_snapshot`, VOLUME@NAME too.
+void add_name(CLI::App& app, std::string& name, bool or_snapshot = false) {
   required(add_argument(
-      app, "NAME", "what the volume is called", [&name](const std::string& text) -> Attempt<void> {
-        if (!volume::check_name(text)) {
+      app, "NAME",
+      or_snapshot ? "what the volume is called, or VOLUME@SNAPSHOT" : "what the volume is called",
+      [&name, or_snapshot](const std::string& text) -> Attempt<void> {
+        const bool is_snapshot = or_snapshot && volume::check_snapshot_name(text);
+        if (!is_snapshot && !volume::check_name(text)) {
           return refuse(
               fmt::format("{} is no name of a volume: 1 to {} letters, digits, '-', '_' and "
                           "'.', as in vol0",
@@ -123,14 +127,18 @@ class CreateCommand final : public Command {
 class ListCommand final : public Command {
  public:
   explicit ListCommand(CLI::App& app) : client_(app) {
-    set_examples(app, {"cairn volume list", "cairn volume list --json"});
+    add_switch(app, "--snapshots", with_snapshots_, "with the snapshots of each");
+    set_examples(app, {"cairn volume list", "cairn volume list --snapshots --json"});
   }
   Attempt<int> run() override {
-    const Attempt<std::vector<VolumeView>> all = client_.run<std::vector<VolumeView>>(
+    Attempt<std::vector<VolumeView>> all = client_.run<std::vector<VolumeView>>(
         [this](env::Env&, ArbiterClient::Arbiter& arbiter, task::CancelToken token) {
           return ask_all(arbiter, token);
         });
     if (!all) return std::unexpected(all.error());
+    if (!with_snapshots_) {
+      std::erase_if(*all, [](const VolumeView& each) { return each.record.is_snapshot; });
+    }
     Json volumes = Json::array();
     for (const VolumeView& each : *all) volumes.push_back(volume_json(each));
     client_.print({{"schema_version", 1}, {"volumes", std::move(volumes)}}, volumes_text(*all));
@@ -152,12 +160,13 @@ class ListCommand final : public Command {
   }
 
   ArbiterClient client_;
+  bool with_snapshots_ = false;
 };
 
 class ShowCommand final : public Command {
  public:
   explicit ShowCommand(CLI::App& app) : client_(app) {
-    add_name(app, name_);
+    add_name(app, name_, true);
     add_switch(app, "--why", why_, "with the scores of the last placements");
     set_examples(app, {"cairn volume show vol0", "cairn volume show vol0 --why"});
   }
@@ -179,7 +188,7 @@ class ShowCommand final : public Command {
 class OneVolume : public Command {
  public:
   explicit OneVolume(CLI::App& app) : client_(app), confirmation_(app) {
-    add_name(app, name_);
+    add_name(app, name_, true);
     add_switch(app, "--dry-run", is_dry_, "say what would be done");
   }
 
@@ -285,16 +294,22 @@ class DestroyCommand final : public OneVolume {
  public:
   explicit DestroyCommand(CLI::App& app) : OneVolume(app) {
     add_switch(app, "--force", by_force_, "although somebody has it open, who loses it");
-    set_examples(app, {"cairn volume destroy vol0 --dry-run", "cairn volume destroy vol0 --yes"});
+    set_examples(app, {"cairn volume destroy vol0 --dry-run", "cairn volume destroy vol0 --yes",
+                       "cairn volume destroy vol0@monday --yes"});
   }
   Attempt<int> run() override {
     const Attempt<VolumeDetail> detail = find();
     if (!detail) return std::unexpected(detail.error());
-    const std::string data = text_bytes(detail->volume.mapped * detail->volume.extent_bytes);
+    const VolumeView& volume = detail->volume;
+    const std::string data = text_bytes(volume.mapped * volume.extent_bytes);
+    const std::string own = text_bytes((volume.mapped - volume.shared) * volume.extent_bytes);
     return change(
         arbiter::DestroyRequest{.name = name_, .by_force = by_force_},
-        fmt::format("{} is destroyed, and {} become free when they are cleared", name_, data),
-        fmt::format("all {} of {} are lost", data, name_));
+        fmt::format("{} is destroyed, and {} become free when they are cleared", name_, own),
+        volume.shared == 0
+            ? fmt::format("all {} of {} are lost", data, name_)
+            : fmt::format("{} is lost: of its {} snapshots or clones have all but {}", name_, data,
+                          own));
   }
 
  private:

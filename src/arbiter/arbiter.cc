@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "arbiter/waiting.h"
@@ -36,6 +37,17 @@ Task<Result<void>> visit_all(meta::Store& store, std::string prefix, CancelToken
     if (!page->more || page->entries.empty()) co_return Result<void>();
     options.range = options.range.behind(page->entries.back().key);
     options.at = page->revision;
+  }
+}
+
+// A chunk without extents is absent.
+void put_chunk(meta::Batch& batch, const std::string& key, const MapChunk& entries) {
+  const bool is_empty =
+      std::ranges::none_of(entries, [](const MapEntry& entry) { return entry.is_mapped(); });
+  if (is_empty) {
+    batch.remove(key);
+  } else {
+    batch.put(key, encode(entries));
   }
 }
 
@@ -127,6 +139,15 @@ Task<Result<void>> Arbiter::read_store(CancelToken token) {
                               return pool_.add(key->volume, key->chunk, *chunk);
                             });
   if (!read) co_return read;
+  read = co_await visit_all(store, kCopyPrefix, token,
+                            [this](const meta::Entry& entry) -> Result<void> {
+                              const Result<MapKey> key = parse_map_key(entry.key);
+                              if (!key) return fail(key.error());
+                              const Result<MapChunk> chunk = decode_map(as_bytes(entry.value));
+                              if (!chunk) return fail(chunk.error());
+                              return pool_.add_copies(key->volume, key->chunk, *chunk);
+                            });
+  if (!read) co_return read;
   read = co_await visit_all(
       store, kCleaningPrefix, token, [this](const meta::Entry& entry) -> Result<void> {
         const Result<CleaningKey> key = parse_cleaning_key(entry.key);
@@ -171,23 +192,22 @@ Task<Result<void>> Arbiter::commit(meta::Batch batch) {
 Task<Result<void>> Arbiter::commit_changes(VolumeId id, std::vector<Change> changes,
                                            meta::Batch batch) {
   const Volume& volume = *pool_.volume(id);
-  std::map<uint32_t, bool> chunks;
+  std::set<uint32_t> chunks;
+  std::set<uint32_t> copies;
   std::map<MegaVolId, Cleaning> cleanings;
   for (const Change& change : changes) {
-    chunks[change.extent / kChunkEntries] = true;
-    for (const Leg& leg : dropped_legs(volume.table[change.extent], change.entry)) {
+    const uint32_t chunk = change.extent / kChunkEntries;
+    if (change.entry != volume.table[change.extent]) chunks.insert(chunk);
+    if (change.copy) copies.insert(chunk);
+    for (const Leg& leg : pool_.freed_by(volume, change)) {
       cleanings[leg.mega_vol].extents.push_back(leg.extent);
     }
   }
-  for (const auto& [chunk, is_changed] : chunks) {
-    const MapChunk entries = Pool::chunk_of(volume, chunk, changes);
-    const bool is_empty =
-        std::ranges::none_of(entries, [](const MapEntry& entry) { return entry.is_mapped(); });
-    if (is_empty) {
-      batch.remove(map_key(id, chunk));
-    } else {
-      batch.put(map_key(id, chunk), encode(entries));
-    }
+  for (const uint32_t chunk : chunks) {
+    put_chunk(batch, map_key(id, chunk), Pool::chunk_of(volume, chunk, changes));
+  }
+  for (const uint32_t chunk : copies) {
+    put_chunk(batch, copy_key(id, chunk), Pool::copies_of(volume, chunk, changes));
   }
   for (auto& [drive, cleaning] : cleanings) {
     cleaning.key = {.mega_vol = drive, .number = next_cleaning_++};

@@ -9,6 +9,7 @@
 //   kExists, kNotFound, kNoSpace as each says.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,6 +44,7 @@ struct ArbiterOptions {
   Duration lease = 120_s;
   Duration retry = 1_s;                          // of what failed in the background
   uint64_t extent_bytes = volume::kExtentBytes;  // of a pool that is new
+  Duration snapshot_limit = 20_s;                // for whoever has the volume open to stop writing
 };
 
 // What an arbiter stands on. All of it outlives it.
@@ -126,7 +128,17 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
     return !volume.record.holder.empty() && has_lease(volume);
   }
 
-  // Clients: ArbiterLink (arbiter_sessions.cc, arbiter_extents.cc).
+  // Snapshots (arbiter_snapshots.cc).
+  // VOLUME@NAME, of what the volume holds from the call to its return at some time. Whoever has it
+  // open stops writing for a moment. kNoSpace: nothing could be copied when it is written;
+  // kTimedOut: whoever has it open did not answer; kInvalid also: the last one did not close it;
+  // kLimit.
+  task::Task<Result<VolumeRecord>> snapshot(std::string volume, std::string name,
+                                            task::CancelToken token = {});
+  // A volume that begins as a snapshot is. kNoSpace as for one that is new; kLimit.
+  task::Task<Result<VolumeRecord>> clone(std::string snapshot, std::string name);
+
+  // Clients: ArbiterLink (arbiter_sessions.cc, arbiter_extents.cc, arbiter_snapshots.cc).
   task::Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override;
   task::Task<Result<volume::Renewed>> renew(volume::Session session,
                                             task::CancelToken token) override;
@@ -145,6 +157,17 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<volume::Mapping>> relocate(volume::Session session, volume::Relocation what,
                                                task::CancelToken token) override;
 
+  task::Task<Result<std::vector<volume::CopyPlace>>> begin_copies(volume::Session session,
+                                                                  std::vector<uint32_t> extents,
+                                                                  task::CancelToken token) override;
+  task::Task<Result<std::vector<volume::Mapping>>> end_copies(volume::Session session,
+                                                              std::vector<volume::CopyEnd> copies,
+                                                              task::CancelToken token) override;
+  task::Task<Result<volume::Asked>> asked(volume::Session session, Duration wait,
+                                          task::CancelToken token) override;
+  task::Task<Result<void>> freeze(volume::Session session, std::string snapshot, bool is_ready,
+                                  task::CancelToken token) override;
+
   // Commits that changed the map, and extents given by them.
   struct Counters {
     uint64_t allocating_commits = 0;
@@ -154,6 +177,7 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
 
  private:
   struct Waiting;  // an allocation that the next commit may take along
+  struct Wanted;   // a snapshot that waits for whoever has the volume open
 
   task::Task<Result<void>> read_store(task::CancelToken token);
   task::Task<Result<void>> commit(meta::Batch batch);
@@ -187,6 +211,9 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   volume::MegaVolPool identity() const {
     return {.uuid = pool_.record.uuid, .extent_bytes = pool_.record.extent_bytes};
   }
+  uint64_t seconds_now() const {
+    return static_cast<uint64_t>(std::max<int64_t>(0, env_.wall_now().ns / 1'000'000'000));
+  }
   // kInvalid.
   Result<uint32_t> extents_for(uint64_t bytes) const;
   task::Task<Result<void>> allocate_waiting();
@@ -200,6 +227,17 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   void note_free_numbers();
   // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
   task::Task<Result<void>> remove_cleanings(MegaVolId id, meta::Batch& batch);
+  // What a record of a volume is that begins with the extents of another. kExists, kLimit,
+  // kNoSpace.
+  Result<VolumeRecord> relative_of(const Volume& volume, std::string name, bool is_snapshot) const;
+  // Makes it, with the map of the other. By whoever has the turn.
+  task::Task<Result<VolumeRecord>> make_relative(VolumeId from, VolumeRecord record);
+  static void wake(Wanted& wanted);
+  task::Task<Result<VolumeRecord>> await_snapshot(Wanted& wanted, task::CancelToken token);
+  // Places where extents of a volume were being copied are given back.
+  task::Task<Result<void>> drop_copies(VolumeId id);
+  std::vector<volume::Mapping> mappings(const Volume& volume,
+                                        const std::vector<uint32_t>& extents) const;
   // Destroys volumes bit by bit.
   task::Task<void> dismantle();
   task::Task<Result<bool>> dismantle_step();
@@ -226,6 +264,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Semaphore turn_{1};             // of whoever changes the pool
   task::Semaphore adding_{1};           // drives
   std::deque<Waiting*> waiting_;
+  std::map<VolumeId, Wanted*> wanted_;
+  task::Event wanted_moved_;  // a snapshot is wanted
   Counters counters_;
   task::CancelSource broken_;
   task::CancelSource stop_;

@@ -25,18 +25,21 @@ Result<void> check_extents(const Volume& volume, const std::vector<uint32_t>& ex
   return {};
 }
 
-std::vector<Mapping> mappings(const Volume& volume, const std::vector<uint32_t>& extents) {
-  std::vector<Mapping> all;
-  all.reserve(extents.size());
-  for (const uint32_t extent : extents) {
-    all.push_back({.extent = extent, .entry = volume.table[extent]});
-  }
-  return all;
-}
-
 constexpr Error kLastLeg{Errc::kInvalid, "an extent would have no leg left that is not stale"};
 
 }  // namespace
+
+std::vector<Mapping> Arbiter::mappings(const Volume& volume,
+                                       const std::vector<uint32_t>& extents) const {
+  std::vector<Mapping> all;
+  all.reserve(extents.size());
+  for (const uint32_t extent : extents) {
+    all.push_back({.extent = extent,
+                   .entry = volume.table[extent],
+                   .is_shared = pool_.is_shared(volume, extent)});
+  }
+  return all;
+}
 
 Task<Result<std::vector<Mapping>>> Arbiter::table(Session session, uint32_t first, CancelToken) {
   // Behind a commit that is under way: whoever asks may want to know what became of it.
@@ -44,12 +47,12 @@ Task<Result<std::vector<Mapping>>> Arbiter::table(Session session, uint32_t firs
   if (!units) co_return fail(units.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
-  std::vector<Mapping> page;
-  const auto& table = (*volume)->table;
-  for (size_t i = first; i < table.size() && page.size() < volume::kTablePageMax; ++i) {
-    page.push_back({.extent = static_cast<uint32_t>(i), .entry = table[i]});
+  std::vector<uint32_t> page;
+  const size_t extents = (*volume)->table.size();
+  for (size_t i = first; i < extents && page.size() < volume::kTablePageMax; ++i) {
+    page.push_back(static_cast<uint32_t>(i));
   }
-  co_return page;
+  co_return mappings(**volume, page);
 }
 
 Task<Result<std::vector<Mapping>>> Arbiter::allocate(Session session, std::vector<uint32_t> extents,
@@ -123,7 +126,7 @@ Result<void> Arbiter::plan_allocations(Volume& volume, const std::set<uint32_t>&
       return fail(entry.error());
     }
     for (size_t i = 0; i < entry->size(); ++i) own_counters_.note(entry->leg(i).mega_vol);
-    changes.push_back({.extent = extent, .entry = *entry});
+    changes.push_back({.extent = extent, .entry = *entry, .copy = {}});
   }
   return {};
 }
@@ -137,7 +140,7 @@ Task<Result<void>> Arbiter::release(Session session, std::vector<uint32_t> exten
   if (!checked) co_return checked;
   std::vector<Change> changes;
   for (const uint32_t extent : std::set(extents.begin(), extents.end())) {
-    if ((*volume)->table[extent].is_mapped()) changes.push_back({.extent = extent, .entry = {}});
+    if ((*volume)->table[extent].is_mapped()) changes.push_back(nothing_at(**volume, extent));
   }
   if (changes.empty()) co_return Result<void>();
   co_return co_await commit_changes(session.volume, std::move(changes));
@@ -164,7 +167,8 @@ Task<Result<std::vector<Mapping>>> Arbiter::report(Session session,
   std::vector<Change> changes;
   for (const auto& [extent, entry] : entries) {
     if (entry.is_mapped() && entry.in_sync() == 0) co_return fail(kLastLeg);
-    if (entry != (*volume)->table[extent]) changes.push_back({.extent = extent, .entry = entry});
+    if (entry != (*volume)->table[extent])
+      changes.push_back({.extent = extent, .entry = entry, .copy = {}});
   }
   if (!changes.empty()) {
     const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
@@ -206,7 +210,7 @@ Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what
         co_await commit_changes(session.volume, {{.extent = what.extent, .entry = entry}});
     if (!done) co_return fail(done.error());
   }
-  co_return Mapping{.extent = what.extent, .entry = entry};
+  co_return mappings(*pool_.volume(session.volume), {what.extent}).front();
 }
 
 }  // namespace cairn::arbiter

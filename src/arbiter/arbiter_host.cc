@@ -117,4 +117,32 @@ Task<Result<volume::Mapping>> ArbiterHost::relocate(volume::Session session,
   co_return co_await (*arbiter)->relocate(session, what, token);
 }
 
+Task<Result<std::vector<volume::CopyPlace>>> ArbiterHost::begin_copies(
+    volume::Session session, std::vector<uint32_t> extents, CancelToken token) {
+  Result<Use> arbiter = use();
+  if (!arbiter) co_return fail(arbiter.error());
+  co_return co_await (*arbiter)->begin_copies(session, std::move(extents), token);
+}
+
+Task<Result<std::vector<volume::Mapping>>> ArbiterHost::end_copies(
+    volume::Session session, std::vector<volume::CopyEnd> copies, CancelToken token) {
+  Result<Use> arbiter = use();
+  if (!arbiter) co_return fail(arbiter.error());
+  co_return co_await (*arbiter)->end_copies(session, std::move(copies), token);
+}
+
+Task<Result<volume::Asked>> ArbiterHost::asked(volume::Session session, Duration wait,
+                                               CancelToken token) {
+  Result<Use> arbiter = use();
+  if (!arbiter) co_return fail(arbiter.error());
+  co_return co_await (*arbiter)->asked(session, wait, token);
+}
+
+Task<Result<void>> ArbiterHost::freeze(volume::Session session, std::string snapshot, bool is_ready,
+                                       CancelToken token) {
+  Result<Use> arbiter = use();
+  if (!arbiter) co_return fail(arbiter.error());
+  co_return co_await (*arbiter)->freeze(session, std::move(snapshot), is_ready, token);
+}
+
 }  // namespace cairn::arbiter

@@ -77,6 +77,16 @@ class ArbiterHost final : public volume::ArbiterLink {
                                                           task::CancelToken token) override;
   task::Task<Result<volume::Mapping>> relocate(volume::Session session, volume::Relocation what,
                                                task::CancelToken token) override;
+  task::Task<Result<std::vector<volume::CopyPlace>>> begin_copies(volume::Session session,
+                                                                  std::vector<uint32_t> extents,
+                                                                  task::CancelToken token) override;
+  task::Task<Result<std::vector<volume::Mapping>>> end_copies(volume::Session session,
+                                                              std::vector<volume::CopyEnd> copies,
+                                                              task::CancelToken token) override;
+  task::Task<Result<volume::Asked>> asked(volume::Session session, Duration wait,
+                                          task::CancelToken token) override;
+  task::Task<Result<void>> freeze(volume::Session session, std::string snapshot, bool is_ready,
+                                  task::CancelToken token) override;
 
  private:
   task::Task<Result<void>> lead(task::CancelToken token);

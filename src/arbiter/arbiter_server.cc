@@ -44,6 +44,13 @@ Result<const Volume*> find_volume(Arbiter& arbiter, const std::string& name) {
   return fail(Errc::kNotFound, "there is no such volume");
 }
 
+Result<Answer> view_of_made(Arbiter& arbiter, const Result<VolumeRecord>& made) {
+  if (!made) return fail(made.error());
+  const Result<const Volume*> volume = find_volume(arbiter, made->name);
+  if (!volume) return fail(volume.error());
+  return Answer(view_of(arbiter.pool(), **volume));
+}
+
 }  // namespace
 
 ArbiterServer::ArbiterServer(env::Env& env, ArbiterHost& host, std::string name,
@@ -136,6 +143,27 @@ Task<Result<Answer>> ArbiterServer::link_call(Request request, CancelToken token
       auto result = co_await host_.relocate(args.session, args.what, token);
       co_return as_answer(std::move(result));
     }
+    case Call::kBeginCopies: {
+      auto& args = std::get<BeginCopiesRequest>(request);
+      auto result = co_await host_.begin_copies(args.session, std::move(args.extents), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kEndCopies: {
+      auto& args = std::get<EndCopiesRequest>(request);
+      auto result = co_await host_.end_copies(args.session, std::move(args.copies), token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kAsked: {
+      const auto& args = std::get<AskedRequest>(request);
+      auto result = co_await host_.asked(args.session, args.wait, token);
+      co_return as_answer(std::move(result));
+    }
+    case Call::kFreeze: {
+      auto& args = std::get<FreezeRequest>(request);
+      auto result =
+          co_await host_.freeze(args.session, std::move(args.snapshot), args.is_ready, token);
+      co_return as_answer(std::move(result));
+    }
     default:
       co_return fail(Errc::kInvalid, "this is an operator's call");
   }
@@ -169,12 +197,18 @@ Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request reques
                                                 CancelToken token) {
   switch (call_of(request)) {
     case Call::kCreate: {
-      const std::string name = std::get<CreateArgs>(request).name;
-      const auto made = co_await arbiter.create(std::move(std::get<CreateArgs>(request)));
-      if (!made) co_return fail(made.error());
-      const Result<const Volume*> volume = find_volume(arbiter, name);
-      if (!volume) co_return fail(volume.error());
-      co_return Answer(view_of(arbiter.pool(), **volume));
+      auto made = co_await arbiter.create(std::move(std::get<CreateArgs>(request)));
+      co_return view_of_made(arbiter, made);
+    }
+    case Call::kSnapshot: {
+      auto& args = std::get<SnapshotRequest>(request);
+      auto made = co_await arbiter.snapshot(std::move(args.volume), std::move(args.name), token);
+      co_return view_of_made(arbiter, made);
+    }
+    case Call::kClone: {
+      auto& args = std::get<CloneRequest>(request);
+      auto made = co_await arbiter.clone(std::move(args.snapshot), std::move(args.name));
+      co_return view_of_made(arbiter, made);
     }
     case Call::kResize: {
       auto& args = std::get<ResizeRequest>(request);

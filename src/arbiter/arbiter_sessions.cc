@@ -67,6 +67,9 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
   if (record.id != id || (!record.holder.empty() && record.holder != args.client)) {
     co_return fail(Errc::kExists, "somebody else has opened the volume meanwhile");
   }
+  // What the one before was copying is in no map.
+  const Result<void> dropped = co_await drop_copies(id);
+  if (!dropped) co_return fail(dropped.error());
   const bool is_clean = record.is_clean;
   record.epoch = volume::Epoch(record.epoch.value() + 1);
   record.holder = args.client;
@@ -79,6 +82,7 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
                    .pool = identity(),
                    .extents = record.extents,
                    .replicas = record.replicas,
+                   .is_snapshot = record.is_snapshot,
                    .is_clean = is_clean,
                    .lease = options_.lease,
                    .mega_vols = mega_vols(),
@@ -105,9 +109,15 @@ Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {
   VolumeRecord record = volume->record;
   if (record.epoch != session.epoch) co_return fail(kOver);
   if (record.holder.empty()) co_return Result<void>();
+  const Result<void> dropped = co_await drop_copies(session.volume);
+  if (!dropped) co_return dropped;
   record.holder.clear();
   record.is_clean = is_clean;
-  co_return co_await commit_record(std::move(record));
+  const Result<void> done = co_await commit_record(std::move(record));
+  // A snapshot that waits for the holder is made without it now.
+  const auto wanted = wanted_.find(session.volume);
+  if (wanted != wanted_.end()) wake(*wanted->second);
+  co_return done;
 }
 
 }  // namespace cairn::arbiter

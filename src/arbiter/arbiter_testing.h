@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,22 +171,43 @@ class TestArbiter {
   task::Gate gate_;
 };
 
+// Who may have an extent of a drive.
+struct Owner {
+  VolumeId family;
+  uint32_t extent = 0;
+  bool is_copy = false;
+  friend bool operator==(const Owner&, const Owner&) = default;
+};
+
 // What is wrong between the pool and the media: an extent that two have, one that nobody has and
 // that is not clear, or that nobody gets any more. Empty: nothing. While a commit is under way some
 // extents are used and not yet owned.
 inline std::string audit(const Pool& pool, const volume::TestMedia& media, bool is_quiet = true) {
-  std::set<std::pair<uint16_t, uint32_t>> owned;
-  for (const auto& [id, volume] : pool.volumes()) {
-    for (const MapEntry& entry : volume.table) {
-      for (size_t i = 0; i < entry.size(); ++i) {
-        const volume::Leg leg = entry.leg(i);
-        if (!owned.emplace(leg.mega_vol.value(), leg.extent).second) {
-          return fmt::format("extent {} of drive {} has two owners", leg.extent,
-                             leg.mega_vol.value());
-        }
+  std::map<std::pair<uint16_t, uint32_t>, Owner> owned;
+  std::map<uint16_t, uint64_t> legs;
+  std::string wrong;
+  const auto own = [&](const MapEntry& entry, const Owner& owner) {
+    for (size_t i = 0; i < entry.size(); ++i) {
+      const volume::Leg leg = entry.leg(i);
+      const auto [there, is_first] =
+          owned.emplace(std::pair(leg.mega_vol.value(), leg.extent), owner);
+      legs[leg.mega_vol.value()] += is_first ? 1 : 0;
+      // A copy is of one volume alone; others are shared by those that descend from each other.
+      if (!is_first && (there->second != owner || owner.is_copy)) {
+        wrong =
+            fmt::format("extent {} of drive {} has two owners", leg.extent, leg.mega_vol.value());
       }
     }
+  };
+  for (const auto& [id, volume] : pool.volumes()) {
+    for (uint32_t extent = 0; extent < volume.table.size(); ++extent) {
+      own(volume.table[extent], {.family = volume.record.family, .extent = extent});
+    }
+    for (const auto& [extent, place] : volume.copies) {
+      own(place, {.family = volume.record.family, .extent = extent, .is_copy = true});
+    }
   }
+  if (!wrong.empty()) return wrong;
   const uint64_t blocks = pool.record.extent_bytes / volume::TestMedium::kBlock;
   for (const auto& [id, member] : pool.members()) {
     const volume::TestMedium& medium = *media.at(member.info.uri);
@@ -201,6 +222,7 @@ inline std::string audit(const Pool& pool, const volume::TestMedia& media, bool 
         }
       }
     }
+    if (member.legs != legs[id.value()]) return "a drive's legs are counted wrong";
     const uint64_t known = member.legs + member.cleaning;
     if (used < known || (is_quiet && used != known)) {
       return fmt::format("drive {}: {} extents are used, {} owned and {} to be cleared", id.value(),

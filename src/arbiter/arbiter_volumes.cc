@@ -14,7 +14,19 @@ using task::Task;
 namespace {
 
 constexpr Error kFull{Errc::kNoSpace, "the pool cannot promise so much: add drives to it"};
+constexpr Error kFrozen{Errc::kInvalid, "a snapshot does not change: make a clone of it"};
+constexpr Error kHasSnapshots{Errc::kExists,
+                              "the volume has snapshots: 'cairn volume list --snapshots' names "
+                              "them, destroy them first"};
 constexpr Error kOpen{Errc::kExists, "somebody has the volume open"};
+
+// Those that are being destroyed need it no more.
+bool has_snapshots(const Pool& pool, const Volume& volume) {
+  return std::ranges::any_of(pool.family(volume), [&](VolumeId id) {
+    const VolumeRecord& record = pool.volumes().at(id).record;
+    return record.is_snapshot && record.origin == volume.record.id && !record.is_leaving;
+  });
+}
 
 }  // namespace
 
@@ -61,7 +73,9 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
                       .name = args.name,
                       .extents = *extents,
                       .replicas = args.replicas,
-                      .weights = args.weights};
+                      .weights = args.weights,
+                      .made = seconds_now()};
+  record.family = record.id;
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
   const ShareRecord share{.id = record.id, .terms = args.terms};
@@ -84,6 +98,7 @@ Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   const Result<Volume*> found = find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
+  if (record.is_snapshot) co_return fail(kFrozen);
   if (*extents > record.extents && !pool_.can_promise(*extents - record.extents, record.replicas)) {
     co_return fail(kFull);
   }
@@ -91,7 +106,7 @@ Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   // From the end, so that a crash in between leaves a volume with holes there.
   std::vector<Change> changes;
   for (uint32_t extent = record.extents; extent-- > *extents;) {
-    if ((*found)->table[extent].is_mapped()) changes.push_back({.extent = extent, .entry = {}});
+    if ((*found)->table[extent].is_mapped()) changes.push_back(nothing_at(**found, extent));
     if (changes.size() < volume::kMappingsMax && extent > *extents) continue;
     const Result<void> done = co_await commit_changes(record.id, std::exchange(changes, {}));
     if (!done) co_return done;
@@ -108,6 +123,7 @@ Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weight
   const Result<Volume*> found = find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
+  if (record.is_snapshot) co_return fail(kFrozen);
   record.weights = weights;
   co_return co_await commit_record(std::move(record));
 }
@@ -121,6 +137,7 @@ Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   const Result<Volume*> found = find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
+  if (record.is_snapshot) co_return fail(kFrozen);
   if (replicas > record.replicas &&
       !pool_.can_promise(record.extents, replicas - record.replicas)) {
     co_return fail(kFull);
@@ -155,6 +172,7 @@ Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken
   const Result<Volume*> found = find(name);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
+  if (has_snapshots(pool_, **found)) co_return fail(kHasSnapshots);
   if (!(*found)->record.holder.empty()) {
     const bool is_open = has_lease(**found) && !is_tenant((*found)->record.holder);
     if (!by_force && is_open) co_return fail(kOpen);
@@ -166,6 +184,7 @@ Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken
   const Result<Volume*> still = find(name);
   if (!still) co_return fail(still.error());
   if ((*still)->record.id != id || !(*still)->record.holder.empty()) co_return fail(kOpen);
+  if (has_snapshots(pool_, **still)) co_return fail(kHasSnapshots);
   VolumeRecord record = (*still)->record;
   record.is_leaving = true;
   const Result<void> done = co_await commit_record(std::move(record));
@@ -196,7 +215,7 @@ Task<Result<bool>> Arbiter::dismantle_step() {
   std::vector<Change> changes;
   for (uint32_t extent = 0; extent < volume.table.size() && volume.mapped > 0; ++extent) {
     if (!volume.table[extent].is_mapped()) continue;
-    changes.push_back({.extent = extent, .entry = {}});
+    changes.push_back(nothing_at(volume, extent));
     if (changes.size() == volume::kMappingsMax) break;
   }
   if (!changes.empty()) {

@@ -11,6 +11,9 @@ namespace cairn::arbiter {
 
 namespace {
 
+using volume::Asked;
+using volume::CopyEnd;
+using volume::CopyPlace;
 using volume::LegReport;
 using volume::Mapping;
 using volume::MegaVolPool;
@@ -52,9 +55,11 @@ struct Layout {
   void operator()(share::Terms& v) { fields(coder, v.weight, v.floor, v.cap); }
   void operator()(VolumeRecord& v) {
     fields(coder, v.id, v.name, v.extents, v.replicas, v.weights, v.epoch, v.holder, v.is_clean,
-           v.is_leaving);
+           v.is_leaving, v.family, v.origin, v.is_snapshot, v.made);
   }
-  void operator()(Mapping& v) { fields(coder, v.extent, v.entry); }
+  void operator()(Mapping& v) { fields(coder, v.extent, v.entry, v.is_shared); }
+  void operator()(CopyPlace& v) { fields(coder, v.now, v.target); }
+  void operator()(CopyEnd& v) { fields(coder, v.extent, v.target); }
   void operator()(LegReport& v) { fields(coder, v.extent, v.mega_vol, v.is_stale); }
   void operator()(Relocation& v) { fields(coder, v.extent, v.synced, v.drop, v.add); }
 
@@ -67,6 +72,10 @@ struct Layout {
   void operator()(ReleaseRequest& v) { fields(coder, v.session, v.extents); }
   void operator()(ReportRequest& v) { fields(coder, v.session, v.legs); }
   void operator()(RelocateRequest& v) { fields(coder, v.session, v.what); }
+  void operator()(BeginCopiesRequest& v) { fields(coder, v.session, v.extents); }
+  void operator()(EndCopiesRequest& v) { fields(coder, v.session, v.copies); }
+  void operator()(AskedRequest& v) { fields(coder, v.session, v.wait); }
+  void operator()(FreezeRequest& v) { fields(coder, v.session, v.snapshot, v.is_ready); }
   void operator()(AddArgs& v) { fields(coder, v.uri, v.box, v.rack, v.preference, v.may_format); }
   void operator()(DrainRequest& v) { fields(coder, v.id, v.is_leaving); }
   void operator()(RemoveRequest& v) { fields(coder, v.id, v.is_lost); }
@@ -76,6 +85,8 @@ struct Layout {
   void operator()(ReplicasRequest& v) { fields(coder, v.name, v.replicas); }
   void operator()(DestroyRequest& v) { fields(coder, v.name, v.by_force); }
   void operator()(TermsRequest& v) { fields(coder, v.name, v.terms); }
+  void operator()(SnapshotRequest& v) { fields(coder, v.volume, v.name); }
+  void operator()(CloneRequest& v) { fields(coder, v.snapshot, v.name); }
   void operator()(PoolRequest&) {}
   void operator()(VolumesRequest& v) { field(coder, v.after); }
   void operator()(VolumeRequest& v) { field(coder, v.name); }
@@ -83,16 +94,17 @@ struct Layout {
 
   // Answers.
   void operator()(Opened& v) {
-    fields(coder, v.session, v.pool, v.extents, v.replicas, v.is_clean, v.lease, v.mega_vols,
-           v.unfenced);
+    fields(coder, v.session, v.pool, v.extents, v.replicas, v.is_snapshot, v.is_clean, v.lease,
+           v.mega_vols, v.unfenced);
   }
   void operator()(Renewed& v) {
     fields(coder, v.lease, v.extents, v.replicas, v.mega_vols, v.unfenced);
   }
+  void operator()(Asked& v) { field(coder, v.snapshot); }
   void operator()(DriveView& v) { fields(coder, v.info, v.free, v.legs, v.cleaning, v.unfenced); }
   void operator()(PoolView& v) { fields(coder, v.uuid, v.extent_bytes, v.volumes, v.drives); }
   void operator()(VolumeView& v) {
-    fields(coder, v.record, v.terms, v.bytes, v.extent_bytes, v.mapped, v.lacking);
+    fields(coder, v.record, v.terms, v.bytes, v.extent_bytes, v.mapped, v.shared, v.lacking);
   }
   void operator()(VolumePage& v) { fields(coder, v.volumes, v.more); }
   void operator()(DriveShare& v) { fields(coder, v.id, v.extents); }
@@ -122,12 +134,19 @@ size_t answer_index(Call call) {
     case Call::kTable:
     case Call::kAllocate:
     case Call::kReport:
+    case Call::kEndCopies:
       return index_of<Mappings>();
+    case Call::kBeginCopies:
+      return index_of<CopyPlaces>();
+    case Call::kAsked:
+      return index_of<Asked>();
     case Call::kRelocate:
       return index_of<Mapping>();
     case Call::kAddDrive:
       return index_of<MegaVolInfo>();
     case Call::kCreate:
+    case Call::kSnapshot:
+    case Call::kClone:
       return index_of<VolumeView>();
     case Call::kPool:
       return index_of<PoolView>();
@@ -139,6 +158,7 @@ size_t answer_index(Call call) {
       return index_of<ArbiterView>();
     case Call::kClose:
     case Call::kRelease:
+    case Call::kFreeze:
     case Call::kDrain:
     case Call::kRemoveDrive:
     case Call::kResize:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a RemoteArbiter and an ArbiterServer say to each other, as bodies of rpc's calls: the only
-// home of their layout, version 2.
+// home of their layout, version 3: whoever knew no snapshots would write what others share.
 //
 // Bodies are fields in the order of the layout (base/message_coder.h); an entry of a map is its 16
 // bytes (volume/map_entry.h). There is one form for each value and what is not in it is kCorrupt.
@@ -25,7 +25,7 @@
 namespace cairn::arbiter {
 
 inline constexpr const char* kServiceName = "arbiter";
-inline constexpr uint16_t kServiceMajor = 2;
+inline constexpr uint16_t kServiceMajor = 3;
 // Nothing was done, for another one leads; no call is refused with it otherwise.
 inline constexpr Errc kElsewhere = Errc::kUnsupported;
 
@@ -38,6 +38,10 @@ enum class Call : uint8_t {
   kRelease,
   kReport,
   kRelocate,
+  kBeginCopies,
+  kEndCopies,
+  kAsked,
+  kFreeze,
   kAddDrive,  // from here on: operators
   kDrain,
   kRemoveDrive,
@@ -47,6 +51,8 @@ enum class Call : uint8_t {
   kSetReplicas,
   kDestroy,
   kSetTerms,
+  kSnapshot,
+  kClone,
   kPool,
   kVolumes,
   kVolume,
@@ -82,6 +88,23 @@ struct RelocateRequest {
   volume::Session session;
   volume::Relocation what;
 };
+struct BeginCopiesRequest {
+  volume::Session session;
+  std::vector<uint32_t> extents;
+};
+struct EndCopiesRequest {
+  volume::Session session;
+  std::vector<volume::CopyEnd> copies;
+};
+struct AskedRequest {
+  volume::Session session;
+  Duration wait;
+};
+struct FreezeRequest {
+  volume::Session session;
+  std::string snapshot;
+  bool is_ready = false;
+};
 struct DrainRequest {
   MegaVolId id;
   bool is_leaving = true;
@@ -110,6 +133,14 @@ struct DestroyRequest {
   std::string name;
   bool by_force = false;
 };
+struct SnapshotRequest {
+  std::string volume;
+  std::string name;
+};
+struct CloneRequest {
+  std::string snapshot;
+  std::string name;
+};
 struct PoolRequest {};
 struct VolumesRequest {
   std::string after;  // names come after this one
@@ -120,16 +151,19 @@ struct VolumeRequest {
 struct StatusRequest {};
 
 // In the order of Call.
-using Request = std::variant<volume::OpenArgs, RenewRequest, CloseRequest, TableRequest,
-                             AllocateRequest, ReleaseRequest, ReportRequest, RelocateRequest,
-                             AddArgs, DrainRequest, RemoveRequest, CreateArgs, ResizeRequest,
-                             WeightsRequest, ReplicasRequest, DestroyRequest, TermsRequest,
-                             PoolRequest, VolumesRequest, VolumeRequest, StatusRequest>;
+using Request =
+    std::variant<volume::OpenArgs, RenewRequest, CloseRequest, TableRequest, AllocateRequest,
+                 ReleaseRequest, ReportRequest, RelocateRequest, BeginCopiesRequest,
+                 EndCopiesRequest, AskedRequest, FreezeRequest, AddArgs, DrainRequest,
+                 RemoveRequest, CreateArgs, ResizeRequest, WeightsRequest, ReplicasRequest,
+                 DestroyRequest, TermsRequest, SnapshotRequest, CloneRequest, PoolRequest,
+                 VolumesRequest, VolumeRequest, StatusRequest>;
 using Mappings = std::vector<volume::Mapping>;
+using CopyPlaces = std::vector<volume::CopyPlace>;
 // monostate: there is nothing to say.
-using Answer =
-    std::variant<std::monostate, volume::Opened, volume::Renewed, Mappings, volume::Mapping,
-                 MegaVolInfo, VolumeView, PoolView, VolumePage, VolumeDetail, ArbiterView>;
+using Answer = std::variant<std::monostate, volume::Opened, volume::Renewed, Mappings,
+                            volume::Mapping, CopyPlaces, volume::Asked, MegaVolInfo, VolumeView,
+                            PoolView, VolumePage, VolumeDetail, ArbiterView>;
 
 // Why an operator's call was not carried out, in the words of the arbiter.
 struct Refusal {

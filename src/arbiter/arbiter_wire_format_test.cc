@@ -39,6 +39,10 @@ std::vector<Request> all_requests() {
           ReleaseRequest{kSession, {3}},
           ReportRequest{kSession, {{.extent = 4, .mega_vol = MegaVolId(1), .is_stale = true}}},
           RelocateRequest{kSession, {.extent = 4, .synced = MegaVolId(1), .drop = {}, .add = true}},
+          BeginCopiesRequest{kSession, {4, 5}},
+          EndCopiesRequest{kSession, {{.extent = 4, .target = some_entry()}, {.extent = 5}}},
+          AskedRequest{kSession, 5_s},
+          FreezeRequest{kSession, "vol0@monday", true},
           AddArgs{.uri = "nvme-tcp://a/b", .box = "b", .rack = "r", .preference = -3},
           DrainRequest{MegaVolId(2), false},
           RemoveRequest{MegaVolId(2), true},
@@ -52,6 +56,8 @@ std::vector<Request> all_requests() {
           ReplicasRequest{"vol0", 2},
           DestroyRequest{"vol0", true},
           TermsRequest{"vol0", {.weight = 2, .floor = 3, .cap = 4}},
+          SnapshotRequest{"vol0", "monday"},
+          CloneRequest{"vol0@monday", "vol1"},
           PoolRequest{},
           VolumesRequest{"vol0"},
           VolumeRequest{"vol0"},
@@ -75,6 +81,13 @@ std::vector<std::pair<Call, Answer>> all_answers() {
           {Call::kClose, std::monostate()},
           {Call::kTable, Mappings{{.extent = 1, .entry = some_entry()}, {.extent = 2}}},
           {Call::kRelocate, volume::Mapping{.extent = 1, .entry = some_entry()}},
+          {Call::kBeginCopies,
+           CopyPlaces{{.now = {.extent = 1, .entry = some_entry(), .is_shared = true},
+                       .target = some_entry()}}},
+          {Call::kEndCopies, Mappings{{.extent = 1, .entry = some_entry()}}},
+          {Call::kAsked, volume::Asked{.snapshot = "vol0@monday"}},
+          {Call::kFreeze, std::monostate()},
+          {Call::kSnapshot, view},
           {Call::kAddDrive, info},
           {Call::kCreate, view},
           {Call::kPool, PoolView{.drives = {{.info = info, .free = 3, .unfenced = 2}}}},
@@ -152,7 +165,27 @@ TEST(ArbiterWireFormat, BytesAreAsTheyWereInVersionTwo) {
             "0700005000"
             "0800006000"
             "0000000000"
+            "0a"
+            "00");
+  EXPECT_EQ(hex(encode(Call::kBeginCopies,
+                       CopyPlaces{{.now = {.extent = 9, .entry = some_entry(), .is_shared = true},
+                                   .target = some_entry()}})),
+            "01000000"
+            "09000000"
+            "0700005000"
+            "0800006000"
+            "0000000000"
+            "0a"
+            "01"
+            "0700005000"
+            "0800006000"
+            "0000000000"
             "0a");
+  EXPECT_EQ(hex(encode(Request(FreezeRequest{kSession, "a@b", true}))),
+            "010000000000000002000000000000000300000000000000"
+            "03000000"
+            "614062"
+            "01");
   EXPECT_EQ(hex(encode(Call::kDrain, Answer())), "00");
   EXPECT_EQ(hex(encode(Call::kDrain, Refusal{.code = Errc::kNotFound, .text = "no"})),
             "01"

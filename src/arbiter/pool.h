@@ -34,23 +34,29 @@ struct Member {
   Unfenced unfenced;      // who may still write to it although it lost what it had
   ExtentMap extents;      // used: by volumes, or to be cleared
   uint64_t cleaning = 0;  // of these: to be cleared
-  uint64_t legs = 0;      // of volumes
+  uint64_t legs = 0;      // of volumes, each once
 };
 
 struct Volume {
   VolumeRecord record;
   share::Terms terms;
-  std::vector<MapEntry> table;         // record.extents of them
-  std::map<MegaVolId, uint32_t> legs;  // how many of them are on each drive
-  uint64_t mapped = 0;                 // entries with legs
-  std::deque<ScoreMatrix> matrices;    // of its last placements, newest last
+  std::vector<MapEntry> table;          // record.extents of them
+  std::map<MegaVolId, uint32_t> legs;   // how many of them are on each drive
+  uint64_t mapped = 0;                  // entries with legs
+  std::map<uint32_t, MapEntry> copies;  // places where extents are being copied
+  uint64_t to_copy = 0;                 // extents that are shared, and have no such place
+  std::deque<ScoreMatrix> matrices;     // of its last placements, newest last
 };
 
 // One entry of a volume, as it is to be.
 struct Change {
   uint32_t extent = 0;
   MapEntry entry;
+  std::optional<MapEntry> copy;  // where it is being copied; none: as before
 };
+
+// Takes the extent, and its copy, away from a volume.
+Change nothing_at(const Volume& volume, uint32_t extent);
 
 class Pool {
  public:
@@ -70,14 +76,23 @@ class Pool {
   // Of a volume that there is not it is left out: an earlier version forgot it.
   void add(const ShareRecord& share);
   Result<void> add(VolumeId volume, uint32_t chunk, const MapChunk& entries);
+  Result<void> add_copies(VolumeId volume, uint32_t chunk, const MapChunk& entries);
   Result<void> add_cleaning(MegaVolId id, const std::vector<uint32_t>& extents);
 
   void remove(MegaVolId id) { members_.erase(id); }
-  void remove(VolumeId id) { volumes_.erase(id); }
+  void remove(VolumeId id);
   // Extents beyond a new end, if any, have no legs.
   void set_record(Volume& volume, VolumeRecord record);
-  // The legs that entries have no more become extents to be cleared; new ones were reserve()d.
+  // Legs that nobody has any more become extents to be cleared; new ones were reserve()d.
   void apply(Volume& volume, const std::vector<Change>& changes);
+  // The legs that nobody has any more when a volume is changed so.
+  std::vector<Leg> freed_by(const Volume& volume, const Change& change) const;
+  // Whether others of its family have legs of the extent too.
+  bool is_shared(const Volume& volume, uint32_t extent) const;
+  // Volumes and snapshots that may share extents with it, itself among them.
+  const std::vector<VolumeId>& family(const Volume& volume) const {
+    return families_.at(volume.record.family);
+  }
   // They were cleared, and are free.
   void cleaned(MegaVolId id, const std::vector<uint32_t>& extents);
 
@@ -97,6 +112,9 @@ class Pool {
   // The chunk of a volume with changes to it.
   static MapChunk chunk_of(const Volume& volume, uint32_t chunk,
                            const std::vector<Change>& changes);
+  // The same of its copies.
+  static MapChunk copies_of(const Volume& volume, uint32_t chunk,
+                            const std::vector<Change>& changes);
 
  private:
   // What drives that stay have free, but for one.
@@ -110,13 +128,17 @@ class Pool {
 
   // Adds what a volume may still ask for to unplaced_, or takes it away: around every change of it.
   void count(const Volume& volume, int64_t sign);
+  // The same of all that may share extents with it, whose `to_copy` changes with it.
+  void count_family(VolumeId family, int64_t sign);
+  // Adds the extent to `to_copy` of those who share it, or takes it away: around every change of
+  // it, within count_family().
+  void count_shared(VolumeId family, uint32_t extent, int64_t sign);
+  bool is_named_elsewhere(const Volume& volume, uint32_t extent, const Leg& leg) const;
 
   std::map<MegaVolId, Member> members_;
   std::map<VolumeId, Volume> volumes_;
+  std::map<VolumeId, std::vector<VolumeId>> families_;
   Demand unplaced_;  // of volumes that are not leaving
 };
-
-// The legs of `before` that `after` does not have.
-std::vector<Leg> dropped_legs(const MapEntry& before, const MapEntry& after);
 
 }  // namespace cairn::arbiter

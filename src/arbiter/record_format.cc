@@ -17,22 +17,25 @@ namespace cairn::arbiter {
 namespace {
 
 constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVolumeVersion = 2;
 constexpr size_t kHeadSize = 8;
 constexpr size_t kChecksumAt = 4;
 
 enum class Kind : uint8_t { kPool = 1, kMegaVol, kVolume, kMap, kCleaning, kShare = 16 };
 
-uint32_t checksum_of(Kind kind, Bytes body) {
-  const std::byte head[] = {static_cast<std::byte>(kind), std::byte{kVersion}};
+uint8_t newest_of(Kind kind) { return kind == Kind::kVolume ? kVolumeVersion : kVersion; }
+
+uint32_t checksum_of(Kind kind, uint8_t version, Bytes body) {
+  const std::byte head[] = {static_cast<std::byte>(kind), std::byte{version}};
   return crc32c(body, crc32c(head));
 }
 
 std::string framed(Kind kind, const std::string& body) {
   FieldWriter head;
   head.number(static_cast<uint8_t>(kind));
-  head.number(kVersion);
+  head.number(newest_of(kind));
   head.number(uint16_t{0});
-  head.number(checksum_of(kind, as_bytes(body)));
+  head.number(checksum_of(kind, newest_of(kind), as_bytes(body)));
   return head.out + body;
 }
 
@@ -41,12 +44,12 @@ Result<Bytes> unframed(Kind kind, Bytes bytes) {
     return fail(Errc::kCorrupt, "this is no such record of a pool");
   }
   const auto version = load<uint8_t>(bytes.subspan(1));
-  if (version != kVersion) {
+  if (version == 0 || version > newest_of(kind)) {
     return fail(Errc::kUnsupported, "a record of a pool has another version", version);
   }
   const Bytes body = bytes.subspan(kHeadSize);
   if (load<uint16_t>(bytes.subspan(2)) != 0 ||
-      load<uint32_t>(bytes.subspan(kChecksumAt)) != checksum_of(kind, body)) {
+      load<uint32_t>(bytes.subspan(kChecksumAt)) != checksum_of(kind, version, body)) {
     return fail(Errc::kCorrupt, "a record of a pool is damaged");
   }
   return body;
@@ -78,7 +81,7 @@ void mega_vol_layout(Coder& coder, Info& info) {
 }
 
 template <class Coder, class Volume>
-void volume_layout(Coder& coder, Volume& volume) {
+void volume_layout(Coder& coder, Volume& volume, uint8_t version = kVolumeVersion) {
   coder.number(volume.id);
   coder.text(volume.name);
   coder.number(volume.extents);
@@ -88,6 +91,11 @@ void volume_layout(Coder& coder, Volume& volume) {
   coder.text(volume.holder);
   coder.number(volume.is_clean);
   coder.number(volume.is_leaving);
+  if (version == 1) return;
+  coder.number(volume.family);
+  coder.number(volume.origin);
+  coder.number(volume.is_snapshot);
+  coder.number(volume.made);
 }
 
 template <class Coder, class Share>
@@ -162,6 +170,9 @@ std::string share_key(const std::string& name) { return kSharePrefix + name; }
 std::string map_key(VolumeId volume, uint32_t chunk) {
   return fmt::format("{}{:016x}/{:08x}", kMapPrefix, volume.value(), chunk);
 }
+std::string copy_key(VolumeId volume, uint32_t chunk) {
+  return fmt::format("{}{:016x}/{:08x}", kCopyPrefix, volume.value(), chunk);
+}
 std::string cleaning_prefix(MegaVolId id) {
   return fmt::format("{}{:03x}/", kCleaningPrefix, id.value());
 }
@@ -170,7 +181,9 @@ std::string cleaning_key(MegaVolId id, uint64_t number) {
 }
 
 Result<MapKey> parse_map_key(const std::string& key) {
-  const std::string_view rest = std::string_view(key).substr(std::string_view(kMapPrefix).size());
+  const bool is_copy = key.starts_with(kCopyPrefix);
+  const std::string_view rest =
+      std::string_view(key).substr(std::string_view(is_copy ? kCopyPrefix : kMapPrefix).size());
   const size_t slash = rest.find('/');
   if (slash == std::string_view::npos) return senseless();
   const auto volume = parse_hex(rest.substr(0, slash), 16);
@@ -267,8 +280,12 @@ Result<VolumeRecord> decode_volume(Bytes bytes) {
   if (!body) return fail(body.error());
   Reader reader(*body);
   VolumeRecord record;
-  volume_layout(reader, record);
-  if (!reader.is_over() || !volume::check_name(record.name) || record.extents < 2 ||
+  const auto version = load<uint8_t>(bytes.subspan(1));
+  volume_layout(reader, record, version);
+  if (version == 1) record.family = record.id;
+  const Result<void> named = record.is_snapshot ? volume::check_snapshot_name(record.name)
+                                                : volume::check_name(record.name);
+  if (!reader.is_over() || !named || record.family.value() == 0 || record.extents < 2 ||
       record.extents > volume::kVolumeExtentsMax || !volume::check_replicas(record.replicas) ||
       !volume::check_weights(record.weights) || record.holder.size() > volume::kUriMax) {
     return senseless();

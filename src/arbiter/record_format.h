@@ -9,6 +9,8 @@
 //   flint/map/IIIIIIIIIIIIIIII/CCCCCCCC entries of a volume, kChunkEntries of them, by the volume's
 //                                       id and the chunk's number; a chunk without extents is
 //                                       absent
+//   flint/copy/IIIIIIIIIIIIIIII/CCCCCCCC places where extents of a volume are being copied, in the
+//                                       same form
 //   flint/cleaning/NNN/SSSSSSSSSSSSSSSS extents of a drive that are to be cleared before they are
 //                                       free, by a number that grows
 //   flint/leader, flint/writer          who leads (meta/election.h), and who may still write to
@@ -16,7 +18,8 @@
 //
 // A value:
 //   0   kind    one byte: 1 pool, 2 drive, 3 volume, 4 map, 5 cleaning, 16 share
-//   1   version one byte
+//   1   version one byte: 2 of a volume, 1 of all else. A volume of version 1, which ends before
+//       its family, is read too: it has no snapshots
 //   2   zero    two bytes
 //   4   CRC32C of the kind, the version and the body   four bytes
 //   8   the body: numbers little-endian, texts with a length of four bytes before them
@@ -24,8 +27,9 @@
 // That of a drive ends, if hosts were not fenced there, with how many of them (four bytes), and for
 // each the volume that it had and its name. Who does not know of these refuses such a record.
 //
-// All of it is read as hostile input. An extent of a drive is used if a map or a cleaning names it,
-// and free otherwise; nothing else says so, so nothing can disagree.
+// All of it is read as hostile input. An extent of a drive is used if a map, a copy or a cleaning
+// names it, and free otherwise; nothing else says so, so nothing can disagree. Several maps may
+// name it: those of one family, for the same extent of their volumes.
 #pragma once
 
 #include <cstdint>
@@ -76,9 +80,13 @@ struct VolumeRecord {
   uint32_t replicas = 1;
   volume::Weights weights;
   volume::Epoch epoch;
-  std::string holder;       // the client that has it open, or had when it was lost; empty: nobody
-  bool is_clean = true;     // the last holder closed it
-  bool is_leaving = false;  // it is being destroyed
+  std::string holder;        // the client that has it open, or had when it was lost; empty: nobody
+  bool is_clean = true;      // the last holder closed it
+  bool is_leaving = false;   // it is being destroyed, or not whole yet
+  VolumeId family;           // the first of those that may have extents together; itself, mostly
+  VolumeId origin;           // of a snapshot its volume, of a clone its snapshot; 0: none
+  bool is_snapshot = false;  // it never changes
+  uint64_t made = 0;         // seconds since 1970; 0: not known
   friend bool operator==(const VolumeRecord&, const VolumeRecord&) = default;
 };
 
@@ -99,16 +107,18 @@ inline constexpr const char* kMegaVolPrefix = "flint/mega_vol/";
 inline constexpr const char* kVolumePrefix = "flint/volume/";
 inline constexpr const char* kSharePrefix = "flint/share/";
 inline constexpr const char* kMapPrefix = "flint/map/";
+inline constexpr const char* kCopyPrefix = "flint/copy/";
 inline constexpr const char* kCleaningPrefix = "flint/cleaning/";
 
 std::string mega_vol_key(MegaVolId id);
 std::string volume_key(const std::string& name);
 std::string share_key(const std::string& name);
 std::string map_key(VolumeId volume, uint32_t chunk);
+std::string copy_key(VolumeId volume, uint32_t chunk);
 std::string cleaning_prefix(MegaVolId id);
 std::string cleaning_key(MegaVolId id, uint64_t number);
 
-// What a key says. kCorrupt.
+// What a key says: of a map or of copies. kCorrupt.
 struct MapKey {
   VolumeId volume;
   uint32_t chunk = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 namespace cairn::arbiter {
 namespace {
@@ -17,7 +18,19 @@ VolumeRecord some_volume() {
           .epoch = volume::Epoch(4),
           .holder = "host.1",
           .is_clean = false,
-          .is_leaving = true};
+          .is_leaving = true,
+          .family = VolumeId(3),
+          .origin = VolumeId(5),
+          .is_snapshot = false,
+          .made = 1'700'000'000};
+}
+
+std::string from_hex(std::string_view text) {
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
 }
 
 DriveRecord some_drive() {
@@ -97,8 +110,31 @@ TEST(Records, AShareIsReadAsItWasWrittenAndMakesSense) {
 
 TEST(Records, ThoseOfAnotherVersionSaySo) {
   std::string bytes = encode(some_volume());
-  bytes[1] = 2;
+  bytes[1] = 3;
   EXPECT_EQ(decode_volume(as_bytes(bytes)).error().code(), Errc::kUnsupported);
+}
+
+// Its bytes, and those that a former version wrote.
+TEST(Records, AVolumeOfVersionOneIsReadAsOneWithoutSnapshots) {
+  const std::string body =
+      "07000000000000000400000076"
+      "6f6c300b00000003000000"
+      "18fcffff18fcffff0000000000000000f4010000"
+      "0400000000000000"
+      "06000000686f73742e31"
+      "0001";
+  const std::string family =
+      "03000000000000000500000000000000"
+      "00"
+      "00f1536500000000";
+  EXPECT_EQ(encode(some_volume()).substr(8), from_hex(body + family));
+  const std::string first = from_hex("03010000b6c28255" + body);
+  const Result<VolumeRecord> read = decode_volume(as_bytes(first));
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->family, read->id);
+  EXPECT_EQ(read->name, "vol0");
+  EXPECT_FALSE(read->is_snapshot);
+  EXPECT_TRUE(read->is_leaving);
 }
 
 TEST(Records, NumbersThatMakeNoSenseAreRefused) {
@@ -110,6 +146,13 @@ TEST(Records, NumbersThatMakeNoSenseAreRefused) {
   };
   EXPECT_FALSE(is_refused([](VolumeRecord&) {}));
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.name = "a/b"; }));
+  EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.name = "a@b"; }));
+  EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.is_snapshot = true; }));
+  EXPECT_FALSE(is_refused([](VolumeRecord& record) {
+    record.is_snapshot = true;
+    record.name = "a@b";
+  }));
+  EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.family = {}; }));
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.extents = 1; }));
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.replicas = 4; }));
   EXPECT_TRUE(is_refused([](VolumeRecord& record) { record.weights.busy = 1'000'000; }));
@@ -127,6 +170,8 @@ TEST(Keys, AreReadAsTheyWereWritten) {
   EXPECT_EQ(map, "flint/map/0000000000000abc/00000007");
   EXPECT_EQ(parse_map_key(map)->volume, VolumeId(0xabc));
   EXPECT_EQ(parse_map_key(map)->chunk, 7U);
+  EXPECT_EQ(copy_key(VolumeId(0xabc), 7), "flint/copy/0000000000000abc/00000007");
+  EXPECT_EQ(parse_map_key(copy_key(VolumeId(0xabc), 7))->volume, VolumeId(0xabc));
   const std::string cleaning = cleaning_key(MegaVolId(0x2a), 9);
   EXPECT_EQ(cleaning, "flint/cleaning/02a/0000000000000009");
   EXPECT_EQ(parse_cleaning_key(cleaning)->mega_vol, MegaVolId(0x2a));

@@ -29,7 +29,8 @@ rpc::ClientOptions client_options(RemoteArbiterOptions options) {
 }
 
 bool is_repeatable(Call call) {
-  return call == Call::kRenew || call == Call::kTable || call >= Call::kPool;
+  return call == Call::kRenew || call == Call::kTable || call == Call::kAsked ||
+         call >= Call::kPool;
 }
 
 Error refusal_text(Call call, Errc code) {
@@ -187,6 +188,27 @@ Task<Result<std::vector<Mapping>>> RemoteArbiter::report(Session session,
 Task<Result<Mapping>> RemoteArbiter::relocate(Session session, volume::Relocation what,
                                               CancelToken token) {
   return ask_link<Mapping>(RelocateRequest{session, what}, token);
+}
+
+Task<Result<std::vector<volume::CopyPlace>>> RemoteArbiter::begin_copies(
+    Session session, std::vector<uint32_t> extents, CancelToken token) {
+  return ask_link<CopyPlaces>(BeginCopiesRequest{session, std::move(extents)}, token);
+}
+
+Task<Result<std::vector<Mapping>>> RemoteArbiter::end_copies(Session session,
+                                                             std::vector<volume::CopyEnd> copies,
+                                                             CancelToken token) {
+  return ask_link<std::vector<Mapping>>(EndCopiesRequest{session, std::move(copies)}, token);
+}
+
+Task<Result<volume::Asked>> RemoteArbiter::asked(Session session, Duration wait,
+                                                 CancelToken token) {
+  return ask_link<volume::Asked>(AskedRequest{session, wait}, token);
+}
+
+Task<Result<void>> RemoteArbiter::freeze(Session session, std::string snapshot, bool is_ready,
+                                         CancelToken token) {
+  return ask_link<void>(FreezeRequest{session, std::move(snapshot), is_ready}, token);
 }
 
 }  // namespace cairn::arbiter

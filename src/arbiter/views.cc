@@ -8,8 +8,9 @@ namespace cairn::arbiter {
 PoolView view_of(const Pool& pool) {
   PoolView view{.uuid = pool.record.uuid,
                 .extent_bytes = pool.record.extent_bytes,
-                .volumes = pool.volumes().size(),
+                .volumes = 0,
                 .drives = {}};
+  for (const auto& [id, volume] : pool.volumes()) view.volumes += volume.record.is_snapshot ? 0 : 1;
   view.drives.reserve(pool.members().size());
   for (const auto& [id, member] : pool.members()) {
     view.drives.push_back({.info = member.info,
@@ -27,7 +28,8 @@ VolumeView view_of(const Pool& pool, const Volume& volume) {
                   .terms = volume.terms,
                   .bytes = (volume.record.extents - volume::kFirstDataExtent) * each,
                   .extent_bytes = each,
-                  .mapped = volume.mapped};
+                  .mapped = volume.mapped,
+                  .shared = volume.to_copy};
   for (const MapEntry& entry : volume.table) {
     view.lacking += entry.is_mapped() && entry.in_sync() < volume.record.replicas ? 1 : 0;
   }

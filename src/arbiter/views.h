@@ -36,6 +36,7 @@ struct VolumeView {
   uint64_t bytes = 0;         // that its user sees
   uint64_t extent_bytes = 0;  // of its pool
   uint64_t mapped = 0;        // extents that have space
+  uint64_t shared = 0;        // of these: that snapshots or clones have too
   uint64_t lacking = 0;       // of these: with fewer replicas in order than the volume has
 };
 

@@ -67,6 +67,26 @@ class TestLink final : public volume::ArbiterLink {
                                          task::CancelToken token) override {
     return is_away ? away<volume::Mapping>() : move(session, what, token);
   }
+  Task<Result<std::vector<volume::CopyPlace>>> begin_copies(volume::Session session,
+                                                            std::vector<uint32_t> extents,
+                                                            task::CancelToken token) override {
+    return is_away ? away<std::vector<volume::CopyPlace>>()
+                   : below_.begin_copies(session, std::move(extents), token);
+  }
+  Task<Result<std::vector<volume::Mapping>>> end_copies(volume::Session session,
+                                                        std::vector<volume::CopyEnd> copies,
+                                                        task::CancelToken token) override {
+    return is_away ? away<std::vector<volume::Mapping>>()
+                   : below_.end_copies(session, std::move(copies), token);
+  }
+  Task<Result<volume::Asked>> asked(volume::Session session, Duration wait,
+                                    task::CancelToken token) override {
+    return is_away ? away<volume::Asked>() : below_.asked(session, wait, token);
+  }
+  Task<Result<void>> freeze(volume::Session session, std::string snapshot, bool is_ready,
+                            task::CancelToken token) override {
+    return is_away ? away<void>() : below_.freeze(session, std::move(snapshot), is_ready, token);
+  }
 
  private:
   template <class T>

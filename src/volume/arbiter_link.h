@@ -48,6 +48,7 @@ struct Opened {
   MegaVolPool pool;
   uint32_t extents = 0;  // the log's included
   uint32_t replicas = 1;
+  bool is_snapshot = false;  // its holder may read it, and heal it
   // The last holder closed it. Else replicas may differ where its log of intents says so.
   bool is_clean = true;
   Duration lease;  // from when the call was sent
@@ -68,6 +69,26 @@ struct Renewed {
 struct Mapping {
   uint32_t extent = 0;
   MapEntry entry;
+  // A snapshot or a clone has legs of it too: nobody changes what they hold. Whoever writes it
+  // copies it first (begin_copies()).
+  bool is_shared = false;
+};
+
+// Where an extent lies, and where it is to be copied.
+struct CopyPlace {
+  Mapping now;
+  MapEntry target;  // unmapped: nobody else has the extent, so there is nothing to copy
+};
+
+// The place of a copy, with legs that lack something marked stale. Unmapped: it is given up.
+struct CopyEnd {
+  uint32_t extent = 0;
+  MapEntry target;
+};
+
+// What an operator wants of whoever has the volume open.
+struct Asked {
+  std::string snapshot;  // freeze() for it; empty: nothing
 };
 
 // What is known of a leg.
@@ -120,6 +141,28 @@ class ArbiterLink {
   // kInvalid as report(); kNoSpace: no drive can take another leg.
   virtual task::Task<Result<Mapping>> relocate(Session session, Relocation what,
                                                task::CancelToken token = {}) = 0;
+
+  // Gives places to those that are shared, at most kCopiesMax. They hold anything. An extent keeps
+  // its place until the copy ends, also when it is asked for again. kNoSpace: nothing was done.
+  virtual task::Task<Result<std::vector<CopyPlace>>> begin_copies(Session session,
+                                                                  std::vector<uint32_t> extents,
+                                                                  task::CancelToken token = {}) = 0;
+  // The volume's extents are the copies from now on, which hold everything durably; what is given
+  // up is cleared. The holder uses neither the old nor the given up any more when it asks. Answers
+  // where the extents lie now; those without a copy stay as they are. kInvalid: it is another
+  // place.
+  virtual task::Task<Result<std::vector<Mapping>>> end_copies(Session session,
+                                                              std::vector<CopyEnd> copies,
+                                                              task::CancelToken token = {}) = 0;
+  // What is asked of the holder, as soon as something is; nothing after so long.
+  virtual task::Task<Result<Asked>> asked(Session session, Duration wait,
+                                          task::CancelToken token = {}) = 0;
+  // Makes the snapshot that was asked for of all extents as they are. The holder has no write under
+  // way, all is durable, and from when it asks it counts all extents as shared until an answer says
+  // otherwise, also when this one fails. Not `is_ready`: it could not do that, and nothing is done.
+  // kInvalid: nobody waits for it any more.
+  virtual task::Task<Result<void>> freeze(Session session, std::string snapshot, bool is_ready,
+                                          task::CancelToken token = {}) = 0;
 };
 
 }  // namespace cairn::volume

@@ -4,6 +4,7 @@
 // answer that was lost the next turn begins (Session), so that the call is not carried out later.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,45 @@ class OrderedLink final : public ArbiterLink {
     const task::Units units(turn_, 1);
     session.turn = session_turn_;
     Result<Mapping> answer = co_await below_.relocate(session, what, token);
+    if (!answer) note(answer.error());
+    co_return answer;
+  }
+  task::Task<Result<std::vector<CopyPlace>>> begin_copies(Session session,
+                                                          std::vector<uint32_t> extents,
+                                                          task::CancelToken token) override {
+    const Result<void> turn = co_await turn_.acquire(1, token);
+    if (!turn) co_return fail(kNotAsked);
+    const task::Units units(turn_, 1);
+    session.turn = session_turn_;
+    Result<std::vector<CopyPlace>> answer =
+        co_await below_.begin_copies(session, std::move(extents), token);
+    if (!answer) note(answer.error());
+    co_return answer;
+  }
+  task::Task<Result<std::vector<Mapping>>> end_copies(Session session, std::vector<CopyEnd> copies,
+                                                      task::CancelToken token) override {
+    const Result<void> turn = co_await turn_.acquire(1, token);
+    if (!turn) co_return fail(kNotAsked);
+    const task::Units units(turn_, 1);
+    session.turn = session_turn_;
+    Result<std::vector<Mapping>> answer =
+        co_await below_.end_copies(session, std::move(copies), token);
+    if (!answer) note(answer.error());
+    co_return answer;
+  }
+  // Changes nothing, and takes its time.
+  task::Task<Result<Asked>> asked(Session session, Duration wait,
+                                  task::CancelToken token) override {
+    session.turn = session_turn_;
+    return below_.asked(session, wait, token);
+  }
+  task::Task<Result<void>> freeze(Session session, std::string snapshot, bool is_ready,
+                                  task::CancelToken token) override {
+    const Result<void> turn = co_await turn_.acquire(1, token);
+    if (!turn) co_return fail(kNotAsked);
+    const task::Units units(turn_, 1);
+    session.turn = session_turn_;
+    Result<void> answer = co_await below_.freeze(session, std::move(snapshot), is_ready, token);
     if (!answer) note(answer.error());
     co_return answer;
   }

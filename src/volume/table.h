@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/common/region_set.h"
 #include "volume/arbiter_link.h"
 #include "volume/map_entry.h"
 
@@ -16,20 +17,40 @@ namespace cairn::volume {
 class Table {
  public:
   uint32_t extents() const { return static_cast<uint32_t>(entries_.size()); }
-  void resize(uint32_t extents) { entries_.resize(extents); }
+  void resize(uint32_t extents) {
+    entries_.resize(extents);
+    drive::RegionSet shared(extents);
+    for (size_t i = shared_.next(0); i < shared_.size(); i = shared_.next(i + 1)) shared.add(i);
+    shared_ = std::move(shared);
+  }
   // As the arbiter has it.
   const MapEntry& operator[](uint32_t extent) const { return entries_[extent]; }
-  size_t bytes() const { return entries_.capacity() * sizeof(MapEntry); }
+  size_t bytes() const { return entries_.capacity() * sizeof(MapEntry) + shared_.size() / 8; }
 
   // What the arbiter said. What it was told of a leg by now needs no telling.
   void apply(const Mapping& mapping) {
     if (mapping.extent >= entries_.size()) return;
     entries_[mapping.extent] = mapping.entry;
+    shared_.remove(mapping.extent);
+    if (mapping.is_shared) shared_.add(mapping.extent);
     std::erase_if(unreported_, [&](const auto& each) {
       if (each.first != mapping.extent) return false;
       const size_t leg = mapping.entry.find(each.second);
       return leg == mapping.entry.size() || mapping.entry.leg(leg).is_stale;
     });
+  }
+
+  // Others have the extent too, as far as is known: it is not written in its place.
+  bool is_shared(uint32_t extent) const { return shared_.has(extent); }
+  // All that have a place, until the arbiter says otherwise; the log is nobody else's.
+  void share_all() {
+    for (uint32_t i = kFirstDataExtent; i < extents(); ++i) {
+      if (entries_[i].is_mapped()) shared_.add(i);
+    }
+  }
+  // The extent gets other legs: what the ones before lacked needs no telling.
+  void forget(uint32_t extent) {
+    std::erase_if(unreported_, [&](const auto& each) { return each.first == extent; });
   }
 
   // The leg lacks a write: it is not read from now on. False: that is known.
@@ -65,8 +86,9 @@ class Table {
 
  private:
   std::vector<MapEntry> entries_;
+  drive::RegionSet shared_;
   std::set<std::pair<uint32_t, MegaVolId>> unreported_;
 };
-static_assert(sizeof(MapEntry) == 16, "a TiB of extents takes 8 MiB");
+static_assert(sizeof(MapEntry) == 16, "a TiB of extents takes 8 MiB, and a bit each");
 
 }  // namespace cairn::volume

@@ -25,6 +25,19 @@ Result<void> check_name(std::string_view name) {
   return {};
 }
 
+Result<void> check_snapshot_name(std::string_view name) {
+  const size_t mark = name.find(kSnapshotMark);
+  if (mark == name.npos || !check_name(name.substr(0, mark)) ||
+      !check_name(name.substr(mark + 1))) {
+    return fail(Errc::kInvalid, "a snapshot is called VOLUME@NAME");
+  }
+  return {};
+}
+
+std::string snapshot_name(std::string_view volume, std::string_view name) {
+  return std::string(volume) + kSnapshotMark + std::string(name);
+}
+
 Result<void> check_replicas(uint32_t replicas) {
   if (replicas >= 1 && replicas <= kReplicasMax) return {};
   return fail(Errc::kInvalid, "a volume has 1 to 3 replicas", static_cast<int32_t>(replicas));

@@ -33,6 +33,9 @@ inline constexpr uint32_t kVolumeExtentsMax = 1U << 28;   // of a volume: 512 Ti
 inline constexpr uint32_t kBlockBytes = 4096;             // of a volume
 inline constexpr size_t kMappingsMax = 64;                // changed by one call to the arbiter
 inline constexpr size_t kTablePageMax = 1024;             // read by one call
+inline constexpr size_t kCopiesMax = 16;                  // extents, begun or ended by one call
+inline constexpr size_t kFamilyMax = 256;   // a volume, its snapshots, their clones, and so on
+inline constexpr char kSnapshotMark = '@';  // between the names of a volume and of its snapshot
 
 // The first extent of a volume is its own: it holds the log of write intents (intent_log.h). Data
 // begins with the next. Every count and index of extents here includes it.
@@ -72,6 +75,9 @@ struct MegaVolInfo {
 // kInvalid: a name is 1 to kNameMax letters, digits, '-', '_' and '.', and begins with none of the
 // last three.
 Result<void> check_name(std::string_view name);
+// kInvalid: a snapshot is called VOLUME@NAME, each of them such a name.
+Result<void> check_snapshot_name(std::string_view name);
+std::string snapshot_name(std::string_view volume, std::string_view name);
 // kInvalid: 1 to kReplicasMax.
 Result<void> check_replicas(uint32_t replicas);
 // kInvalid: each between -kWeightMax and kWeightMax.

@@ -52,7 +52,8 @@ std::optional<VolumeDrive::Part> VolumeDrive::plain_part(const Request& request)
 bool VolumeDrive::is_plain(uint32_t extent, bool is_write) const {
   const MapEntry& entry = table_[extent];
   if (!entry.is_mapped() || entry.has_stale() || table_.has_unreported()) return false;
-  if (is_write && (copying_ || is_settling_)) return false;
+  if (is_write && (copying_ || is_settling_ || opened_.is_snapshot)) return false;
+  if (is_write && table_.is_shared(extent)) return false;
   if (is_write && intents_ == nullptr && has_copies(extent)) return false;
   return (intents_ == nullptr || !unequal_.has(extent)) && usable();
 }
@@ -163,7 +164,7 @@ Task<void> VolumeDrive::write_plain(DriveOp& op, Part part) {
                     op.request.lba.value(), op.request.blocks, op.token());
   const Result<void> held = co_await hold;
   const drive::Regions region{.first = region_of(part.extent), .count = 1};
-  if (!held || !is_plain(part.extent, true) || has_new_members(part.extent) ||
+  if (!held || !is_plain(part.extent, true) || has_new_members(table_[part.extent]) ||
       (intents_ != nullptr && !intents_->enter_marked(region))) {
     hold.leave();
     co_return co_await serve(op);

@@ -41,6 +41,9 @@ Result<void> VolumeDrive::usable() const {
 Task<Result<void>> VolumeDrive::run(DriveOp& op) {
   using Kind = Request::Kind;
   const Kind kind = op.request.kind;
+  if (opened_.is_snapshot && op.request.writes()) {
+    co_return fail(Errc::kDenied, "a snapshot cannot be written: make a clone of it");
+  }
   if (kind == Kind::kFlush) co_return co_await flush_for_user(op.token());
   if (kind == Kind::kDiscard || kind == Kind::kWriteZeroes) {
     co_return co_await clear_parts(op.request, op.token());
@@ -77,8 +80,8 @@ Task<Result<void>> VolumeDrive::run_alone(DriveOp& op, Ranges::Mode mode) {
     Ranges::Hold hold(ranges_, mode, request.lba.value(), request.blocks, op.token());
     const Result<void> held = co_await hold;
     if (!held) co_return held;
-    // Whoever was before may have left legs that differ.
-    if (may_differ(request)) continue;
+    // Whoever was before may have left legs that differ, or taken the place away.
+    if (may_differ(request) || (request.writes() && !has_places(request))) continue;
     if (request.kind == Request::Kind::kWrite && mode == Ranges::Mode::kShared &&
         has_copies(request)) {
       hold.leave();
@@ -117,15 +120,31 @@ bool VolumeDrive::may_differ(const Request& request) const {
   return false;
 }
 
+// Whether all that is written lies somewhere, and is nobody else's.
+bool VolumeDrive::has_places(const Request& request) const {
+  for (uint64_t done = 0; done < request.blocks;) {
+    const Part part = part_at(request, done);
+    if (!table_[part.extent].is_mapped() || table_.is_shared(part.extent)) return false;
+    done += part.blocks;
+  }
+  return true;
+}
+
+// Before the blocks are held: legs that may differ are made equal, and what is written gets a place
+// that is the volume's own.
 Task<Result<void>> VolumeDrive::settle_parts(const Request& request, CancelToken token) {
   const Request range = request;
-  for (uint64_t done = 0; intents_ != nullptr && done < range.blocks;) {
+  const bool is_write = range.writes() && range.kind != Request::Kind::kWriteZeroes;
+  for (uint64_t done = 0; done < range.blocks;) {
     const Part part = part_at(range, done);
-    if (unequal_.has(part.extent)) {
-      const Result<void> equal = co_await equalize(part.extent, token);
-      if (!equal) co_return equal;
-    }
     done += part.blocks;
+    Result<void> settled;
+    if (intents_ != nullptr && unequal_.has(part.extent)) {
+      settled = co_await equalize(part.extent, token);
+    }
+    if (settled && is_write) settled = co_await allocator_.map(part.extent, token);
+    if (settled && is_write) settled = co_await unshare(part.extent, token);
+    if (!settled) co_return settled;
   }
   co_return Result<void>();
 }
@@ -179,18 +198,28 @@ Task<Result<void>> VolumeDrive::clear_part(Part part, Request request, CancelTok
   request.kind = Request::Kind::kWriteZeroes;
   request.lba = Lba(first_block(part.extent) + part.offset);
   request.blocks = part.blocks;
+  bool may_release = part.blocks == extent_blocks_ && !request.keep_space;
   for (;;) {
-    const Result<void> settled = co_await settle_parts(request, token);
+    Result<void> settled = co_await settle_parts(request, token);
+    if (settled && !may_release) settled = co_await unshare(part.extent, token);
     if (!settled) co_return settled;
+    const bool is_shared = table_.is_shared(part.extent);
+    Ranges::Hold changing(changing_, Ranges::Mode::kExclusive, part.extent, is_shared ? 1 : 0,
+                          token);
+    Result<void> held = co_await changing;
+    if (!held) co_return held;
     Ranges::Hold hold(ranges_, Ranges::Mode::kExclusive, request.lba.value(), request.blocks,
                       token);
-    const Result<void> held = co_await hold;
+    held = co_await hold;
     if (!held) co_return held;
-    if (may_differ(request)) continue;
-    if (part.blocks == extent_blocks_ && !request.keep_space) {
+    if (may_differ(request) || table_.is_shared(part.extent) != is_shared) continue;
+    if (is_shared && !may_release) continue;
+    if (may_release) {
       const Result<void> released = co_await release(part.extent, token);
       // Without an arbiter the space stays, and reads as zeroes all the same.
       if (released || released.error() != Errc::kUnreachable) co_return released;
+      may_release = false;
+      if (is_shared) continue;
     }
     co_return co_await write_part(part, request, {}, token);
   }
@@ -232,6 +261,8 @@ std::vector<drive::Fact> VolumeDrive::facts() const {
           {.name = "legs_relocated", .value = counters_.relocated},
           {.name = "writes_at_once", .value = counters_.at_once},
           {.name = "drives_unfenced", .value = barred},
+          {.name = "snapshots_made", .value = counters_.snapshots},
+          {.name = "extents_unshared", .value = counters_.unshared},
           {.name = "regions_marked", .value = intents_ == nullptr ? 0 : intents_->marked()}};
 }
 
@@ -253,9 +284,10 @@ std::vector<drive::Concern> VolumeDrive::concerns() const {
     add(Health::kFailing, "lease_lost",
         "the lease has ended, so somebody else may have the volume: close it and open it again");
   }
-  if (allocator_.waiting_since() != Time::never()) {
+  if (allocator_.waiting_since() != Time::never() || copies_wait_since_ != Time::never()) {
     add(Health::kFailing, "arbiter_away",
-        "writes to new extents wait: no arbiter answers; others go on. See 'cairn arbiter'");
+        "writes to extents that are new, or shared with snapshots, wait: no arbiter answers; "
+        "others go on. See 'cairn arbiter'");
   } else if (report_since_ != Time::never()) {
     add(Health::kDegraded, "arbiter_away",
         "flushes wait until an arbiter is told of legs that lack writes. See 'cairn arbiter'");

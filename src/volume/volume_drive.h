@@ -19,11 +19,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/list.h"
 #include "drive/drive.h"
 #include "drive/join.h"
 #include "drive/losses.h"
@@ -55,6 +57,7 @@ struct VolumeOptions {
   std::vector<MegaVolId> lost;     // those that do so from the start, as long as they are away
   Duration sweep = 2_s;            // marks of regions that were not written meanwhile go
   uint64_t rebuild_rate = 0;       // bytes per second; 0: any
+  Duration listen = 8_s;           // an arbiter is asked so often what operators want
   AllocatorOptions allocator;
 };
 
@@ -105,6 +108,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
     uint64_t resynced = 0;   // legs that got what they lacked
     uint64_t relocated = 0;  // legs that went to another drive
     uint64_t at_once = 0;    // writes that a box did on all legs with one command
+    uint64_t snapshots = 0;  // that were made of it
+    uint64_t unshared = 0;   // extents that were copied before they were written
   };
   const Counters& counters() const { return counters_; }
 
@@ -123,6 +128,12 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
     uint32_t extent = 0;
     MegaVolId mega_vol;
     bool has_failed = false;
+  };
+  // A write that waits until its extent is the volume's own.
+  struct Sharer : ListHook<> {
+    uint32_t extent = 0;
+    Result<void> result;
+    task::Event done;
   };
   enum class Step : uint8_t { kDone, kMore, kWait };
 
@@ -162,6 +173,7 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   task::Task<Result<void>> clear_part(Part part, Request request, task::CancelToken token);
   task::Task<Result<void>> settle_parts(const Request& request, task::CancelToken token);
   bool may_differ(const Request& request) const;
+  bool has_places(const Request& request) const;
   bool has_copies(uint32_t extent) const;
   bool has_copies(const Request& request) const;
   Part part_at(const Request& request, uint64_t done) const;
@@ -178,8 +190,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   size_t pick(uint32_t extent, const std::array<bool, kReplicasMax>& tried) const;
   task::Task<Result<void>> write_part(Part part, Request request, Memory memory,
                                       task::CancelToken token);
-  bool has_new_members(uint32_t extent) const;
-  task::Task<Result<void>> meet_members(uint32_t extent, task::CancelToken token);
+  bool has_new_members(MapEntry entry) const;
+  task::Task<Result<void>> meet_members(MapEntry entry, task::CancelToken token);
   task::Task<Result<void>> write_chain(Part part, Request request, Memory memory,
                                        task::CancelToken token);
   task::Task<Result<void>> release(uint32_t extent, task::CancelToken token);
@@ -205,6 +217,26 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   uint64_t region_of(uint32_t extent) const { return extent / region_extents_; }
   bool has_unequal(uint64_t region) const;
   void must_equalize(uint32_t extent);
+
+  // What others share (volume_share.cc).
+  task::Task<void> attend();
+  task::Task<bool> freeze(std::string snapshot);
+  task::Task<Result<void>> ask_to_freeze(std::string snapshot, bool is_ready);
+  task::Task<Result<void>> equalize_all(task::CancelToken token);
+  task::Task<Result<void>> make_durable(task::CancelToken token);
+  task::Task<Result<void>> unshare(uint32_t extent, task::CancelToken token);
+  void answer_sharers(uint32_t extent, const Result<void>& result);
+  std::vector<uint32_t> next_copies();
+  void place_copies();
+  task::Task<void> place_some();
+  task::Task<Result<std::vector<CopyPlace>>> ask_for_places(std::vector<uint32_t> extents);
+  task::Task<Result<std::vector<CopyPlace>>> ask_one_by_one(std::vector<uint32_t> extents);
+  task::Task<void> copy_shared(uint32_t extent, Result<CopyPlace> place,
+                               std::unique_ptr<drive::Ranges::Hold> changing);
+  task::Task<Result<void>> copy_out(uint32_t extent, MapEntry target);
+  task::Task<Result<void>> fill_copy(CopyEnd& end);
+  task::Task<Result<void>> write_to_copy(Leg leg, Part part, MutableBytes bytes);
+  task::Task<Result<bool>> move_to_copy(CopyEnd end);
 
   // Healing (volume_heal.cc).
   void must_heal(uint32_t extent);
@@ -252,6 +284,9 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   IntentLog log_;
   std::unique_ptr<drive::WriteIntent> intents_;  // null: no extent has several legs
   drive::Ranges ranges_;
+  // Extents, not blocks, whose place somebody changes: who heals, copies or clears them. Held
+  // before their blocks are.
+  drive::Ranges changing_;
   drive::Losses losses_;
   drive::RegionSet unequal_;  // extents whose legs may differ
   drive::RegionSet heal_;     // extents that lack something
@@ -259,6 +294,10 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   bool lacks_space_ = false;  // for a leg in place of a lost one
   std::optional<Copying> copying_;
   std::optional<uint32_t> splitting_;  // the extent that gets a second leg although one is enough
+  List<Sharer> sharers_;
+  std::set<uint32_t> copying_out_;  // extents that are being copied for writers
+  bool is_placing_ = false;
+  Time copies_wait_since_ = Time::never();  // since when they wait for an arbiter
   drive::Pace pace_;
   Counters counters_;
   bool is_begun_ = false;  // what the last holder left is known

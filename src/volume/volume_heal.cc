@@ -82,6 +82,10 @@ Task<bool> VolumeDrive::heal_pass(bool urgent) {
     if (urgent && (replicas_ == 1 || table_.trusted(extent) > 1)) continue;
     Step step = Step::kMore;
     while (step == Step::kMore && !closing_.requested()) {
+      drive::Ranges::Hold changing(changing_, drive::Ranges::Mode::kExclusive, extent, 1,
+                                   closing_.token());
+      const Result<void> held = co_await changing;
+      if (!held) co_return false;
       step = co_await heal_extent(extent);
       has_moved |= step != Step::kWait;
     }
@@ -105,7 +109,7 @@ Task<VolumeDrive::Step> VolumeDrive::heal_extent(uint32_t extent) {
     const Result<void> released = co_await release(extent, closing_.token());
     co_return released ? Step::kMore : Step::kWait;
   }
-  const Result<void> met = co_await meet_members(extent, closing_.token());
+  const Result<void> met = co_await meet_members(entry, closing_.token());
   if (!met) co_return Step::kWait;
   bool must_wait = false;
   for (size_t i = 0; i < entry.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "drive/copy_blocks.h"
 #include "drive/pieces.h"
 #include "task/deadline.h"
@@ -57,7 +58,7 @@ Task<Result<void>> VolumeDrive::read_part(Part part, Request request, Memory mem
     co_return Result<void>();
   }
   if (pick(part.extent, {}) == table_[part.extent].size()) {
-    const Result<void> met = co_await meet_members(part.extent, token);
+    const Result<void> met = co_await meet_members(table_[part.extent], token);
     if (!met) co_return met;
   }
   request.kind = Request::Kind::kRead;
@@ -126,12 +127,12 @@ Task<Result<void>> VolumeDrive::run_on(Member& member, const Leg& leg, Part part
 Task<Result<void>> VolumeDrive::write_part(Part part, Request request, Memory memory,
                                            CancelToken token) {
   if (!table_[part.extent].is_mapped()) {
-    // It reads as zeroes already.
-    if (request.kind == Request::Kind::kWriteZeroes) co_return Result<void>();
-    const Result<void> mapped = co_await allocator_.map(part.extent, token);
-    if (!mapped) co_return mapped;
+    // It reads as zeroes already. What others write has got its place before it was held.
+    CHECK(request.kind == Request::Kind::kWriteZeroes);
+    co_return Result<void>();
   }
-  const Result<void> met = co_await meet_members(part.extent, token);
+  CHECK(!table_.is_shared(part.extent));
+  const Result<void> met = co_await meet_members(table_[part.extent], token);
   if (!met) co_return met;
   if (intents_ == nullptr) co_return co_await write_chain(part, request, memory, token);
   const drive::Regions region{.first = region_of(part.extent), .count = 1};
@@ -144,8 +145,7 @@ Task<Result<void>> VolumeDrive::write_part(Part part, Request request, Memory me
   co_return done;
 }
 
-bool VolumeDrive::has_new_members(uint32_t extent) const {
-  const MapEntry& entry = table_[extent];
+bool VolumeDrive::has_new_members(MapEntry entry) const {
   for (size_t i = 0; i < entry.size(); ++i) {
     const Member* member = members_.find(entry.leg(i).mega_vol);
     if (member == nullptr || member->state == Member::State::kOpening) return true;
@@ -154,9 +154,8 @@ bool VolumeDrive::has_new_members(uint32_t extent) const {
 }
 
 // The pool may have got drives since the lease was renewed: the extent is the first on one of them.
-Task<Result<void>> VolumeDrive::meet_members(uint32_t extent, CancelToken token) {
-  if (!has_new_members(extent)) co_return Result<void>();
-  const MapEntry entry = table_[extent];
+Task<Result<void>> VolumeDrive::meet_members(MapEntry entry, CancelToken token) {
+  if (!has_new_members(entry)) co_return Result<void>();
   bool is_unknown = false;
   for (size_t i = 0; i < entry.size(); ++i) {
     is_unknown |= members_.find(entry.leg(i).mega_vol) == nullptr;

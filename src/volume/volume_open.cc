@@ -92,6 +92,7 @@ Task<Result<void>> VolumeDrive::begin(CancelToken token) {
     if (!known) co_return known;
   }
   is_begun_ = true;
+  if (!opened_.is_snapshot) gate_.spawn(attend());
   find_work();
   co_return usable();
 }

@@ -218,6 +218,60 @@ class Volumes(VolumeTest):
         self.wait_for(lambda: self.ask("volume", "list")["volumes"] == [])
         self.wait_for(lambda: all(each["free"] == each["size"] for each in self.drives()))
 
+    def test_a_snapshot_keeps_what_a_clone_begins_with(self):
+        self.start_pool()
+        self.run_ok("volume", "create", "vol0", "--size", "16M", "--replicas", "2")
+        client = self.open_volume()
+        before = os.urandom(8 * MIB)
+        self.copy_in(before)
+        self.assertIn("cairn volume clone vol0@monday",
+                      self.run_ok("volume", "snapshot", "vol0", "monday"))
+        after = os.urandom(3 * MIB)
+        self.copy_in(after)
+        self.expect_data(after + before[3 * MIB:])
+        self.refused(("volume", "snapshot", "vol0", "monday"), "snapshot of that name")
+        self.refused(("volume", "destroy", "vol0", "--yes"), "--snapshots")
+        made = self.ask("volume", "clone", "vol0@monday", "vol1")
+        self.assertEqual((made["name"], made["snapshot"]), ("vol1", False))
+        self.assertEqual(made["shared"], made["mapped"])
+        self.assertGreaterEqual(made["shared"], 8 * MIB)
+        names = [each["name"] for each in self.ask("volume", "list")["volumes"]]
+        self.assertEqual(names, ["vol0", "vol1"])
+        names = [each["name"] for each in self.ask("volume", "list", "--snapshots")["volumes"]]
+        self.assertEqual(names, ["vol0", "vol0@monday", "vol1"])
+        self.assertEqual(client.stop(), 0)
+        # A snapshot is read, a clone is written, and neither is what the other is.
+        client = self.open_volume("volume:vol0@monday")
+        self.expect_data(before)
+        failed = subprocess.run(["qemu-io", "-f", "raw", "-c", "write -P 7 0 4k", "-c", "flush",
+                                 self.uri("v")], capture_output=True, text=True, timeout=300,
+                                check=False)
+        self.assertNotEqual(failed.returncode, 0, failed.stdout)
+        self.expect_data(before)
+        self.assertEqual(client.stop(), 0)
+        client = self.open_volume("volume:vol1")
+        self.expect_data(before)
+        self.copy_in(after[::-1])
+        self.assertEqual(client.stop(), 0)
+        client = self.open_volume()
+        self.expect_data(after + before[3 * MIB:])
+        # One that is killed leaves the volume as it was; the time is a name, too.
+        self.run_ok("volume", "snapshot", "vol0")
+        client.kill()
+        client = self.open_volume("volume:vol0,take-over=yes")
+        self.expect_data(after + before[3 * MIB:])
+        self.assertEqual(client.stop(), 0)
+        self.refused(("volume", "destroy", "vol0@monday"), "--yes")
+        self.assertIn("would be done",
+                      self.run_ok("volume", "destroy", "vol0@monday", "--dry-run"))
+        for name in (each["name"] for each in
+                     self.ask("volume", "list", "--snapshots")["volumes"] if each["snapshot"]):
+            self.run_ok("volume", "destroy", name, "--yes")
+        for name in ("vol0", "vol1"):
+            self.run_ok("volume", "destroy", name, "--yes")
+        self.wait_for(lambda: self.ask("volume", "list", "--snapshots")["volumes"] == [])
+        self.wait_for(lambda: all(each["free"] == each["size"] for each in self.drives()))
+
     def test_a_drive_leaves_the_pool(self):
         self.start_pool()
         self.run_ok("volume", "create", "vol0", "--size", "8M", "--replicas", "2")
@@ -259,6 +313,9 @@ class Mistakes(VolumeTest):
                 (("volume", "create", "vol0", "--size", "1G", "--replicas", "4"), "3"),
                 (("volume", "create", "vol0", "--size", "1G", "--policy", "fast"), "no policy"),
                 (("volume", "create", "vol0"), "--size"),
+                (("volume", "snapshot", "vol0", "a@b"), "no name"),
+                (("volume", "clone", "vol0", "vol1"), "no snapshot"),
+                (("volume", "resize", "a@b@c", "--size", "1G"), "no name of a volume"),
                 (("serve", "volume:", "--nbd", "unix:a"), "no name of a volume"),
                 (("serve", "volume:vol0,size=1G", "--nbd", "unix:a"), "no option of a volume"),
                 (("serve", "volume:vol0,arbiter=here", "--nbd", "unix:a"), "no address")):
@@ -269,7 +326,7 @@ class Mistakes(VolumeTest):
         self.refused(("arbiter", "--meta", "rocks:a", "--listen", "0.0.0.0:0"), "--tls-keys")
 
     def test_a_volume_is_a_leaf_of_stacks(self):
-        for stack in ("volume:vol0", "v=volume:vol0,take-over=yes",
+        for stack in ("volume:vol0", "volume:vol0@monday", "v=volume:vol0,take-over=yes",
                       "limit(volume:vol0,arbiter=unix:/a,arbiter=127.0.0.1:1, iops=1000)",
                       "mirror(volume:a,take-over=yes, volume:b)"):
             self.assertIn("volume:", self.run_ok("drive", "check", stack))

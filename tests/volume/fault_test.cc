@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two clients write two volumes over five drives, with two arbiters and a metadata server, while
 // all of them fail: what was flushed is there, legs are equal when all is healed, and no extent is
-// owned twice, lost, or given away with something in it.
+// owned twice, lost, or given away with something in it. Snapshots are taken, cloned and destroyed
+// all the while, and hold what they held.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -42,13 +44,26 @@ class VolumeWorkload final : public sim::Workload {
   }
   std::string check_healed(sim::Cluster& cluster) override {
     cluster_.heal_drives();
+    // What faults left no time for.
+    const auto has_all = [this] {
+      const VolumeCluster::Counters& done = cluster_.counters();
+      return std::min({done.made, done.read, done.cloned, done.unshared}) > 1;
+    };
+    if (!cluster.run_until(has_all, 120_s)) return "snapshots cannot be made, read or cloned";
     cluster_.rest();
     if (!cluster.run_until([this] { return cluster_.is_checked(); }, 120_s)) {
       return "volumes are never healed: " + cluster_.audit(true);
     }
     cluster.run_until([this] { return cluster_.audit(true).empty(); }, 20_s);
     unfenced_openings_ += cluster_.unfenced_openings();
-    return cluster_.failure().empty() ? cluster_.audit(true) : cluster_.failure();
+    if (!cluster_.failure().empty()) return cluster_.failure();
+    if (std::string wrong = cluster_.audit(true); !wrong.empty()) return wrong;
+    // What volumes, snapshots and clones had is free again, to the last extent.
+    cluster_.destroy_all();
+    if (!cluster.run_until([this] { return cluster_.is_all_free(); }, 60_s)) {
+      return "extents are not free when all volumes are gone";
+    }
+    return cluster_.audit(false);
   }
 
  private:

@@ -149,4 +149,42 @@ Task<Result<volume::Mapping>> MailLink::relocate(volume::Session session, volume
       token);
 }
 
+Task<Result<std::vector<volume::CopyPlace>>> MailLink::begin_copies(volume::Session session,
+                                                                    std::vector<uint32_t> extents,
+                                                                    CancelToken token) {
+  return ask<std::vector<volume::CopyPlace>>(
+      [session, extents](ArbiterLink& arbiter, CancelToken stop) {
+        return arbiter.begin_copies(session, extents, stop);
+      },
+      token);
+}
+
+Task<Result<std::vector<volume::Mapping>>> MailLink::end_copies(volume::Session session,
+                                                                std::vector<volume::CopyEnd> copies,
+                                                                CancelToken token) {
+  return ask<std::vector<volume::Mapping>>(
+      [session, copies](ArbiterLink& arbiter, CancelToken stop) {
+        return arbiter.end_copies(session, copies, stop);
+      },
+      token);
+}
+
+Task<Result<volume::Asked>> MailLink::asked(volume::Session session, Duration wait,
+                                            CancelToken token) {
+  return ask<volume::Asked>(
+      [session, wait](ArbiterLink& arbiter, CancelToken stop) {
+        return arbiter.asked(session, wait, stop);
+      },
+      token);
+}
+
+Task<Result<void>> MailLink::freeze(volume::Session session, std::string snapshot, bool is_ready,
+                                    CancelToken token) {
+  return ask<void>(
+      [session, snapshot, is_ready](ArbiterLink& arbiter, CancelToken stop) {
+        return arbiter.freeze(session, snapshot, is_ready, stop);
+      },
+      token);
+}
+
 }  // namespace cairn::volume_tests

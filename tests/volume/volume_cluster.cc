@@ -27,7 +27,8 @@ namespace {
 
 constexpr uint16_t kStorePort = 4431;
 constexpr uint16_t kArbiterPort = 4440;
-constexpr uint64_t kDriveExtents = 24;
+constexpr uint64_t kDriveExtents = 32;
+constexpr size_t kRelativesMax = 3;  // snapshots and clones at a time
 constexpr size_t kWorkers = 3;
 constexpr Duration kOpLimit = 4_s;
 
@@ -64,6 +65,7 @@ void Oracle::keep(const Promise& promise) {
 }
 
 void Oracle::doubt() {
+  ++doubts_;
   for (auto& [block, what] : blocks_) what.acknowledged = 0;
 }
 
@@ -72,6 +74,28 @@ bool Oracle::is_possible(uint64_t block, uint64_t value) const {
   if (found == blocks_.end()) return value == 0;
   return std::ranges::find(found->second.possible, value, &Change::value) !=
          found->second.possible.end();
+}
+
+bool Oracle::is_present(uint64_t block, uint64_t value) const {
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return value == 0;
+  return std::ranges::any_of(found->second.possible, [&](const Change& each) {
+    return each.value == value && each.number >= found->second.acknowledged;
+  });
+}
+
+void Oracle::seed(uint64_t block, const std::set<uint64_t>& values) {
+  std::vector<Change>& possible = blocks_[block].possible;
+  possible.clear();
+  for (const uint64_t value : values) possible.push_back({0, value});
+}
+
+std::set<uint64_t> Oracle::values(uint64_t block) const {
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return {0};
+  std::set<uint64_t> all;
+  for (const Change& each : found->second.possible) all.insert(each.value);
+  return all;
 }
 
 std::string Oracle::text(uint64_t block) const {
@@ -86,9 +110,8 @@ std::string Oracle::text(uint64_t block) const {
 
 VolumeCluster::VolumeCluster(Way way)
     : way_(way), media_(arbiter::test_media(kDrives, kDriveExtents)) {
-  volumes_[0].name = "v0";
-  volumes_[1].name = "v1";
-  volumes_[1].replicas = 2;
+  volumes_["v0"] = {.name = "v0", .oracle = {}};
+  volumes_["v1"] = {.name = "v1", .replicas = 2, .oracle = {}};
 }
 
 void VolumeCluster::start(sim::Cluster& cluster) {
@@ -161,14 +184,147 @@ Task<void> VolumeCluster::make_pool(env::Env& env, ArbiterHost& host) {
         [[maybe_unused]] const Result<volume::MegaVolInfo> added =
             co_await (*arbiter)->add_mega_vol({.uri = uri_of(i)}, env.stop_token());
       }
-      for (VolumeFacts& each : volumes_) {
-        if (!arbiter || (*arbiter)->pool().members().size() < kDrives) break;
+      const bool is_whole = arbiter && (*arbiter)->pool().members().size() == kDrives;
+      for (const char* name : {"v0", "v1"}) {
+        if (!is_whole || is_destroying_) break;
         [[maybe_unused]] const Result<arbiter::VolumeRecord> made = co_await (*arbiter)->create(
-            {.name = each.name, .bytes = kVolumeExtents * kExtent, .replicas = each.replicas});
+            {.name = name, .bytes = kVolumeExtents * kExtent, .replicas = volumes_[name].replicas});
       }
+      if (is_whole && !is_resting_) co_await use_snapshots(env, **arbiter);
+      if (is_whole && is_destroying_) co_await destroy_volumes(**arbiter);
     }
     co_await nap(env, 500_ms);
   }
+}
+
+// What operators do now and then.
+Task<void> VolumeCluster::use_snapshots(env::Env& env, arbiter::Arbiter& arbiter) {
+  std::vector<std::string> there;
+  std::vector<std::string> writable;
+  for (const auto& [id, volume] : arbiter.pool().volumes()) {
+    if (volume.record.is_leaving) continue;
+    (volume.record.is_snapshot ? there : writable).push_back(volume.record.name);
+  }
+  const auto any_of = [&](const std::vector<std::string>& names) {
+    return names[env.rng().below(names.size())];
+  };
+  const bool has_room = there.size() + writable.size() < 2 + kRelativesMax;
+  const uint64_t what = env.rng().below(100);
+  if (what < 50 && has_room && !writable.empty()) {
+    co_await make_snapshot(arbiter, any_of(writable));
+  } else if (what < 70 && has_room && !there.empty()) {
+    const std::string from = any_of(there);
+    const std::string name = fmt::format("c{}", ++last_snapshot_);
+    VolumeFacts& facts = volumes_[name];
+    facts.name = name;
+    for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
+      const SnapshotFacts& snapshot = snapshots_[from];
+      const auto seen = snapshot.seen.find(block);
+      facts.oracle.seed(block, seen == snapshot.seen.end() ? snapshot.values(block)
+                                                           : std::set<uint64_t>{seen->second});
+    }
+    const Result<arbiter::VolumeRecord> made = co_await arbiter.clone(from, name);
+    counters_.cloned += made ? 1 : 0;
+  } else if (what < 90) {
+    for (const std::string& name : writable) {
+      if (name.starts_with("c")) there.push_back(name);
+    }
+    if (there.empty()) co_return;
+    [[maybe_unused]] const Result<void> gone = co_await arbiter.destroy(any_of(there), true);
+  }
+}
+
+Task<void> VolumeCluster::make_snapshot(arbiter::Arbiter& arbiter, std::string volume) {
+  const std::string name = fmt::format("s{}", ++last_snapshot_);
+  const std::string full = volume::snapshot_name(volume, name);
+  const VolumeFacts& facts = volumes_[volume];
+  SnapshotFacts& snapshot = snapshots_[full];
+  snapshot.before = facts.oracle;
+  snapshot.epoch = facts.epoch;
+  const Result<arbiter::VolumeRecord> made = co_await arbiter.snapshot(volume, name);
+  if (!made) co_return;
+  ++counters_.made;
+  snapshot.is_made = true;
+  snapshot.has_one_holder =
+      facts.epoch == snapshot.epoch && facts.oracle.doubts() == snapshot.before.doubts();
+}
+
+Task<void> VolumeCluster::destroy_volumes(arbiter::Arbiter& arbiter) {
+  std::vector<std::string> names;
+  for (const auto& [id, volume] : arbiter.pool().volumes()) names.push_back(volume.record.name);
+  for (const std::string& name : names) {
+    [[maybe_unused]] const Result<void> gone = co_await arbiter.destroy(name, true);
+  }
+}
+
+bool VolumeCluster::is_all_free() const {
+  const arbiter::Pool* now = pool();
+  if (now == nullptr || !now->volumes().empty()) return false;
+  return std::ranges::all_of(now->members(), [&](const auto& each) {
+    const arbiter::Member& member = each.second;
+    const bool is_lost = media_.at(member.info.uri)->was_emptied;
+    const uint64_t free = member.extents.free() + (is_lost ? member.cleaning : 0);
+    return free == member.info.extents - 1;
+  });
+}
+
+// A change that snapshots under way may have.
+void VolumeCluster::begin(VolumeFacts& volume, uint64_t block, uint64_t change, uint64_t value) {
+  volume.oracle.begin(block, change, value);
+  for (auto& [name, snapshot] : snapshots_) {
+    const bool is_of_it = name.starts_with(volume.name + volume::kSnapshotMark);
+    if (is_of_it && !snapshot.is_made) snapshot.begun[block].insert(value);
+  }
+}
+
+std::string VolumeCluster::choose(env::Env& env, size_t number) {
+  const std::string own = fmt::format("v{}", number);
+  const arbiter::Pool* now = pool();
+  if (!is_resting_ && env.rng().bernoulli(0.7)) return own;
+  std::vector<std::string> names;
+  if (now != nullptr) {
+    for (const auto& [id, volume] : now->volumes()) {
+      const std::string& name = volume.record.name;
+      if (volume.record.is_leaving) continue;
+      const bool is_checked =
+          volume.record.is_snapshot ? snapshots_[name].is_checked : volumes_[name].is_checked;
+      if (!is_resting_ || !is_checked) names.push_back(name);
+      if (!volume.record.is_snapshot && !is_resting_) volumes_[name].is_checked = false;
+      if (!volume.record.is_snapshot) volumes_[name].replicas = volume.record.replicas;
+    }
+  }
+  if (!names.empty()) return names[env.rng().below(names.size())];
+  return is_resting_ ? "" : own;
+}
+
+// All of it, when it is healed in the end.
+Task<void> VolumeCluster::read_snapshot(env::Env& env, VolumeDrive& drive,
+                                        const std::string& name) {
+  for (int i = 0; is_resting_ && i < 400 && !drive.jobs().empty() && drive.is_held(); ++i) {
+    co_await nap(env, 50_ms);
+  }
+  if (is_resting_ && !drive.jobs().empty()) co_return;
+  SnapshotFacts& facts = snapshots_[name];
+  for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
+    std::vector<std::byte> data(TestMedium::kBlock);
+    const Result<void> done = co_await drive.read(Lba(block), data);
+    if (!done) co_return;
+    const auto value = load<uint64_t>(data);
+    if (data != block_of(value)) {
+      co_return fail_with(fmt::format("a block of {} has parts of two writes", name));
+    }
+    if (!facts.may_hold(block, value)) {
+      co_return fail_with(fmt::format("block {} of {} reads as {}{}", block, name, value,
+                                      facts.has_one_holder ? ", with one holder" : ""));
+    }
+    const uint64_t first = facts.seen.try_emplace(block, value).first->second;
+    if (first != value) {
+      co_return fail_with(
+          fmt::format("block {} of {} reads as {}, and was {}", block, name, value, first));
+    }
+  }
+  facts.is_checked |= is_resting_;
+  ++counters_.read;
 }
 
 Task<void> VolumeCluster::run_client(env::Env& env, size_t number) {
@@ -187,26 +343,33 @@ Task<void> VolumeCluster::run_client(env::Env& env, size_t number) {
 Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, size_t number) {
   volume::TestSource source(env, media_);
   while (!env.stop_token().requested()) {
-    const size_t which = is_resting_ || env.rng().bernoulli(0.8) ? number : 1 - number;
-    VolumeFacts& volume = volumes_[which];
-    if (is_resting_ && volume.is_checked) {
+    const std::string name = choose(env, number);
+    if (name.empty()) {
       co_await nap(env, 100_ms);
       continue;
     }
+    const bool is_snapshot = name.find(volume::kSnapshotMark) != name.npos;
     const std::string client = fmt::format("client{}.{}", number, ++processes_);
     const Result<std::unique_ptr<VolumeDrive>> drive =
-        co_await VolumeDrive::open(env, link, source, volume.name,
+        co_await VolumeDrive::open(env, link, source, name,
                                    {.client = client,
                                     .take_over = env.rng().bernoulli(0.3),
                                     .open_limit = 5_s,
                                     .retry = 100_ms,
                                     .rebuild_after = 2_s,
-                                    .sweep = 300_ms},
+                                    .sweep = 300_ms,
+                                    .listen = 500_ms},
                                    env.stop_token());
     if (!drive) {
       co_await nap(env, 300_ms);
       continue;
     }
+    if (is_snapshot) {
+      co_await read_snapshot(env, **drive, name);
+      co_await (*drive)->close();
+      continue;
+    }
+    VolumeFacts& volume = volumes_[name];
     if ((*drive)->session().epoch.value() > volume.epoch) {
       volume.epoch = (*drive)->session().epoch.value();
       volume.oracle.doubt();
@@ -214,6 +377,7 @@ Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, 
       volume.drive = drive->get();
       co_await use(env, **drive, volume);
       if (volume.drive == drive->get()) volume.drive = nullptr;
+      counters_.unshared += (*drive)->counters().unshared;
     }
     co_await (*drive)->close();
   }
@@ -254,7 +418,7 @@ Task<void> VolumeCluster::write(env::Env& env, VolumeDrive& drive, VolumeFacts& 
   const uint64_t value = ++last_write_;
   const uint64_t epoch = drive.session().epoch.value();
   const std::vector<std::byte> data = block_of(value);
-  volume.oracle.begin(block, value, value);
+  begin(volume, block, value, value);
   task::Deadline deadline(env, env.now() + (env.rng().bernoulli(0.02) ? 100_us : kOpLimit),
                           env.stop_token());
   const Result<void> done = co_await drive.write(Lba(block), data, deadline.token());
@@ -268,7 +432,7 @@ Task<void> VolumeCluster::clear(env::Env& env, VolumeDrive& drive, VolumeFacts& 
   const uint64_t epoch = drive.session().epoch.value();
   const uint64_t first = extent * kExtentBlocks;
   const uint64_t change = ++last_write_;
-  for (uint64_t i = 0; i < kExtentBlocks; ++i) volume.oracle.begin(first + i, change, 0);
+  for (uint64_t i = 0; i < kExtentBlocks; ++i) begin(volume, first + i, change, 0);
   task::Deadline deadline(env, env.now() + kOpLimit, env.stop_token());
   const Result<void> done = co_await drive.discard(Lba(first), kExtentBlocks, deadline.token());
   if (!done || epoch != volume.epoch) co_return;
@@ -318,7 +482,15 @@ Task<void> VolumeCluster::check(env::Env& env, VolumeDrive& drive, VolumeFacts& 
 }
 
 bool VolumeCluster::is_checked() const {
-  return std::ranges::all_of(volumes_, [](const VolumeFacts& each) { return each.is_checked; });
+  const arbiter::Pool* now = pool();
+  if (now == nullptr) return false;
+  return std::ranges::all_of(now->volumes(), [this](const auto& each) {
+    const arbiter::VolumeRecord& record = each.second.record;
+    if (record.is_leaving) return true;
+    if (!record.is_snapshot) return volumes_.at(record.name).is_checked;
+    const auto found = snapshots_.find(record.name);
+    return found != snapshots_.end() && found->second.is_checked;
+  });
 }
 
 const arbiter::Pool* VolumeCluster::pool() const {
@@ -372,9 +544,11 @@ std::string VolumeCluster::compare_legs(const arbiter::Pool& pool) const {
 bool VolumeCluster::can_lose(const std::string& uri) const {
   const arbiter::Pool* now = pool();
   if (now == nullptr || now->members().size() < kDrives) return false;
-  const auto is_whole = [](const VolumeFacts& each) {
-    return each.drive != nullptr && each.drive->jobs().empty() &&
-           drive::fact(*each.drive, "drives_unfenced") == 0;
+  // What nobody has open is as the arbiter knows.
+  const auto is_whole = [](const auto& each) {
+    const volume::VolumeDrive* drive = each.second.drive;
+    return drive == nullptr ||
+           (drive->jobs().empty() && drive::fact(*drive, "drives_unfenced") == 0);
   };
   // One loss at a time is what two replicas survive; and who is opening a volume may just be
   // finding out which legs lack something.
@@ -383,10 +557,15 @@ bool VolumeCluster::can_lose(const std::string& uri) const {
     if (medium->is_down) return false;
   }
   for (const auto& [id, volume] : now->volumes()) {
-    const auto known = std::ranges::find(volumes_, volume.record.name, &VolumeFacts::name);
-    if (known->epoch != volume.record.epoch.value()) return false;
+    const auto known = volumes_.find(volume.record.name);
+    if (known != volumes_.end() && known->second.epoch != volume.record.epoch.value()) {
+      return false;
+    }
   }
   if (!std::ranges::all_of(volumes_, is_whole)) return false;
+  for (const char* name : {"v0", "v1"}) {
+    if (volumes_.at(name).drive == nullptr) return false;
+  }
   for (const auto& [id, volume] : now->volumes()) {
     for (const volume::MapEntry& entry : volume.table) {
       size_t left = 0;

@@ -3,9 +3,9 @@
 // and an oracle of what each block may hold.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +45,12 @@ class Oracle {
   void doubt();
 
   bool is_possible(uint64_t block, uint64_t value) const;
+  // The same of what was acknowledged by the present holder and came later.
+  bool is_present(uint64_t block, uint64_t value) const;
+  // The block held one of these when all began.
+  void seed(uint64_t block, const std::set<uint64_t>& values);
+  std::set<uint64_t> values(uint64_t block) const;
+  uint64_t doubts() const { return doubts_; }
   std::string text(uint64_t block) const;
 
  private:
@@ -57,6 +63,30 @@ class Oracle {
     uint64_t acknowledged = 0;            // by the present holder; 0: none
   };
   std::map<uint64_t, Block> blocks_;
+  uint64_t doubts_ = 0;
+};
+
+// A snapshot: what its blocks may hold. What was acknowledged when it was asked for is in it, if
+// the volume has one holder meanwhile; what began later than the answer is not.
+struct SnapshotFacts {
+  Oracle before;
+  std::map<uint64_t, std::set<uint64_t>> begun;  // since it was asked for, by blocks
+  uint64_t epoch = 0;                            // of the volume's opening then
+  bool is_made = false;                          // it was answered
+  bool has_one_holder = false;
+  bool is_checked = false;
+  std::map<uint64_t, uint64_t> seen;  // what was read once is read ever after
+  bool may_hold(uint64_t block, uint64_t value) const {
+    const auto found = begun.find(block);
+    if (found != begun.end() && found->second.contains(value)) return true;
+    return has_one_holder ? before.is_present(block, value) : before.is_possible(block, value);
+  }
+  std::set<uint64_t> values(uint64_t block) const {
+    std::set<uint64_t> all = before.values(block);
+    const auto found = begun.find(block);
+    if (found != begun.end()) all.insert(found->second.begin(), found->second.end());
+    return all;
+  }
 };
 
 struct VolumeFacts {
@@ -91,15 +121,36 @@ class VolumeCluster {
   // Of the arbiter that leads; empty: all is well.
   std::string audit(bool is_final) const;
 
+  // Everything goes in the end.
+  void destroy_all() { is_destroying_ = true; }
+  // Of the arbiter that leads: no volume is left, and all of each drive is free that was not lost.
+  bool is_all_free() const;
+
   uint64_t writes() const { return writes_; }
   // Volumes that were opened although their former holder was not fenced at some drive.
   uint64_t unfenced_openings() const { return unfenced_openings_; }
+  // How much was done with snapshots: a run in which nothing was checks nothing.
+  struct Counters {
+    uint64_t made = 0;
+    uint64_t read = 0;  // all blocks of one
+    uint64_t cloned = 0;
+    uint64_t unshared = 0;  // extents that were copied before they were written
+  };
+  const Counters& counters() const { return counters_; }
   const std::string& failure() const { return failure_; }
 
  private:
   task::Task<void> run_store(env::Env& env, env::Address at);
   task::Task<void> run_arbiter(env::Env& env, std::string name, env::Address store);
   task::Task<void> make_pool(env::Env& env, arbiter::ArbiterHost& host);
+  task::Task<void> use_snapshots(env::Env& env, arbiter::Arbiter& arbiter);
+  task::Task<void> make_snapshot(arbiter::Arbiter& arbiter, std::string volume);
+  task::Task<void> destroy_volumes(arbiter::Arbiter& arbiter);
+  // One that this client opens next: of those that are not checked, when all is to be.
+  std::string choose(env::Env& env, size_t number);
+  task::Task<void> read_snapshot(env::Env& env, volume::VolumeDrive& drive,
+                                 const std::string& name);
+  void begin(VolumeFacts& volume, uint64_t block, uint64_t change, uint64_t value);
   task::Task<void> run_client(env::Env& env, size_t number);
   task::Task<void> serve_calls(env::Env& env, arbiter::ArbiterHost& arbiter, std::string name);
   task::Task<void> use_volumes(env::Env& env, volume::ArbiterLink& link, size_t number);
@@ -125,7 +176,8 @@ class VolumeCluster {
   meta::State state_;
   volume::TestMedia media_;
   Mail mail_;
-  std::array<VolumeFacts, 2> volumes_;
+  std::map<std::string, VolumeFacts> volumes_;  // clones too
+  std::map<std::string, SnapshotFacts> snapshots_;
   std::map<std::string, arbiter::ArbiterHost*> arbiters_;
   uint64_t processes_ = 0;   // that were started, for their names
   uint64_t last_write_ = 0;  // numbers writes
@@ -133,6 +185,9 @@ class VolumeCluster {
   uint64_t unfenced_openings_ = 0;
   volume::TestMedium* lost_box_ = nullptr;  // null: all are there
   Time lost_until_;
+  uint64_t last_snapshot_ = 0;  // numbers snapshots and clones
+  Counters counters_;
+  bool is_destroying_ = false;
   bool has_lost_one_ = false;
   uint32_t until_power_fails_ = 0;  // ticks in which no drive loses power
   bool is_resting_ = false;

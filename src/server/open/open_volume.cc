@@ -93,10 +93,10 @@ Attempt<VolumeUri> VolumeUri::parse(std::string_view text) {
   text.remove_prefix(kScheme.size());
   const size_t comma = text.find(',');
   uri.name = text.substr(0, comma);
-  if (!volume::check_name(uri.name)) {
+  if (!volume::check_name(uri.name) && !volume::check_snapshot_name(uri.name)) {
     return refuse(
         fmt::format("{} is no name of a volume: 1 to {} letters, digits, '-', '_' and "
-                    "'.', as in volume:vol0",
+                    "'.', as in volume:vol0, or volume:vol0@monday for a snapshot of it",
                     in_quotes(uri.name), volume::kNameMax));
   }
   std::string arbiters;

@@ -3,6 +3,7 @@
 //
 //   volume:NAME                                     of the pool of this user's arbiter
 //   volume:NAME,arbiter=10.0.0.1:4440,arbiter=10.0.0.2:4440
+//   volume:NAME@SNAPSHOT                            what it held then, to be read
 //   volume:NAME,take-over=yes                       although somebody else has it open
 //   volume:NAME,view=no,order=no,shares=no          without telling the view of its requests,
 //                                                   ordering them, or holding them to its share
