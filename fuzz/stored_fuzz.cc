@@ -29,19 +29,29 @@ constexpr uint64_t kPosition = 99;
 constexpr size_t kBucketBytes = 512;
 
 // A record of a pool with the head that it should have.
-std::string framed(uint8_t kind, Bytes body) {
-  const std::byte head[] = {std::byte{kind}, std::byte{1}};
+std::string framed(uint8_t kind, Bytes body, uint8_t version = 1) {
+  const std::byte head[] = {std::byte{kind}, std::byte{version}};
   const uint32_t checksum = crc32c(body, crc32c(head));
-  std::string bytes{static_cast<char>(kind), 1, 0, 0};
+  std::string bytes{static_cast<char>(kind), static_cast<char>(version), 0, 0};
   bytes.append(reinterpret_cast<const char*>(&checksum), sizeof(checksum));
   return bytes + std::string(as_text(body));
 }
 
 template <class Decode>
-void check_record(uint8_t kind, Bytes body, Decode decode) {
-  const std::string bytes = framed(kind, body);
+void check_record(uint8_t kind, Bytes body, Decode decode, uint8_t version = 1) {
+  const std::string bytes = framed(kind, body, version);
   const auto record = decode(as_bytes(bytes));
   if (record) CHECK(arbiter::encode(*record) == bytes);
+}
+
+// A volume of the version before is written as one of the newest, and says the same.
+void check_volume(Bytes body) {
+  check_record(3, body, arbiter::decode_volume, 2);
+  const Result<arbiter::VolumeRecord> old = arbiter::decode_volume(as_bytes(framed(3, body)));
+  if (!old) return;
+  const std::string anew = arbiter::encode(*old);
+  const Result<arbiter::VolumeRecord> again = arbiter::decode_volume(as_bytes(anew));
+  CHECK(again && *again == *old);
 }
 
 void check_cleaning(Bytes body) {
@@ -179,15 +189,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes bytes = std::as_bytes(std::span(data, size));
   if (bytes.empty()) return 0;
   const Bytes body = bytes.subspan(1);
-  switch (std::to_integer<uint8_t>(bytes[0]) % 12) {
+  switch (std::to_integer<uint8_t>(bytes[0]) % 13) {
     case 0:
       check_record(1, body, arbiter::decode_pool);
       break;
     case 1:
-      check_record(2, body, arbiter::decode_mega_vol);
+      check_record(2, body, arbiter::decode_drive);
       break;
     case 2:
-      check_record(3, body, arbiter::decode_volume);
+      check_volume(body);
       break;
     case 3:
       check_record(4, body, arbiter::decode_map);
@@ -212,6 +222,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 10:
       check_superblock(body);
+      break;
+    case 12:
+      check_record(16, body, arbiter::decode_share);
       break;
     default:
       check_page(body);
