@@ -183,6 +183,25 @@ Task<void> clears(Scene& scene) {
 }
 TEST(Arbiter, FreesExtentsOnlyWhenTheyAreClear) { run_scene(clears); }
 
+Task<void> clears_while_closing(Scene& scene) {
+  co_await create(scene, "v", 7, 3);
+  const Session session = co_await scene.must_open("v", "client");
+  const auto got = co_await scene.arbiter->host().allocate(session, {1, 5}, {});
+  CO_ASSERT_TRUE(got);
+  for (auto& [uri, medium] : scene.media) medium->close_takes = 100_ms;
+  const Result<void> first = co_await scene.arbiter->host().release(session, {1}, {});
+  EXPECT_TRUE(first);
+  const Result<void> closing = co_await task::sleep_for(scene.env, 50_ms);
+  EXPECT_TRUE(closing);
+  const Result<void> second = co_await scene.arbiter->host().release(session, {5}, {});
+  EXPECT_TRUE(second);
+  const Result<void> slept = co_await task::sleep_for(scene.env, 1_s);
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(scene.arbiter->free(), 32U);
+  EXPECT_EQ(scene.audit(), "");
+}
+TEST(Arbiter, ClearsWhatComesWhileADriveIsClosed) { run_scene(clears_while_closing); }
+
 Task<void> destroys(Scene& scene) {
   co_await create(scene, "v", 7, 3);
   const Session session = co_await scene.must_open("v", "client");

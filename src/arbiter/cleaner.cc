@@ -52,15 +52,17 @@ Task<void> Cleaner::forget(MegaVolId id) {
 }
 
 Task<void> Cleaner::work(Place& place) {
+  // More may come while the drive is closed, and nobody else begins while this one runs.
   while (!place.todo.empty() && !place.stop.requested()) {
     const Result<void> done = co_await clean_one(place);
     if (done) {
       place.todo.pop_front();
       --waiting_;
-      continue;
     }
     // The box is away, or another drive is in its place: it is tried until it is back, or removed.
-    if (place.drive != nullptr) co_await std::exchange(place.drive, nullptr)->close();
+    const bool is_last = !done || place.todo.empty();
+    if (is_last && place.drive != nullptr) co_await std::exchange(place.drive, nullptr)->close();
+    if (done) continue;
     const Result<void> slept = co_await task::sleep_for(env_, retry_, place.stop.token());
     if (!slept) break;
   }

@@ -68,6 +68,7 @@ class TestMedium {
   double read_errors = 0;   // probability, of each
   double write_errors = 0;
   Duration latency_max = 50_us;
+  Duration close_takes;  // of who has it open
   Counters counters;
 
   uint64_t blocks() const { return blocks_; }
@@ -134,6 +135,10 @@ class TestDrive final : public drive::Drive {
   drive::Incarnation incarnation() const override { return medium_.incarnation(); }
   task::Task<void> close() override {
     co_await gate_.close();
+    if (medium_.close_takes > Duration{}) {
+      [[maybe_unused]] const Result<void> slept =
+          co_await task::sleep_for(env_, medium_.close_takes);
+    }
     // A process that dies says nothing more.
     if (!env_.stop_token().requested()) medium_.fence(host_);
   }
