@@ -107,7 +107,8 @@ class HelpFormatter final : public CLI::Formatter {
     // All commands fit a screen.
     const std::string_view gap = is_root ? "\n" : "\n\n";
     std::string out = fmt::format("{}{}Usage: {}\n", title, gap, help.usage);
-    out += block("Commands", help.commands);
+    const std::string commands = block("Commands", help.commands);
+    out += is_root ? commands.substr(1) : commands;
     out += block("Arguments", help.arguments);
     const std::string options = block("Options", help.options);
     out += is_root ? options.substr(1) : options;
