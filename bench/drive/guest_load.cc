@@ -27,7 +27,7 @@ constexpr uint64_t kBase = 0x1'0000'0000;  // where the device knows our memory
 constexpr uint64_t kPage = 4096;           // of the guest, and a block of its drive
 constexpr uint64_t kQueueRoom = 1_MiB;
 constexpr uint64_t kMeasuredMin = 16;
-constexpr Duration kSilenceMax = 10_s;
+constexpr Duration kSilenceMax = 60_s;  // a shared disk may stand still for long
 constexpr Duration kConnectMax = 10_s;
 
 // Of a command: its data, and a page for the list of their pages.

@@ -3,6 +3,7 @@
 // client on the other, through a local socket.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -27,6 +28,8 @@ namespace {
 constexpr int kConnections = 50;
 constexpr int kValueBytes = 256;
 constexpr uint64_t kDriveBytes = 1_GiB;
+constexpr double kCountMin = 5000;  // requests: they take a few of redis-benchmark's milliseconds
+constexpr double kRateMax = 1e8;
 
 enum class Kept : uint8_t { kDurable, kInMemory };
 
@@ -126,10 +129,13 @@ class RedisContest {
     }
     Result<double> tried = ask(each.test, each.pipeline, keys / 10, keys);
     if (!tried) return fail(tried.error());
-    const auto count = static_cast<uint64_t>(std::max(*tried * options_.seconds, 1000.0));
+    // redis-benchmark says "inf" of what it did within a millisecond.
+    const double rate_tried = std::min(*tried, kRateMax);
+    const auto count = static_cast<uint64_t>(std::max(rate_tried * options_.seconds, kCountMin));
     const Duration before = (*server)->cpu_time();
     const Result<double> rate = ask(each.test, each.pipeline, count, keys);
     if (!rate) return fail(rate.error());
+    if (*rate > kRateMax) return fail(Errc::kInvalid, "redis-benchmark was done before it counted");
     const double cpu = ((*server)->cpu_time() - before).seconds();
     return Figures{.per_second = *rate,
                    .per_cpu_second = static_cast<double>(count) / std::max(cpu, 1e-3)};
