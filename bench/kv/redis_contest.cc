@@ -127,11 +127,12 @@ class RedisContest {
       const Result<double> filled = ask("set", 16, keys, keys);
       if (!filled) return fail(filled.error());
     }
-    Result<double> tried = ask(each.test, each.pipeline, keys / 10, keys);
+    const auto few = static_cast<uint64_t>(kCountMin);
+    Result<double> tried = ask(each.test, each.pipeline, std::max(keys / 10, few), keys);
     if (!tried) return fail(tried.error());
     // redis-benchmark says "inf" of what it did within a millisecond.
-    const double rate_tried = std::min(*tried, kRateMax);
-    const auto count = static_cast<uint64_t>(std::max(rate_tried * options_.seconds, kCountMin));
+    const double wanted = *tried > kRateMax ? kCountMin : *tried * options_.seconds;
+    const auto count = static_cast<uint64_t>(std::max(wanted, kCountMin));
     const Duration before = (*server)->cpu_time();
     const Result<double> rate = ask(each.test, each.pipeline, count, keys);
     if (!rate) return fail(rate.error());

@@ -23,7 +23,7 @@ void Cleaner::start(volume::MegaVolPool pool) {
   for (auto& [id, place] : places_) wake(*place);
 }
 
-void Cleaner::add(MegaVolInfo drive, Cleaning what) {
+void Cleaner::add(const MegaVolInfo& drive, Cleaning what) {
   auto [found, is_new] = places_.try_emplace(drive.id);
   if (is_new) found->second = std::make_unique<Place>(drive, stop_.token());
   ++waiting_;

@@ -56,7 +56,7 @@ class Cleaner {
 
   // Begins to work; once.
   void start(volume::MegaVolPool pool);
-  void add(MegaVolInfo drive, Cleaning what);
+  void add(const MegaVolInfo& drive, Cleaning what);
   // Nothing of this drive is cleared any more when it returns.
   task::Task<void> forget(MegaVolId id);
   uint64_t waiting() const { return waiting_; }

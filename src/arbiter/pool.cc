@@ -27,6 +27,7 @@ MapEntry copy_at(const Volume& volume, uint32_t extent) {
 // Of an extent and its copy.
 std::vector<Leg> legs_of(const MapEntry& entry, const MapEntry& copy) {
   std::vector<Leg> legs;
+  legs.reserve(entry.size() + copy.size());
   for (size_t i = 0; i < entry.size(); ++i) legs.push_back(entry.leg(i));
   for (size_t i = 0; i < copy.size(); ++i) legs.push_back(copy.leg(i));
   return legs;

@@ -278,7 +278,7 @@ void VolumeCluster::begin(VolumeFacts& volume, uint64_t block, uint64_t change, 
 }
 
 std::string VolumeCluster::choose(env::Env& env, size_t number) {
-  const std::string own = fmt::format("v{}", number);
+  std::string own = fmt::format("v{}", number);
   const arbiter::Pool* now = pool();
   if (!is_resting_ && env.rng().bernoulli(0.7)) return own;
   std::vector<std::string> names;
@@ -388,6 +388,7 @@ Task<void> VolumeCluster::use(env::Env& env, VolumeDrive& drive, VolumeFacts& vo
   const Time until =
       env.now() + Duration{static_cast<int64_t>(env.rng().between(200'000'000, 6'000'000'000))};
   std::vector<Task<void>> workers;
+  workers.reserve(kWorkers);
   for (uint64_t i = 0; i < kWorkers; ++i) workers.push_back(work(env, drive, volume, i, until));
   co_await task::when_all(std::move(workers));
 }

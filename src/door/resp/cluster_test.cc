@@ -33,8 +33,9 @@ kv::ring::View make_view() {
     if (id < 3) member.resp = "127.0.0.1:6390";
     view.members.push_back(std::move(member));
   }
-  const auto chain = [](std::vector<std::pair<uint64_t, State>> replicas) {
+  const auto chain = [](const std::vector<std::pair<uint64_t, State>>& replicas) {
     std::vector<Replica> all;
+    all.reserve(replicas.size());
     for (const auto& [id, state] : replicas) all.push_back({MemberId(id), state});
     return all;
   };
@@ -73,11 +74,11 @@ std::string refusal_of(const DoorState& door, std::string_view name,
 
 SIM_TEST(ClusterRefusal, IsOfKeysInSeveralSlotsAndOfCommandsThatNeedSeveralAtOnce) {
   kv::MemoryKeyspace keyspace(env);
-  const auto view = std::make_shared<const kv::ring::View>(make_view());
+  auto view = std::make_shared<const kv::ring::View>(make_view());
   RespOptions options;
   const DoorState alone(env, keyspace, options);
   EXPECT_EQ(refusal_of(alone, "rename", {"a", "b"}), "");
-  options.cluster = {.self = MemberId(1), .view = [view] { return view; }};
+  options.cluster = {.self = MemberId(1), .view = [&view] { return view; }};
   const DoorState door(env, keyspace, options);
   EXPECT_EQ(refusal_of(door, "get", {"a"}), "");
   EXPECT_TRUE(refusal_of(door, "mget", {"a", "b"}).starts_with("CROSSSLOT"));

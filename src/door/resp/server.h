@@ -22,8 +22,6 @@
 
 namespace cairn::door::resp {
 
-class Session;
-
 // On one core, the keyspace's, which outlives it. Closed before it goes.
 class RespServer {
  public:
