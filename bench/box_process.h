@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -22,7 +23,7 @@ struct BoxProcessOptions {
   WorldFactory world;
   int cpu = 0;
   bool poll = false;
-  Duration nap{0};
+  std::optional<Duration> nap = Duration{0};  // env::WorldOptions
   fabric::DoorbellOptions doorbell;
   uint64_t memory = 256_MiB;  // of all its drives together
   uint32_t block_size = 4096;

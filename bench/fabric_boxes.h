@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace cairn::bench {
 // What distinguishes one box from another.
 struct BoxKind {
   bool poll = false;
-  Duration nap{0};
+  std::optional<Duration> nap = Duration{0};  // env::WorldOptions
   fabric::DoorbellOptions doorbell;
   uint32_t targets = 1;
   uint32_t block_size = 4096;

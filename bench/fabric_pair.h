@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "bench/box_process.h"
@@ -16,7 +17,7 @@ namespace cairn::bench {
 // How the host meets the box for one load.
 struct HostSetup {
   bool poll = false;
-  Duration nap{0};
+  std::optional<Duration> nap = Duration{0};  // env::WorldOptions
   fabric::DoorbellOptions doorbell;
   bool digests = false;     // of headers and of data
   uint32_t sessions = 1;    // with each target of the box: so many hosts, as it sees them

@@ -74,6 +74,8 @@ class Ratios {
 
   void add_paced() {
     add_cores("cpu_cores_at_50k_iops", kNapping);
+    add_cores("cpu_cores_at_50k_iops_default", kDefault);
+    add("p50_at_50k_iops_default_vs_sleeping", kPaced, kDefault, kSleeping, p50);
     add_cores("cpu_cores_at_50k_iops_sleeping", kSleeping);
     add_cores("cpu_cores_at_50k_iops_fixed", kFixed);
     add_cores("cpu_cores_at_50k_iops_off", kOff);

@@ -20,6 +20,7 @@ inline constexpr std::string_view kPolling = "cairn";
 inline constexpr std::string_view kSleeping = "cairn_sleeping";
 inline constexpr std::string_view kFixed = "fixed_sleeping";
 inline constexpr std::string_view kNapping = "cairn_napping";
+inline constexpr std::string_view kDefault = "cairn_default";
 inline constexpr std::string_view kOff = "off_sleeping";
 inline constexpr std::string_view kDigests = "digests_sleeping";
 // A load at a rate, and its rate.

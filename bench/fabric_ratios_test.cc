@@ -107,6 +107,19 @@ TEST(FabricRatios, CoresAtARateThatWasKept) {
   EXPECT_DOUBLE_EQ(contest.ratios()["cpu_cores_at_50k_iops"], 0.45);
 }
 
+TEST(FabricRatios, TheDefaultsCoresAndWhatTheyCostInLatency) {
+  Fabricated contest;
+  ExchangeFigures gathered = cpu(3, 4, 50'000);
+  gathered.latency_ns = latency(90).latency_ns;
+  ExchangeFigures woken = cpu(4, 5, 50'000);
+  woken.latency_ns = latency(60).latency_ns;
+  contest.did(kPaced, kDefault, {gathered});
+  contest.did(kPaced, kSleeping, {woken});
+  const auto ratios = contest.ratios();
+  EXPECT_DOUBLE_EQ(ratios["cpu_cores_at_50k_iops_default"], 0.35);
+  EXPECT_DOUBLE_EQ(ratios["p50_at_50k_iops_default_vs_sleeping"], 1.5);
+}
+
 TEST(FabricRatios, ARateThatWasNotKeptSaysSoInstead) {
   Fabricated contest;
   contest.did(kPaced, kNapping, {cpu(4, 5, 40'000)});

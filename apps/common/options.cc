@@ -147,8 +147,10 @@ void add_settings(CLI::App& app, config::SettingsOptions& options) {
             into(options.poll_cores, &config::parse_cores));
   add_value(app, "--spin TIME", "spin so long, such as 50us, before sleeping; less when idle",
             into(options.spin, &parse_short_duration));
-  add_value(app, "--nap TIME", "under steady load sleep so long at a time: less CPU, more latency",
-            into(options.nap, &parse_short_duration));
+  add_value(app, "--nap TIME",
+            "under steady load sleep so long at a time, such as 100us: less CPU, more latency; "
+            "never; or auto (the default): some 20 us where that is found to pay",
+            into(options.nap, &config::parse_nap));
   add_value(app, "--config FILE", "settings in TOML; options given here win",
             [&options](const std::string& path) -> Attempt<void> {
               options.config = path;

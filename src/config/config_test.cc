@@ -31,7 +31,7 @@ TEST(Config, EmptyFileKeepsEveryDefault) {
   EXPECT_FALSE(poll);
   EXPECT_TRUE(poll_cores.empty());
   EXPECT_EQ(spin, Duration(0));
-  EXPECT_EQ(nap, Duration(0));
+  EXPECT_EQ(nap, std::nullopt) << "each core finds out";
   EXPECT_EQ(log_level, LogLevel::kInfo);
 }
 

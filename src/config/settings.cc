@@ -56,9 +56,11 @@ std::optional<int> take_cpu(std::string_view& text) {
   return cpu;
 }
 
-std::function<Attempt<void>(const std::string&)> into(Duration& target) {
-  return [&target](const std::string& text) -> Attempt<void> {
-    const Attempt<Duration> time = parse_short_duration(text);
+template <class T>
+std::function<Attempt<void>(const std::string&)> into(T& target,
+                                                      Attempt<T> (*parse)(std::string_view)) {
+  return [&target, parse](const std::string& text) -> Attempt<void> {
+    const Attempt<T> time = parse(text);
     if (!time) return std::unexpected(time.error());
     target = *time;
     return {};
@@ -76,8 +78,8 @@ Section settings_keys(Settings& settings) {
   runtime.integers("cores", settings.cores, {.min = 0, .max = kCpuMax});
   runtime.boolean("poll", settings.poll);
   runtime.integers("poll_cores", settings.poll_cores, {.min = 0, .max = kCpuMax});
-  runtime.taken("spin", into(settings.spin));
-  runtime.taken("nap", into(settings.nap));
+  runtime.taken("spin", into(settings.spin, &parse_short_duration));
+  runtime.taken("nap", into(settings.nap, &parse_nap));
   Section log;
   log.choice("level", settings.log_level, log_level_choices());
   Section root;
@@ -88,6 +90,14 @@ Section settings_keys(Settings& settings) {
 Attempt<IoChoice> parse_io(std::string_view text) { return parse_choice(io_choices(), text); }
 Attempt<LogLevel> parse_log_level(std::string_view text) {
   return parse_choice(log_level_choices(), text);
+}
+
+Attempt<std::optional<Duration>> parse_nap(std::string_view text) {
+  if (text == "auto") return std::nullopt;
+  if (text == "never") return Duration{0};
+  const Attempt<Duration> time = parse_short_duration(text);
+  if (time) return *time;
+  return refuse(fmt::format("{}; or write auto or never", time.error().text));
 }
 
 Attempt<std::vector<int>> parse_cores(std::string_view text) {

@@ -27,7 +27,7 @@ struct Settings {
   bool poll = false;
   std::vector<int> poll_cores;  // of `cores`
   Duration spin{0};
-  Duration nap{0};
+  std::optional<Duration> nap;  // none: found out by each core
   LogLevel log_level = LogLevel::kInfo;
 };
 
@@ -39,7 +39,8 @@ struct SettingsOptions {
   bool poll = false;
   std::optional<std::vector<int>> poll_cores;
   std::optional<Duration> spin;
-  std::optional<Duration> nap;
+  // The outer: whether it was said.
+  std::optional<std::optional<Duration>> nap;
   std::optional<LogLevel> log_level;
 };
 
@@ -51,6 +52,8 @@ Section settings_keys(Settings& settings);
 // Each parses one option's text; the Problem says what is allowed, without the option's name.
 Attempt<IoChoice> parse_io(std::string_view text);
 Attempt<LogLevel> parse_log_level(std::string_view text);
+// "auto" (none), "never" (zero) or a time.
+Attempt<std::optional<Duration>> parse_nap(std::string_view text);
 // "0,1" or "2-5,8": CPUs in the order given, none twice.
 Attempt<std::vector<int>> parse_cores(std::string_view text);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
@@ -21,8 +22,9 @@ struct WorldOptions {
   // How long the others look for more work before they sleep; shorter while that finds none.
   Duration spin{0};
   // How long a core that is woken often for little work sleeps instead of waiting for each event:
-  // less processor time, more latency, and timers as late. Zero: never. Below a second.
-  Duration nap{0};
+  // less processor time, more latency, and timers as late. Zero: never. Below a second. None: each
+  // core finds out whether letting work gather for some 20 us pays, and does so while it does.
+  std::optional<Duration> nap;
   // Turn SIGINT and SIGTERM into a stop request.
   bool handle_signals = false;
   // Read the clock around each call that sends or receives, for KernelCalls.

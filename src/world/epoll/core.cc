@@ -129,6 +129,17 @@ void EpollCore::turn(Time until) {
   }
 }
 
+// epoll cannot wait for several: it sleeps, and finds all that came meanwhile.
+void EpollCore::gather(Time until, unsigned) {
+  if (until > now()) {
+    const Duration rest = until - now();
+    const timespec length{.tv_sec = 0, .tv_nsec = rest.ns};
+    count_system_call();
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &length, nullptr);
+  }
+  turn(Time{0});
+}
+
 void EpollCore::drain() { disk_threads_.reset(); }
 
 Result<std::unique_ptr<env::Listener>> EpollCore::listen(const env::Address& at,

@@ -51,6 +51,7 @@ class EpollCore final : public posix::CoreEnv {
 
  private:
   void turn(Time until) override;
+  void gather(Time until, unsigned events) override;
   void drain() override;
   Result<std::unique_ptr<posix::Watch>> make_watch(posix::SharedFd fd,
                                                    posix::Watch::User& user) override;

@@ -95,6 +95,7 @@ void EpollStream::try_read() {
     return;
   }
   Result<size_t> result = static_cast<size_t>(got);
+  core_.count_received(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   if (got < 0) result = fail(loss_.note(errno, "read"));
   if (got == 0 && loss_.why()) result = fail(*loss_.why());
   if (got > 0 && static_cast<size_t>(got) < asked) readable_ = false;
@@ -137,6 +138,7 @@ void EpollStream::try_receive() {
   if (got == 0) return op.complete(env::Chunk());
   if (static_cast<size_t>(got) < buffer->size()) readable_ = false;
   *slot = std::move(*buffer);
+  core_.count_received(static_cast<size_t>(got));
   const auto id = static_cast<uint64_t>(slot - chunks_.begin());
   op.complete(env::Chunk(slot->first(static_cast<size_t>(got)), this, id));
 }

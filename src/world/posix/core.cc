@@ -33,6 +33,13 @@ Time read_clock() {
   return Time{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
+// What this thread has used.
+Duration processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return Duration(used.tv_sec * 1'000'000'000 + used.tv_nsec);
+}
+
 uint64_t random_seed() {
   uint64_t seed = 0;
   CHECK(::getrandom(&seed, sizeof(seed), 0) == sizeof(seed));
@@ -114,7 +121,8 @@ CoreEnv::CoreEnv(CoreId id, Neighbours& neighbours, const env::WorldOptions& opt
     : id_(id),
       neighbours_(neighbours),
       spin_(spin_limit(id, options)),
-      nap_(options.nap),
+      nap_(options.nap.value_or(Duration{0})),
+      governor_(!options.nap.has_value()),
       time_calls_(options.time_calls),
       now_(read_clock()),
       wheel_(now_),
@@ -188,6 +196,12 @@ bool CoreEnv::take_nap() {
   return true;
 }
 
+// The core has just been woken.
+void CoreEnv::govern() {
+  if (!governor_.is_on() || !governor_.woke(now_)) return;
+  governor_.end_window(now_, {.cpu = processor_time(), .received = received_});
+}
+
 // Looks at the pollers. In vain, it looks a few times more before the rest of a turn, which costs
 // more than they do; with many pollers that would keep others waiting for too long.
 bool CoreEnv::poll() {
@@ -234,12 +248,18 @@ void CoreEnv::run(const env::Program* program) {
     if (next != Time::never()) refresh_clock();  // what ran above took time off the wait
     const bool is_near = next != Time::never() && next - now_ < kTooShortToSleep;
     const Time slept_at = now_;
-    turn(flagged || is_near ? Time{0} : next);
+    if (governor_.gathers() && worked && !flagged && !is_near) {
+      if (next == Time::never()) refresh_clock();
+      gather(std::min(next, now_ + Governor::kGathering), Governor::kEvents);
+    } else {
+      turn(flagged || is_near ? Time{0} : next);
+    }
     mailbox_.awake();
-    if (spin_.is_on() || nap_.is_on()) {
+    if (spin_.is_on() || nap_.is_on() || governor_.is_on()) {
       refresh_clock();
       spin_.woke(slept_at, now_);
       nap_.waited(now_ - slept_at);
+      govern();
     }
   }
   CHECK(pollers_.empty(), "pollers are unlisted before the program ends");

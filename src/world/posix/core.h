@@ -17,6 +17,7 @@
 #include "task/ready.h"
 #include "task/timer.h"
 #include "world/posix/fd.h"
+#include "world/posix/governor.h"
 #include "world/posix/mailbox.h"
 #include "world/posix/nap.h"
 #include "world/posix/spin.h"
@@ -76,6 +77,8 @@ class CoreEnv : public env::Env,
   void count_system_call() { ++kernel_calls_.calls; }
   // And of each send that a call carries together with others.
   void count_send() { ++kernel_calls_.sends; }
+  // Bytes that came in by a stream.
+  void count_received(size_t bytes) { received_ += bytes; }
   env::KernelCalls kernel_calls() const override { return kernel_calls_; }
 
   Time now() const override { return now_; }
@@ -109,6 +112,8 @@ class CoreEnv : public env::Env,
   // Starts what was queued, takes completions; blocks until `until` at most, or until something
   // comes, but not at all when `until` is not in the future (Time{0}: just look).
   virtual void turn(Time until) = 0;
+  // The same, but until some events have come, or `until` though none has.
+  virtual void gather(Time until, unsigned events) = 0;
   // Gives back whatever the kernel still holds; called after the last task.
   virtual void drain() = 0;
   // Accepts and connects make one of these; closing needs no core.
@@ -130,6 +135,7 @@ class CoreEnv : public env::Env,
   friend class StreamCall;
   void run_messages();
   bool take_nap();
+  void govern();
   bool poll();
   Result<std::unique_ptr<env::LocalStream>> open_local(Fd socket);
   void refresh_clock();
@@ -138,6 +144,8 @@ class CoreEnv : public env::Env,
   Neighbours& neighbours_;
   Spin spin_;
   Nap nap_;
+  Governor governor_;
+  uint64_t received_ = 0;
   bool time_calls_;
   env::KernelCalls kernel_calls_;
   Mailbox mailbox_;

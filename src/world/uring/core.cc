@@ -116,7 +116,7 @@ void UringCore::try_spinning(bool falls_asleep) {
   }
 }
 
-void UringCore::turn(Time until) {
+void UringCore::turn(Time until, unsigned events) {
   if (spinning_count_ > 0) {
     try_spinning(until > now());
     if (!is_quiet()) until = Time{0};  // one has found something: no time to sleep
@@ -127,7 +127,7 @@ void UringCore::turn(Time until) {
   } else if (until > now()) {
     wait = until - now();
   }
-  if (ring_->turn(wait)) count_system_call();
+  if (ring_->turn(wait, events)) count_system_call();
 }
 
 void UringCore::drain() {

@@ -64,7 +64,9 @@ class UringCore final : public posix::CoreEnv {
     uint64_t count_ = 0;
   };
 
-  void turn(Time until) override;
+  void turn(Time until) override { turn(until, 1); }
+  void gather(Time until, unsigned events) override { turn(until, events); }
+  void turn(Time until, unsigned events);
   void try_spinning(bool falls_asleep);
   void drain() override;
   Result<std::unique_ptr<posix::Watch>> make_watch(posix::SharedFd fd,

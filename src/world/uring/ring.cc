@@ -70,7 +70,7 @@ bool Ring::nothing_to_do() const {
          (IO_URING_READ_ONCE(*ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) == 0;
 }
 
-bool Ring::turn(Duration wait) {
+bool Ring::turn(Duration wait, unsigned events) {
   if (wait.ns <= 0 || ::io_uring_cq_ready(&ring_) != 0) {
     // A polling core comes here all the time: no system call unless the kernel has something.
     if (nothing_to_do()) return false;
@@ -78,11 +78,11 @@ bool Ring::turn(Duration wait) {
   } else {
     io_uring_cqe* first = nullptr;
     if (wait == Duration::max()) {
-      ::io_uring_submit_and_wait(&ring_, 1);
+      ::io_uring_submit_and_wait(&ring_, events);
     } else {
       __kernel_timespec timeout{.tv_sec = wait.ns / 1'000'000'000,
                                 .tv_nsec = wait.ns % 1'000'000'000};
-      ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &timeout, nullptr);
+      ::io_uring_submit_and_wait_timeout(&ring_, &first, events, &timeout, nullptr);
     }
   }
   tell_completions();

@@ -50,9 +50,9 @@ class Ring {
   // Asks for the early end of whatever `completion` waits for.
   void cancel(Completion& completion);
 
-  // Submits what was prepared and tells completions; waits for one for at most `wait`. True: by a
-  // system call.
-  bool turn(Duration wait);
+  // Submits what was prepared and tells completions; waits for `events` of them, for at most `wait`.
+  // True: by a system call.
+  bool turn(Duration wait, unsigned events = 1);
 
   // Requests that have yet to complete for the last time.
   size_t in_flight() const { return in_flight_; }

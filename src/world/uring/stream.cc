@@ -147,6 +147,7 @@ void Socket::on_read(int32_t result, uint32_t flags) {
 void Socket::end_read(env::ReadOp& op, int32_t result) {
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
   if (result == 0 && loss_at_end()) return op.complete(fail(*loss_.why()));
+  core_.count_received(static_cast<size_t>(std::max(result, 0)));
   if (result >= 0) return op.complete(static_cast<size_t>(result));
   if (result == -ECANCELED) return op.complete(op.cancelled());
   op.complete(fail(loss_.note(-result, "read")));
@@ -305,6 +306,7 @@ void Socket::on_received(int32_t result, uint32_t flags) {
     if (orphaned_ || result <= 0) {
       core_.buffer_ring()->give(id);
     } else {
+      core_.count_received(static_cast<size_t>(result));
       queue_chunk(id, static_cast<uint32_t>(result));
     }
   }
@@ -391,6 +393,7 @@ void Socket::on_single_received(int32_t result) {
   CHECK(slot != single_chunks_.end());
   *slot = std::move(buffer);
   ++held_;
+  core_.count_received(static_cast<size_t>(result));
   const auto id = static_cast<uint64_t>(slot - single_chunks_.begin());
   op.complete(env::Chunk(slot->first(static_cast<size_t>(result)), this, id));
 }
