@@ -155,8 +155,8 @@ class FabricBench {
     }
     // The default finds out for a tenth of a second what pays.
     paced.warm_up = std::max(paced.warm_up, 300_ms);
-    for (const auto& [name, nap] :
-         {std::pair{kNapping, std::optional(kNap)}, std::pair{kDefault, std::optional<Duration>()}}) {
+    for (const auto& [name, nap] : {std::pair{kNapping, std::optional(kNap)},
+                                    std::pair{kDefault, std::optional<Duration>()}}) {
       Result<FabricPair*> by = boxes_.get({.nap = nap});
       if (!by) return fail(by.error());
       add(kPaced, name, *by, paced, {.nap = nap});

@@ -248,9 +248,9 @@ void CoreEnv::run(const env::Program* program) {
     if (next != Time::never()) refresh_clock();  // what ran above took time off the wait
     const bool is_near = next != Time::never() && next - now_ < kTooShortToSleep;
     const Time slept_at = now_;
-    if (governor_.gathers() && worked && !flagged && !is_near) {
+    if (governor_.gathers() && worked && !flagged) {
       if (next == Time::never()) refresh_clock();
-      gather(std::min(next, now_ + Governor::kGathering), Governor::kEvents);
+      gather(now_ + Governor::kGathering, Governor::kEvents);  // timers wait with the rest
     } else {
       turn(flagged || is_near ? Time{0} : next);
     }

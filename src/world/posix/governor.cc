@@ -9,7 +9,7 @@ namespace cairn::posix {
 namespace {
 
 // Below the first a wake-up for each event is cheap enough; below the second the load has gone.
-constexpr double kOften = 25'000;
+constexpr double kOften = 12'000;
 constexpr double kSeldom = 4'000;
 // A window that lasted so much longer than it should was mostly sleep.
 constexpr double kLongest = 0.2;
@@ -52,8 +52,9 @@ void Governor::end_window(Time now, const Usage& usage) {
   if (!enabled_) return;
   // The load has gone, or has changed so much that what was learned says nothing of what comes.
   if (window.wakes < kSeldom) {
-    if (state_ != State::kPlain) enter(State::kPlain);
+    enter(State::kPlain);
     pause_ = kFirstPause;
+    next_try_ = now;
     return;
   }
   switch (state_) {

@@ -11,7 +11,7 @@ namespace cairn::posix {
 // A core that is woken for each event of a steady load pays a wake-up for little work. If it lets
 // events gather for some 20 us it pays a fraction; but whoever waits for one answer before sending
 // the next request (a closed loop) then only waits longer. From inside a core the two look alike,
-// so the governor tries: a core that is woken often gathers for a few hundredths of a second, and
+// so the governor tries: a core that is woken often gathers for a fiftieth of a second, and
 // goes on so only when that took clearly less processor time and as many bytes came in. It looks
 // again from time to time, more seldom each time the answer was the same, and stops at once when
 // the load goes away.
@@ -40,7 +40,7 @@ class Governor {
   void end_window(Time now, const Usage& usage);
 
  private:
-  static constexpr Duration kWindow = 40_ms;
+  static constexpr Duration kWindow = 20_ms;
   static constexpr Duration kFirstPause = 1_s;
   static constexpr Duration kLongestPause = 30_s;
 

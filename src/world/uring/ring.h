@@ -50,8 +50,8 @@ class Ring {
   // Asks for the early end of whatever `completion` waits for.
   void cancel(Completion& completion);
 
-  // Submits what was prepared and tells completions; waits for `events` of them, for at most `wait`.
-  // True: by a system call.
+  // Submits what was prepared and tells completions; waits for `events` of them, for at most
+  // `wait`. True: by a system call.
   bool turn(Duration wait, unsigned events = 1);
 
   // Requests that have yet to complete for the last time.
