@@ -11,6 +11,8 @@ namespace {
 // Below the first a wake-up for each event is cheap enough; below the second the load has gone.
 constexpr double kOften = 12'000;
 constexpr double kSeldom = 4'000;
+// Windows whose bytes differ by more do not belong to one load.
+constexpr double kSteady = 0.8;
 // A window that lasted so much longer than it should was mostly sleep.
 constexpr double kLongest = 0.2;
 // What has to be saved, and what may be lost, for gathering to pay.
@@ -32,6 +34,12 @@ Governor::Window Governor::measure(Time now, const Usage& usage) const {
 bool Governor::pays(const Window& gathered, const Window& plain) {
   return gathered.received > 0 && gathered.received >= kRateMin * plain.received &&
          gathered.cpu < kCpuMax * plain.cpu;
+}
+
+// Whether a load did not begin or end between the two.
+bool Governor::is_steady(const Window& one, const Window& next) {
+  return next.received > 0 && next.received > kSteady * one.received &&
+         one.received > kSteady * next.received;
 }
 
 void Governor::enter(State state) {
@@ -59,9 +67,11 @@ void Governor::end_window(Time now, const Usage& usage) {
   }
   switch (state_) {
     case State::kPlain:
-      if (window.wakes < kOften || window.received == 0 || now < next_try_) return;
+      if (window.wakes >= kOften && is_steady(before_, window) && now >= next_try_) {
+        enter(State::kTrying);
+      }
       before_ = window;
-      return enter(State::kTrying);
+      return;
     case State::kTrying:
       if (pays(window, before_)) {
         pause_ = kFirstPause;

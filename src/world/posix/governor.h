@@ -57,6 +57,7 @@ class Governor {
   };
 
   Window measure(Time now, const Usage& usage) const;
+  static bool is_steady(const Window& one, const Window& next);
   void enter(State state);
   void pause(Time now);
   // What gathering brought, compared with being woken for each event.
@@ -68,7 +69,7 @@ class Governor {
   uint64_t wakes_ = 0;
   Time began_;
   Usage at_begin_;
-  Window before_;  // the last window of the other kind
+  Window before_;  // the last window, or the last of the other kind
   Time next_try_;
   Duration pause_ = kFirstPause;
 };
