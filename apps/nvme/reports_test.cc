@@ -8,6 +8,7 @@
 #include "apps/nvme/perf_report.h"
 #include "apps/nvme/range.h"
 #include "apps/nvme/verify_report.h"
+#include "nvme/format/status_format.h"
 #include "server/open/explain.h"
 
 namespace cairn::apps {
@@ -125,6 +126,21 @@ TEST(Explain, StatusesOfATargetHaveTheirNames) {
   EXPECT_TRUE(has(server::error_sentence(error), "(080h)"));
   EXPECT_TRUE(has(server::cannot_do("reading", error).text, "reading failed"));
   EXPECT_FALSE(has(server::error_sentence(Error(Errc::kReset, "the connection", 104)), "068h"));
+}
+
+// A target that answers is not gone, and starting it again would not help.
+TEST(Explain, ANamespaceThatAnaClosesIsNotATargetThatIsGone) {
+  const Error closed(Errc::kUnreachable, "ANA closes every path to the namespace for too long");
+  const Error by_status(Errc::kUnreachable, "NVMe status of the target",
+                        static_cast<int32_t>(nvme::StatusCode::kAnaInaccessible));
+  for (const Error& error : {closed, by_status}) {
+    const std::string text = server::cannot_do("reading", error).text;
+    EXPECT_TRUE(has(text, "the target answers")) << text;
+    EXPECT_TRUE(has(text, "'cairn drive ana'")) << text;
+    EXPECT_FALSE(has(text, "gone")) << text;
+  }
+  const Error gone(Errc::kUnreachable, "no path to the namespace for too long");
+  EXPECT_TRUE(has(server::cannot_do("reading", gone).text, "the target is gone"));
 }
 
 TEST(Explain, EveryCodeOfAConnectionHasASentence) {

@@ -156,7 +156,13 @@ struct Incarnation {
   uint64_t medium = 0;   // stays as long as the contents do; memory that is new has a new one
   uint64_t opening = 0;  // drawn whenever the medium is opened: writes that were not flushed before
                          // another opening may be lost
-  friend bool operator==(const Incarnation&, const Incarnation&) = default;
+  // As `opening`, for somebody on this machine who outlives the process, a guest for instance: what
+  // completed is lost with another one, and with no other (local_opening.h). Two that differ in
+  // nothing else are equal.
+  uint64_t local_opening = 0;
+  friend bool operator==(const Incarnation& one, const Incarnation& other) {
+    return one.medium == other.medium && one.opening == other.opening;
+  }
 };
 
 // How well a layer keeps its promises.

@@ -38,7 +38,9 @@ class Losses {
 
   // The incarnation of a service whose blocks may change with a loss.
   Incarnation mixed(Incarnation below) const {
-    if (count_ != 0) below.opening = mix64(below.opening + count_) | 1;
+    if (count_ == 0) return below;
+    below.opening = mix64(below.opening + count_) | 1;
+    if (below.local_opening != 0) below.local_opening = mix64(below.local_opening + count_) | 1;
     return below;
   }
 

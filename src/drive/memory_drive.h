@@ -43,8 +43,13 @@ class MemoryMedium {
         block_size_(block_size),
         pages_(pages),
         ranges_(env.core_count()),
-        incarnation_{.medium = env.rng().next() | 1, .opening = env.rng().next() | 1},
+        incarnation_(draw_incarnation(env)),
         latches_(env.core_count() > 1 ? std::make_unique<BlockLatches>() : nullptr) {}
+  static Incarnation draw_incarnation(env::Env& env) {
+    Incarnation drawn{.medium = env.rng().next() | 1, .opening = env.rng().next() | 1};
+    drawn.local_opening = drawn.opening;
+    return drawn;
+  }
   uint64_t capacity() const;
   void discard(uint64_t begin, uint64_t end);
 

@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "drive/file_drive.h"
+#include "drive/local_opening.h"
 #include "drive/memory_drive.h"
 #include "drive/modelled_drive.h"
 #include "drive/size_text.h"
@@ -98,7 +99,9 @@ class FileSource final : public Source {
       : keeper_(std::move(keeper)),
         spec_(spec),
         ranges_(env.core_count()),
-        incarnation_{.medium = env::medium_id(*keeper_), .opening = env.rng().next() | 1} {}
+        incarnation_{.medium = env::medium_id(*keeper_),
+                     .opening = env.rng().next() | 1,
+                     .local_opening = kKernelKeeps} {}
   Result<std::unique_ptr<Drive>> open(env::Env& env) override {
     Result<std::unique_ptr<env::Disk>> disk =
         env.open_disk({.path = spec_.path, .direct = spec_.direct, .block_size = 0, .lock = false});

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "drive/local_opening.h"
 #include "drive/ranges.h"
 #include "env/env.h"
 #include "rest/client.h"
@@ -38,6 +39,8 @@ class RestDrive final : public drive::ServiceDrive {
   // given. Why not, as a sentence; then nothing was written.
   static task::Task<Opened> open(env::Env& env, Endpoint place);
 
+  // What completed, the server keeps; more is not known.
+  drive::Incarnation incarnation() const override { return {.local_opening = drive::kKernelKeeps}; }
   std::vector<drive::Fact> facts() const override;
   std::vector<drive::Concern> concerns() const override;
 

@@ -138,6 +138,7 @@ LiveStack::LiveStack(env::Env& env, Leaves& leaves, std::unique_ptr<task::Semaph
 Incarnation LiveStack::incarnation() const {
   if (layers_.available() == 0) return told_;  // they are being exchanged
   const Incarnation now = Joint::incarnation();
+  told_.local_opening = now.local_opening;
   if (now.opening == 0 || now == known_) return told_;
   if (now.medium != known_.medium) told_.medium = now.medium;
   told_.opening = mix64(told_.opening ^ now.opening) | 1;

@@ -84,6 +84,7 @@ task::Task<void> StackLoad::live(env::Env& env) {
   claimed_.assign(blocks, false);
   begun_ = 0;
   owes_error_ = false;  // a drive that was closed without a flush owes nobody an answer
+  settle_kill(drive);
   if (failure_.empty()) co_await check_all(env, drive);
   if (options_.fills && !std::exchange(is_filled_, true)) co_await fill_all(env, drive);
   if (on_load && goes_on(env)) on_load();
@@ -94,6 +95,16 @@ task::Task<void> StackLoad::live(env::Env& env) {
   if (on_live) on_live(nullptr);
   co_await drive.close();
   if (!env.stop_token().requested()) ++finished_;
+}
+
+void StackLoad::settle_kill(const drive::Drive& drive) {
+  const uint64_t before = std::exchange(local_opening_, drive.incarnation().local_opening);
+  if (!std::exchange(was_killed_, false)) return;
+  if (before != 0 && before == local_opening_) {
+    ++kept_;
+  } else {
+    for (BlockModel& model : model_) model.killed();
+  }
 }
 
 task::Task<void> StackLoad::check_all(env::Env& env, drive::Drive& drive) {

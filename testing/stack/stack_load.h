@@ -48,10 +48,11 @@ class StackLoad {
   task::Task<void> live(env::Env& env);
   // Called by the test when power failed, before the next life.
   void crashed() { has_crashed_ = true; }
-  // The same when the program was killed and its disks kept what they had in their caches.
-  void killed() {
-    for (BlockModel& model : model_) model.killed();
-  }
+  // The same when the program was killed and its disks kept what they had in their caches: nothing
+  // that completed is lost if the drive then has the local_opening that it had.
+  void killed() { was_killed_ = true; }
+  // Lives after a kill of which that was so.
+  uint64_t kept() const { return kept_; }
 
   // A box below the running stack lost power: what was written and not flushed, or is in flight,
   // may be there or not from now on.
@@ -108,6 +109,8 @@ class StackLoad {
   void settle(const drive::Request& request, Range range, const Result<void>& done,
               const std::vector<std::byte>& data, const Begun& begun, drive::Drive& drive);
   bool is_safe(Range range) const;
+  // The first thing of a life after a kill.
+  void settle_kill(const drive::Drive& drive);
   // The drive shows that it lost what was not flushed: the next flush has to say so.
   void forgot();
   bool claim(Range range);
@@ -125,6 +128,9 @@ class StackLoad {
   std::set<Time> failed_at_;  // flushes
   bool owes_error_ = false;   // of a flush
   bool has_crashed_ = false;
+  bool was_killed_ = false;
+  uint64_t local_opening_ = 0;  // of the drive, as it was opened last
+  uint64_t kept_ = 0;
   bool is_filled_ = false;
   std::string failure_;
 };

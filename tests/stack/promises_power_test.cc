@@ -4,7 +4,9 @@
 // that changes reach every place where a service keeps blocks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "stack/promise_host.h"
 #include "stack/subjects.h"
@@ -112,6 +114,41 @@ void expect_kills_harm_nothing(const std::string& stack, uint64_t seeds, int liv
   }
 }
 
+// Services that keep in memory where data lies, until a flush.
+constexpr std::string_view kMapped[] = {"thin", "snapshot", "spillover", "compress", "dedup"};
+
+bool keeps_through_a_kill(const std::string& stack) {
+  const bool is_write_back =
+      stack.contains("cache(") && !stack.contains("memory=") && !stack.contains("mode=through");
+  return !is_write_back && std::ranges::none_of(kMapped, [&](std::string_view name) {
+    return stack.contains(std::string(name) + "(");
+  });
+}
+
+// A guest outlives the program: what completed and was not flushed is there for it, or the drive
+// has another local_opening.
+void expect_kills_take_nothing(const std::string& stack, uint64_t seeds, int lives) {
+  for (const uint64_t seed : sim::seeds_to_run(seeds)) {
+    PromiseHost host(seed, {.stack = stack,
+                            .requests = UINT64_MAX,
+                            .cancel_share = 0,
+                            .fills = true,
+                            .flush_share = 0.02,
+                            .durable_share = 0.1});
+    for (int life = 0; life < lives && host.failure().empty(); ++life) {
+      host.start();
+      ASSERT_TRUE(host.runs_until_done(10 + host.rng().below(60))) << stack << seed;
+      host.run_for(Duration{static_cast<int64_t>(host.rng().below(500'000))});
+      host.kill();
+    }
+    host.start();
+    ASSERT_TRUE(host.runs_until_done(20)) << stack << seed;
+    ASSERT_EQ(host.failure(), "") << "seed " << seed;
+    const auto kills = static_cast<uint64_t>(lives);
+    EXPECT_EQ(host.load().kept(), keeps_through_a_kill(stack) ? kills : 0) << stack;
+  }
+}
+
 class EveryServicePower : public testing::TestWithParam<Subject> {};
 TEST_P(EveryServicePower, AFlushCoversWhatCompletedBeforeItThoughOthersFail) {
   expect_flushes_cover(GetParam().stack, 6, 5);
@@ -121,6 +158,9 @@ TEST_P(EveryServicePower, DurableChangesLastAsSoonAsTheyAreDone) {
 }
 TEST_P(EveryServicePower, AKillBeforeItHarmsNoBlock) {
   expect_kills_harm_nothing(GetParam().stack, 20, 5);
+}
+TEST_P(EveryServicePower, AKillAloneTakesNothingUntold) {
+  expect_kills_take_nothing(GetParam().stack, 10, 5);
 }
 TEST_P(EveryServicePower, NoBlockIsTorn) { expect_no_torn_block(GetParam().stack, 3, 5); }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryServicePower, testing::ValuesIn(every_service()),
@@ -135,6 +175,9 @@ TEST_P(EveryPairPower, DurableChangesLastAsSoonAsTheyAreDone) {
 }
 TEST_P(EveryPairPower, AKillBeforeItHarmsNoBlock) {
   expect_kills_harm_nothing(GetParam().stack, 1, 2);
+}
+TEST_P(EveryPairPower, AKillAloneTakesNothingUntold) {
+  expect_kills_take_nothing(GetParam().stack, 1, 3);
 }
 INSTANTIATE_TEST_SUITE_P(Promises, EveryPairPower, testing::ValuesIn(every_pair()), subject_name);
 

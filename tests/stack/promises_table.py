@@ -23,6 +23,7 @@ COLUMNS = {
     "DiscardedAndZeroedBlocksReadAsZeroes": "discard, write-zeroes",
     "NoBlockIsTorn": "torn block",
     "AKillBeforeItHarmsNoBlock": "killed, then power loss",
+    "AKillAloneTakesNothingUntold": "killed",
     "AnIoErrorAtAnyStepHarmsNoBlock": "EIO from below",
     "NoSpaceAtAnyStepHarmsNoBlock": "ENOSPC from below",
     "OfTwoOpenersTheFirstStopsAndTheSecondLosesNothing": "two openers",

@@ -48,7 +48,7 @@ void for_parts(std::span<const MutableBytes> pieces, size_t skip, size_t size, V
 }  // namespace
 
 BlkDisk::BlkDisk(env::Env& env, Export& exported)
-    : env_(env), export_(exported), buffers_(env, env.buffers()) {}
+    : env_(env), export_(exported), opening_(env.rng().next() | 1), buffers_(env, env.buffers()) {}
 
 uint64_t BlkDisk::features() const {
   constexpr uint64_t kAlways = kBlkSizeMax | kBlkSegMax | kBlkBlockSize | kBlkTopology | kBlkFlush |

@@ -45,6 +45,8 @@ class BlkDisk {
   task::Task<Outcome> run(const BlkRequest& request, bool durable, task::CancelToken token);
 
   Export& exported() { return export_; }
+  // Drawn when it was made: by which a front end that comes again finds it unchanged.
+  uint64_t opening() const { return opening_; }
   struct Figures {
     uint64_t requests = 0;
     uint64_t errors = 0;
@@ -71,6 +73,7 @@ class BlkDisk {
 
   env::Env& env_;
   Export& export_;
+  const uint64_t opening_;
   stream::BufferQueue buffers_;
   Figures figures_;
 };

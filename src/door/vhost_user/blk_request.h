@@ -25,6 +25,13 @@ struct BlkRequest {
   size_t data_size = 0;
   std::byte* status = nullptr;
   uint64_t status_address = 0;
+
+  bool is_flush() const { return type == static_cast<uint32_t>(BlkType::kFlush); }
+  bool is_change() const {
+    return type == static_cast<uint32_t>(BlkType::kOut) ||
+           type == static_cast<uint32_t>(BlkType::kDiscard) ||
+           type == static_cast<uint32_t>(BlkType::kWriteZeroes);
+  }
 };
 
 // kInvalid: there is no place for a status, so that the driver cannot even be told. Otherwise there

@@ -19,7 +19,12 @@ constexpr uint64_t kPage = 4096;
 }  // namespace
 
 Device::Device(env::Env& env, env::Sharing& sharing, BlkDisk& disk, const DeviceOptions& options)
-    : env_(env), sharing_(sharing), disk_(disk), options_(options), memory_(sharing) {
+    : env_(env),
+      sharing_(sharing),
+      disk_(disk),
+      options_(options),
+      memory_(sharing),
+      losses_(disk.exported().drive(), disk.opening()) {
   choose_durable();
 }
 
@@ -128,7 +133,7 @@ Result<Device::Inflight> Device::make_inflight(const InflightArea& wanted) {
   const bool is_packed = (features_ & kRingPacked) != 0;
   const size_t size = wanted.queues * inflight_region_size(wanted.queue_size, is_packed);
   InflightArea area = wanted;
-  area.mmap_size = align_up(size, kPage);
+  area.mmap_size = align_up(size + sizeof(LossRecord), kPage);
   area.mmap_offset = 0;
   Result<env::Descriptor> memory = sharing_.make_shared_memory(area.mmap_size);
   if (!memory) return fail(memory.error());
@@ -148,9 +153,27 @@ Result<void> Device::set_inflight(const InflightArea& area, const env::Descripto
   Result<std::unique_ptr<env::SharedMemory>> memory = sharing_.map_shared(
       descriptor, {.offset = area.mmap_offset, .size = area.mmap_size, .writable = true});
   if (!memory) return fail(memory.error());
+  losses_.detach();
   inflight_ = std::move(*memory);
   inflight_area_ = area;
+  note_losses();
   return {};
+}
+
+// In a buffer that another back end made there may be no room.
+void Device::note_losses() {
+  const bool is_packed = (features_ & kRingPacked) != 0;
+  const uint64_t regions =
+      inflight_area_.queues * inflight_region_size(inflight_area_.queue_size, is_packed);
+  const MutableBytes bytes = inflight_->bytes();
+  const bool is_aligned_there = is_aligned(inflight_area_.mmap_offset, kInflightAlignment) &&
+                                is_aligned(bytes.size(), kInflightAlignment);
+  if (!is_aligned_there || bytes.size() < regions + sizeof(LossRecord)) return;
+  const bool is_lost = losses_.attach(bytes.last(sizeof(LossRecord)));
+  if (!is_lost || !options_.door.log) return;
+  options_.door.log("the guest of " + disk_.exported().options().name +
+                    " may have lost writes with a server that was killed before they were flushed: "
+                    "its next flush fails, once");
 }
 
 // ---- virtqueues
@@ -307,6 +330,7 @@ Result<void> Device::start_if_ready(size_t index) {
                          .disk = disk_,
                          .memory = memory_.guest(),
                          .log = log_,
+                         .losses = losses_,
                          .options = options_};
   vring.queue = std::make_unique<Queue>(parts, std::move(*ring), vring.signals, durable_);
   vring.queue->start();
@@ -327,6 +351,7 @@ task::Task<void> Device::disable() {
 task::Task<void> Device::reset() {
   co_await pause();
   for (Vring& each : vrings_) each = Vring{};
+  losses_.detach();
   inflight_.reset();
   inflight_area_ = {};
   features_ = status_ = 0;
@@ -337,11 +362,20 @@ task::Task<void> Device::reset() {
 
 task::Task<void> Device::stop() {
   co_await pause();
+  co_await flush_unflushed();
   co_await memory_.clear();
+}
+
+task::Task<void> Device::flush_unflushed() {
+  if (inflight_ == nullptr || is_abandoned_ || !losses_.has_unflushed()) co_return;
+  const LossNote::Mark mark = losses_.mark();
+  const Result<void> done = co_await disk_.exported().drive().flush(abandoned_.token());
+  if (!abandoned_.requested()) losses_.flushed_unasked(mark, done);
 }
 
 void Device::abandon() {
   is_abandoned_ = true;
+  abandoned_.request();
   for (Vring& each : vrings_) {
     if (each.queue != nullptr) each.queue->abandon();
   }

@@ -13,11 +13,13 @@
 #include "door/vhost_user/blk_disk.h"
 #include "door/vhost_user/dirty_log.h"
 #include "door/vhost_user/front_memory.h"
+#include "door/vhost_user/loss_note.h"
 #include "door/vhost_user/message.h"
 #include "door/vhost_user/options.h"
 #include "door/vhost_user/vring.h"
 #include "env/env.h"
 #include "env/sharing.h"
+#include "task/cancel.h"
 #include "task/task.h"
 
 namespace cairn::door::vhost_user {
@@ -63,7 +65,8 @@ class Device {
   task::Task<void> disable();
   // Everything as it was at first, but for the memory.
   task::Task<void> reset();
-  // Stops all virtqueues, when what they took is published. The memory goes.
+  // Stops all virtqueues, when what they took is published, and flushes what the guest did not: who
+  // serves it next may be another process. The memory goes.
   task::Task<void> stop();
   // stop() is to end soon: what is in flight stays so, for whoever comes next.
   void abandon();
@@ -79,6 +82,8 @@ class Device {
   task::Task<void> pause();
   Result<void> go_on();
   void choose_durable();
+  void note_losses();
+  task::Task<void> flush_unflushed();
 
   env::Env& env_;
   env::Sharing& sharing_;
@@ -88,11 +93,13 @@ class Device {
   DirtyLog log_;
   std::unique_ptr<env::SharedMemory> inflight_;
   InflightArea inflight_area_{};
+  LossNote losses_;
   uint64_t features_ = 0;
   uint64_t status_ = 0;
   bool writeback_ = true;
   bool durable_ = false;  // writes, when they complete
   bool is_abandoned_ = false;
+  task::CancelSource abandoned_;
   std::array<Vring, kQueuesMax> vrings_;
 };
 

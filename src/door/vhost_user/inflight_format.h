@@ -58,6 +58,26 @@ struct PackedState {
 };
 static_assert(sizeof(PackedState) == 32);
 
+// Behind the regions of all queues, in the last bytes of a buffer that we made: what the guest
+// counts on (loss_note.h). The specification says nothing of bytes there; other back ends, and ours
+// of long ago, left zeroes.
+struct LossRecord {
+  uint64_t magic;          // kLossMagic; anything else: nothing was noted
+  uint64_t server;         // drawn by whoever wrote this
+  uint64_t medium;         // of the drive: Incarnation, as long as `state` is what it is
+  uint64_t local_opening;  // likewise
+  uint64_t state;          // a LossState, written last
+  uint64_t reserved[3];
+};
+static_assert(sizeof(LossRecord) == 64);
+
+inline constexpr uint64_t kLossMagic = 0x314e53534f4c4d53;
+enum class LossState : uint64_t {
+  kFlushed = 0,    // a flush covers all that completed
+  kUnflushed = 1,  // not all of it
+  kLost = 2,       // some of it is lost perhaps, and the guest was not told
+};
+
 // Regions begin at whole cache lines.
 inline constexpr size_t kInflightAlignment = 64;
 

@@ -188,14 +188,18 @@ void Queue::begin(Slot& slot) {
     return;
   }
   if (!read) return finish(slot, {.status = BlkStatus::kError});
-  if (const auto done = parts_.disk.try_now(slot.request, durable_)) return finish(slot, *done);
+  slot.is_durable = durable_;
+  slot.mark = parts_.losses.mark();
+  if (const auto done = parts_.disk.try_now(slot.request, slot.is_durable)) {
+    return finish(slot, *done);
+  }
   gate_.spawn(run(slot));
 }
 
 task::Task<void> Queue::run(Slot& slot) {
   const BlkDisk::Outcome outcome =
-      co_await parts_.disk.run(slot.request, durable_, abandoned_.token());
-  finish(slot, outcome);
+      co_await parts_.disk.run(slot.request, slot.is_durable, abandoned_.token());
+  finish(slot, judged(slot, outcome));
   // What is done in one turn is published together; at the end, each by itself.
   if (gate_.is_closed()) {
     publish();
@@ -204,11 +208,22 @@ task::Task<void> Queue::run(Slot& slot) {
   }
 }
 
+// What the guest may count on from here on is noted before it is told.
+BlkDisk::Outcome Queue::judged(const Slot& slot, BlkDisk::Outcome outcome) {
+  if (!outcome.is_done || !slot.request.is_flush()) return outcome;
+  const bool is_ok = outcome.status == BlkStatus::kOk;
+  const Result<void> done = is_ok ? Result<void>() : fail(Errc::kIo, "the flush failed");
+  if (!parts_.losses.flushed(slot.mark, done)) outcome.status = BlkStatus::kError;
+  return outcome;
+}
+
 void Queue::finish(Slot& slot, const BlkDisk::Outcome& outcome) {
   free_.push_back(&slot);
   finished_.set();
   if (!outcome.is_done) return;
   const BlkRequest& request = slot.request;
+  const bool is_ok = outcome.status == BlkStatus::kOk;
+  if (is_ok && request.is_change() && !slot.is_durable) parts_.losses.changed();
   mark_data(request, outcome.written);
   *request.status = static_cast<std::byte>(outcome.status);
   parts_.log.mark(request.status_address, 1);

@@ -12,6 +12,7 @@
 #include "door/common/guest_memory.h"
 #include "door/vhost_user/blk_disk.h"
 #include "door/vhost_user/dirty_log.h"
+#include "door/vhost_user/loss_note.h"
 #include "door/vhost_user/options.h"
 #include "door/vhost_user/ring.h"
 #include "env/env.h"
@@ -30,6 +31,7 @@ struct QueueParts {
   BlkDisk& disk;
   GuestMemory& memory;
   DirtyLog& log;
+  LossNote& losses;
   const DeviceOptions& options;
 };
 
@@ -63,6 +65,8 @@ class Queue final : private env::Poller {
   struct Slot {
     Chain chain;
     BlkRequest request;
+    bool is_durable = false;
+    LossNote::Mark mark;  // of a flush
   };
   struct WorkMessage : env::Message {
     explicit WorkMessage(Queue& its) : Message(&Queue::on_work), queue(its) {}
@@ -80,6 +84,7 @@ class Queue final : private env::Poller {
   task::Task<void> serve_recovered();
   void begin(Slot& slot);
   task::Task<void> run(Slot& slot);
+  BlkDisk::Outcome judged(const Slot& slot, BlkDisk::Outcome outcome);
   void finish(Slot& slot, const BlkDisk::Outcome& outcome);
   void mark_data(const BlkRequest& request, size_t written);
   void publish();

@@ -49,7 +49,9 @@ void Continuity::reached(const drive::Incarnation& now) {
 
 drive::Incarnation Continuity::incarnation() const {
   const uint64_t medium = is_replaced_ ? mix64(known_.medium + 1) | 1 : known_.medium;
-  return {.medium = medium, .opening = mix64(first_opening_ + losses_) | 1};
+  // Whoever remembers it asks a target that went on while this process did not.
+  const uint64_t local = known_.opening == 0 ? 0 : mix64(known_.opening) | 1;
+  return {.medium = medium, .opening = mix64(first_opening_ + losses_) | 1, .local_opening = local};
 }
 
 }  // namespace cairn::fabric

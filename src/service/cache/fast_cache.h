@@ -73,7 +73,10 @@ class FastCache final : public ServiceDrive, private JournalOwner, MapOwner {
 
   Extent extent_at(Lba lba, uint64_t max) const override;
   // Another one too when its blocks are as they were some time before.
-  Incarnation incarnation() const override { return guard_.losses().mixed(labelled_incarnation()); }
+  Incarnation incarnation() const override {
+    const Incarnation below = labelled_incarnation();
+    return options_.is_back ? guard_.mixed(below) : guard_.losses().mixed(below);
+  }
   std::vector<Fact> facts() const override;
   std::vector<Concern> concerns() const override;
   task::Task<std::expected<std::string, std::string>> tell(std::vector<std::string> args) override;

@@ -31,7 +31,7 @@ FastCache::FastCache(env::Env& env, std::vector<std::unique_ptr<Drive>> drives,
       fast_claim_(env, fast(), found_.fast_label),
       lru_(static_cast<uint32_t>(found_.fast.slots)),
       slots_(found_.fast.slots),
-      guard_(*this, gate()) {
+      guard_(env, *this, gate()) {
   guard_.add(fast());
   geometry_ = slow().geometry();
   geometry_.blocks = found_.slow.data_blocks;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "drive/local_opening.h"
 
 namespace cairn::drive {
 
@@ -26,6 +27,12 @@ void MapGuard::look() {
 bool MapGuard::has_changed() const {
   return std::ranges::any_of(below_,
                              [](const Below& one) { return one.watch.has_changed(*one.drive); });
+}
+
+Incarnation MapGuard::mixed(const Incarnation& below) const {
+  Incarnation now = below;
+  now.local_opening = combined_local_opening(now.local_opening, opening_);
+  return losses_.mixed(now);
 }
 
 task::Task<Result<void>> MapGuard::mend(task::CancelToken token) {

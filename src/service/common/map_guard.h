@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "drive/drive.h"
 #include "drive/losses.h"
+#include "env/env.h"
 #include "service/common/journal.h"
 #include "task/gate.h"
 #include "task/sync.h"
@@ -36,7 +37,8 @@ class MapOwner {
 class MapGuard {
  public:
   // The drives below and the owner outlive it.
-  MapGuard(MapOwner& owner, task::Gate& gate) : owner_(owner), gate_(gate) {}
+  MapGuard(env::Env& env, MapOwner& owner, task::Gate& gate)
+      : owner_(owner), gate_(gate), opening_(env.rng().next() | 1) {}
   void add(Drive& below) { below_.push_back({.drive = &below}); }
   // The journal is read, or made, from here on.
   void begin() { look(); }
@@ -70,6 +72,9 @@ class MapGuard {
     return token.requested() ? done : losses_.tell(told, done);
   }
 
+  // The incarnation of the service: another one too when its blocks are as they were some time
+  // before. What the map in memory points to and the journal does not is gone with this process.
+  Incarnation mixed(const Incarnation& below) const;
   const Losses& losses() const { return losses_; }
   bool is_lost() const { return is_lost_; }
   std::vector<Concern> concerns() const;
@@ -84,6 +89,7 @@ class MapGuard {
 
   MapOwner& owner_;
   task::Gate& gate_;
+  const uint64_t opening_;  // of the map
   std::vector<Below> below_;
   Losses losses_;
   size_t uses_ = 0;

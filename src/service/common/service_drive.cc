@@ -3,6 +3,7 @@
 
 #include "base/medium_id.h"
 #include "base/rng.h"
+#include "drive/local_opening.h"
 
 namespace cairn::drive {
 
@@ -32,6 +33,7 @@ Incarnation combined_of(const std::vector<std::unique_ptr<Drive>>& drives, Combi
     const Incarnation one = drives[i]->incarnation();
     all.medium = combine_media(all.medium, one.medium);
     all.opening = combined(all.opening, one.opening);
+    all.local_opening = combined_local_opening(all.local_opening, one.local_opening);
   }
   return all;
 }

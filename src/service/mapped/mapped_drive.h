@@ -28,9 +28,7 @@ class MappedDrive : public ServiceDrive {
  public:
   Extent extent_at(Lba lba, uint64_t max) const override;
   // Another one too when its blocks are as they were some time before.
-  Incarnation incarnation() const override {
-    return guard_->losses().mixed(labelled_incarnation());
-  }
+  Incarnation incarnation() const override { return guard_->mixed(labelled_incarnation()); }
 
  protected:
   struct Place {

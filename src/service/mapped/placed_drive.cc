@@ -78,7 +78,7 @@ PlacedDrive::PlacedDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> driv
       grain_(grain),
       claim_(env, below(), found_.label),
       units_(below(), found_.layout.place()),
-      guard_(*this, gate()) {
+      guard_(env, *this, gate()) {
   guard_.add(below());
   geometry_ = below().geometry();
   geometry_.blocks = found_.layout.blocks;

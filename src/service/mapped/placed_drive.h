@@ -50,9 +50,7 @@ class PlacedDrive : public ServiceDrive, protected JournalOwner, MapOwner {
   task::Task<Result<void>> begin();
   task::Task<void> close() override;
   // Another one too when its blocks are as they were some time before.
-  Incarnation incarnation() const override {
-    return guard_.losses().mixed(ServiceDrive::incarnation());
-  }
+  Incarnation incarnation() const override { return guard_.mixed(ServiceDrive::incarnation()); }
 
  protected:
   using Memory = std::span<const MutableBytes>;

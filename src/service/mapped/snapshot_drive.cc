@@ -30,7 +30,7 @@ SnapshotDrive::SnapshotDrive(env::Env& env, std::vector<std::unique_ptr<Drive>> 
       claim_(env, this->below(), label_),
       units_(this->below(), layout.place()),
       map_(limits_of(layout)),
-      guard_(*this, gate()) {
+      guard_(env, *this, gate()) {
   guard_.add(this->below());
   set_guard(guard_);
   geometry_ = geometry_on(this->below().geometry(), layout.blocks, layout.chunk_blocks);

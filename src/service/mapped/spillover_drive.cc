@@ -22,7 +22,7 @@ SpilloverDrive::SpilloverDrive(env::Env& env, std::vector<std::unique_ptr<Drive>
       units_{Units(this->below(kLocal), found_.body.layout.place()),
              Units(this->below(below_count() - 1), found_.body.place_elsewhere())},
       map_(found_.body.layout.chunks()),
-      guard_(*this, gate()),
+      guard_(env, *this, gate()),
       closing_(env.stop_token()),
       drain_pause_(options.drain_pause),
       drain_pace_(env, options.rate) {

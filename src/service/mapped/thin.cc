@@ -29,7 +29,7 @@ class ThinDrive final : public MappedDrive, JournalOwner, MapOwner {
         warn_percent_(warn_percent),
         units_(this->below(), layout.place()),
         map_(layout.chunks()),
-        guard_(*this, gate()) {
+        guard_(env, *this, gate()) {
     guard_.add(this->below());
     set_guard(guard_);
     geometry_ = geometry_on(this->below().geometry(), layout.blocks, layout.chunk_blocks);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "drive/local_opening.h"
+
 namespace cairn::drive {
 
 size_t Legs::count(State state) const {
@@ -12,6 +14,15 @@ size_t Legs::count(State state) const {
 
 bool Legs::have_news() const {
   return std::ranges::find(members, Leg::kUnsaved, &Leg::stale_from) != members.end();
+}
+
+uint64_t Legs::local_opening() const {
+  uint64_t all = kKernelKeeps;
+  for (const Leg& leg : members) {
+    if (leg.drive == nullptr || leg.state == State::kLost) continue;
+    all = combined_local_opening(all, leg.drive->incarnation().local_opening);
+  }
+  return all;
 }
 
 std::optional<size_t> Legs::number_of(const Drive* drive) const {

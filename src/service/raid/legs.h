@@ -50,6 +50,9 @@ class Legs {
   // Whether one is stale, and no label says so yet.
   bool have_news() const;
 
+  // Incarnation::local_opening of those that are there, together.
+  uint64_t local_opening() const;
+
   // Which of the drives below it is. None: of no leg, or not there.
   std::optional<size_t> number_of(const Drive* drive) const;
 

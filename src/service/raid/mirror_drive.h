@@ -68,7 +68,9 @@ class MirrorDrive final : public ServiceDrive,
   // Of the mirror as such: legs come and go. Another opening when all lost something.
   Incarnation incarnation() const override {
     const uint64_t opening = losses_ == 0 ? opening_ : mix64(opening_ + losses_) | 1;
-    return {.medium = (label().id[0] ^ label().id[1]) | 1, .opening = opening};
+    return {.medium = (label().id[0] ^ label().id[1]) | 1,
+            .opening = opening,
+            .local_opening = legs_.local_opening()};
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;

@@ -73,7 +73,9 @@ class ParityDrive final : public ServiceDrive,
   // Of the whole: legs come and go.
   Incarnation incarnation() const override {
     const ParityLabel& label = legs_.label();
-    return {.medium = (label.id[0] ^ label.id[1]) | 1, .opening = opening_};
+    return {.medium = (label.id[0] ^ label.id[1]) | 1,
+            .opening = opening_,
+            .local_opening = legs_.all().local_opening()};
   }
   std::vector<Concern> concerns() const override;
   std::vector<Job> jobs() const override;
