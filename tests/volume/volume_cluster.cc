@@ -130,23 +130,24 @@ void VolumeCluster::start(sim::Cluster& cluster) {
 }
 
 Task<void> VolumeCluster::run_store(env::Env& env, env::Address at) {
-  meta::LocalStore store(env, state_);
-  meta::Server server(env, store);
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
+  meta::Server server(env, *store);
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Address at) {
   const std::string host = fmt::format("{}.{}", name, ++processes_);
-  meta::RemoteStore store(env, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms});
+  const std::unique_ptr<meta::Store> store =
+      meta::remote_store(env, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms});
   volume::TestSource source(env, media_);
   arbiter::TestFence fence(media_);
   ArbiterHost arbiter(
-      env, {.store = store, .source = source, .fence = fence},
+      env, {.store = *store, .source = source, .fence = fence},
       {.arbiter = {.host = host, .lease = 10_s, .retry = 100_ms, .extent_bytes = kExtent},
        .election_ttl = 2_s});
   arbiters_[name] = &arbiter;
@@ -161,7 +162,7 @@ Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Addr
   arbiters_[name] = nullptr;
   arbiter.stop();
   co_await gate.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<void> VolumeCluster::serve_calls(env::Env& env, ArbiterHost& arbiter, std::string name) {
