@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/rpc.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "bench/contest.h"
 #include "env/call.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
@@ -119,50 +119,52 @@ Result<Sample> bare(const RpcOptions& options, uint32_t depth) {
   return sample;
 }
 
-struct Contestant {
-  const char* name;
-  Result<Sample> (*run)(const RpcOptions& options, uint32_t depth);
-  uint32_t depth;
-  Measurement measurement = {};
-  std::vector<double> cpu_us = {};
-  Histogram latency_ns = {};
-};
+using RpcContest = ContestOf<Sample>;
 
-double p50(const Contestant& contestant) {
-  return static_cast<double>(contestant.latency_ns.p50());
+constexpr const char* kCall = "rpc_call";
+constexpr const char* kBare = "bare_exchange";
+constexpr const char* kCalls = "rpc_calls";
+constexpr const char* kBareBatch = "bare_batch";
+
+double per_second(const Sample& sample) { return sample.per_second; }
+
+// Of all rounds together.
+double p50(const RpcContest& contest, std::string_view name) {
+  return static_cast<double>(contest.find(name, "")->merged(&Sample::latency_ns).p50());
+}
+
+Measurement measurement_of(const RpcContest::Contestant& contestant, uint32_t depth) {
+  Measurement line = contestant.line("calls/s", per_second);
+  line.add_latency(contestant.merged(&Sample::latency_ns));
+  line.extras.emplace_back("at_once", depth);
+  line.extras.emplace_back(
+      "cpu_us_per_operation",
+      median(contestant.values([](const Sample& each) { return each.cpu_us_per_operation; })));
+  return line;
 }
 
 }  // namespace
 
 Result<Report> bench_rpc(const RpcOptions& options) {
-  std::vector<Contestant> all = {{"rpc_call", &calls, 1},
-                                 {"bare_exchange", &bare, 1},
-                                 {"rpc_calls", &calls, options.depth},
-                                 {"bare_batch", &bare, options.depth}};
-  for (int round = 0; round < options.rounds; ++round) {
-    for (Contestant& each : all) {
-      if (options.progress) {
-        options.progress(fmt::format("round {} of {}: {}", round + 1, options.rounds, each.name));
-      }
-      const Result<Sample> sample = each.run(options, each.depth);
-      if (!sample) return fail(sample.error());
-      each.measurement.samples.push_back(sample->per_second);
-      each.cpu_us.push_back(sample->cpu_us_per_operation);
-      each.latency_ns.merge(sample->latency_ns);
-    }
-  }
+  RpcContest contest;
+  contest.add(kCall, "", [&options] { return calls(options, 1); });
+  contest.add(kBare, "", [&options] { return bare(options, 1); });
+  contest.add(kCalls, "", [&options] { return calls(options, options.depth); });
+  contest.add(kBareBatch, "", [&options] { return bare(options, options.depth); });
+  const Result<void> ran = contest.run(options.rounds, options.progress);
+  if (!ran) return fail(ran.error());
   Report report("rpc");
-  for (Contestant& each : all) {
-    each.measurement.name = each.name;
-    each.measurement.unit = "calls/s";
-    each.measurement.add_latency(each.latency_ns);
-    each.measurement.extras.emplace_back("at_once", each.depth);
-    each.measurement.extras.emplace_back("cpu_us_per_operation", median(each.cpu_us));
+  for (const RpcContest::Contestant& each : contest.contestants()) {
+    const bool is_one = each.load == kCall || each.load == kBare;
+    report.add(measurement_of(each, is_one ? 1 : options.depth));
   }
-  report.add_ratio("rpc_call_vs_bare", paired_ratio(all[0].measurement, all[1].measurement));
-  report.add_ratio("rpc_calls_vs_bare", paired_ratio(all[2].measurement, all[3].measurement));
-  report.add_ratio("rpc_call_p50_vs_bare", p50(all[0]) / p50(all[1]));
-  for (Contestant& each : all) report.add(std::move(each.measurement));
+  if (const auto ratio = contest.ratio({kCall, ""}, {kBare, ""}, per_second)) {
+    report.add_ratio("rpc_call_vs_bare", *ratio);
+  }
+  if (const auto ratio = contest.ratio({kCalls, ""}, {kBareBatch, ""}, per_second)) {
+    report.add_ratio("rpc_calls_vs_bare", *ratio);
+  }
+  report.add_ratio("rpc_call_p50_vs_bare", p50(contest, kCall) / p50(contest, kBare));
   return report;
 }
 

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "http/response.h"
 #include "rest/endpoint.h"
-#include "rest/object_label.h"
+#include "rest/object_label_format.h"
 
 namespace cairn::http {
 namespace {

@@ -40,6 +40,9 @@ void check_view(Bytes body) {
 }
 
 void check_record(Bytes body) {
+  if (const Result<uint64_t> id = chain::decode_member_id(body)) {
+    CHECK(*id != 0 && chain::encode_member_id(*id) == as_text(body));
+  }
   const Result<chain::Record> record = chain::decode_record(body);
   if (!record) return;
   CHECK(chain::encode_record(*record) == as_text(body));

@@ -17,7 +17,7 @@
 #include "kv/store/bucket_format.h"
 #include "kv/store/table_format.h"
 #include "kv/store/value_format.h"
-#include "service/common/sealed.h"
+#include "service/common/sealed_format.h"
 #include "volume/intent_format.h"
 #include "volume/mega_vol_format.h"
 

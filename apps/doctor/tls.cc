@@ -12,7 +12,7 @@
 #include "base/words.h"
 #include "config/json_text.h"
 #include "server/open/key_file.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 namespace cairn::apps {
 
@@ -53,7 +53,8 @@ class DoctorTlsCommand final : public Command {
   Attempt<fabric::Uri> resolve_place(std::vector<TlsStep>& steps) {
     const bool is_uri = place_.find("://") != std::string::npos;
     const std::string text = is_uri ? place_ : std::string(kScheme) + place_;
-    if (Attempt<void> checked = server::check_place(text, server::Needs::kDiscovery); !checked) {
+    if (Attempt<void> checked = server::check_target_uri(text, server::Needs::kDiscovery);
+        !checked) {
       return std::unexpected(checked.error());
     }
     const Attempt<std::string> resolved = server::resolve_names(text, server::system_resolver());

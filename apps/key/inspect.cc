@@ -14,7 +14,7 @@
 #include "fabric/host/options.h"
 #include "nvme/auth/tls_key.h"
 #include "server/open/key_file.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 namespace cairn::apps {
 

@@ -13,7 +13,7 @@
 #include "rack/client_keys.h"
 #include "server/common/reach.h"
 #include "server/open/key_file.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 namespace cairn::apps {
 

@@ -39,7 +39,7 @@ class ChangeCommand final : public Command {
                       "--length",
                       name_));
     }
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drive(env, *uri); });

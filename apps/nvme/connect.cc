@@ -23,7 +23,7 @@ CLI::Option* add_place(CLI::App& app, const std::string& name, std::string& into
                        server::Needs needs, std::string help) {
   return add_argument(app, name, std::move(help),
                       [&into, needs](const std::string& text) -> Attempt<void> {
-                        Attempt<void> checked = server::check_place(text, needs);
+                        Attempt<void> checked = server::check_target_uri(text, needs);
                         if (checked) into = text;
                         return checked;
                       });

@@ -16,7 +16,7 @@
 #include "fabric/host/session.h"
 #include "fabric/host/uri.h"
 #include "server/open/controller_link.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 #include "task/cancel.h"
 #include "task/task.h"
 

@@ -37,9 +37,9 @@ class CopyCommand final : public Command {
 
   Attempt<int> run() override {
     if (to_.empty()) to_ = from_;
-    const Attempt<fabric::Uri> from = server::find_place(from_, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> from = server::find_target_uri(from_, server::Needs::kNamespace);
     if (!from) return std::unexpected(from.error());
-    const Attempt<fabric::Uri> to = server::find_place(to_, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> to = server::find_target_uri(to_, server::Needs::kNamespace);
     if (!to) return std::unexpected(to.error());
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drives(env, *from, *to); });

@@ -35,7 +35,7 @@ class DiscoverCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kDiscovery);
+    Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kDiscovery);
     if (!uri) return std::unexpected(uri.error());
     uri->nqn = nvme::kDiscoveryNqn;
     const Attempt<void> ran =

@@ -87,7 +87,7 @@ class FeaturesCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kDiscovery);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kDiscovery);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
         run_with_link(options_, *uri, [this](server::ControllerLink& link) { return ask(link); });

@@ -50,7 +50,7 @@ class ListCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kSubsystem);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kSubsystem);
     if (!uri) return std::unexpected(uri.error());
     nqn_ = uri->nqn;
     const Attempt<void> ran =

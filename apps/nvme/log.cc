@@ -98,7 +98,7 @@ class LogCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kSubsystem);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kSubsystem);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
         run_with_link(options_, *uri, [this](server::ControllerLink& link) { return fetch(link); });

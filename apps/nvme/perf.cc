@@ -50,7 +50,7 @@ class PerfCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    Attempt<fabric::Uri> uri = server::find_place(report_.uri, server::Needs::kNamespace);
+    Attempt<fabric::Uri> uri = server::find_target_uri(report_.uri, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     loadgen::DriveLoad& load = report_.load;
     load.depth = static_cast<uint32_t>(depth_);

@@ -55,7 +55,7 @@ class ReadCommand final : public Command {
     if (output_ == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return refuse("a terminal is no place for the bytes: name a file with --output, or a pipe");
     }
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran =
         run_in_world(options_, [&](env::Env& env) { return with_drive(env, *uri); });
@@ -110,7 +110,7 @@ class WriteCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<std::unique_ptr<InputFile>> input = InputFile::open(input_);
     if (!input) return std::unexpected(input.error());

@@ -93,7 +93,7 @@ class ReservationsCommand final : public Command {
 
   Attempt<int> run() override {
     if (const Attempt<void> sound = check(); !sound) return std::unexpected(sound.error());
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     const Attempt<void> ran = run_with_link(
         options_, *uri, [&](server::ControllerLink& link) { return work(link, *uri); });

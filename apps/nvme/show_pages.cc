@@ -65,7 +65,7 @@ class ShowCommand final : public Command {
   }
 
   Attempt<int> run() override {
-    const Attempt<fabric::Uri> uri = server::find_place(uri_, needs_);
+    const Attempt<fabric::Uri> uri = server::find_target_uri(uri_, needs_);
     if (!uri) return std::unexpected(uri.error());
     FieldTable table;
     const Attempt<void> ran = run_with_link(

@@ -66,7 +66,8 @@ class VerifyCommand final : public Command {
     if (report_.check_only && state_.empty() && !seed_) {
       return refuse("--check-only needs the --state of an earlier run, or its --seed");
     }
-    const Attempt<fabric::Uri> uri = server::find_place(report_.uri, server::Needs::kNamespace);
+    const Attempt<fabric::Uri> uri =
+        server::find_target_uri(report_.uri, server::Needs::kNamespace);
     if (!uri) return std::unexpected(uri.error());
     verify_.duration = Duration::from_seconds(seconds_);
     verify_.write_share = write_percent_ / 100.0;

@@ -22,7 +22,7 @@
 #include "server/common/reach.h"
 #include "server/common/run_folder.h"
 #include "server/open/key_file.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 #include "world/machine/world.h"
 
 namespace cairn::apps {

@@ -19,7 +19,7 @@
 #include "server/open/controller_link.h"
 #include "server/open/explain.h"
 #include "server/open/mega_vols.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 namespace cairn::apps {
 
@@ -40,7 +40,7 @@ bool names_namespace(std::string_view uri) {
 
 // Of a subsystem's namespaces each is a drive.
 task::Task<Attempt<std::vector<std::string>>> all_namespaces(env::Env& env, std::string text) {
-  const Attempt<fabric::Uri> uri = server::find_place(text, server::Needs::kSubsystem);
+  const Attempt<fabric::Uri> uri = server::find_target_uri(text, server::Needs::kSubsystem);
   if (!uri) co_return std::unexpected(uri.error());
   Attempt<std::unique_ptr<server::ControllerLink>> link =
       co_await server::ControllerLink::open(env, *uri);
@@ -110,7 +110,7 @@ class AddCommand final : public Command {
       uris = std::move(*all);
     }
     if (args_.box.empty()) {
-      const Attempt<fabric::Uri> place = server::find_place(uri_, server::Needs::kSubsystem);
+      const Attempt<fabric::Uri> place = server::find_target_uri(uri_, server::Needs::kSubsystem);
       if (!place) co_return std::unexpected(place.error());
       args_.box = box_of(place->paths.front());
     }

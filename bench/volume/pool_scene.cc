@@ -35,7 +35,7 @@ struct PoolScene::Steered {
 };
 
 PoolScene::PoolScene(env::Env& env, std::unique_ptr<Media> media)
-    : env_(env), media_(std::move(media)), store_(env) {}
+    : env_(env), media_(std::move(media)), store_(meta::memory_store(env)) {}
 PoolScene::~PoolScene() = default;
 
 Task<Result<std::unique_ptr<PoolScene>>> PoolScene::make(env::Env& env,
@@ -60,7 +60,7 @@ Task<Result<std::unique_ptr<PoolScene>>> PoolScene::make(env::Env& env,
 
 Task<Result<void>> PoolScene::start_arbiter() {
   host_ = std::make_unique<arbiter::ArbiterHost>(
-      env_, arbiter::ArbiterParts{.store = store_, .source = *media_, .fence = fence_},
+      env_, arbiter::ArbiterParts{.store = *store_, .source = *media_, .fence = fence_},
       arbiter::ArbiterHostOptions{.arbiter = {.host = "arbiter"}});
   running_ = std::make_unique<task::Gate>();
   running_->spawn(host_->run());
@@ -115,7 +115,7 @@ Task<void> PoolScene::close() {
   }
   if (!running_->is_closed()) co_await stop_arbiter();
   host_.reset();
-  co_await store_.close();
+  co_await store_->close();
   co_await media_->close(env_);
 }
 

@@ -52,7 +52,7 @@ class PoolScene {
  private:
   env::Env& env_;
   std::unique_ptr<Media> media_;
-  meta::LocalStore store_;
+  std::unique_ptr<meta::Store> store_;
   arbiter::NoFence fence_;
   std::unique_ptr<arbiter::ArbiterHost> host_;
   std::unique_ptr<task::Gate> running_;  // of the host

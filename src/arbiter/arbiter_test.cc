@@ -19,8 +19,8 @@ using volume::Session;
 struct Scene {
   explicit Scene(env::Env& its_env)
       : env(its_env),
-        local(its_env),
-        store(its_env, local),
+        local(meta::memory_store(its_env)),
+        store(its_env, *local),
         media(test_media(4, 9)),
         fence(media) {}
   Task<void> begin(const std::string& host) {
@@ -45,7 +45,7 @@ struct Scene {
   meta::Store& meta() { return store; }
 
   env::Env& env;
-  meta::LocalStore local;
+  std::unique_ptr<meta::Store> local;
   SlowStore store;
   volume::TestMedia media;
   TestFence fence;

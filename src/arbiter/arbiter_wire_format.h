@@ -3,7 +3,8 @@
 // home of their layout, version 3: whoever knew no snapshots would write what others share.
 //
 // Bodies are fields in the order of the layout (base/message_coder.h); an entry of a map is its 16
-// bytes (volume/map_entry.h). There is one form for each value and what is not in it is kCorrupt.
+// bytes (volume/map_entry_format.h). There is one form for each value and what is not in it is
+// kCorrupt.
 //
 // The reply to a call of ArbiterLink is the answer, or rpc's refusal with the error's code. That to
 // an operator's begins with a byte: 0 and the answer, or 1 and a Refusal. Either is refused with

@@ -37,12 +37,12 @@ HealerOptions options_of(uint64_t rebuild_rate) {
 struct Scene {
   Scene(env::Env& its_env, uint64_t rebuild_rate)
       : env(its_env),
-        store(its_env),
+        store(meta::memory_store(its_env)),
         media(test_media(4, 17)),
         source(its_env, media),
         fence(media),
         healer(its_env, source, options_of(rebuild_rate)),
-        arbiter(its_env, store, media, fence, "arbiter.1", nullptr, &healer) {}
+        arbiter(its_env, *store, media, fence, "arbiter.1", nullptr, &healer) {}
 
   Task<void> sleep(Duration time) {
     const Result<void> slept = co_await task::sleep_for(env, time);
@@ -87,7 +87,7 @@ struct Scene {
   }
 
   env::Env& env;
-  meta::LocalStore store;
+  std::unique_ptr<meta::Store> store;
   volume::TestMedia media;
   volume::TestSource source;
   TestFence fence;
@@ -110,7 +110,7 @@ void run_scene(Body body, uint64_t rebuild_rate = 0) {
       scene.healer.stop();
       co_await healing.close();
       co_await scene.arbiter.close();
-      co_await scene.store.close();
+      co_await scene.store->close();
     }(env, body, rebuild_rate);
   });
 }

@@ -18,7 +18,7 @@
 #include "arbiter/placement.h"
 #include "arbiter/record_format.h"
 #include "base/error.h"
-#include "volume/map_entry.h"
+#include "volume/map_entry_format.h"
 
 namespace cairn::arbiter {
 

@@ -40,7 +40,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "share/auction.h"
-#include "volume/map_entry.h"
+#include "volume/map_entry_format.h"
 #include "volume/types.h"
 
 namespace cairn::arbiter {

@@ -25,7 +25,7 @@ using volume::Session;
 // Two arbiters over one store, each with a server, and a client that knows both.
 struct Scene {
   explicit Scene(env::Env& its_env)
-      : env(its_env), store(its_env), media(test_media(4, 9)), fence(media) {}
+      : env(its_env), store(meta::memory_store(its_env)), media(test_media(4, 9)), fence(media) {}
   Task<void> begin() {
     for (size_t i = 0; i < 2; ++i) co_await start(i);
     link = std::make_unique<RemoteArbiter>(
@@ -35,7 +35,7 @@ struct Scene {
   // The first that is started leads.
   Task<void> start(size_t which) {
     const std::string name = fmt::format("arbiter{}", which);
-    arbiters[which] = std::make_unique<TestArbiter>(env, store, media, fence, name);
+    arbiters[which] = std::make_unique<TestArbiter>(env, *store, media, fence, name);
     servers[which] =
         std::make_unique<ArbiterServer>(env, arbiters[which]->host(), name, rpc::ServerOptions{});
     const Result<env::Address> at = servers[which]->listen(env::Address::loopback(0));
@@ -56,7 +56,7 @@ struct Scene {
   Task<void> end() {
     co_await link->disconnect();
     for (size_t i = 0; i < 2; ++i) co_await stop(i);
-    co_await store.close();
+    co_await store->close();
   }
   Task<bool> create(std::string name, uint64_t extents) {
     const auto made = co_await link->ask<VolumeView>(
@@ -73,7 +73,7 @@ struct Scene {
   }
 
   env::Env& env;
-  meta::LocalStore store;
+  std::unique_ptr<meta::Store> store;
   volume::TestMedia media;
   TestFence fence;
   std::array<std::unique_ptr<TestArbiter>, 2> arbiters;

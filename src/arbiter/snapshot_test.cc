@@ -28,8 +28,8 @@ constexpr uint64_t kBlocks = kTestExtent / volume::TestMedium::kBlock;  // of an
 struct Scene {
   explicit Scene(env::Env& its_env)
       : env(its_env),
-        local(its_env),
-        store(its_env, local),
+        local(meta::memory_store(its_env)),
+        store(its_env, *local),
         media(test_media(4, 17)),
         source(its_env, media),
         fence(media) {}
@@ -97,7 +97,7 @@ struct Scene {
   std::string audit() { return arbiter::audit(arbiter->use()->pool(), media); }
 
   env::Env& env;
-  meta::LocalStore local;
+  std::unique_ptr<meta::Store> local;
   SlowStore store;
   volume::TestMedia media;
   volume::TestSource source;

@@ -107,7 +107,7 @@ class TestLink final : public volume::ArbiterLink {
 struct Scene {
   explicit Scene(env::Env& its_env)
       : env(its_env),
-        store(its_env),
+        store(meta::memory_store(its_env)),
         media(test_media(4, 17)),
         source(its_env, media),
         fence(media) {}
@@ -161,7 +161,7 @@ struct Scene {
   }
 
   env::Env& env;
-  meta::LocalStore store;
+  std::unique_ptr<meta::Store> store;
   volume::TestMedia media;
   volume::TestSource source;
   TestFence fence;
@@ -175,14 +175,14 @@ void run_scene(Body body) {
     return [](env::Env& world, Body test) -> Task<void> {
       Scene scene(world);
       scene.arbiter =
-          std::make_unique<TestArbiter>(world, scene.store, scene.media, scene.fence, "arbiter.1");
+          std::make_unique<TestArbiter>(world, *scene.store, scene.media, scene.fence, "arbiter.1");
       const bool leads = co_await scene.arbiter->wait_until_leading();
       EXPECT_TRUE(leads);
       co_await scene.arbiter->add_all(4);
       scene.link = std::make_unique<TestLink>(scene.arbiter->host());
       co_await test(scene);
       co_await scene.arbiter->close();
-      co_await scene.store.close();
+      co_await scene.store->close();
     }(env, body);
   });
 }

@@ -86,7 +86,7 @@ void ModelledMedium::take(Ticket& ticket) {
     free_.pop_back();
   }
   taken_[cookie] = &ticket;
-  flash::Request request = ticket.request;
+  flash::HostRequest request = ticket.request;
   request.cookie = cookie;
   model_.submit(request, model_now());
   pump();

@@ -20,7 +20,7 @@ class ModelledMedium final : private flash::CompletionSink {
   struct Ticket : env::Message {
     using Back = void (*)(Ticket&);
     explicit Ticket(Back function) : Message(nullptr), back(function) {}
-    flash::Request request;
+    flash::HostRequest request;
     Back back;
 
    private:

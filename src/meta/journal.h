@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journal: where a LocalStore keeps what happened to its state.
+// Journal: where a store of this process (local_store.h) keeps what happened to its state.
 #pragma once
 
 #include <span>

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta/local_store.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "task/cancel.h"
 #include "task/deadline.h"
+#include "task/gate.h"
+#include "task/sync.h"
+#include "task/task.h"
 
 namespace cairn::meta {
 
@@ -16,7 +26,55 @@ void pulse(task::Event& event) {
   event.reset();
 }
 
-}  // namespace
+class LocalStore final : public Store {
+ public:
+  explicit LocalStore(env::Env& env, StateLimits limits = {});
+  LocalStore(env::Env& env, std::unique_ptr<State> state, std::unique_ptr<Journal> journal);
+  LocalStore(env::Env& env, State& state);
+  ~LocalStore() override;
+
+  task::Task<Result<std::optional<Entry>>> get(std::string key, task::CancelToken token) override;
+  task::Task<Result<Page>> list(ListOptions options, task::CancelToken token) override;
+  task::Task<Result<Committed>> commit(Batch batch, task::CancelToken token) override;
+  task::Task<Result<Lease>> grant(Duration ttl, task::CancelToken token) override;
+  task::Task<Result<Duration>> keep_alive(LeaseId lease, task::CancelToken token) override;
+  task::Task<Result<void>> revoke(LeaseId lease, task::CancelToken token) override;
+  task::Task<Result<std::unique_ptr<Watch>>> watch(Range range, Revision from,
+                                                   task::CancelToken token) override;
+  task::Task<Result<void>> compact(Revision upto, task::CancelToken token) override;
+  task::Task<void> close() override;
+
+ private:
+  class LocalWatch;
+  class Inside;
+
+  LocalStore(env::Env& env, State& state, std::unique_ptr<State> owned,
+             std::unique_ptr<Journal> journal, task::CancelToken stop);
+
+  Result<void> changeable() const;
+  void keep(Mutation mutation);
+  void show(uint64_t durable, Revision revision);
+  // Until everything applied so far is durable.
+  task::Task<Result<void>> kept(task::CancelToken token);
+  task::Task<void> write_pending();
+  task::Task<void> end_leases();
+
+  env::Env& env_;
+  std::unique_ptr<State> owned_;
+  State& state_;
+  std::unique_ptr<Journal> journal_;
+  Revision shown_;  // durable, and what readers see
+  std::vector<Mutation> pending_;
+  uint64_t applied_ = 0;  // mutations so far
+  uint64_t durable_ = 0;
+  std::optional<Error> broken_;
+  bool is_writing_ = false;
+  size_t watchers_ = 0;
+  task::Event moved_;         // durable_, shown_ or broken_ did
+  task::Event leases_moved_;  // the first end may be another
+  task::CancelSource stop_;
+  task::Gate gate_;
+};
 
 // A call under way: the store is not destroyed before it has ended.
 class LocalStore::Inside {
@@ -262,6 +320,21 @@ task::Task<void> LocalStore::close() {
   pulse(moved_);
   co_await emptied;
   if (journal_) co_await journal_->close();
+}
+
+}  // namespace
+
+std::unique_ptr<Store> memory_store(env::Env& env, StateLimits limits) {
+  return std::make_unique<LocalStore>(env, limits);
+}
+
+std::unique_ptr<Store> local_store(env::Env& env, std::unique_ptr<State> state,
+                                   std::unique_ptr<Journal> journal) {
+  return std::make_unique<LocalStore>(env, std::move(state), std::move(journal));
+}
+
+std::unique_ptr<Store> local_store(env::Env& env, State& state) {
+  return std::make_unique<LocalStore>(env, state);
 }
 
 }  // namespace cairn::meta

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta/remote_store.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
+#include "meta/wire_format.h"
+#include "rpc/client.h"
+#include "task/cancel.h"
 #include "task/deadline.h"
 #include "task/either.h"
+#include "task/task.h"
 
 namespace cairn::meta {
 
@@ -66,6 +72,38 @@ rpc::ErrorTexts error_texts() {
       .unanswered = "no metadata server answered in time",
       .unreachable = "no metadata server can be reached"};
 }
+
+namespace {
+
+class RemoteStore final : public Store {
+ public:
+  RemoteStore(env::Env& env, RemoteStoreOptions options);
+  ~RemoteStore() override;
+
+  task::Task<Result<std::optional<Entry>>> get(std::string key, task::CancelToken token) override;
+  task::Task<Result<Page>> list(ListOptions options, task::CancelToken token) override;
+  task::Task<Result<Committed>> commit(Batch batch, task::CancelToken token) override;
+  task::Task<Result<Lease>> grant(Duration ttl, task::CancelToken token) override;
+  task::Task<Result<Duration>> keep_alive(LeaseId lease, task::CancelToken token) override;
+  task::Task<Result<void>> revoke(LeaseId lease, task::CancelToken token) override;
+  task::Task<Result<std::unique_ptr<Watch>>> watch(Range range, Revision from,
+                                                   task::CancelToken token) override;
+  task::Task<Result<void>> compact(Revision upto, task::CancelToken token) override;
+  task::Task<void> close() override;
+
+ private:
+  class RemoteWatch;
+  template <class T>
+  task::Task<Result<T>> ask(Request request, task::CancelToken token);
+  task::Task<Result<Answer>> ask_server(Request request, task::CancelToken token);
+
+  // An answer that is a refusal; tells who we are if we are denied.
+  Error refused(Call call, Errc code) const;
+
+  env::Env& env_;
+  rpc::Client client_;
+  size_t watchers_ = 0;
+};
 
 // A subscription, made again from where it was when its connection ends.
 class RemoteStore::RemoteWatch final : public Watch {
@@ -227,5 +265,11 @@ task::Task<Result<std::unique_ptr<Watch>>> RemoteStore::watch(Range range, Revis
 }
 
 task::Task<void> RemoteStore::close() { return client_.close(); }
+
+}  // namespace
+
+std::unique_ptr<Store> remote_store(env::Env& env, RemoteStoreOptions options) {
+  return std::make_unique<RemoteStore>(env, std::move(options));
+}
 
 }  // namespace cairn::meta

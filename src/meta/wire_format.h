@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a RemoteStore and a Server say to each other, as bodies of rpc's calls (rpc/wire_format.h):
-// the only home of their layout, version 1.
+// What a client (remote_store.h) and a Server say to each other, as bodies of rpc's calls
+// (rpc/wire_format.h): the only home of their layout, version 1.
 //
 // Bodies are numbers (u8, u32, u64) and texts (u32 length, bytes) in the order of the fields; lists
 // begin with a u32 count; a choice is a u8. There is one form for each value and what is not in it

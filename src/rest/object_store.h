@@ -26,7 +26,7 @@
 #include "base/error.h"
 #include "env/env.h"
 #include "rest/client.h"
-#include "rest/object_label.h"
+#include "rest/object_label_format.h"
 #include "rest/unanswered.h"
 #include "rest/version.h"
 #include "task/cancel.h"

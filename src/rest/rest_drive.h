@@ -24,7 +24,7 @@
 #include "env/env.h"
 #include "rest/client.h"
 #include "rest/endpoint.h"
-#include "rest/object_label.h"
+#include "rest/object_label_format.h"
 #include "rest/object_store.h"
 #include "service/common/service_drive.h"
 #include "task/sync.h"

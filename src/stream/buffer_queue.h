@@ -39,10 +39,10 @@ class BufferQueue {
   BufferQueue& operator=(const BufferQueue&) = delete;
 
   // Somebody in the line.
-  class Place : public ListHook<BufferQueue> {
+  class Waiter : public ListHook<BufferQueue> {
    protected:
-    explicit Place(Duration timeout) : timeout_(timeout) {}
-    ~Place() = default;
+    explicit Waiter(Duration timeout) : timeout_(timeout) {}
+    ~Waiter() = default;
 
    private:
     friend class BufferQueue;
@@ -54,10 +54,10 @@ class BufferQueue {
   };
 
   template <class Memory>
-  class Wait final : public task::Operation<Memory>, public Place {
+  class Wait final : public task::Operation<Memory>, public Waiter {
    public:
     Wait(BufferQueue& queue, std::array<size_t, 2> sizes, Duration timeout, task::CancelToken token)
-        : task::Operation<Memory>(token), Place(timeout), queue_(queue), sizes_(sizes) {}
+        : task::Operation<Memory>(token), Waiter(timeout), queue_(queue), sizes_(sizes) {}
 
    private:
     void start() override { queue_.start(*this); }
@@ -114,7 +114,7 @@ class BufferQueue {
     BufferQueue* queue = nullptr;
   };
   static void on_time(task::Timer& timer) { static_cast<RetryTimer&>(timer).queue->look_again(); }
-  void start(Place& place) {
+  void start(Waiter& place) {
     if (waiting_.empty() && place.try_take(pool_)) return;
     place.until_ = env_.now() + place.timeout_;
     CHECK(place.until_ != Time::never(), "a wait for a buffer has an end");
@@ -123,7 +123,7 @@ class BufferQueue {
     if (!retry_.is_armed()) env_.arm(retry_, env_.now() + 1_ms);
   }
   void serve() {
-    while (Place* first = waiting_.front()) {
+    while (Waiter* first = waiting_.front()) {
       waiting_.pop_front();
       if (first->try_take(pool_)) continue;
       waiting_.push_front(*first);
@@ -137,7 +137,7 @@ class BufferQueue {
   }
   void end_those_late() {
     next_end_ = Time::never();
-    waiting_.for_each([this](Place& place) {
+    waiting_.for_each([this](Waiter& place) {
       if (place.until_ > env_.now()) {
         next_end_ = std::min(next_end_, place.until_);
         return;
@@ -149,7 +149,7 @@ class BufferQueue {
 
   env::Env& env_;
   BufferPool& pool_;
-  List<Place, BufferQueue> waiting_;
+  List<Waiter, BufferQueue> waiting_;
   Time next_end_ = Time::never();  // no later than the first of their ends
   RetryTimer retry_;
 };

@@ -21,7 +21,7 @@
 #include "base/units.h"
 #include "task/cancel.h"
 #include "task/task.h"
-#include "volume/map_entry.h"
+#include "volume/map_entry_format.h"
 #include "volume/mega_vol.h"
 #include "volume/types.h"
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "service/common/sealed.h"
+#include "service/common/region_set_format.h"
+#include "service/common/sealed_format.h"
 
 namespace cairn::volume {
 
@@ -29,7 +30,7 @@ void encode_intents(const IntentRecord& record, MutableBytes block) {
   store(block.subspan(kNumberAt), record.number);
   store(block.subspan(kRegionExtentsAt), record.region_extents);
   store(block.subspan(kRegionsAt), static_cast<uint32_t>(record.marks.size()));
-  record.marks.store(block.subspan(kMarksAt));
+  drive::encode_regions(record.marks, block.subspan(kMarksAt));
   drive::seal(block, kMagic, kVersion);
 }
 
@@ -57,8 +58,7 @@ Result<std::optional<IntentRecord>> decode_intents(Bytes block, VolumeId volume)
       uint64_t{regions} * record.region_extents > uint64_t{kVolumeExtentsMax} + kIntentRegionsMax) {
     return fail(Errc::kCorrupt, "a record of write intents makes no sense");
   }
-  record.marks = drive::RegionSet(regions);
-  record.marks.load(block.subspan(kMarksAt));
+  record.marks = drive::decode_regions(block.subspan(kMarksAt), regions);
   return record;
 }
 

@@ -3,7 +3,7 @@
 //
 //   block 0, 1   records, the newest in block (number modulo 2)
 //
-// A record is one sealed block (service/common/sealed.h) of 4096 bytes:
+// A record is one sealed block (service/common/sealed_format.h) of 4096 bytes:
 //   0    magic "CnIntent", version, checksum      the seal, 16 bytes
 //   16   id of the volume                         eight bytes
 //   24   epoch of the opening that wrote it       eight bytes

@@ -10,7 +10,7 @@
 
 #include "service/common/region_set.h"
 #include "volume/arbiter_link.h"
-#include "volume/map_entry.h"
+#include "volume/map_entry_format.h"
 
 namespace cairn::volume {
 

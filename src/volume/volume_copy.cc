@@ -136,7 +136,7 @@ Task<bool> VolumeDrive::finish_resync(uint32_t extent, Leg leg, Member& member, 
                     is_alone ? extent_blocks_ : 0, closing_.token());
   const Result<void> held = co_await hold;
   if (!held || !has_leg(extent, leg)) co_return false;
-  is_settling_ = true;
+  reporter_.settle();
   bool is_good = false;
   bool is_only = false;
   while (lease_->is_held() && !closing_.requested()) {
@@ -177,9 +177,7 @@ Task<bool> VolumeDrive::finish_resync(uint32_t extent, Leg leg, Member& member, 
       losses_.add();
     }
   }
-  if (!closing_.requested()) is_settling_ = false;
-  reports_moved_.set();
-  reports_moved_.reset();
+  reporter_.settled(!closing_.requested());
   co_return is_good;
 }
 
@@ -195,7 +193,7 @@ Task<Result<void>> VolumeDrive::equalize(uint32_t extent, CancelToken token) {
   }
   const drive::Regions region{.first = region_of(extent), .count = 1};
   done = co_await intents_->enter(region);
-  start_sweeper();
+  sweeper_.start();
   bool has_differed = false;
   for (uint64_t at = 0; done && at < extent_blocks_; at += kWindowBlocks) {
     const Part part{

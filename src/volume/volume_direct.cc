@@ -52,7 +52,7 @@ std::optional<VolumeDrive::Part> VolumeDrive::plain_part(const Request& request)
 bool VolumeDrive::is_plain(uint32_t extent, bool is_write) const {
   const MapEntry& entry = table_[extent];
   if (!entry.is_mapped() || entry.has_stale() || table_.has_unreported()) return false;
-  if (is_write && (copying_ || is_settling_ || opened_.is_snapshot)) return false;
+  if (is_write && (copying_ || reporter_.is_settling() || opened_.is_snapshot)) return false;
   if (is_write && table_.is_shared(extent)) return false;
   if (is_write && intents_ == nullptr && has_copies(extent)) return false;
   return (intents_ == nullptr || !unequal_.has(extent)) && usable();
@@ -169,7 +169,7 @@ Task<void> VolumeDrive::write_plain(DriveOp& op, Part part) {
     hold.leave();
     co_return co_await serve(op);
   }
-  if (intents_ != nullptr) start_sweeper();
+  if (intents_ != nullptr) sweeper_.start();
   const MapEntry entry = table_[part.extent];
   Result<void> done;
   bool is_done = true;
@@ -192,7 +192,7 @@ Task<void> VolumeDrive::write_plain(DriveOp& op, Part part) {
   if (!is_done) {
     done = co_await write_chain(part, op.request, op.data(), op.token());
   } else if (done && op.request.durable) {
-    done = co_await reported(op.token());
+    done = co_await reporter_.known(op.token());
   }
   if (intents_ != nullptr) intents_->leave(region);
   hold.leave();

@@ -288,7 +288,7 @@ std::vector<drive::Concern> VolumeDrive::concerns() const {
     add(Health::kFailing, "arbiter_away",
         "writes to extents that are new, or shared with snapshots, wait: no arbiter answers; "
         "others go on. See 'cairn arbiter'");
-  } else if (report_since_ != Time::never()) {
+  } else if (reporter_.waiting_since() != Time::never()) {
     add(Health::kDegraded, "arbiter_away",
         "flushes wait until an arbiter is told of legs that lack writes. See 'cairn arbiter'");
   }

@@ -44,6 +44,8 @@
 #include "volume/lease.h"
 #include "volume/members.h"
 #include "volume/ordered_link.h"
+#include "volume/reporter.h"
+#include "volume/sweeper.h"
 #include "volume/table.h"
 
 namespace cairn::volume {
@@ -61,7 +63,10 @@ struct VolumeOptions {
   AllocatorOptions allocator;
 };
 
-class VolumeDrive final : public drive::Drive, private Members::Owner, private IntentLog::Owner {
+class VolumeDrive final : public drive::Drive,
+                          private Members::Owner,
+                          private IntentLog::Owner,
+                          private Sweeper::Owner {
  public:
   // What a volume stands on, if it is nobody else's: a link and a source, for instance.
   class Ground {
@@ -200,22 +205,23 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   task::Task<Result<void>> flush_members(task::CancelToken token);
   task::Task<void> flush_member(Member& member, task::CancelToken token, drive::Join& join);
 
-  // What legs lack, and who is told (volume_state.cc).
+  // What legs lack (volume_state.cc).
   void distrust(uint32_t extent, MegaVolId mega_vol);
   bool has_other(uint32_t extent, MegaVolId mega_vol) const;
   bool has_only_leg(MegaVolId mega_vol) const;
-  task::Task<void> report();
-  task::Task<Result<void>> reported(task::CancelToken token);
   void note_answer(const Error& error);
   void member_lost_writes(Member& member) override;
   void member_changed(Member& member) override;
   task::Task<Result<void>> confirm(task::CancelToken token) override;
   task::Task<Result<void>> save_intents(Bytes record, uint64_t slot) override;
-  void start_sweeper();
-  task::Task<void> sweep();
-  task::Task<void> sweep_once();
   uint64_t region_of(uint32_t extent) const { return extent / region_extents_; }
-  bool has_unequal(uint64_t region) const;
+  // Sweeper::Owner.
+  drive::WriteIntent* intents() override { return intents_.get(); }
+  bool has_unequal(uint64_t region) const override;
+  task::Task<Result<void>> flush_legs(task::CancelToken token) override {
+    return flush_members(token);
+  }
+  bool is_reported() const override { return reporter_.is_known(); }
   void must_equalize(uint32_t extent);
 
   // What others share (volume_share.cc).
@@ -282,6 +288,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   Members members_;
   Allocator allocator_;
   IntentLog log_;
+  Reporter reporter_;
+  Sweeper sweeper_;
   std::unique_ptr<drive::WriteIntent> intents_;  // null: no extent has several legs
   drive::Ranges ranges_;
   // Extents, not blocks, whose place somebody changes: who heals, copies or clears them. Held
@@ -301,13 +309,8 @@ class VolumeDrive final : public drive::Drive, private Members::Owner, private I
   drive::Pace pace_;
   Counters counters_;
   bool is_begun_ = false;  // what the last holder left is known
-  bool is_reporting_ = false;
-  bool is_settling_ = false;  // the arbiter may believe more of a leg than is true
-  bool sweeper_runs_ = false;
   bool healer_runs_ = false;
-  bool was_used_ = false;              // since a leg was last copied
-  Time report_since_ = Time::never();  // since when a report waits for an arbiter
-  task::Event reports_moved_;
+  bool was_used_ = false;  // since a leg was last copied
   task::Event heal_moved_;
   task::CancelSource closing_;
   task::Gate requests_;

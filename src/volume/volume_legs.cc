@@ -137,7 +137,7 @@ Task<Result<void>> VolumeDrive::write_part(Part part, Request request, Memory me
   if (intents_ == nullptr) co_return co_await write_chain(part, request, memory, token);
   const drive::Regions region{.first = region_of(part.extent), .count = 1};
   Result<void> done = co_await intents_->enter(region);
-  start_sweeper();
+  sweeper_.start();
   if (done && token.requested()) done = fail(token.error());
   if (done) done = usable();
   if (done) done = co_await write_chain(part, request, memory, token);
@@ -208,7 +208,7 @@ Task<Result<void>> VolumeDrive::write_chain(Part part, Request request, Memory m
     if (lacks[i]) distrust(part.extent, entry.leg(i).mega_vol);
   }
   if (!request.durable) co_return Result<void>();
-  co_return co_await reported(token);
+  co_return co_await reporter_.known(token);
 }
 
 // Whoever asks has the extent alone.
@@ -250,7 +250,7 @@ Task<Result<void>> VolumeDrive::flush_for_user(CancelToken token) {
   const uint64_t told = losses_.told();
   Result<void> done = co_await flush_members(token);
   if (!done) co_return token.requested() ? done : losses_.tell(told, done);
-  done = co_await reported(token);
+  done = co_await reporter_.known(token);
   if (!done) co_return done;
   co_return losses_.tell(told, done);
 }

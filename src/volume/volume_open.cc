@@ -38,6 +38,9 @@ VolumeDrive::VolumeDrive(env::Env& env, ArbiterLink& link, MegaVolSource& source
       members_(env, source, *this, options_.client, opened_.pool, options_.retry),
       allocator_(env, link_, *lease_, table_, options_.allocator),
       log_(env, *this),
+      reporter_({env, link_, *lease_, table_, closing_, gate_}, options_.allocator.retry,
+                [this] { return usable(); }),
+      sweeper_({env, *this, *lease_, closing_, gate_}, options_.sweep),
       pace_(env, options_.rebuild_rate) {
   geometry_.block_size = kBlockBytes;
   geometry_.discard_blocks = static_cast<uint32_t>(extent_blocks_);
@@ -129,7 +132,7 @@ Task<Result<void>> VolumeDrive::load_intents(CancelToken token) {
   const Result<void> saved = co_await log_.save_marks(marks, true);
   if (!saved) co_return saved;
   intents_ = std::make_unique<drive::WriteIntent>(log_, marks);
-  if (!marks.empty()) start_sweeper();
+  if (!marks.empty()) sweeper_.start();
   co_return saved;
 }
 
@@ -225,8 +228,8 @@ Task<bool> VolumeDrive::give_back() {
   task::Deadline deadline(env_, env_.now() + kCallLimit);
   const Result<void> flushed = co_await flush_members(deadline.token());
   if (!flushed) co_return false;
-  const Result<void> known = co_await reported(deadline.token());
-  co_return known&& unequal_.empty() && !is_settling_;
+  const Result<void> known = co_await reporter_.known(deadline.token());
+  co_return known&& unequal_.empty() && !reporter_.is_settling();
 }
 
 }  // namespace cairn::volume

@@ -94,7 +94,7 @@ Task<Result<void>> VolumeDrive::equalize_all(CancelToken token) {
 // for good.
 Task<Result<void>> VolumeDrive::make_durable(CancelToken token) {
   Result<void> done = co_await flush_members(token);
-  if (done) done = co_await reported(token);
+  if (done) done = co_await reporter_.known(token);
   if (done) done = usable();
   // What was lost and no flush has told yet was acknowledged.
   if (done && (losses_.count() != losses_.told() || !unequal_.empty())) {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What legs lack, who is told of it and when, and marks that are not needed any more.
-#include <utility>
-
-#include "task/deadline.h"
+// What legs lack, and what is made equal again.
 #include "volume/volume_drive.h"
 
 namespace cairn::volume {
@@ -11,54 +8,13 @@ using drive::RegionSet;
 using task::CancelToken;
 using task::Task;
 
-namespace {
-
-constexpr Duration kCallLimit = 5_s;
-
-}  // namespace
-
 void VolumeDrive::distrust(uint32_t extent, MegaVolId mega_vol) {
   must_heal(extent);
-  if (!table_.distrust(extent, mega_vol) || is_reporting_) return;
-  is_reporting_ = true;
-  gate_.spawn(report());
+  if (table_.distrust(extent, mega_vol)) reporter_.start();
 }
 
 void VolumeDrive::note_answer(const Error& error) {
   if (error == Errc::kDenied || error == Errc::kNotFound) lease_->lose();
-}
-
-// Tells the arbiter which legs lack writes. Until it knows, flushes wait: a later holder would
-// read those legs.
-Task<void> VolumeDrive::report() {
-  while (table_.has_unreported() && lease_->is_held() && !closing_.requested()) {
-    task::Deadline deadline(env_, env_.now() + kCallLimit, closing_.token());
-    const Result<std::vector<Mapping>> told =
-        co_await link_.report(session(), table_.unreported(kMappingsMax), deadline.token());
-    if (told) {
-      report_since_ = Time::never();
-      for (const Mapping& mapping : *told) table_.apply(mapping);
-      reports_moved_.set();
-      reports_moved_.reset();
-      continue;
-    }
-    note_answer(told.error());
-    if (report_since_ == Time::never()) report_since_ = env_.now();
-    [[maybe_unused]] const Result<void> slept =
-        co_await task::sleep_for(env_, options_.allocator.retry, closing_.token());
-  }
-  is_reporting_ = false;
-  reports_moved_.set();
-  reports_moved_.reset();
-}
-
-Task<Result<void>> VolumeDrive::reported(CancelToken token) {
-  while (table_.has_unreported() || is_settling_) {
-    if (const Result<void> still = usable(); !still) co_return still;
-    const Result<void> moved = co_await reports_moved_.wait(token);
-    if (!moved) co_return moved;
-  }
-  co_return Result<void>();
 }
 
 // Whether a drive that answers has all of the extent besides this one.
@@ -134,33 +90,6 @@ Task<Result<void>> VolumeDrive::save_intents(Bytes record, uint64_t slot) {
   const Part part{.extent = kLogExtent, .offset = slot, .blocks = 1};
   const Request request{.kind = Request::Kind::kWrite, .durable = true, .metadata = true};
   co_return co_await write_chain(part, request, {&piece, 1}, {});
-}
-
-void VolumeDrive::start_sweeper() {
-  if (sweeper_runs_ || closing_.requested()) return;
-  sweeper_runs_ = true;
-  gate_.spawn(sweep());
-}
-
-Task<void> VolumeDrive::sweep() {
-  do {
-    const Result<void> slept = co_await task::sleep_for(env_, options_.sweep, closing_.token());
-    if (!slept || !lease_->is_held()) break;
-    if (intents_ != nullptr) co_await sweep_once();
-  } while (intents_ == nullptr || intents_->marked() > 0);
-  sweeper_runs_ = false;
-}
-
-Task<void> VolumeDrive::sweep_once() {
-  RegionSet idle = intents_->idle();
-  for (size_t region = idle.next(0); region < idle.size(); region = idle.next(region + 1)) {
-    if (has_unequal(region)) idle.remove(region);
-  }
-  if (idle.empty()) co_return;
-  const Result<void> flushed = co_await flush_members(closing_.token());
-  // A leg that lacks something is known to, durably, before the mark that says so goes.
-  if (!flushed || table_.has_unreported() || is_settling_) co_return;
-  co_await intents_->forget(std::move(idle));
 }
 
 bool VolumeDrive::has_unequal(uint64_t region) const {

@@ -136,7 +136,7 @@ bool CheckedDrive::must_wait(const Open& open) const {
   });
 }
 
-void CheckedDrive::submit(Request request) {
+void CheckedDrive::submit(HostRequest request) {
   const Domain& domain = model_.domains()[request.stream];
   if (request.op != Op::kFlush) {
     request.lba %= domain.logical_sectors;
@@ -267,7 +267,7 @@ std::string play(CheckedDrive& drive, std::span<const uint8_t> script) {
   const auto streams = static_cast<uint32_t>(drive.model().domains().size());
   for (; script.size() >= 4 && drive.problem().empty(); script = script.subspan(4)) {
     const uint32_t what = script[0] & 15;
-    Request request{.stream = (script[0] >> 5) % streams, .sectors = (script[3] & 31U) + 1};
+    HostRequest request{.stream = (script[0] >> 5) % streams, .sectors = (script[3] & 31U) + 1};
     // Half of the steps go to an eighth of the drive.
     const uint64_t space = drive.model().domains()[request.stream].logical_sectors;
     const uint64_t range = (script[0] & 16) != 0 ? space / 8 : space;

@@ -25,7 +25,7 @@ class CheckedDrive final : private CompletionSink {
   // `occupancy` above zero: a used drive.
   CheckedDrive(const Parameters& parameters, double occupancy);
 
-  void submit(Request request);
+  void submit(HostRequest request);
   void let_pass(Nanos duration);
   // Until the drive is idle; then compares all it knows.
   void settle();
@@ -45,7 +45,7 @@ class CheckedDrive final : private CompletionSink {
     uint32_t changes_open = 0;  // not acknowledged yet
   };
   struct Open {
-    Request request;
+    HostRequest request;
     uint64_t first = 0;         // sector, over all streams
     uint64_t acknowledged = 0;  // changes before it came
     bool changes() const { return request.op == Op::kWrite || request.op == Op::kTrim; }

@@ -51,20 +51,20 @@ struct Board {
 };
 
 Task<void> serve(Env& env, env::Address at, meta::State& state) {
-  meta::LocalStore store(env, state);
-  meta::Server server(env, store);
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state);
+  meta::Server server(env, *store);
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 // Leads for a while, or until it does not any more, and stands again.
 Task<void> stand(Env& env, env::Address server, std::string name, Board& board) {
-  meta::RemoteStore store(env, {.servers = {server}});
-  meta::Election election(env, store, {.key = "leader", .value = name, .ttl = 2_s});
+  const std::unique_ptr<meta::Store> store = meta::remote_store(env, {.servers = {server}});
+  meta::Election election(env, *store, {.key = "leader", .value = name, .ttl = 2_s});
   while (!env.stop_token().requested()) {
     Result<std::unique_ptr<Leadership>> leads = co_await election.campaign(env.stop_token());
     if (!leads) continue;
@@ -75,7 +75,7 @@ Task<void> stand(Env& env, env::Address server, std::string name, Board& board) 
     board.leaders.erase(name);
     co_await (*leads)->resign();
   }
-  co_await store.close();
+  co_await store->close();
 }
 
 class ElectionWorkload final : public sim::Workload {

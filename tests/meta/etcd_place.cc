@@ -11,18 +11,20 @@ namespace {
 class EtcdPlace final : public Place {
  public:
   explicit EtcdPlace(env::Env& env)
-      : Place(env), one_(env, etcd_.client_options()), other_(env, etcd_.client_options()) {}
+      : Place(env),
+        one_(meta::etcd::etcd_store(env, etcd_.client_options())),
+        other_(meta::etcd::etcd_store(env, etcd_.client_options())) {}
 
-  meta::Store& client(size_t index) override { return index == 0 ? one_ : other_; }
+  meta::Store& client(size_t index) override { return index == 0 ? *one_ : *other_; }
   task::Task<void> close() override {
-    co_await one_.close();
-    co_await other_.close();
+    co_await one_->close();
+    co_await other_->close();
   }
 
  private:
   EtcdProcess etcd_;
-  meta::etcd::EtcdStore one_;
-  meta::etcd::EtcdStore other_;
+  std::unique_ptr<meta::Store> one_;
+  std::unique_ptr<meta::Store> other_;
 };
 
 }  // namespace

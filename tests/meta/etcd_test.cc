@@ -13,7 +13,7 @@
 namespace cairn::meta_tests {
 namespace {
 
-using meta::etcd::EtcdStore;
+using meta::etcd::etcd_store;
 using Body = Task<void> (*)(env::Env&, EtcdProcess&);
 
 void with_etcd(Body body, EtcdProcess::Tls tls = EtcdProcess::Tls::kNo) {
@@ -33,15 +33,15 @@ Task<void> put_for_sure(Store& store, std::string key, std::string value) {
 }
 
 Task<void> kill_under_watch(env::Env& env, EtcdProcess& etcd) {
-  EtcdStore store(env, etcd.client_options());
-  const std::unique_ptr<Watch> watching = co_await watch(store, Range::prefix("k"));
+  const std::unique_ptr<Store> store = etcd_store(env, etcd.client_options());
+  const std::unique_ptr<Watch> watching = co_await watch(*store, Range::prefix("k"));
   std::vector<std::string> expected;
   std::vector<std::string> seen;
   for (int round = 0; round < 4; ++round) {
     // Some are seen before the end of the connection and some only after it.
     for (int i = 0; i < 6; ++i) {
       const std::string key = "k" + std::to_string(round) + std::to_string(i);
-      co_await put_for_sure(store, key, "1");
+      co_await put_for_sure(*store, key, "1");
       expected.push_back("put " + key + "=1");
       if (i != 3) continue;
       const std::vector<Change> some = co_await sure(watching->next());
@@ -49,7 +49,7 @@ Task<void> kill_under_watch(env::Env& env, EtcdProcess& etcd) {
     }
     etcd.kill();
     etcd.start();
-    const std::string kept = co_await value_of(store, "k" + std::to_string(round) + "5");
+    const std::string kept = co_await value_of(*store, "k" + std::to_string(round) + "5");
     EXPECT_EQ(kept, "1") << "answered, and gone after the restart";
   }
   while (seen.size() < expected.size()) {
@@ -58,7 +58,7 @@ Task<void> kill_under_watch(env::Env& env, EtcdProcess& etcd) {
   }
   EXPECT_EQ(seen, expected);
   co_await watching->close();
-  co_await store.close();
+  co_await store->close();
 }
 
 TEST(Etcd, KilledAndStartedAgainLosesNoCommitAndNoWatchAnyChange) { with_etcd(&kill_under_watch); }
@@ -66,26 +66,28 @@ TEST(Etcd, KilledAndStartedAgainLosesNoCommitAndNoWatchAnyChange) { with_etcd(&k
 TEST(Etcd, NorThroughTls) { with_etcd(&kill_under_watch, EtcdProcess::Tls::kYes); }
 
 Task<void> come_without(env::Env& env, EtcdProcess& etcd) {
-  EtcdStore store(env, etcd.client_options());
-  co_await put(store, "a", "1");
-  EtcdStore stranger(env, etcd.client_options(EtcdProcess::Shows::kNothing));
-  const auto got = co_await stranger.get("a", {});
+  const std::unique_ptr<Store> store = etcd_store(env, etcd.client_options());
+  co_await put(*store, "a", "1");
+  const std::unique_ptr<Store> stranger =
+      etcd_store(env, etcd.client_options(EtcdProcess::Shows::kNothing));
+  const auto got = co_await stranger->get("a", {});
   EXPECT_EQ(outcome(got), "denied");
-  const auto committed = co_await stranger.commit(Batch().put("a", "2"), {});
+  const auto committed = co_await stranger->commit(Batch().put("a", "2"), {});
   EXPECT_EQ(outcome(committed), "denied");
-  Result<std::unique_ptr<Watch>> watching = co_await stranger.watch(Range::all(), Revision(1), {});
+  Result<std::unique_ptr<Watch>> watching = co_await stranger->watch(Range::all(), Revision(1), {});
   const auto changes = co_await (*watching)->next({});
   EXPECT_EQ(outcome(changes), "denied") << "a watch does not wait for ever";
   co_await (*watching)->close();
-  co_await stranger.close();
-  EtcdStore plain(env, {.servers = {etcd.address()}, .timeout = 200_ms});
-  const auto heard = co_await plain.get("a", {});
+  co_await stranger->close();
+  const std::unique_ptr<Store> plain =
+      etcd_store(env, {.servers = {etcd.address()}, .timeout = 200_ms});
+  const auto heard = co_await plain->get("a", {});
   EXPECT_EQ(outcome(heard), "timed_out");
   EXPECT_NE(heard.error().text().find("if it demands TLS"), std::string::npos);
-  co_await plain.close();
-  const std::string value = co_await value_of(store, "a");
+  co_await plain->close();
+  const std::string value = co_await value_of(*store, "a");
   EXPECT_EQ(value, "1");
-  co_await store.close();
+  co_await store->close();
 }
 
 TEST(Etcd, ThatDemandsCertificatesGetsThemOrRefuses) {
@@ -95,26 +97,28 @@ TEST(Etcd, ThatDemandsCertificatesGetsThemOrRefuses) {
 Task<void> use_the_second(env::Env& env, EtcdProcess& etcd) {
   // Nobody listens at the first, and the third stays unused.
   const env::Address dead = env::Address::loopback(1);
-  EtcdStore store(env, {.servers = {dead, etcd.address(), dead}, .timeout = 60_s});
-  co_await put(store, "a", "1");
-  const std::string value = co_await value_of(store, "a");
+  const std::unique_ptr<Store> store =
+      etcd_store(env, {.servers = {dead, etcd.address(), dead}, .timeout = 60_s});
+  co_await put(*store, "a", "1");
+  const std::string value = co_await value_of(*store, "a");
   EXPECT_EQ(value, "1");
-  const std::unique_ptr<Watch> watching = co_await watch(store, Range::all(), Revision(1));
+  const std::unique_ptr<Watch> watching = co_await watch(*store, Range::all(), Revision(1));
   const std::vector<Change> changes = co_await take(*watching, 1);
   EXPECT_EQ(texts(changes), (std::vector<std::string>{"put a=1"}));
   co_await watching->close();
-  co_await store.close();
+  co_await store->close();
 }
 
 TEST(Etcd, ThatIsDeadIsLeftForTheNext) { with_etcd(&use_the_second); }
 
 Task<void> find_nobody(env::Env& env, std::string& read, std::string& written) {
-  EtcdStore store(env, {.servers = {env::Address::loopback(1)}, .timeout = 200_ms});
-  const auto got = co_await store.get("a", {});
+  const std::unique_ptr<Store> store =
+      etcd_store(env, {.servers = {env::Address::loopback(1)}, .timeout = 200_ms});
+  const auto got = co_await store->get("a", {});
   read = outcome(got);
-  const auto committed = co_await store.commit(Batch().put("a", "1"), {});
+  const auto committed = co_await store->commit(Batch().put("a", "1"), {});
   written = outcome(committed);
-  co_await store.close();
+  co_await store->close();
 }
 
 TEST(Etcd, ThatIsNotThereIsUnreachable) {

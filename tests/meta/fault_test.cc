@@ -41,14 +41,14 @@ constexpr uint16_t kPort = 4431;
 
 // The server, and the state that outlives its crashes as a medium does.
 Task<void> serve(Env& env, env::Address at, meta::State& state, bool has_keys) {
-  meta::LocalStore store(env, state);
-  meta::Server server(env, store, {.clients = has_keys ? known_clients() : nullptr});
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state);
+  meta::Server server(env, *store, {.clients = has_keys ? known_clients() : nullptr});
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 // What the outside world knows of a client; a crash does not touch it.
@@ -100,13 +100,13 @@ Task<void> observe(Env& env, meta::Store& store, Known& known) {
 }
 
 Task<void> use(Env& env, env::Address server, std::string name, Known& known, bool has_keys) {
-  meta::RemoteStore store(env,
-                          {.servers = {server}, .security = has_keys ? as_client("w") : nullptr});
+  const std::unique_ptr<meta::Store> store = meta::remote_store(
+      env, {.servers = {server}, .security = has_keys ? as_client("w") : nullptr});
   task::Gate gate;
-  gate.spawn(count(env, store, name, known));
-  co_await observe(env, store, known);
+  gate.spawn(count(env, *store, name, known));
+  co_await observe(env, *store, known);
   co_await gate.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 class CountWorkload final : public sim::Workload {

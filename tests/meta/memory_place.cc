@@ -8,12 +8,12 @@ namespace {
 
 class MemoryPlace final : public Place {
  public:
-  explicit MemoryPlace(env::Env& env) : Place(env), store_(env) {}
-  meta::Store& client(size_t) override { return store_; }
-  task::Task<void> close() override { return store_.close(); }
+  explicit MemoryPlace(env::Env& env) : Place(env), store_(meta::memory_store(env)) {}
+  meta::Store& client(size_t) override { return *store_; }
+  task::Task<void> close() override { return store_->close(); }
 
  private:
-  meta::LocalStore store_;
+  std::unique_ptr<meta::Store> store_;
 };
 
 }  // namespace

@@ -18,26 +18,26 @@ class ServedPlace final : public Place {
               std::shared_ptr<const rpc::ClientKeys> clients,
               std::shared_ptr<const rpc::Security> security)
       : Place(env),
-        store_(env),
-        server_(env, store_, {.clients = std::move(clients)}),
+        store_(meta::memory_store(env)),
+        server_(env, *store_, {.clients = std::move(clients)}),
         address_(conformance::must(server_.listen(any))),
-        one_(env, {.servers = {address_}, .security = security}),
-        other_(env, {.servers = {address_}, .security = std::move(security)}) {}
+        one_(meta::remote_store(env, {.servers = {address_}, .security = security})),
+        other_(meta::remote_store(env, {.servers = {address_}, .security = std::move(security)})) {}
 
-  meta::Store& client(size_t index) override { return index == 0 ? one_ : other_; }
+  meta::Store& client(size_t index) override { return index == 0 ? *one_ : *other_; }
   task::Task<void> close() override {
-    co_await one_.close();
-    co_await other_.close();
+    co_await one_->close();
+    co_await other_->close();
     co_await server_.close();
-    co_await store_.close();
+    co_await store_->close();
   }
 
  private:
-  meta::LocalStore store_;
+  std::unique_ptr<meta::Store> store_;
   meta::Server server_;
   env::Address address_;
-  meta::RemoteStore one_;
-  meta::RemoteStore other_;
+  std::unique_ptr<meta::Store> one_;
+  std::unique_ptr<meta::Store> other_;
 };
 
 }  // namespace

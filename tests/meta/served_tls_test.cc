@@ -56,26 +56,26 @@ class Served {
   using Errand = std::function<Task<void>(meta::Store&)>;
 
   Task<void> serve(Env& env) {
-    meta::LocalStore store(env, state);
+    const std::unique_ptr<meta::Store> store = meta::local_store(env, state);
     meta::Server server(
-        env, store, {.clients = clients, .on_refused = [this](const rpc::RefusedClient& refused) {
-                       refusals.push_back(refused);
-                     }});
+        env, *store, {.clients = clients, .on_refused = [this](const rpc::RefusedClient& refused) {
+                        refusals.push_back(refused);
+                      }});
     EXPECT_TRUE(server.listen(at).has_value());
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
     co_await server.close();
-    co_await store.close();
+    co_await store->close();
   }
 
   Task<void> ask(Env& env, std::shared_ptr<const rpc::Security> security, Errand errand,
                  bool& done) {
-    meta::RemoteStore store(env,
-                            {.servers = {at}, .security = security, .on_refused = [this](auto who) {
-                               told.push_back(std::move(who));
-                             }});
-    co_await errand(store);
-    co_await store.close();
+    const std::unique_ptr<meta::Store> store = meta::remote_store(
+        env, {.servers = {at}, .security = security, .on_refused = [this](auto who) {
+                told.push_back(std::move(who));
+              }});
+    co_await errand(*store);
+    co_await store->close();
     done = true;
   }
 

@@ -57,7 +57,7 @@ class RackFacts : public testing::Test {
 Task<void> see_offers(Tenant& tenant, size_t count) {
   for (size_t seen = 0; seen != count;) {
     const Result<rack::Board> board =
-        co_await rack::read_board(tenant.store, rack::wall_ms(tenant.env), {});
+        co_await rack::read_board(*tenant.store, rack::wall_ms(tenant.env), {});
     seen = board ? board->offers.size() : 0;
     [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(tenant.env, 100_ms);
   }
@@ -69,14 +69,14 @@ Task<void> make_mirror(Env& env, RackFacts& facts) {
   const rack::Outcome<rack::DriveRecord> made = co_await tenant.create("d", Raid::kMirror, 4);
   EXPECT_TRUE(made) << made.error();
   if (made) facts.made = *made;
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 Task<void> release_it(Env& env, RackFacts& facts) {
   Tenant tenant(env, facts.store());
   const rack::Outcome<void> released = co_await tenant.release("d");
   EXPECT_TRUE(released) << released.error();
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 TEST_F(RackFacts, ADriveIsMadeConfirmedAndGivenBack) {
@@ -145,8 +145,8 @@ Task<void> reserve_only(Env& env, RackFacts& facts) {
   const rack::SpaceRequest steal{.verb = rack::SpaceRequest::Verb::kRelease, .id = {1}};
   const Result<uint32_t> denied = co_await stranger.peers.ask(place, steal, {});
   EXPECT_EQ(denied.error(), Errc::kDenied);
-  co_await stranger.store.close();
-  co_await tenant.store.close();
+  co_await stranger.store->close();
+  co_await tenant.store->close();
 }
 
 TEST_F(RackFacts, WhatNobodyConfirmsIsGivenBackAtTheEndOfTheTerm) {
@@ -178,7 +178,7 @@ Task<void> race_for_the_last(Env& env, RackFacts& facts) {
   const rack::Outcome<rack::DriveRecord> first = co_await one;
   const rack::Outcome<rack::DriveRecord> second = co_await other;
   EXPECT_LE(int{first.has_value()} + int{second.has_value()}, 1);
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 TEST_F(RackFacts, OfTwoWhoWantTheLastSpaceNotBothGetIt) {
@@ -208,7 +208,7 @@ Task<void> meet_bad_offers(Env& env, RackFacts& facts) {
   offer.expires_ms = rack::wall_ms(env) - 1;
   batch.put(rack::offer_key("stale", "d0"), rack::encode(offer));
   batch.put(rack::offer_key("odd", "d0"), "not an offer");
-  const Result<meta::Committed> committed = co_await tenant.store.commit(batch, {});
+  const Result<meta::Committed> committed = co_await tenant.store->commit(batch, {});
   EXPECT_TRUE(committed);
   const rack::Outcome<rack::DriveRecord> made = co_await tenant.create("d", Raid::kMirror, 4);
   EXPECT_TRUE(made) << made.error();
@@ -221,7 +221,7 @@ Task<void> meet_bad_offers(Env& env, RackFacts& facts) {
   }
   const rack::Outcome<rack::DriveRecord> twice = co_await tenant.create("d", Raid::kMirror, 4);
   EXPECT_FALSE(twice);
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 TEST_F(RackFacts, StaleOffersArePassedOverAndDeadBoxesAreReplaced) {
@@ -241,7 +241,7 @@ Task<void> release_in_part(Env& env, RackFacts& facts) {
     EXPECT_NE(released.error().find("1 of 2 legs are not given back yet (a/d0"), std::string::npos)
         << released.error();
   }
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 Task<void> release_the_only_copy(Env& env, RackFacts& facts) {
@@ -252,7 +252,7 @@ Task<void> release_the_only_copy(Env& env, RackFacts& facts) {
     EXPECT_NE(released.error().find("its only current copy"), std::string::npos)
         << released.error();
   }
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 TEST_F(RackFacts, WithoutForceNothingIsReleasedWhileABoxIsAway) {
@@ -329,7 +329,7 @@ Task<void> come_with_an_old_line(Env& env, RackFacts& facts) {
     const Result<void> opened = co_await try_to_open(env, old, which);
     EXPECT_EQ(opened.error(), Errc::kNotFound) << which;
   }
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 TEST_F(RackFacts, TheLineOfAReleasedDriveLeadsToNoOther) {
@@ -364,7 +364,7 @@ Task<void> release_while_it_is_served(Env& env, RackFacts& facts) {
   const rack::Outcome<void> forced = co_await tenant.release("d", rack::Release::kByForce);
   EXPECT_TRUE(forced) << forced.error();
   EXPECT_EQ(facts.given(), 0u);
-  co_await tenant.store.close();
+  co_await tenant.store->close();
   co_await (*drive)->close();
 }
 

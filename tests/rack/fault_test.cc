@@ -36,7 +36,7 @@ Task<void> make_one(Tenant& tenant, Known& known) {
 
 Task<void> give_one_back(Tenant& tenant, Known& known) {
   const Result<rack::Drives> all =
-      co_await rack::list_drives(tenant.store, tenant.env.stop_token());
+      co_await rack::list_drives(*tenant.store, tenant.env.stop_token());
   if (!all || all->drives.empty()) co_return;
   const std::string name = all->drives[tenant.env.rng().below(all->drives.size())].name;
   const rack::Release how =
@@ -58,7 +58,7 @@ Task<void> work(Env& env, env::Address store, Known& known) {
     [[maybe_unused]] const Result<void> slept =
         co_await task::sleep_for(env, 20_ms, env.stop_token());
   }
-  co_await tenant.store.close();
+  co_await tenant.store->close();
 }
 
 class RackWorkload final : public sim::Workload {

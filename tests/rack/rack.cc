@@ -22,19 +22,18 @@ constexpr const char* kNqn = "nqn.2026-11.io.cairn:box";
 constexpr uint16_t kStorePort = 4430;
 
 Task<void> run_store(env::Env& env, env::Address at, meta::State& state) {
-  meta::LocalStore store(env, state);
-  meta::Server server(env, store);
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state);
+  meta::Server server(env, *store);
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<Attempt<std::unique_ptr<meta::Store>>> open_remote(env::Env& env, server::StoreUri uri) {
-  co_return std::make_unique<meta::RemoteStore>(env,
-                                                meta::RemoteStoreOptions{.servers = uri.servers});
+  co_return meta::remote_store(env, {.servers = uri.servers});
 }
 
 fabric::HostOptions quick_host(const std::string& owner) {
@@ -170,18 +169,19 @@ std::string Rack::audit() const {
 Tenant::Tenant(env::Env& world, const env::Address& at, std::string who)
     : env(world),
       owner(std::move(who)),
-      store(world, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms}),
+      store(
+          meta::remote_store(world, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms})),
       peers(world, quick_host(owner)) {}
 
 Task<rack::Outcome<rack::DriveRecord>> Tenant::create(std::string name, rack::Raid raid,
                                                       uint64_t mib) {
   rack::DriveWish wish{.name = std::move(name), .owner = owner};
   wish.wish = {.raid = raid, .amount = {.bytes = mib * rack::kUnit}};
-  return rack::create_drive(env, store, peers, std::move(wish), env.stop_token());
+  return rack::create_drive(env, *store, peers, std::move(wish), env.stop_token());
 }
 
 Task<rack::Outcome<void>> Tenant::release(std::string name, rack::Release how) {
-  return rack::release_drive(store, peers, std::move(name), how, env.stop_token());
+  return rack::release_drive(*store, peers, std::move(name), how, env.stop_token());
 }
 
 }  // namespace cairn::rack_tests

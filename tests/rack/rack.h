@@ -74,7 +74,7 @@ struct Tenant {
 
   env::Env& env;
   std::string owner;
-  meta::RemoteStore store;
+  std::unique_ptr<meta::Store> store;
   rack::NvmePeers peers;
 };
 

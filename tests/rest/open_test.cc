@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "rest/object_label.h"
+#include "rest/object_label_format.h"
 #include "rest/scene.h"
 
 namespace cairn::rest {

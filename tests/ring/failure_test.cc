@@ -100,10 +100,11 @@ class RingFailure : public testing::Test {
     co_await client.close();
   }
   Task<void> order_once(env::Env& env, ring::MemberId member, Order what) {
-    meta::RemoteStore store(env, {.servers = {kv_.store_address()}});
-    const Result<void> done = co_await what(store, "kv/", member, env.stop_token());
+    const std::unique_ptr<meta::Store> store =
+        meta::remote_store(env, {.servers = {kv_.store_address()}});
+    const Result<void> done = co_await what(*store, "kv/", member, env.stop_token());
     EXPECT_TRUE(done.has_value());
-    co_await store.close();
+    co_await store->close();
   }
   Task<void> write_once(env::Env& env, std::string key, Command command, Duration timeout,
                         std::string& told) {

@@ -123,14 +123,14 @@ void KvCluster::start_all(sim::Cluster& cluster) {
 }
 
 Task<void> KvCluster::run_store(env::Env& env, env::Address at) {
-  meta::LocalStore store(env, state_);
-  meta::Server server(env, store);
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
+  meta::Server server(env, *store);
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<void> KvCluster::run_node(env::Env& env, size_t number) {
@@ -180,7 +180,7 @@ std::string KvCluster::stored_value(size_t number, const std::string& stored) co
 Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   const Result<ring::MemberId> self = co_await chain::identity(env, keys);
   if (!self) co_return;
-  meta::RemoteStore store(
+  const std::unique_ptr<meta::Store> store = meta::remote_store(
       env, {.servers = {store_address()}, .timeout = 2_s, .connect_timeout = 500_ms});
   chain::NodeOptions options{.address = cluster_->node(name_of(number)).address(kNodePort)};
   options.place.machine = name_of(number);
@@ -189,7 +189,7 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   options.controller.election_ttl = 1_s;
   options.controller.give_up_after = 4_s;
   options.controller.plan = {.replicas = 3, .members_min = options_.nodes_first};
-  chain::Node node(env, keys, store, *self, options);
+  chain::Node node(env, keys, *store, *self, options);
   running_[number].node = &node;
   if (running_[number].leaves) node.leave();
   task::CancelSource stop;
@@ -202,7 +202,7 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   running_[number].node = nullptr;
   stop.request();
   co_await gate.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<void> KvCluster::run_client(env::Env& env, size_t number) {

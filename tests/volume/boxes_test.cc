@@ -126,11 +126,11 @@ class BoxCluster {
   }
 
   Task<void> run_arbiter(env::Env& env) {
-    meta::LocalStore store(env, state_);
+    const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
     {
       volume::NvmeSource source(env);
       volume::ReservationFence fence(env, source);
-      ArbiterHost host(env, {.store = store, .source = source, .fence = fence},
+      ArbiterHost host(env, {.store = *store, .source = source, .fence = fence},
                        {.arbiter = {.host = fmt::format("arbiter.{}", ++processes_),
                                     .lease = 20_s,
                                     .retry = 100_ms,
@@ -143,7 +143,7 @@ class BoxCluster {
       host.stop();
       co_await gate.close();
     }
-    co_await store.close();
+    co_await store->close();
   }
   Task<void> make_pool(env::Env& env, ArbiterHost& host) {
     while (!env.stop_token().requested()) {

@@ -47,7 +47,7 @@ class VolumeWorkload final : public sim::Workload {
     // What faults left no time for.
     const auto has_all = [this] {
       const VolumeCluster::Counters& done = cluster_.counters();
-      return std::min({done.made, done.read, done.cloned, done.unshared}) > 1;
+      return std::min({done.made, cluster_.snapshots_read(), done.cloned, done.unshared}) > 1;
     };
     if (!cluster.run_until(has_all, 120_s)) return "snapshots cannot be made, read or cloned";
     cluster_.rest();

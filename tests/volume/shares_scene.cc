@@ -177,7 +177,7 @@ Duration SharesScene::median(size_t which) const {
 }
 
 Task<void> SharesScene::run_arbiter(env::Env& env, size_t which) {
-  meta::LocalStore store(env, state_);
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
   {
     PacedSource source(env, media_, drives_);
     arbiter::TestFence fence(media_);
@@ -185,7 +185,8 @@ Task<void> SharesScene::run_arbiter(env::Env& env, size_t which) {
     for (const SlowDrive& each : drives_) rate = std::max(rate, each.bytes_per_s);
     arbiter::Market market(env, {.drive_bytes_per_s = rate, .drive_floor = rate});
     ArbiterHost host(
-        env, {.store = store, .source = source, .fence = fence, .loads = &market, .judge = &market},
+        env,
+        {.store = *store, .source = source, .fence = fence, .loads = &market, .judge = &market},
         {.arbiter = {.host = fmt::format("arbiter.{}", ++processes_),
                      .lease = 60_s,
                      .retry = 100_ms,
@@ -209,7 +210,7 @@ Task<void> SharesScene::run_arbiter(env::Env& env, size_t which) {
     host.stop();
     co_await gate.close();
   }
-  co_await store.close();
+  co_await store->close();
 }
 
 // Drives and volumes that are not there yet, and what is to be another.

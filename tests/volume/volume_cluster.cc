@@ -13,8 +13,8 @@
 #include "meta/remote_store.h"
 #include "meta/server.h"
 #include "task/deadline.h"
-#include "task/when_all.h"
 #include "testing/stack/stacks.h"
+#include "tests/volume/volume_user.h"
 
 namespace cairn::volume_tests {
 
@@ -29,19 +29,8 @@ constexpr uint16_t kStorePort = 4431;
 constexpr uint16_t kArbiterPort = 4440;
 constexpr uint64_t kDriveExtents = 32;
 constexpr size_t kRelativesMax = 3;  // snapshots and clones at a time
-constexpr size_t kWorkers = 3;
-constexpr Duration kOpLimit = 4_s;
 
 std::string uri_of(size_t drive) { return fmt::format("m{}", drive); }
-
-// A block full of one value.
-std::vector<std::byte> block_of(uint64_t value) {
-  std::vector<std::byte> block(TestMedium::kBlock);
-  for (size_t at = 0; at < block.size(); at += sizeof value) {
-    store(MutableBytes(block).subspan(at), value);
-  }
-  return block;
-}
 
 Task<void> nap(env::Env& env, Duration time) {
   [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env, time, env.stop_token());
@@ -49,69 +38,10 @@ Task<void> nap(env::Env& env, Duration time) {
 
 }  // namespace
 
-Oracle::Promise Oracle::promise() const {
-  Promise promise;
-  for (const auto& [block, what] : blocks_) {
-    if (what.acknowledged != 0) promise[block] = what.acknowledged;
-  }
-  return promise;
-}
-
-void Oracle::keep(const Promise& promise) {
-  for (const auto& [block, change] : promise) {
-    std::erase_if(blocks_[block].possible,
-                  [last = change](const Change& each) { return each.number < last; });
-  }
-}
-
-void Oracle::doubt() {
-  ++doubts_;
-  for (auto& [block, what] : blocks_) what.acknowledged = 0;
-}
-
-bool Oracle::is_possible(uint64_t block, uint64_t value) const {
-  const auto found = blocks_.find(block);
-  if (found == blocks_.end()) return value == 0;
-  return std::ranges::find(found->second.possible, value, &Change::value) !=
-         found->second.possible.end();
-}
-
-bool Oracle::is_present(uint64_t block, uint64_t value) const {
-  const auto found = blocks_.find(block);
-  if (found == blocks_.end()) return value == 0;
-  return std::ranges::any_of(found->second.possible, [&](const Change& each) {
-    return each.value == value && each.number >= found->second.acknowledged;
-  });
-}
-
-void Oracle::seed(uint64_t block, const std::set<uint64_t>& values) {
-  std::vector<Change>& possible = blocks_[block].possible;
-  possible.clear();
-  for (const uint64_t value : values) possible.push_back({0, value});
-}
-
-std::set<uint64_t> Oracle::values(uint64_t block) const {
-  const auto found = blocks_.find(block);
-  if (found == blocks_.end()) return {0};
-  std::set<uint64_t> all;
-  for (const Change& each : found->second.possible) all.insert(each.value);
-  return all;
-}
-
-std::string Oracle::text(uint64_t block) const {
-  const auto found = blocks_.find(block);
-  std::string all = found == blocks_.end() ? "0" : "";
-  if (found == blocks_.end()) return all;
-  for (const Change& each : found->second.possible) {
-    all += fmt::format("{}{}", all.empty() ? "" : " or ", each.value);
-  }
-  return all;
-}
-
 VolumeCluster::VolumeCluster(Way way)
     : way_(way), media_(arbiter::test_media(kDrives, kDriveExtents)) {
-  volumes_["v0"] = {.name = "v0", .oracle = {}};
-  volumes_["v1"] = {.name = "v1", .replicas = 2, .oracle = {}};
+  facts_.volumes["v0"] = {.name = "v0", .oracle = {}};
+  facts_.volumes["v1"] = {.name = "v1", .replicas = 2, .oracle = {}};
 }
 
 void VolumeCluster::start(sim::Cluster& cluster) {
@@ -130,23 +60,24 @@ void VolumeCluster::start(sim::Cluster& cluster) {
 }
 
 Task<void> VolumeCluster::run_store(env::Env& env, env::Address at) {
-  meta::LocalStore store(env, state_);
-  meta::Server server(env, store);
+  const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
+  meta::Server server(env, *store);
   if (server.listen(at)) {
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(env.stop_token());
   }
   co_await server.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Address at) {
   const std::string host = fmt::format("{}.{}", name, ++processes_);
-  meta::RemoteStore store(env, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms});
+  const std::unique_ptr<meta::Store> store =
+      meta::remote_store(env, {.servers = {at}, .timeout = 2_s, .connect_timeout = 500_ms});
   volume::TestSource source(env, media_);
   arbiter::TestFence fence(media_);
   ArbiterHost arbiter(
-      env, {.store = store, .source = source, .fence = fence},
+      env, {.store = *store, .source = source, .fence = fence},
       {.arbiter = {.host = host, .lease = 10_s, .retry = 100_ms, .extent_bytes = kExtent},
        .election_ttl = 2_s});
   arbiters_[name] = &arbiter;
@@ -161,7 +92,7 @@ Task<void> VolumeCluster::run_arbiter(env::Env& env, std::string name, env::Addr
   arbiters_[name] = nullptr;
   arbiter.stop();
   co_await gate.close();
-  co_await store.close();
+  co_await store->close();
 }
 
 Task<void> VolumeCluster::serve_calls(env::Env& env, ArbiterHost& arbiter, std::string name) {
@@ -187,10 +118,12 @@ Task<void> VolumeCluster::make_pool(env::Env& env, ArbiterHost& host) {
       const bool is_whole = arbiter && (*arbiter)->pool().members().size() == kDrives;
       for (const char* name : {"v0", "v1"}) {
         if (!is_whole || is_destroying_) break;
-        [[maybe_unused]] const Result<arbiter::VolumeRecord> made = co_await (*arbiter)->create(
-            {.name = name, .bytes = kVolumeExtents * kExtent, .replicas = volumes_[name].replicas});
+        [[maybe_unused]] const Result<arbiter::VolumeRecord> made =
+            co_await (*arbiter)->create({.name = name,
+                                         .bytes = kVolumeExtents * kExtent,
+                                         .replicas = facts_.volumes[name].replicas});
       }
-      if (is_whole && !is_resting_) co_await use_snapshots(env, **arbiter);
+      if (is_whole && !facts_.is_resting) co_await use_snapshots(env, **arbiter);
       if (is_whole && is_destroying_) co_await destroy_volumes(**arbiter);
     }
     co_await nap(env, 500_ms);
@@ -215,10 +148,10 @@ Task<void> VolumeCluster::use_snapshots(env::Env& env, arbiter::Arbiter& arbiter
   } else if (what < 70 && has_room && !there.empty()) {
     const std::string from = any_of(there);
     const std::string name = fmt::format("c{}", ++last_snapshot_);
-    VolumeFacts& facts = volumes_[name];
+    VolumeFacts& facts = facts_.volumes[name];
     facts.name = name;
     for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
-      const SnapshotFacts& snapshot = snapshots_[from];
+      const SnapshotFacts& snapshot = facts_.snapshots[from];
       const auto seen = snapshot.seen.find(block);
       facts.oracle.seed(block, seen == snapshot.seen.end() ? snapshot.values(block)
                                                            : std::set<uint64_t>{seen->second});
@@ -237,8 +170,8 @@ Task<void> VolumeCluster::use_snapshots(env::Env& env, arbiter::Arbiter& arbiter
 Task<void> VolumeCluster::make_snapshot(arbiter::Arbiter& arbiter, std::string volume) {
   const std::string name = fmt::format("s{}", ++last_snapshot_);
   const std::string full = volume::snapshot_name(volume, name);
-  const VolumeFacts& facts = volumes_[volume];
-  SnapshotFacts& snapshot = snapshots_[full];
+  const VolumeFacts& facts = facts_.volumes[volume];
+  SnapshotFacts& snapshot = facts_.snapshots[full];
   snapshot.before = facts.oracle;
   snapshot.epoch = facts.epoch;
   const Result<arbiter::VolumeRecord> made = co_await arbiter.snapshot(volume, name);
@@ -268,63 +201,24 @@ bool VolumeCluster::is_all_free() const {
   });
 }
 
-// A change that snapshots under way may have.
-void VolumeCluster::begin(VolumeFacts& volume, uint64_t block, uint64_t change, uint64_t value) {
-  volume.oracle.begin(block, change, value);
-  for (auto& [name, snapshot] : snapshots_) {
-    const bool is_of_it = name.starts_with(volume.name + volume::kSnapshotMark);
-    if (is_of_it && !snapshot.is_made) snapshot.begun[block].insert(value);
-  }
-}
-
 std::string VolumeCluster::choose(env::Env& env, size_t number) {
   std::string own = fmt::format("v{}", number);
   const arbiter::Pool* now = pool();
-  if (!is_resting_ && env.rng().bernoulli(0.7)) return own;
+  if (!facts_.is_resting && env.rng().bernoulli(0.7)) return own;
   std::vector<std::string> names;
   if (now != nullptr) {
     for (const auto& [id, volume] : now->volumes()) {
       const std::string& name = volume.record.name;
       if (volume.record.is_leaving) continue;
-      const bool is_checked =
-          volume.record.is_snapshot ? snapshots_[name].is_checked : volumes_[name].is_checked;
-      if (!is_resting_ || !is_checked) names.push_back(name);
-      if (!volume.record.is_snapshot && !is_resting_) volumes_[name].is_checked = false;
-      if (!volume.record.is_snapshot) volumes_[name].replicas = volume.record.replicas;
+      const bool is_checked = volume.record.is_snapshot ? facts_.snapshots[name].is_checked
+                                                        : facts_.volumes[name].is_checked;
+      if (!facts_.is_resting || !is_checked) names.push_back(name);
+      if (!volume.record.is_snapshot && !facts_.is_resting) facts_.volumes[name].is_checked = false;
+      if (!volume.record.is_snapshot) facts_.volumes[name].replicas = volume.record.replicas;
     }
   }
   if (!names.empty()) return names[env.rng().below(names.size())];
-  return is_resting_ ? "" : own;
-}
-
-// All of it, when it is healed in the end.
-Task<void> VolumeCluster::read_snapshot(env::Env& env, VolumeDrive& drive,
-                                        const std::string& name) {
-  for (int i = 0; is_resting_ && i < 400 && !drive.jobs().empty() && drive.is_held(); ++i) {
-    co_await nap(env, 50_ms);
-  }
-  if (is_resting_ && !drive.jobs().empty()) co_return;
-  SnapshotFacts& facts = snapshots_[name];
-  for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
-    std::vector<std::byte> data(TestMedium::kBlock);
-    const Result<void> done = co_await drive.read(Lba(block), data);
-    if (!done) co_return;
-    const auto value = load<uint64_t>(data);
-    if (data != block_of(value)) {
-      co_return fail_with(fmt::format("a block of {} has parts of two writes", name));
-    }
-    if (!facts.may_hold(block, value)) {
-      co_return fail_with(fmt::format("block {} of {} reads as {}{}", block, name, value,
-                                      facts.has_one_holder ? ", with one holder" : ""));
-    }
-    const uint64_t first = facts.seen.try_emplace(block, value).first->second;
-    if (first != value) {
-      co_return fail_with(
-          fmt::format("block {} of {} reads as {}, and was {}", block, name, value, first));
-    }
-  }
-  facts.is_checked |= is_resting_;
-  ++counters_.read;
+  return facts_.is_resting ? "" : own;
 }
 
 Task<void> VolumeCluster::run_client(env::Env& env, size_t number) {
@@ -365,121 +259,22 @@ Task<void> VolumeCluster::use_volumes(env::Env& env, volume::ArbiterLink& link, 
       continue;
     }
     if (is_snapshot) {
-      co_await read_snapshot(env, **drive, name);
+      co_await VolumeUser(env, **drive, facts_).read_snapshot(name);
       co_await (*drive)->close();
       continue;
     }
-    VolumeFacts& volume = volumes_[name];
+    VolumeFacts& volume = facts_.volumes[name];
     if ((*drive)->session().epoch.value() > volume.epoch) {
       volume.epoch = (*drive)->session().epoch.value();
       volume.oracle.doubt();
       if (drive::fact(**drive, "drives_unfenced") > 0) ++unfenced_openings_;
       volume.drive = drive->get();
-      co_await use(env, **drive, volume);
+      co_await VolumeUser(env, **drive, facts_).use(volume);
       if (volume.drive == drive->get()) volume.drive = nullptr;
       counters_.unshared += (*drive)->counters().unshared;
     }
     co_await (*drive)->close();
   }
-}
-
-Task<void> VolumeCluster::use(env::Env& env, VolumeDrive& drive, VolumeFacts& volume) {
-  if (is_resting_) co_return co_await check(env, drive, volume);
-  const Time until =
-      env.now() + Duration{static_cast<int64_t>(env.rng().between(200'000'000, 6'000'000'000))};
-  std::vector<Task<void>> workers;
-  workers.reserve(kWorkers);
-  for (uint64_t i = 0; i < kWorkers; ++i) workers.push_back(work(env, drive, volume, i, until));
-  co_await task::when_all(std::move(workers));
-}
-
-// Each has extents of its own, so that there is an order of what happens to a block.
-Task<void> VolumeCluster::work(env::Env& env, VolumeDrive& drive, VolumeFacts& volume,
-                               uint64_t worker, Time until) {
-  constexpr uint64_t kOwn = kVolumeExtents / kWorkers;
-  while (!env.stop_token().requested() && drive.is_held() && env.now() < until && !is_resting_) {
-    const uint64_t extent = worker * kOwn + env.rng().below(kOwn);
-    const uint64_t block = extent * kExtentBlocks + env.rng().below(kExtentBlocks);
-    const uint64_t what = env.rng().below(100);
-    if (what < 45) {
-      co_await write(env, drive, volume, block);
-    } else if (what < 85) {
-      co_await read(drive, volume, block);
-    } else if (what < 97) {
-      co_await flush(drive, volume);
-    } else {
-      co_await clear(env, drive, volume, extent);
-    }
-    if (env.rng().bernoulli(0.3)) co_await nap(env, 2_ms);
-  }
-}
-
-Task<void> VolumeCluster::write(env::Env& env, VolumeDrive& drive, VolumeFacts& volume,
-                                uint64_t block) {
-  const uint64_t value = ++last_write_;
-  const uint64_t epoch = drive.session().epoch.value();
-  const std::vector<std::byte> data = block_of(value);
-  begin(volume, block, value, value);
-  task::Deadline deadline(env, env.now() + (env.rng().bernoulli(0.02) ? 100_us : kOpLimit),
-                          env.stop_token());
-  const Result<void> done = co_await drive.write(Lba(block), data, deadline.token());
-  if (!done || epoch != volume.epoch) co_return;
-  volume.oracle.acknowledge(block, value);
-  ++writes_;
-}
-
-Task<void> VolumeCluster::clear(env::Env& env, VolumeDrive& drive, VolumeFacts& volume,
-                                uint64_t extent) {
-  const uint64_t epoch = drive.session().epoch.value();
-  const uint64_t first = extent * kExtentBlocks;
-  const uint64_t change = ++last_write_;
-  for (uint64_t i = 0; i < kExtentBlocks; ++i) begin(volume, first + i, change, 0);
-  task::Deadline deadline(env, env.now() + kOpLimit, env.stop_token());
-  const Result<void> done = co_await drive.discard(Lba(first), kExtentBlocks, deadline.token());
-  if (!done || epoch != volume.epoch) co_return;
-  for (uint64_t i = 0; i < kExtentBlocks; ++i) volume.oracle.acknowledge(first + i, change);
-}
-
-Task<void> VolumeCluster::read(VolumeDrive& drive, VolumeFacts& volume, uint64_t block) {
-  const uint64_t epoch = drive.session().epoch.value();
-  std::vector<std::byte> data(TestMedium::kBlock);
-  const Result<void> done = co_await drive.read(Lba(block), data);
-  // A holder that was expelled may not know it yet.
-  if (!done || epoch != volume.epoch) co_return;
-  const auto value = load<uint64_t>(data);
-  if (data != block_of(value)) {
-    fail_with(fmt::format("a block of {} has parts of two writes", volume.name));
-  } else if (!volume.oracle.is_possible(block, value)) {
-    fail_with(fmt::format("block {} of {} reads as {}, and should be {}", block, volume.name, value,
-                          volume.oracle.text(block)));
-  }
-}
-
-Task<void> VolumeCluster::flush(VolumeDrive& drive, VolumeFacts& volume) {
-  const uint64_t epoch = drive.session().epoch.value();
-  const Oracle::Promise promise = volume.oracle.promise();
-  const Result<void> done = co_await drive.flush();
-  if (epoch != volume.epoch) co_return;
-  // A loss that was told is not mended by the next flush.
-  if (done) {
-    volume.oracle.keep(promise);
-  } else {
-    volume.oracle.doubt();
-  }
-}
-
-Task<void> VolumeCluster::check(env::Env& env, VolumeDrive& drive, VolumeFacts& volume) {
-  for (int i = 0; i < 400 && !drive.jobs().empty() && drive.is_held(); ++i) {
-    co_await nap(env, 50_ms);
-  }
-  if (!drive.jobs().empty() || env.stop_token().requested()) co_return;
-  for (uint64_t block = 0; block < kVolumeExtents * kExtentBlocks; ++block) {
-    std::vector<std::byte> data(TestMedium::kBlock);
-    const Result<void> done = co_await drive.read(Lba(block), data);
-    if (!done) co_return;
-    co_await read(drive, volume, block);
-  }
-  volume.is_checked = true;
 }
 
 bool VolumeCluster::is_checked() const {
@@ -488,9 +283,9 @@ bool VolumeCluster::is_checked() const {
   return std::ranges::all_of(now->volumes(), [this](const auto& each) {
     const arbiter::VolumeRecord& record = each.second.record;
     if (record.is_leaving) return true;
-    if (!record.is_snapshot) return volumes_.at(record.name).is_checked;
-    const auto found = snapshots_.find(record.name);
-    return found != snapshots_.end() && found->second.is_checked;
+    if (!record.is_snapshot) return facts_.volumes.at(record.name).is_checked;
+    const auto found = facts_.snapshots.find(record.name);
+    return found != facts_.snapshots.end() && found->second.is_checked;
   });
 }
 
@@ -558,14 +353,14 @@ bool VolumeCluster::can_lose(const std::string& uri) const {
     if (medium->is_down) return false;
   }
   for (const auto& [id, volume] : now->volumes()) {
-    const auto known = volumes_.find(volume.record.name);
-    if (known != volumes_.end() && known->second.epoch != volume.record.epoch.value()) {
+    const auto known = facts_.volumes.find(volume.record.name);
+    if (known != facts_.volumes.end() && known->second.epoch != volume.record.epoch.value()) {
       return false;
     }
   }
-  if (!std::ranges::all_of(volumes_, is_whole)) return false;
+  if (!std::ranges::all_of(facts_.volumes, is_whole)) return false;
   for (const char* name : {"v0", "v1"}) {
-    if (volumes_.at(name).drive == nullptr) return false;
+    if (facts_.volumes.at(name).drive == nullptr) return false;
   }
   for (const auto& [id, volume] : now->volumes()) {
     for (const volume::MapEntry& entry : volume.table) {

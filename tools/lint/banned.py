@@ -33,7 +33,7 @@ READERS = ("src/config/files", "src/plan/",
            "src/server/common/run_folder", "src/server/control/control_path",
            "src/server/serve/guest_socket",
            "src/server/serve/vfio_door", "src/server/open/host_name",
-           "src/server/open/key_file", "src/server/open/open_stack", "src/server/open/place",
+           "src/server/open/key_file", "src/server/open/open_stack", "src/server/open/target_uri",
            "src/server/open/stack_test")
 
 
@@ -79,7 +79,7 @@ RULES = (
          calls="sleep usleep nanosleep clock_nanosleep",
          names=r"\bthis_thread::sleep_(?:for|until)\b"),
     Rule("socket", "use env::Env's streams",
-         (*REAL_WORLDS, MACHINE, "src/server/open/place.", "apps/", "bench/", "lib/"),
+         (*REAL_WORLDS, MACHINE, "src/server/open/target_uri.", "apps/", "bench/", "lib/"),
          calls="socket socketpair connect bind listen accept accept4 send sendto sendmsg sendmmsg"
                " recv recvfrom recvmsg recvmmsg shutdown setsockopt getsockopt getaddrinfo poll"
                " ppoll select pselect epoll_create epoll_create1 epoll_ctl epoll_wait eventfd",

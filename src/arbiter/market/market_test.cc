@@ -8,7 +8,7 @@
 
 #include "task/deadline.h"
 #include "testing/sim_test.h"
-#include "volume/map_entry.h"
+#include "volume/map_entry_format.h"
 
 namespace cairn::arbiter {
 namespace {

@@ -18,9 +18,9 @@
 namespace cairn::door::vhost_user {
 
 // A drive at its socket. Everything but the constructor is on its core.
-class VhostServer::Place {
+class VhostServer::ServedDrive {
  public:
-  Place(VhostDrive drive, uint32_t cores, const VhostOptions& options)
+  ServedDrive(VhostDrive drive, uint32_t cores, const VhostOptions& options)
       : options_(options),
         log_(options.log),
         waiting_(drive.waiting),
@@ -146,75 +146,75 @@ task::Task<Result<void>> VhostServer::serve(VhostDrive drive) {
   if (drive.at.family != env::Address::Family::kLocal) {
     co_return fail(Errc::kInvalid, "an address that is no local socket");
   }
-  places_.push_back(std::make_unique<Place>(std::move(drive), env_.core_count(), options_));
-  Place& place = *places_.back();
+  served_.push_back(std::make_unique<ServedDrive>(std::move(drive), env_.core_count(), options_));
+  ServedDrive& served = *served_.back();
   const Result<void> opened = co_await env::call_on(
-      env_, place.core(), [&place](env::Env& there) { return place.open(there); });
+      env_, served.core(), [&served](env::Env& there) { return served.open(there); });
   if (!opened) {
-    co_await env::call_on(env_, place.core(), [&place](env::Env&) { return place.close(); });
-    std::erase_if(places_, [&place](const auto& each) { return each.get() == &place; });
+    co_await env::call_on(env_, served.core(), [&served](env::Env&) { return served.close(); });
+    std::erase_if(served_, [&served](const auto& each) { return each.get() == &served; });
   }
   co_return opened;
 }
 
-VhostServer::Place* VhostServer::find(std::string_view name) {
-  for (const auto& each : places_) {
+VhostServer::ServedDrive* VhostServer::find(std::string_view name) {
+  for (const auto& each : served_) {
     if (each->name() == name && !each->is_leaving) return each.get();
   }
   return nullptr;
 }
 
 task::Task<Result<void>> VhostServer::resize(std::string_view name, uint64_t bytes) {
-  Place* place = find(name);
-  if (place == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
+  ServedDrive* served = find(name);
+  if (served == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
   const Result<void> done = co_await env::call_on(
-      env_, place->core(), [place, bytes](env::Env&) { return place->resize(bytes); });
+      env_, served->core(), [served, bytes](env::Env&) { return served->resize(bytes); });
   co_return done;
 }
 
 task::Task<Result<VhostFigures>> VhostServer::figures(std::string_view name) {
-  Place* place = find(name);
-  if (place == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
-  const VhostFigures figures =
-      co_await env::call_on(env_, place->core(), [place](env::Env&) { return place->figures(); });
+  ServedDrive* served = find(name);
+  if (served == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
+  const VhostFigures figures = co_await env::call_on(
+      env_, served->core(), [served](env::Env&) { return served->figures(); });
   co_return figures;
 }
 
 task::Task<Result<void>> VhostServer::expect_other_writers(std::string_view name) {
-  Place* place = find(name);
-  if (place == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
-  co_await env::call_on(env_, place->core(),
-                        [place](env::Env&) { return place->expect_other_writers(); });
+  ServedDrive* served = find(name);
+  if (served == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
+  co_await env::call_on(env_, served->core(),
+                        [served](env::Env&) { return served->expect_other_writers(); });
   co_return Result<void>{};
 }
 
 task::Task<Result<void>> VhostServer::remove(std::string_view name, Time until) {
-  Place* place = find(name);
-  if (place == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
-  place->is_leaving = true;
-  co_await env::call_on(env_, place->core(),
-                        [place, until](env::Env&) { return place->drain(until); });
-  co_await env::call_on(env_, place->core(), [place](env::Env&) { return place->close(); });
-  std::erase_if(places_, [place](const auto& each) { return each.get() == place; });
+  ServedDrive* served = find(name);
+  if (served == nullptr) co_return fail(Errc::kNotFound, "no drive of that name");
+  served->is_leaving = true;
+  co_await env::call_on(env_, served->core(),
+                        [served, until](env::Env&) { return served->drain(until); });
+  co_await env::call_on(env_, served->core(), [served](env::Env&) { return served->close(); });
+  std::erase_if(served_, [served](const auto& each) { return each.get() == served; });
   co_return Result<void>{};
 }
 
 task::Task<void> VhostServer::drain(Time until) {
   std::vector<task::Task<void>> calls;
-  for (const auto& each : places_) {
-    Place* place = each.get();
-    calls.push_back(env::call_on(env_, place->core(),
-                                 [place, until](env::Env&) { return place->drain(until); }));
+  for (const auto& each : served_) {
+    ServedDrive* served = each.get();
+    calls.push_back(env::call_on(env_, served->core(),
+                                 [served, until](env::Env&) { return served->drain(until); }));
   }
   co_await task::when_all(std::move(calls));
 }
 
 task::Task<void> VhostServer::close() {
-  for (const auto& each : places_) {
-    Place* place = each.get();
-    co_await env::call_on(env_, place->core(), [place](env::Env&) { return place->close(); });
+  for (const auto& each : served_) {
+    ServedDrive* served = each.get();
+    co_await env::call_on(env_, served->core(), [served](env::Env&) { return served->close(); });
   }
-  places_.clear();
+  served_.clear();
 }
 
 }  // namespace cairn::door::vhost_user

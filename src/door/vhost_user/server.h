@@ -61,12 +61,12 @@ class VhostServer {
   task::Task<void> close();
 
  private:
-  class Place;
-  Place* find(std::string_view name);
+  class ServedDrive;
+  ServedDrive* find(std::string_view name);
 
   env::Env& env_;
   VhostOptions options_;
-  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<ServedDrive>> served_;
 };
 
 }  // namespace cairn::door::vhost_user

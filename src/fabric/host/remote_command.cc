@@ -24,7 +24,7 @@ void RemoteDrive::dispatch(Part& part) {
   if (continuity_.is_replaced()) return finish(part, fail(kReplaced));
   if (is_barred_) return finish(part, fail(kBarred));
   if (is_failing_) return finish(part, fail(Errc::kUnreachable, "no path to the namespace"));
-  part.path = pick();
+  part.path = paths_.pick();
   if (part.path == nullptr) {
     ++counters_.waited;
     part.state = Part::State::kReady;

@@ -26,7 +26,7 @@ std::vector<drive::Concern> RemoteDrive::concerns() const {
   if (!is_known_ || is_closing_) return {};
   std::string lost;
   size_t usable = 0;
-  for (const std::unique_ptr<Path>& path : paths_) {
+  for (const std::unique_ptr<Path>& path : paths_.all()) {
     if (path->rank() != Path::Rank::kUnusable) {
       ++usable;
       continue;

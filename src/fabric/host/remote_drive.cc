@@ -40,7 +40,7 @@ RemoteDrive::RemoteDrive(HostPool& pool, const Uri& uri, std::unique_ptr<Admissi
     const HostSession::Options options{.address = address, .nqn = uri.nqn, .host = uri.options};
     const NamespaceName name{.nsid = uri.nsid, .uuid = uri.uuid};
     Path::User& user = *this;
-    paths_.push_back(std::make_unique<Path>(pool, options, name, user));
+    paths_.add(std::make_unique<Path>(pool, options, name, user));
   }
   // A pair needs two.
   const size_t wanted = uri.paths.size() * uri.options.queues * uri.options.depth;
@@ -83,8 +83,8 @@ task::Task<Result<std::unique_ptr<RemoteDrive>>> RemoteDrive::open_in(
   pool.name(uri.options);
   std::unique_ptr<RemoteDrive> drive(new RemoteDrive(pool, uri, std::move(admission)));
   drive->own_pool_ = std::move(own);
-  for (const auto& path : drive->paths_) path->start();
-  for (const auto& path : drive->paths_) drive->gate_.spawn(drive->note_attempt(*path));
+  drive->paths_.start();
+  for (const auto& path : drive->paths_.all()) drive->gate_.spawn(drive->note_attempt(*path));
   Result<void> settled = co_await drive->settled_.wait(token);
   if (settled && !drive->is_known_) settled = drive->first_failure_;
   if (settled) co_return drive;
@@ -104,17 +104,14 @@ task::Task<void> RemoteDrive::close() {
         "a drive is closed when it is idle");
   is_closing_ = true;
   if (admission_ != nullptr) co_await take_leave();
-  std::vector<task::Task<void>> closing;
-  closing.reserve(paths_.size());
-  for (const auto& path : paths_) closing.push_back(path->close());
-  for (task::Task<void>& each : closing) co_await each;
+  co_await paths_.close();
   co_await gate_.close();
   env_.disarm(delay_timer_);
   env_.disarm(loss_timer_);
 }
 
 task::Task<void> RemoteDrive::take_leave() {
-  Path* path = pick();
+  Path* path = paths_.pick();
   if (path == nullptr) co_return;
   HostSession& session = path->session();
   if (Result<void> entered = session.gate().enter(); !entered) co_return;
@@ -131,13 +128,13 @@ task::Task<void> RemoteDrive::serve_copy(drive::DriveOp& op) {
 
 void RemoteDrive::start(drive::DriveOp& op) {
   if (needs_copy(op)) return gate_.spawn(serve_copy(op));
-  if (Result<void> possible = can_do(op.request); !possible) return op.complete(possible);
+  if (Result<void> possible = commands_.can_do(op.request); !possible) return op.complete(possible);
   if (op.request.kind == drive::Request::Kind::kFlush && !info_.geometry.volatile_cache) {
     return op.complete({});
   }
   if (continuity_.is_replaced()) return op.complete(fail(kReplaced));
   if (is_barred_) return op.complete(fail(kBarred));
-  if (is_failing_) return op.complete(fail(no_path()));
+  if (is_failing_) return op.complete(fail(paths_.none_usable()));
   new (op.scratch) Progress();
   progress(op).mark = continuity_.mark();
   const bool overtakes = kept_parts_ > 0 && op.request.is_urgent();
@@ -167,7 +164,7 @@ void RemoteDrive::cancel(drive::DriveOp& op) {
 task::Task<Result<nvme::Cqe>> RemoteDrive::execute(nvme::Sqe sqe, MutableBytes data,
                                                    task::CancelToken token) {
   if (continuity_.is_replaced()) co_return fail(kReplaced);
-  Path* path = pick();
+  Path* path = paths_.pick();
   if (path == nullptr) co_return fail(Errc::kUnreachable, "no path to the namespace");
   HostSession& session = path->session();
   if (Result<void> entered = session.gate().enter(); !entered) co_return fail(entered.error());
@@ -176,24 +173,7 @@ task::Task<Result<nvme::Cqe>> RemoteDrive::execute(nvme::Sqe sqe, MutableBytes d
   co_return answer;
 }
 
-std::vector<HostLane> RemoteDrive::lanes() const {
-  std::vector<HostLane> all;
-  for (const auto& path : paths_) {
-    const HostSession* session = path->controller().session();
-    if (session == nullptr) continue;
-    const std::vector<HostLane> its = session->lanes();
-    all.insert(all.end(), its.begin(), its.end());
-  }
-  return all;
-}
-
 // --- paths --------------------------------------------------------------------------------------
-
-bool RemoteDrive::has_path_besides(const Path& path) const {
-  return std::ranges::any_of(paths_, [&path](const auto& other) {
-    return other.get() != &path && other->is_connected() && !other->is_refused();
-  });
-}
 
 Result<void> RemoteDrive::path_described(Path& path, const NamespaceInfo& info) {
   if (!is_known_) {
@@ -203,7 +183,7 @@ Result<void> RemoteDrive::path_described(Path& path, const NamespaceInfo& info) 
     return {};
   }
   if (!info_.is_same(info) || !continuity_.is_same_medium(info.incarnation)) {
-    if (!has_path_besides(path)) {
+    if (!paths_.has_besides(path)) {
       env_.trace().record("host.replaced", info_.nsid);
       continuity_.replace();
       fail_all(kReplaced);
@@ -245,9 +225,7 @@ task::Task<Result<void>> RemoteDrive::admit(HostSession& session, NamespaceInfo 
 
 void RemoteDrive::path_changed(Path&) {
   if (is_closing_) return;
-  if (std::ranges::none_of(paths_, [](const auto& path) { return path->is_connected(); })) {
-    continuity_.lost_touch();
-  }
+  if (!paths_.has_connected()) continuity_.lost_touch();
   look_for_path();
 }
 
@@ -265,32 +243,15 @@ drive::Incarnation RemoteDrive::incarnation() const {
   return now;
 }
 
-Path* RemoteDrive::pick() {
-  Path* best = nullptr;
-  size_t best_index = 0;
-  for (size_t i = 0; i < paths_.size(); ++i) {
-    const size_t index = (next_path_ + i) % paths_.size();
-    Path& path = *paths_[index];
-    const Path::Rank rank = path.rank();
-    if (rank == Path::Rank::kUnusable) continue;
-    if (best != nullptr && best->rank() <= rank) continue;
-    best = &path;
-    best_index = index;
-    if (rank == Path::Rank::kOptimized) break;
-  }
-  if (best != nullptr) next_path_ = best_index + 1;
-  return best;
-}
-
 // A path came or went: those who wait go on, or begin to count the time.
 void RemoteDrive::look_for_path() {
-  if (pick() != nullptr) {
+  if (paths_.pick() != nullptr) {
     is_failing_ = false;
     env_.disarm(loss_timer_);
     while (Part* part = ready_.pop_front()) dispatch(*part);
     return issue();
   }
-  if (is_stopping()) {
+  if (paths_.is_stopped()) {
     is_failing_ = true;
     return fail_all(Error(Errc::kCancelled, "the host stops"));
   }
@@ -298,25 +259,11 @@ void RemoteDrive::look_for_path() {
   env_.arm(loss_timer_, env_.now() + options_.loss_timeout);
 }
 
-bool RemoteDrive::is_stopping() const {
-  return std::ranges::all_of(paths_, [](const auto& path) { return path->is_stopped(); });
-}
-
 void RemoteDrive::on_loss(task::Timer& timer) {
   RemoteDrive& drive = *static_cast<DriveTimer&>(timer).drive;
   drive.env_.trace().record("host.no_path");
   drive.is_failing_ = true;
-  drive.fail_all(drive.no_path());
-}
-
-// A target that answers and lets nobody in is not gone.
-Error RemoteDrive::no_path() const {
-  const bool answers = std::ranges::any_of(paths_, [](const auto& path) {
-    return path->is_connected() && path->ana_state() != nvme::AnaState::kOptimized &&
-           path->ana_state() != nvme::AnaState::kNonOptimized;
-  });
-  if (answers) return {Errc::kUnreachable, "ANA closes every path to the namespace for too long"};
-  return {Errc::kUnreachable, "no path to the namespace for too long"};
+  drive.fail_all(drive.paths_.none_usable());
 }
 
 }  // namespace cairn::fabric

@@ -18,6 +18,7 @@
 #include "drive/stable_memory.h"
 #include "env/env.h"
 #include "fabric/host/admission.h"
+#include "fabric/host/block_commands.h"
 #include "fabric/host/command.h"
 #include "fabric/host/continuity.h"
 #include "fabric/host/host_pool.h"
@@ -25,6 +26,7 @@
 #include "fabric/host/namespace_info.h"
 #include "fabric/host/options.h"
 #include "fabric/host/path.h"
+#include "fabric/host/path_set.h"
 #include "fabric/host/uri.h"
 #include "task/cancel.h"
 #include "task/gate.h"
@@ -86,9 +88,9 @@ class RemoteDrive final : public drive::Drive, private Path::User {
                                         task::CancelToken token = {});
 
   const NamespaceInfo& info() const { return info_; }
-  std::span<const std::unique_ptr<Path>> paths() const { return paths_; }
+  std::span<const std::unique_ptr<Path>> paths() const { return paths_.all(); }
   // Of the paths that are connected, as they are now; of a pool's drives, all see the same.
-  std::vector<HostLane> lanes() const;
+  std::vector<HostLane> lanes() const { return paths_.lanes(); }
 
   struct Counters {
     uint64_t commands = 0;  // sent
@@ -165,16 +167,13 @@ class RemoteDrive final : public drive::Drive, private Path::User {
                                  task::CancelToken token) override;
   void path_changed(Path& path) override;
 
-  // Making commands (remote_parts.cc).
+  // Parts for requests (remote_parts.cc).
   void issue();
   void issue_from(List<drive::DriveOp, drive::DriveOp>& waiting, size_t kept);
   void issue_part(drive::DriveOp& op);
   void issue_pair(drive::DriveOp& op);
   Part& take_part(drive::DriveOp& op);
   void fill_part(Part& part, uint64_t first, uint32_t blocks);
-  Result<void> can_do(const drive::Request& request) const;
-  uint64_t next_blocks(const drive::Request& request, uint64_t done) const;
-  bool discards_by_zeroes() const;
 
   // One command for several namespaces (remote_replicas.cc).
   const NamespaceInfo* known_at(const HostController& controller) const;
@@ -204,20 +203,16 @@ class RemoteDrive final : public drive::Drive, private Path::User {
   bool try_elsewhere(Part& part);
   Duration retry_pause(const Part& part) const;
   static void on_delay(task::Timer& timer);
-  Path* pick();
-  bool has_path_besides(const Path& path) const;
   void look_for_path();
-  bool is_stopping() const;  // nobody waits for anything then
   static void on_loss(task::Timer& timer);
-  Error no_path() const;
   static Progress& progress(drive::DriveOp& op) { return *reinterpret_cast<Progress*>(op.scratch); }
 
   std::unique_ptr<HostPool> own_pool_;  // of a drive that shares with nobody
   env::Env& env_;
   const HostOptions options_;
-  std::vector<std::unique_ptr<Path>> paths_;
-  size_t next_path_ = 0;
+  PathSet paths_;
   NamespaceInfo info_;
+  BlockCommands commands_{info_};
   Continuity continuity_;
   std::unique_ptr<Admission> admission_;  // null: none is needed
   bool is_barred_ = false;                // by it, for good

@@ -25,7 +25,7 @@ uint32_t check_of(const NamespaceInfo& info) {
 // Null: no path leads there, or it says too little of the namespace.
 const NamespaceInfo* RemoteDrive::known_at(const HostController& controller) const {
   if (continuity_.is_replaced()) return nullptr;
-  for (const auto& path : paths_) {
+  for (const auto& path : paths_.all()) {
     if (path->rank() == Path::Rank::kUnusable || &path->controller() != &controller) continue;
     const NamespaceInfo& info = *path->info();
     return info.incarnation.opening != 0 && info.nsid <= 0xffff ? &info : nullptr;
@@ -37,7 +37,7 @@ bool RemoteDrive::can_replicate_to(const drive::Drive& other) const {
   const auto* it = dynamic_cast<const RemoteDrive*>(&other);
   if (it == nullptr || it == this) return false;
   if (it->info_.geometry.block_size != info_.geometry.block_size) return false;
-  return std::ranges::any_of(paths_, [it](const auto& path) {
+  return std::ranges::any_of(paths_.all(), [it](const auto& path) {
     return path->rank() != Path::Rank::kUnusable &&
            path->session().identity().replication_magic == nvme::kReplicationMagic &&
            it->known_at(path->controller()) != nullptr;

@@ -87,13 +87,14 @@ void RemoteDrive::part_lost(Part& part) {
 
 // The target may hear of the end of the connection only by the silence of the host.
 Duration RemoteDrive::quiesce_after(const Error& why) const {
-  if (options_.quiesce == 0_s || is_stopping()) return 0_s;
+  if (options_.quiesce == 0_s || paths_.is_stopped()) return 0_s;
   return options_.quiesce + (why == Errc::kTimedOut ? options_.keep_alive : 0_s);
 }
 
 // Whether the target may still execute it, though nobody waits for the answer any more.
 bool RemoteDrive::may_come_late(const Part& part) const {
-  return part.state == Part::State::kDelayed && part.changes && !part.transport && !is_stopping();
+  return part.state == Part::State::kDelayed && part.changes && !part.transport &&
+         !paths_.is_stopped();
 }
 
 void RemoteDrive::give_up(Part& part, const Error& why) {

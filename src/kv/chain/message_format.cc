@@ -90,6 +90,20 @@ Result<ForwardRequest> decode_forward_request(Bytes body) { return decode<Forwar
 Result<CopyRequest> decode_copy_request(Bytes body) { return decode<CopyRequest>(body); }
 Result<PassReply> decode_pass_reply(Bytes body) { return decode<PassReply>(body); }
 
+std::string encode_member_id(uint64_t id) {
+  FieldWriter writer;
+  writer.number(id);
+  return std::move(writer.out);
+}
+
+Result<uint64_t> decode_member_id(Bytes bytes) {
+  FieldReader reader(bytes);
+  uint64_t id = 0;
+  reader.number(id);
+  if (!reader.is_over() || id == 0) return fail(Errc::kCorrupt, "a store's member id is damaged");
+  return id;
+}
+
 Result<Record> decode_record(Bytes bytes) {
   if (bytes.empty() || load<char>(bytes) != kRecordVersion) {
     return fail(Errc::kCorrupt, "a record of a chain makes no sense");

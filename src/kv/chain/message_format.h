@@ -112,4 +112,8 @@ Result<CopyRequest> decode_copy_request(Bytes body);
 Result<PassReply> decode_pass_reply(Bytes body);
 Result<Record> decode_record(Bytes bytes);
 
+// By which number a store is known in its cluster, as the store keeps it; never 0.
+std::string encode_member_id(uint64_t id);
+Result<uint64_t> decode_member_id(Bytes bytes);
+
 }  // namespace cairn::kv::chain

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/message_coder.h"
+#include "kv/chain/message_format.h"
 #include "task/gate.h"
 #include "task/sync.h"
 
@@ -27,17 +27,14 @@ class IdentityChange final : public Change {
 
   Result<void> decide(std::span<const std::optional<Entry>> now, std::span<Edit> edits) override {
     if (now[0]) {
-      FieldReader reader(as_bytes(now[0]->value));
-      reader.number(id);
-      if (!reader.is_over() || id == 0)
-        return fail(Errc::kCorrupt, "a store's member id is damaged");
+      const Result<uint64_t> known = decode_member_id(as_bytes(now[0]->value));
+      if (!known) return fail(known.error());
+      id = *known;
       return {};
     }
     if (!is_empty_) return fail(Errc::kExists, "the store has keys that are not a cluster's");
     id = drawn_;
-    FieldWriter writer;
-    writer.number(id);
-    edits[0] = {.kind = Edit::Kind::kPut, .value = std::move(writer.out), .expires = {}};
+    edits[0] = {.kind = Edit::Kind::kPut, .value = encode_member_id(id), .expires = {}};
     return {};
   }
   uint64_t id = 0;

@@ -94,6 +94,8 @@ Result<BucketHeader> decode_bucket(const StoreId& id, uint64_t position, Bytes b
   return header;
 }
 
+size_t item_count_of_bucket(Bytes bucket) { return load<uint16_t>(bucket.subspan(18)); }
+
 Item item_of_bucket(Bytes bucket, size_t n) {
   const Bytes from = item_bytes(bucket, n);
   const auto where = load<uint64_t>(from.subspan(8));
@@ -130,7 +132,7 @@ void append_items(Bytes chain, size_t bucket_bytes, std::vector<Item>& items) {
   const size_t buckets = chain.size() / bucket_bytes;
   items.reserve(items.size() + buckets * items_in_bucket(bucket_bytes) + 1);
   for (; !chain.empty(); chain = chain.subspan(bucket_bytes)) {
-    const auto count = load<uint16_t>(chain.subspan(18));
+    const size_t count = item_count_of_bucket(chain);
     for (size_t i = 0; i < count; ++i) {
       items.push_back(item_of_bucket(chain, i));
       items.back().is_fresh = false;

@@ -83,6 +83,8 @@ void encode_bucket(const StoreId& id, uint64_t position, const BucketHeader& hea
 // The header of a bucket. kCorrupt: there is no bucket of this store and position, or it is
 // damaged.
 Result<BucketHeader> decode_bucket(const StoreId& id, uint64_t position, Bytes bucket);
+// How many items a bucket has that was decoded.
+size_t item_count_of_bucket(Bytes bucket);
 // The nth item of a bucket that was decoded; n is below header.items.
 Item item_of_bucket(Bytes bucket, size_t n);
 // Likewise, without the rest of it.

@@ -245,5 +245,18 @@ TEST(TableFormat, APageIsOfOneCheckpointAndPlace) {
   EXPECT_FALSE(decode_page(kId, 4, 2, page).has_value());
 }
 
+TEST(TableFormat, AnEntryLiesInTheLog) {
+  std::vector<std::byte> entry(kEntryBytes);
+  encode_entry({.length = 3, .place = 0x01020304}, entry);
+  EXPECT_EQ(hex(entry), "0304030201");
+  EXPECT_EQ(decode_entry(entry), (ChainPlace{.length = 3, .place = 0x01020304}));
+  EXPECT_TRUE(is_sound({.length = 3, .place = 97}, 100));
+  EXPECT_FALSE(is_sound({.length = 3, .place = 98}, 100));
+  EXPECT_FALSE(is_sound({.length = 2, .place = UINT32_MAX}, 100));
+  EXPECT_TRUE(is_sound({.length = 0, .place = 0}, 100));
+  EXPECT_TRUE(is_sound({.length = 0, .place = ChainPlace::kDamaged}, 100));
+  EXPECT_FALSE(is_sound({.length = 0, .place = 2}, 100));
+}
+
 }  // namespace
 }  // namespace cairn::kv::store

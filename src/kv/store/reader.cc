@@ -21,7 +21,7 @@ bool may_have_moved(const Core& core, uint32_t segment, SegmentTable::Chain befo
 
 std::optional<Item> find_in(Bytes chain, size_t bucket_bytes, uint64_t fingerprint) {
   for (; !chain.empty(); chain = chain.subspan(bucket_bytes)) {
-    const auto count = load<uint16_t>(chain.subspan(18));
+    const size_t count = item_count_of_bucket(chain);
     for (size_t i = 0; i < count; ++i) {
       if (fingerprint_of_bucket(chain, i) == fingerprint) return item_of_bucket(chain, i);
     }

@@ -120,7 +120,7 @@ Task<Result<bool>> Recovery::has_values(const LogScan::Batch& batch, Bytes bucke
   std::vector<Item> fresh;
   for (uint64_t i = 0; i < batch.buckets; ++i) {
     const Bytes bucket = buckets.subspan(i * layout().block_bytes, layout().block_bytes);
-    const auto count = load<uint16_t>(bucket.subspan(18));
+    const size_t count = item_count_of_bucket(bucket);
     for (size_t n = 0; n < count; ++n) {
       const Item item = item_of_bucket(bucket, n);
       if (item.is_fresh) fresh.push_back(item);

@@ -16,31 +16,21 @@ namespace cairn::kv::store {
 
 class SegmentTable {
  public:
-  // `buckets` of the key log; a place is one of those.
-  struct Chain {
-    uint8_t length = 0;  // 0: the segment has no keys
-    uint32_t place = 0;
-    bool is_damaged() const { return length == 0 && place == kDamaged; }
-    friend bool operator==(const Chain&, const Chain&) = default;
-  };
+  using Chain = ChainPlace;
 
   explicit SegmentTable(uint64_t segments) : entries_(segments * kEntryBytes) {}
 
   uint64_t segments() const { return entries_.size() / kEntryBytes; }
   Chain at(uint32_t segment) const {
-    const std::byte* entry = entries_.data() + uint64_t{segment} * kEntryBytes;
-    return {.length = static_cast<uint8_t>(entry[0]),
-            .place = load<uint32_t>({entry + 1, sizeof(uint32_t)})};
+    return decode_entry(Bytes(entries_).subspan(uint64_t{segment} * kEntryBytes));
   }
   void set(uint32_t segment, Chain chain) {
     live_buckets_ += chain.length;
     live_buckets_ -= at(segment).length;
-    std::byte* entry = entries_.data() + uint64_t{segment} * kEntryBytes;
-    entry[0] = static_cast<std::byte>(chain.length);
-    cairn::store({entry + 1, sizeof(uint32_t)}, chain.place);
+    encode_entry(chain, MutableBytes(entries_).subspan(uint64_t{segment} * kEntryBytes));
   }
   // What it held is lost; it says so from now on.
-  void set_damaged(uint32_t segment) { set(segment, {.length = 0, .place = kDamaged}); }
+  void set_damaged(uint32_t segment) { set(segment, {.length = 0, .place = Chain::kDamaged}); }
   void clear() {
     std::ranges::fill(entries_, std::byte{0});
     live_buckets_ = 0;
@@ -61,10 +51,7 @@ class SegmentTable {
     const auto first = static_cast<uint32_t>(number * kEntriesInPage);
     const uint64_t count = std::min<uint64_t>(kEntriesInPage, segments() - first);
     for (uint64_t i = 0; i < count; ++i) {
-      const Chain chain = entry_of(from, i);
-      if (chain.length == 0 ? chain.place > kDamaged : chain.place + chain.length > key_buckets) {
-        return false;
-      }
+      if (!is_sound(entry_of(from, i), key_buckets)) return false;
     }
     for (uint64_t i = 0; i < count; ++i) {
       set(static_cast<uint32_t>(first + i), entry_of(from, i));
@@ -73,10 +60,8 @@ class SegmentTable {
   }
 
  private:
-  static constexpr uint32_t kDamaged = 1;
   static Chain entry_of(Bytes page, uint64_t n) {
-    const Bytes entry = page.subspan(n * kEntryBytes, kEntryBytes);
-    return {.length = load<uint8_t>(entry), .place = load<uint32_t>(entry.subspan(1))};
+    return decode_entry(page.subspan(n * kEntryBytes, kEntryBytes));
   }
 
   std::vector<std::byte> entries_;

@@ -44,6 +44,20 @@ Result<Superblock> decode_superblock(Bytes body) {
   return superblock;
 }
 
+void encode_entry(ChainPlace chain, MutableBytes entry) {
+  entry[0] = static_cast<std::byte>(chain.length);
+  cairn::store(entry.subspan(1), chain.place);
+}
+
+ChainPlace decode_entry(Bytes entry) {
+  return {.length = static_cast<uint8_t>(entry[0]), .place = load<uint32_t>(entry.subspan(1))};
+}
+
+bool is_sound(ChainPlace chain, uint64_t key_buckets) {
+  if (chain.length == 0) return chain.place <= ChainPlace::kDamaged;
+  return uint64_t{chain.place} + chain.length <= key_buckets;
+}
+
 void encode_page(const StoreId& id, uint64_t checkpoint, uint32_t page, Bytes entries,
                  MutableBytes to) {
   CHECK(entries.size() <= kEntriesInPage * kEntryBytes && to.size() >= kPageBytes);

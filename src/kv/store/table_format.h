@@ -63,6 +63,19 @@ constexpr uint64_t pages_of(uint64_t segments) {
   return (segments + kEntriesInPage - 1) / kEntriesInPage;
 }
 
+// Where a segment's chain lies, in buckets of the key log.
+struct ChainPlace {
+  static constexpr uint32_t kDamaged = 1;
+  uint8_t length = 0;  // 0: the segment has no keys
+  uint32_t place = 0;
+  bool is_damaged() const { return length == 0 && place == kDamaged; }
+  friend bool operator==(const ChainPlace&, const ChainPlace&) = default;
+};
+void encode_entry(ChainPlace chain, MutableBytes entry);
+ChainPlace decode_entry(Bytes entry);
+// Whether such an entry can be, for a log of so many buckets.
+bool is_sound(ChainPlace chain, uint64_t key_buckets);
+
 // `entries` are whole entries, at most kEntriesInPage.
 void encode_page(const StoreId& id, uint64_t checkpoint, uint32_t page, Bytes entries,
                  MutableBytes to);

@@ -2,12 +2,18 @@
 #include "meta/etcd/etcd_store.h"
 
 #include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "meta/etcd/etcd_watch.h"
 #include "meta/etcd/messages.h"
 #include "meta/etcd/post.h"
+#include "task/cancel.h"
+#include "task/task.h"
 
 namespace cairn::meta::etcd {
 
@@ -68,7 +74,34 @@ std::unique_ptr<Line> make_secure(std::unique_ptr<env::Stream> stream, const env
   return std::make_unique<HttpLine>(std::move(stream), server, true);
 }
 
-}  // namespace
+class EtcdStore final : public Store {
+ public:
+  EtcdStore(env::Env& env, const LinesOptions& options);
+  ~EtcdStore() override;
+
+  task::Task<Result<std::optional<Entry>>> get(std::string key, task::CancelToken token) override;
+  task::Task<Result<Page>> list(ListOptions options, task::CancelToken token) override;
+  task::Task<Result<Committed>> commit(Batch batch, task::CancelToken token) override;
+  // Whole seconds, rounded up; not less than etcd's election timeout allows.
+  task::Task<Result<Lease>> grant(Duration ttl, task::CancelToken token) override;
+  task::Task<Result<Duration>> keep_alive(LeaseId lease, task::CancelToken token) override;
+  task::Task<Result<void>> revoke(LeaseId lease, task::CancelToken token) override;
+  task::Task<Result<std::unique_ptr<Watch>>> watch(Range range, Revision from,
+                                                   task::CancelToken token) override;
+  task::Task<Result<void>> compact(Revision upto, task::CancelToken token) override;
+  task::Task<void> close() override;
+
+ private:
+  enum class Repeat : bool { kNo, kYes };
+
+  // The body of an answer with status 200.
+  task::Task<Result<std::string>> ask(const char* target, std::string body, Repeat repeat,
+                                      task::CancelToken token);
+
+  env::Env& env_;
+  Lines lines_;
+  size_t watchers_ = 0;
+};
 
 EtcdStore::EtcdStore(env::Env& env, const LinesOptions& options)
     : env_(env), lines_(env, options, options.security != nullptr ? &make_secure : &make_plain) {}
@@ -162,9 +195,15 @@ task::Task<Result<std::unique_ptr<Watch>>> EtcdStore::watch(Range range, Revisio
     }
     from = next(now->revision);
   }
-  co_return std::make_unique<EtcdWatch>(*this, std::move(range), from);
+  co_return std::make_unique<EtcdWatch>(env_, lines_, watchers_, std::move(range), from);
 }
 
 task::Task<void> EtcdStore::close() { return lines_.close(); }
+
+}  // namespace
+
+std::unique_ptr<Store> etcd_store(env::Env& env, const LinesOptions& options) {
+  return std::make_unique<EtcdStore>(env, options);
+}
 
 }  // namespace cairn::meta::etcd

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "meta/etcd/etcd_store.h"
 #include "meta/etcd/post.h"
 #include "task/deadline.h"
 #include "task/either.h"
@@ -26,13 +25,13 @@ constexpr size_t kRefusalsMax = 3;
 
 }  // namespace
 
-EtcdWatch::EtcdWatch(EtcdStore& store, Range range, Revision from)
-    : store_(store), range_(std::move(range)), from_(from) {}
+EtcdWatch::EtcdWatch(env::Env& env, Lines& lines, size_t& watchers, Range range, Revision from)
+    : env_(env), lines_(lines), watchers_(watchers), range_(std::move(range)), from_(from) {}
 
 EtcdWatch::~EtcdWatch() { CHECK(closed_, "a watch is closed before it is destroyed"); }
 
 task::Task<void> EtcdWatch::close() {
-  if (!std::exchange(closed_, true)) --store_.watchers_;
+  if (!std::exchange(closed_, true)) --watchers_;
   disconnect();
   co_return;
 }
@@ -44,14 +43,14 @@ void EtcdWatch::disconnect() {
 }
 
 task::Task<Result<void>> EtcdWatch::connect(task::CancelToken token) {
-  Result<std::unique_ptr<env::Stream>> stream = co_await store_.lines_.connect(server_, token);
+  Result<std::unique_ptr<env::Stream>> stream = co_await lines_.connect(server_, token);
   if (!stream) co_return fail(stream.error());
   auto connection = std::make_unique<http::Connection>(std::move(*stream));
   const std::string body =
       etcd::watch_request(range_, Revision(std::max<uint64_t>(from_.value(), 2) - 1));
   const std::array<Bytes, 1> pieces = {as_bytes(body)};
   const http::Request request = etcd::post(server_.text(), "/v3/watch", pieces);
-  task::Deadline deadline(store_.env_, store_.env_.now() + kAnswerTimeout, token);
+  task::Deadline deadline(env_, env_.now() + kAnswerTimeout, token);
   const Result<http::ResponseHead> head = co_await connection->send(request, deadline.token());
   if (!head) co_return fail(head.error());
   if (head->status != 200) co_return fail(Errc::kReset, "etcd refuses a watch", head->status);
@@ -67,7 +66,7 @@ task::Task<Result<std::string>> EtcdWatch::read_line(task::CancelToken token) {
       co_return line;
     }
     if (unread_.size() > kLineMax) co_return fail(Errc::kCorrupt, "an endless message of etcd");
-    task::Deadline deadline(store_.env_, store_.env_.now() + kSilenceMax, token);
+    task::Deadline deadline(env_, env_.now() + kSilenceMax, token);
     const Result<Bytes> data = co_await connection_->receive(deadline.token());
     if (!data) co_return fail(data.error());
     if (data->empty()) co_return fail(Errc::kReset, "etcd ended a watch");
@@ -132,16 +131,15 @@ task::Task<Result<std::vector<Change>>> EtcdWatch::next_inside(task::CancelToken
     const bool is_refused = trouble == Errc::kDenied || trouble == Errc::kUnsupported;
     refusals = is_refused ? refusals + 1 : 0;
     if (refusals == kRefusalsMax) co_return fail(trouble);
-    store_.lines_.leave(server_);
-    [[maybe_unused]] const Result<void> slept =
-        co_await task::sleep_for(store_.env_, kPause, token);
+    lines_.leave(server_);
+    [[maybe_unused]] const Result<void> slept = co_await task::sleep_for(env_, kPause, token);
   }
 }
 
 task::Task<Result<std::vector<Change>>> EtcdWatch::next(task::CancelToken token) {
   if (ended_) co_return fail(*ended_);
-  if (store_.lines_.is_closed()) co_return fail(Errc::kClosed, "the metadata store was closed");
-  task::Either both(token, store_.lines_.stop_token());
+  if (lines_.is_closed()) co_return fail(Errc::kClosed, "the metadata store was closed");
+  task::Either both(token, lines_.stop_token());
   Result<std::vector<Change>> changes = co_await next_inside(both.token());
   co_return changes;
 }

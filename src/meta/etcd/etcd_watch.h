@@ -7,6 +7,7 @@
 // connection.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,9 @@
 
 #include "base/error.h"
 #include "env/address.h"
+#include "env/env.h"
 #include "http/connection.h"
+#include "meta/etcd/lines.h"
 #include "meta/etcd/messages.h"
 #include "meta/store.h"
 #include "task/cancel.h"
@@ -22,11 +25,11 @@
 
 namespace cairn::meta::etcd {
 
-class EtcdStore;
-
 class EtcdWatch final : public Watch {
  public:
-  EtcdWatch(EtcdStore& store, Range range, Revision from);
+  // `watchers` counts those of the store, this one included, until it is closed. Both it and
+  // `lines` outlive the watch.
+  EtcdWatch(env::Env& env, Lines& lines, size_t& watchers, Range range, Revision from);
   ~EtcdWatch() override;
 
   task::Task<Result<std::vector<Change>>> next(task::CancelToken token) override;
@@ -42,7 +45,9 @@ class EtcdWatch final : public Watch {
   Result<std::vector<Change>> take(etcd::WatchMessage message);
   void disconnect();
 
-  EtcdStore& store_;
+  env::Env& env_;
+  Lines& lines_;
+  size_t& watchers_;
   Range range_;
   Revision from_;
   env::Address server_;

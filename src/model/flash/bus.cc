@@ -18,7 +18,7 @@ Bus::Bus(Shared& shared, FlashSink& sink)
       channels_(geometry_.channels()),
       chips_(geometry_.chips()) {}
 
-void Bus::send(const Command& command, bool suspend) {
+void Bus::send(const DieCommand& command, bool suspend) {
   const Transaction& first = transactions_[command.transactions[0]];
   const uint32_t index = geometry_.die_of_plane(first.plane);
   const uint32_t chip = geometry_.chip_of_die(index);

@@ -25,7 +25,7 @@ class FlashSink {
 };
 
 // Up to one transaction per plane of a die.
-struct Command {
+struct DieCommand {
   Kind kind = Kind::kRead;
   uint32_t count = 0;
   std::array<uint32_t, 8> transactions{};
@@ -38,8 +38,8 @@ class Bus {
     bool executing = false;
     bool has_suspended = false;
     uint8_t reads_since_suspension = 0;
-    Command active;
-    Command suspended;
+    DieCommand active;
+    DieCommand suspended;
     Nanos remaining = 0;
     Nanos finish = 0;
     uint64_t finish_order = 0;
@@ -69,7 +69,7 @@ class Bus {
 
   // Sends a command over the die's channel, which is free. The die is free, too, or its command is
   // suspended.
-  void send(const Command& command, bool suspend);
+  void send(const DieCommand& command, bool suspend);
   // One more read goes before the suspended command of a die goes on.
   void delay_suspended(uint32_t die) { ++dies_[die].reads_since_suspension; }
   // A suspended command goes on where it was; sending "resume" takes no time worth counting.
@@ -115,7 +115,7 @@ class Bus {
   };
 
   // The collector's reads then travel alone, and their data stays in the plane.
-  bool is_copyback(const Command& command) const {
+  bool is_copyback(const DieCommand& command) const {
     return parameters_.copyback &&
            transactions_[command.transactions[0]].source == Source::kCollector;
   }

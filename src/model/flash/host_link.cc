@@ -26,7 +26,7 @@ void HostLink::to_host(Message message, uint32_t about, Nanos duration) {
   up_.push({message, about}, duration, clock_);
 }
 
-void HostLink::submit(const Request& request) {
+void HostLink::submit(const HostRequest& request) {
   CHECK(request.stream < streams_.size(), "the stream exists");
   CHECK(request.sectors > 0 || request.op == Op::kFlush, "a request has a length");
   ++counters_.requests_submitted;

@@ -34,7 +34,7 @@ class HostLink {
   HostLink(Shared& shared, RequestSink& sink);
 
   // A request of the host, now.
-  void submit(const Request& request);
+  void submit(const HostRequest& request);
 
   // When the next message arrives: in the drive, in the host.
   Moment next_down() const { return down_.next(); }

@@ -40,7 +40,7 @@ Nanos FlashModel::next_event() const {
                    shared_.events.next().time});
 }
 
-void FlashModel::submit(const Request& request, Nanos now) {
+void FlashModel::submit(const HostRequest& request, Nanos now) {
   CHECK(now >= shared_.clock.now && now <= next_event(),
         "the model was advanced to when the request comes");
   shared_.clock.now = now;

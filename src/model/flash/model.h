@@ -36,7 +36,7 @@ class FlashModel final : RequestSink, FlashSink, SpaceSink, ReadSink {
   Nanos now() const { return shared_.clock.now; }
   Nanos next_event() const;
   void advance(Nanos until, CompletionSink& sink);
-  void submit(const Request& request, Nanos now);
+  void submit(const HostRequest& request, Nanos now);
   // Power fails, and comes back at once; not in mqsim mode. The model was advanced to `now`.
   // Requests in the drive are never completed. A drive whose cache is protected finishes what it
   // has to do on its capacitors, which takes model time, and loses nothing. Otherwise each page is

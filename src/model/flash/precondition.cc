@@ -298,7 +298,7 @@ void warm_mapping_for(FlashModel& model, const Synthetic& workload) {
   SyntheticSource source(workload, domain.logical_sectors);
   const uint32_t sectors = model.geometry().sectors();
   while (!source.exhausted()) {
-    const Request request = source.next();
+    const HostRequest request = source.next();
     const uint64_t last = (request.lba + request.sectors - 1) / sectors;
     for (uint64_t page = request.lba / sectors; page <= last && page < domain.logical_pages;
          ++page) {

@@ -238,7 +238,7 @@ bool Scheduler::issue(uint32_t chip, uint32_t queue, uint32_t second, uint64_t p
       take_matching(chip, source, die_planes, draft);
     }
   }
-  Command& command = draft.command;
+  DieCommand& command = draft.command;
   if (command.count == 0) return quirks_.stops_at_blocked_head();
   command.kind = transactions_[command.transactions[0]].kind;
   bus_.send(command, suspend);
@@ -246,7 +246,7 @@ bool Scheduler::issue(uint32_t chip, uint32_t queue, uint32_t second, uint64_t p
 }
 
 void Scheduler::take_matching(uint32_t chip, uint32_t queue, uint64_t planes, Draft& draft) {
-  Command& command = draft.command;
+  DieCommand& command = draft.command;
   const uint32_t first = chip * geometry_.planes_per_chip();
   const auto take = [&](uint32_t index) {
     draft.taken |= uint64_t{1} << (transactions_[index].plane - first);
@@ -328,7 +328,7 @@ void Scheduler::take_collector_reads(uint32_t chip, uint64_t planes, Draft& draf
 bool Scheduler::erase(uint32_t chip, uint64_t planes) {
   if (collections_.erases(chip) == 0) return false;
   const uint32_t first = chip * geometry_.planes_per_chip();
-  Command command;
+  DieCommand command;
   command.kind = Kind::kErase;
   uint64_t taken = 0;
   uint32_t previous = kNone;

@@ -52,7 +52,7 @@ class Scheduler {
   };
   // A command that is being put together: the chip's planes that take part, and the page number.
   struct Draft {
-    Command command;
+    DieCommand command;
     uint64_t taken = 0;
     uint32_t page = 0;
   };

@@ -14,7 +14,7 @@ enum class Op : uint8_t { kRead, kWrite, kTrim, kFlush };
 
 // What a host asks. Sectors are 512 bytes, counted from the start of the stream's space; a request
 // that leaves it wraps around.
-struct Request {
+struct HostRequest {
   Op op = Op::kRead;
   uint32_t stream = 0;
   uint64_t lba = 0;

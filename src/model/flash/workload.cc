@@ -63,8 +63,8 @@ SyntheticSource::SyntheticSource(const Synthetic& synthetic, uint64_t sectors)
   }
 }
 
-Request SyntheticSource::next() {
-  Request request;
+HostRequest SyntheticSource::next() {
+  HostRequest request;
   request.cookie = generated_++;
   request.stream = synthetic_.stream;
   request.op = types_.next() <= synthetic_.read_fraction ? Op::kRead : Op::kWrite;

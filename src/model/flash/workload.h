@@ -14,7 +14,7 @@ namespace cairn::flash {
 
 struct TimedRequest {
   Nanos arrival = 0;
-  Request request;
+  HostRequest request;
 };
 
 // Told of each completion of a run.
@@ -51,7 +51,7 @@ class SyntheticSource {
   SyntheticSource(const Synthetic& synthetic, uint64_t sectors);
 
   bool exhausted() const { return generated_ >= synthetic_.requests; }
-  Request next();
+  HostRequest next();
   uint64_t last_sector() const { return last_; }
 
  private:

@@ -10,8 +10,8 @@
 #include "server/open/is_stack.h"
 #include "server/open/open.h"
 #include "server/open/open_volume.h"
-#include "server/open/place.h"
 #include "server/open/stack_toml.h"
+#include "server/open/target_uri.h"
 #include "stack/services.h"
 
 namespace cairn::server {
@@ -20,7 +20,7 @@ namespace {
 
 Attempt<void> check_leaf(const std::string& text) {
   if (rest::is_place(text)) return check_http(text);
-  if (text.find("://") != std::string::npos) return check_place(text, Needs::kNamespace);
+  if (text.find("://") != std::string::npos) return check_target_uri(text, Needs::kNamespace);
   if (is_volume(text)) {
     const Attempt<VolumeUri> volume = VolumeUri::parse(text);
     return volume ? Attempt<void>() : std::unexpected(volume.error());

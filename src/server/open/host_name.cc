@@ -12,7 +12,7 @@
 #include "base/uuid.h"
 #include "config/files.h"
 #include "nvme/format/nqn.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 namespace cairn::server {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/words.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 namespace cairn::server {
 

@@ -5,7 +5,7 @@
 
 #include "base/words.h"
 #include "server/open/key_file.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 #include "volume/boxes/nvme_source.h"
 #include "volume/boxes/reservation_fence.h"
 
@@ -21,7 +21,7 @@ Result<void> read_keys(fabric::HostOptions& options) {
 }  // namespace
 
 Attempt<void> check_mega_vol_uri(std::string_view text) {
-  if (text.starts_with("nvme-tcp://")) return check_place(text, Needs::kNamespace);
+  if (text.starts_with("nvme-tcp://")) return check_target_uri(text, Needs::kNamespace);
   return refuse(fmt::format(
       "{} is a drive that one process alone reaches, and a pool's are used by arbiters and by all "
       "who have volumes open: serve it with 'cairn serve {}', and add nvme-tcp://HOST:PORT/NQN",

@@ -16,7 +16,7 @@
 #include "server/open/key_file.h"
 #include "server/open/off_core.h"
 #include "server/open/open_volume.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 #include "service/common/joint.h"
 #include "stack/services.h"
 
@@ -70,7 +70,7 @@ class ShorterTransfers final : private OwnLayer, public drive::Joint {
 
 // Whether it has the right form, without looking anything up.
 Attempt<void> check_remote(const std::string& leaf) {
-  return rest::is_place(leaf) ? check_http(leaf) : check_place(leaf, Needs::kNamespace);
+  return rest::is_place(leaf) ? check_http(leaf) : check_target_uri(leaf, Needs::kNamespace);
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ Attempt<StackPlan::Remote> StackPlan::find_remote(const std::string& leaf, bool 
   }
   Attempt<std::string> text = resolve_names(leaf, system_resolver());
   if (!text) return std::unexpected(text.error());
-  Attempt<fabric::Uri> uri = find_place(*text, Needs::kNamespace);
+  Attempt<fabric::Uri> uri = find_target_uri(*text, Needs::kNamespace);
   if (!uri) return std::unexpected(uri.error());
   if (is_leg && text->find("loss_timeout=") == std::string::npos) {
     uri->options.loss_timeout = kLegLossTimeout;

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "server/open/mega_vols.h"
 #include "server/open/off_core.h"
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 #include "volume/steering/steered_source.h"
 #include "volume/steering/steering.h"
 #include "volume/types.h"

@@ -62,12 +62,11 @@ task::Task<Attempt<std::unique_ptr<meta::Store>>> open_store(
       const meta::etcd::LinesOptions options{.servers = uri.servers,
                                              .security = std::move(*security),
                                              .on_refused = std::move(on_refused)};
-      co_return std::make_unique<meta::etcd::EtcdStore>(env, options);
+      co_return meta::etcd::etcd_store(env, options);
     }
-    co_return std::make_unique<meta::RemoteStore>(
-        env, meta::RemoteStoreOptions{.servers = uri.servers,
-                                      .security = std::move(*security),
-                                      .on_refused = std::move(on_refused)});
+    co_return meta::remote_store(env, {.servers = uri.servers,
+                                       .security = std::move(*security),
+                                       .on_refused = std::move(on_refused)});
   }
   Result<std::unique_ptr<meta::Store>> store = fail(Errc::kClosed, "not tried");
   HolderRetry retry(env);

@@ -40,8 +40,8 @@ Result<FastState> decode_fast_state(const Label& label) {
   if (label.body.size() != sizeof(FastState)) return kNonsense;
   const auto state = load<FastState>(label.body);
   const bool fits = state.line_blocks > 0 && state.line_blocks <= kLineBlocksMax &&
-                    state.journal_blocks < label.blocks &&
-                    state.lines_first >= kLabelBlocks + state.journal_blocks &&
+                    state.lines_first >= kLabelBlocks &&
+                    state.journal_blocks <= state.lines_first - kLabelBlocks &&
                     state.lines_first < label.blocks && state.slots > 0 &&
                     state.slots < UINT32_MAX &&
                     state.slots <= (label.blocks - state.lines_first) / state.line_blocks;
@@ -53,9 +53,9 @@ Result<FastRecord> decode_fast_record(Bytes record, const FastState& fast, const
   const auto wrong = fail(Errc::kCorrupt, "the cache's journal makes no sense");
   if (record.size() != sizeof(FastRecord)) return wrong;
   const auto read = load<FastRecord>(record);
-  if (read.slot >= fast.slots || read.line >= slow.data_blocks) return wrong;
+  const uint64_t line_last = (slow.data_blocks - 1) / fast.line_blocks;
+  if (read.slot >= fast.slots || read.line > line_last) return wrong;
   const uint64_t first = read.line * fast.line_blocks;
-  if (first >= slow.data_blocks) return wrong;
   const uint64_t blocks = std::min(fast.line_blocks, slow.data_blocks - first);
   if (blocks < 64 && read.dirty >> blocks != 0) return wrong;
   return read;

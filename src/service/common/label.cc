@@ -1,47 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/common/label.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
-#include "base/crc32c.h"
 #include "drive/blank.h"
 #include "drive/scratch.h"
 
 namespace cairn::drive {
 
 namespace {
-
-constexpr uint64_t kMagic = 0x6c6562614c6e7243;  // "CrnLabel"
-
-struct Head {
-  uint64_t magic;
-  std::array<char, kLabelServiceMax + 1> service;
-  uint32_t version;
-  uint32_t checksum;
-  std::array<uint64_t, 2> id;
-  uint64_t generation;
-  uint64_t blocks;
-  uint32_t block_size;
-  uint32_t body_size;
-};
-static_assert(sizeof(Head) == 72);
-// Of the first 512 bytes the last ones are medium and writer; they were zero before there were any.
-constexpr size_t kWriterOffset = 512 - sizeof(uint64_t);
-constexpr size_t kMediumOffset = kWriterOffset - sizeof(uint64_t);
-static_assert(sizeof(Head) + kLabelBodyMax <= kMediumOffset);
-
-bool is_blank(Bytes block) {
-  return std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; });
-}
-
-bool is_whole(Bytes block, Head head) {
-  const uint32_t checksum = std::exchange(head.checksum, 0);
-  const Bytes start(reinterpret_cast<const std::byte*>(&head), sizeof head);
-  return crc32c(block.subspan(sizeof head), crc32c(start)) == checksum;
-}
 
 // Of what the two blocks gave, the error that tells most.
 const Error& worse(const Error& a, const Error& b) {
@@ -52,60 +20,6 @@ const Error& worse(const Error& a, const Error& b) {
   };
   return rank(b) > rank(a) ? b : a;
 }
-
-}  // namespace
-
-void encode_label(const LabelKind& kind, const Label& label, MutableBytes block) {
-  CHECK(kind.service.size() <= kLabelServiceMax && label.body.size() <= kLabelBodyMax);
-  std::ranges::fill(block, std::byte{0});
-  Head head{.magic = kMagic,
-            .service = {},
-            .version = kind.version,
-            .checksum = 0,
-            .id = label.id,
-            .generation = label.generation,
-            .blocks = label.blocks,
-            .block_size = label.block_size,
-            .body_size = static_cast<uint32_t>(label.body.size())};
-  std::ranges::copy(kind.service, head.service.begin());
-  store(block, head);
-  std::ranges::copy(label.body, block.begin() + sizeof head);
-  store(block.subspan(kMediumOffset), label.medium);
-  store(block.subspan(kWriterOffset), label.writer);
-  head.checksum = crc32c(block);
-  store(block, head);
-}
-
-Result<Label> decode_label(const LabelKind& kind, Bytes block) {
-  if (is_blank(block)) return fail(Errc::kNotFound, "there is no label");
-  const auto head = load<Head>(block);
-  if (head.magic != kMagic) {
-    return fail(Errc::kInvalid, "the drive below holds something else");
-  }
-  if (!is_whole(block, head)) return fail(Errc::kCorrupt, "the label is damaged");
-  if (strnlen(head.service.data(), head.service.size()) != kind.service.size() ||
-      !std::ranges::equal(kind.service,
-                          std::string_view(head.service.data(), kind.service.size()))) {
-    return fail(Errc::kInvalid, "the drive below was made by another service of a stack");
-  }
-  if (head.version != kind.version) {
-    return fail(Errc::kUnsupported, "the drive below has another version of this format; version",
-                static_cast<int32_t>(head.version));
-  }
-  if (head.body_size > kLabelBodyMax || head.generation == 0 || head.block_size != block.size()) {
-    return fail(Errc::kCorrupt, "the label makes no sense");
-  }
-  const Bytes body = block.subspan(sizeof head, head.body_size);
-  return Label{.id = head.id,
-               .generation = head.generation,
-               .blocks = head.blocks,
-               .block_size = head.block_size,
-               .body = {body.begin(), body.end()},
-               .writer = load<uint64_t>(block.subspan(kWriterOffset)),
-               .medium = load<uint64_t>(block.subspan(kMediumOffset))};
-}
-
-namespace {
 
 // What the two blocks say.
 struct LabelBlocks {
@@ -219,13 +133,8 @@ Error changed_meanwhile() {
 namespace {
 
 // The newest label of an id, whatever service made it; generation 0: there is none.
-struct Newest {
-  uint64_t generation = 0;
-  uint64_t writer = 0;
-};
-
-task::Task<Result<Newest>> read_newest(env::Env& env, Drive& drive, std::array<uint64_t, 2> id,
-                                       task::CancelToken token = {}) {
+task::Task<Result<LabelStamp>> read_newest(env::Env& env, Drive& drive, std::array<uint64_t, 2> id,
+                                           task::CancelToken token = {}) {
   const uint32_t size = drive.geometry().block_size;
   Result<Scratch> memory = Scratch::make(env, kLabelBlocks * size);
   if (!memory) co_return fail(memory.error());
@@ -233,14 +142,10 @@ task::Task<Result<Newest>> read_newest(env::Env& env, Drive& drive, std::array<u
   const MutableBytes piece = memory->bytes();
   const Result<void> done = co_await drive.submit(request, {&piece, 1}, {}, token);
   if (!done) co_return fail(done.error());
-  Newest newest;
+  LabelStamp newest;
   for (size_t i = 0; i < kLabelBlocks; ++i) {
-    const Bytes block = piece.subspan(i * size, size);
-    const auto head = load<Head>(block);
-    if (head.magic != kMagic || head.id != id || !is_whole(block, head)) continue;
-    if (head.generation <= newest.generation) continue;
-    newest = {.generation = head.generation,
-              .writer = load<uint64_t>(block.subspan(kWriterOffset))};
+    const std::optional<LabelStamp> found = decode_label_stamp(id, piece.subspan(i * size, size));
+    if (found && found->generation > newest.generation) newest = *found;
   }
   co_return newest;
 }
@@ -249,7 +154,7 @@ task::Task<Result<Newest>> read_newest(env::Env& env, Drive& drive, std::array<u
 
 task::Task<Result<bool>> has_writer(env::Env& env, Drive& drive, const Label& label,
                                     task::CancelToken token) {
-  const Result<Newest> newest = co_await read_newest(env, drive, label.id, token);
+  const Result<LabelStamp> newest = co_await read_newest(env, drive, label.id, token);
   if (!newest) co_return fail(newest.error());
   if (newest->generation == 0) {
     co_return fail(Errc::kCorrupt, "the label is gone: the drive below is not the one it was");
@@ -258,7 +163,7 @@ task::Task<Result<bool>> has_writer(env::Env& env, Drive& drive, const Label& la
 }
 
 task::Task<Result<void>> claim_label(env::Env& env, Drive& drive, LabelKind kind, Label& label) {
-  const Result<Newest> newest = co_await read_newest(env, drive, label.id);
+  const Result<LabelStamp> newest = co_await read_newest(env, drive, label.id);
   if (!newest) co_return fail(newest.error());
   if (newest->generation != label.generation) {
     co_return fail(changed_meanwhile());

@@ -5,54 +5,21 @@
 //   block 0, 1    the label, newest in block (generation modulo 2)
 //
 // A label says which service made it, in which version of its format, an id, who has it open
-// (claim.h), what the drive stands on, if it matters (both in the last of the first 512 bytes), and
-// a body of the service's own. One without a body
-// says that a drive is being made: what it holds does not count, and whoever opens it begins anew.
-// A block is written whole or not at all; all numbers are little-endian; the checksum is the CRC32C
-// of the block with the checksum's own bytes zero.
+// (claim.h), what the drive stands on, if it matters, and a body of the service's own
+// (label_format.h). One without a body says that a drive is being made: what it holds does not
+// count, and whoever opens it begins anew. A block is written whole or not at all.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
-#include <vector>
 
-#include "base/buffer.h"
-#include "base/bytes.h"
 #include "base/error.h"
 #include "drive/drive.h"
 #include "env/env.h"
+#include "service/common/label_format.h"
 #include "task/task.h"
 
 namespace cairn::drive {
-
-inline constexpr uint64_t kLabelBlocks = 2;
-inline constexpr size_t kLabelBodyMax = 416;  // fits a block of 512 bytes
-inline constexpr size_t kLabelServiceMax = 15;
-
-struct Label {
-  std::array<uint64_t, 2> id{};
-  uint64_t generation = 0;
-  uint64_t blocks = 0;  // of the drive it is on
-  uint32_t block_size = 0;
-  std::vector<std::byte> body;
-  uint64_t writer = 0;  // drawn by each opening; 0: not known
-  uint64_t medium = 0;  // what the drive stands on (base/medium_id.h); 0: not known
-};
-
-// Whose label it is. Both are part of the format.
-struct LabelKind {
-  std::string_view service;  // at most kLabelServiceMax letters
-  uint32_t version = 1;
-};
-
-// `block` is a whole block, 512 bytes or more.
-void encode_label(const LabelKind& kind, const Label& label, MutableBytes block);
-// kNotFound: the block is all zeroes. kUnsupported: another version of the service. kInvalid: no
-// label, or that of another service. kCorrupt: a label whose checksum or numbers are wrong.
-Result<Label> decode_label(const LabelKind& kind, Bytes block);
 
 // The newest label on a drive, be it finished or not; none: both blocks are blank. One damaged
 // block beside a whole one is a write that a crash tore. Nothing is written. Errors as

@@ -5,10 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <vector>
-
-#include "base/bytes.h"
 
 namespace cairn::drive {
 
@@ -42,18 +40,8 @@ class RegionSet {
     return region;
   }
 
-  // As bytes, region 0 in the lowest bit of the first. `from` beyond size() is not looked at.
-  void store(MutableBytes to) const {
-    for (size_t i = 0; i < (size_ + 7) / 8; ++i) {
-      to[i] = static_cast<std::byte>(words_[i / 8] >> (i % 8 * 8));
-    }
-  }
-  void load(Bytes from) {
-    for (size_t region = 0; region < size_; ++region) {
-      const auto byte = std::to_integer<unsigned>(from[region / 8]);
-      if ((byte >> (region % 8) & 1) != 0) add(region);
-    }
-  }
+  // Region 0 is the lowest bit of the first.
+  std::span<const uint64_t> words() const { return words_; }
 
  private:
   size_t size_ = 0;

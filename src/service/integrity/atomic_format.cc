@@ -56,8 +56,8 @@ std::vector<std::byte> encode_atomic_layout(const AtomicLayout& layout) {
 Result<AtomicLayout> decode_atomic_layout(const Label& label) {
   if (label.body.size() != sizeof(Body)) return fail(Errc::kCorrupt, "the label makes no sense");
   const auto body = load<Body>(label.body);
-  const bool fits = body.log_blocks >= 2 && body.log_blocks < label.blocks &&
-                    body.data_first >= kLabelBlocks + body.log_blocks &&
+  const bool fits = body.log_blocks >= 2 && body.data_first >= kLabelBlocks &&
+                    body.log_blocks <= body.data_first - kLabelBlocks &&
                     body.data_first < label.blocks && body.data_blocks > 0 &&
                     body.data_blocks <= label.blocks - body.data_first;
   if (!fits) return fail(Errc::kCorrupt, "the label makes no sense");
@@ -104,7 +104,10 @@ Result<AtomicBatch> decode_atomic_batch(Bytes block, const AtomicBatch::Name& na
     return fail(Errc::kNotFound, "here is no such batch");
   }
   const auto wrong = fail(Errc::kCorrupt, "a batch of the log makes no sense");
-  if (head.record_count > atomic_records_max(static_cast<uint32_t>(block.size()))) return wrong;
+  if (blocks_left == 0 ||
+      head.record_count > atomic_records_max(static_cast<uint32_t>(block.size()))) {
+    return wrong;
+  }
   AtomicBatch batch{.name = name, .content_checksum = head.content_checksum, .records = {}};
   uint64_t used = 1;
   for (size_t i = 0; i < head.record_count; ++i) {

@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/units.h"
 #include "drive/scatter.h"
+#include "service/common/region_set_format.h"
 
 namespace cairn::drive {
 
@@ -151,7 +152,7 @@ Result<ChecksumShape> decode_checksum_body(const Label& label) {
 void encode_checksum_bitmap(const ChecksumShape& shape, const RegionSet& regions,
                             MutableBytes block) {
   std::vector<std::byte> room(room_of(shape.block_size, shape.unit));
-  regions.store(room);
+  encode_regions(regions, room);
   seal(shape, kBitmapMagic, regions.size(), room, block);
 }
 
@@ -159,9 +160,7 @@ Result<RegionSet> decode_checksum_bitmap(const ChecksumShape& shape, Bytes block
   const Result<std::vector<std::byte>> room =
       open(shape, kBitmapMagic, shape.regions(), false, block);
   if (!room) return fail(room.error());
-  RegionSet regions(shape.regions());
-  regions.load(*room);
-  return regions;
+  return decode_regions(*room, shape.regions());
 }
 
 void encode_checksum_page(const ChecksumShape& shape, uint64_t page,

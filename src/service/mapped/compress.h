@@ -19,7 +19,7 @@
 // that was stored as it is pass: put checksum below.
 //
 // Costs 40 bytes of memory per chunk written, and a journal of 184 bytes per chunk above. Less than
-// 2^32 blocks, above and below; at least 1 MiB below.
+// 2^32 - 1 blocks, above and below; at least 1 MiB below.
 //
 // Does not open (nothing is written): a drive that holds something else, has become smaller, or is
 // damaged; another size than it has.

@@ -20,7 +20,7 @@
 // below.
 //
 // Costs 24 bytes of memory per block below, at most, and 4 per block above (7 GiB per TiB of 4 KiB
-// blocks), and a journal of 72 bytes per block above. Less than 2^32 blocks,
+// blocks), and a journal of 72 bytes per block above. Less than 2^32 - 1 blocks,
 // above and below; at least 1 MiB below.
 //
 // Does not open (nothing is written): a drive that holds something else, has become smaller, or is

@@ -49,7 +49,7 @@ Result<MappedLayout> plan_layout(const Geometry& below, const MappedPlan& plan) 
            units <= (below.blocks - layout.data_first) / chunk_blocks;
   };
   uint64_t min = 0;
-  uint64_t max = std::min(below.blocks / chunk_blocks, kMappedChunksMax - 1);
+  uint64_t max = std::min(below.blocks / chunk_blocks, kMappedChunksMax - 2);
   while (min < max) {
     const uint64_t middle = (min + max + 1) / 2;
     if (fits(middle)) {
@@ -77,14 +77,15 @@ Result<MappedLayout> decode_layout(Bytes body, const Geometry& below) {
     return fail(Errc::kCorrupt, "the label has another size than this version writes");
   }
   const auto layout = load<MappedLayout>(body);
-  const bool is_right =
-      std::has_single_bit(layout.chunk_blocks) && layout.chunk_blocks <= below.blocks &&
-      layout.blocks > 0 && layout.blocks <= kBytesMax / below.block_size &&
-      layout.blocks / layout.chunk_blocks < kMappedChunksMax - 1 &&
-      layout.journal_first == kLabelBlocks && layout.data_first <= below.blocks &&
-      layout.journal_blocks < layout.data_first &&
-      layout.journal_blocks <= layout.data_first - layout.journal_first && layout.units > 0 &&
-      layout.units <= (below.blocks - layout.data_first) / layout.chunk_blocks;
+  const bool is_right = std::has_single_bit(layout.chunk_blocks) &&
+                        layout.chunk_blocks <= below.blocks && layout.blocks > 0 &&
+                        layout.blocks <= kBytesMax / below.block_size &&
+                        layout.blocks / layout.chunk_blocks < kMappedChunksMax - 1 &&
+                        layout.journal_first == kLabelBlocks && layout.data_first <= below.blocks &&
+                        layout.journal_blocks < layout.data_first &&
+                        layout.journal_blocks <= layout.data_first - layout.journal_first &&
+                        layout.units > 0 && layout.units < kMappedChunksMax &&
+                        layout.units <= (below.blocks - layout.data_first) / layout.chunk_blocks;
   if (!is_right) return fail(Errc::kCorrupt, "the label does not fit the drive below");
   return layout;
 }

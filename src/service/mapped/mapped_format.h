@@ -33,7 +33,8 @@ struct MappedLayout {
 };
 static_assert(sizeof(MappedLayout) == 48);
 
-// Chunks are counted in 32 bits.
+// Chunks and units are counted in 32 bits, and the last number stands for no chunk: a drive has
+// fewer than kMappedChunksMax - 1 whole chunks.
 inline constexpr uint64_t kMappedChunksMax = uint64_t{1} << 32;
 
 struct MappedPlan {

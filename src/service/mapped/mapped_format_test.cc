@@ -88,6 +88,29 @@ TEST(MappedFormat, LayoutThatDoesNotFitIsRefused) {
   EXPECT_EQ(error_of(decode_layout(body, kBelow)), Errc::kCorrupt);
 }
 
+TEST(MappedFormat, UnitsAreCountedIn32Bits) {
+  constexpr Geometry kHuge{.blocks = uint64_t{1} << 40, .block_size = kBlock};
+  MappedLayout layout = kLayout;
+  layout.units = UINT32_MAX;
+  EXPECT_EQ(decode_layout(encode_layout(layout), kHuge).value(), layout);
+  for (const uint64_t units : {uint64_t{1} << 32, (uint64_t{1} << 32) + 90}) {
+    layout.units = units;
+    EXPECT_EQ(error_of(decode_layout(encode_layout(layout), kHuge)), Errc::kCorrupt);
+  }
+}
+
+TEST(MappedFormat, WhatIsPlannedCanBeOpenedAgain) {
+  for (const uint64_t blocks : {uint64_t{4096}, uint64_t{1} << 33, uint64_t{1} << 40}) {
+    const Geometry below{.blocks = blocks, .block_size = kBlock};
+    const Result<MappedLayout> planned =
+        plan_layout(below, {.chunk_bytes = kBlock, .record_size = sizeof(ThinRecord)});
+    ASSERT_TRUE(planned);
+    const Result<MappedLayout> read = decode_layout(encode_layout(*planned), below);
+    ASSERT_TRUE(read) << blocks;
+    EXPECT_EQ(*read, *planned);
+  }
+}
+
 TEST(ThinFormat, RecordIsAChunkAndAUnit) {
   const auto bytes = bytes_of({99, 0, 0, 0, 90, 0, 0, 0});
   EXPECT_EQ(encoded(ThinRecord{.chunk = 99, .unit = 90}), bytes);

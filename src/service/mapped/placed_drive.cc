@@ -28,9 +28,9 @@ uint64_t promise_of(uint64_t units, uint64_t grain) {
 
 Result<MappedLayout> plan_new(const Geometry& below, const PlacedPlan& plan) {
   const uint64_t wanted = plan.virtual_bytes / below.block_size;
-  if (plan.virtual_bytes % (plan.grain * below.block_size) != 0 || wanted >= kMappedChunksMax) {
+  if (plan.virtual_bytes % (plan.grain * below.block_size) != 0 || wanted >= kMappedChunksMax - 1) {
     return fail(Errc::kInvalid,
-                "virtual is a multiple of what is stored together, and less than 2^32 blocks; "
+                "virtual is a multiple of what is stored together, and less than 2^32 - 1 blocks; "
                 "blocks stored together",
                 static_cast<int32_t>(plan.grain));
   }

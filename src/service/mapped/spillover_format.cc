@@ -26,7 +26,8 @@ Result<void> check_spillover_body(const SpilloverBody& body, const Geometry& loc
   if (body.elsewhere_units == 0 || body.elsewhere_units > kSpilloverUnitsMax ||
       layout->units > kSpilloverUnitsMax ||
       body.elsewhere_first != align_up(kLabelBlocks, layout->chunk_blocks) ||
-      layout->blocks != body.blocks()) {
+      layout->blocks % layout->chunk_blocks != 0 ||
+      layout->blocks / layout->chunk_blocks != layout->units + body.elsewhere_units - 1) {
     return fail(Errc::kCorrupt, "the label does not fit the drives below");
   }
   return {};

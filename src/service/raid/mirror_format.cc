@@ -5,7 +5,8 @@
 #include <bit>
 #include <cstring>
 
-#include "service/common/sealed.h"
+#include "service/common/region_set_format.h"
+#include "service/common/sealed_format.h"
 
 namespace cairn::drive {
 
@@ -120,7 +121,7 @@ void encode_bitmap(const RegionSet& regions, const MirrorLabel& label, MutableBy
   std::ranges::fill(block, std::byte{0});
   const BitmapBody body{.mirror_id = label.id, .regions = regions.size(), .unused = {}};
   store(block.subspan(sizeof(Seal)), body);
-  regions.store(block.subspan(kBitsOffset));
+  encode_regions(regions, block.subspan(kBitsOffset));
   seal(block, kBitmapMagic, kMirrorVersion);
 }
 
@@ -131,9 +132,7 @@ Result<RegionSet> decode_bitmap(const MirrorLabel& label, Bytes block) {
       body.mirror_id != label.id || body.regions != label.regions()) {
     return fail(Errc::kCorrupt, "a mirror's bitmap");
   }
-  RegionSet regions(label.regions());
-  regions.load(block.subspan(kBitsOffset));
-  return regions;
+  return decode_regions(block.subspan(kBitsOffset), label.regions());
 }
 
 }  // namespace cairn::drive

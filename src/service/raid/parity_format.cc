@@ -5,7 +5,8 @@
 #include <bit>
 
 #include "base/units.h"
-#include "service/common/sealed.h"
+#include "service/common/region_set_format.h"
+#include "service/common/sealed_format.h"
 
 namespace cairn::drive {
 
@@ -132,7 +133,7 @@ void encode_parity_state(const ParityState& state, const ParityLabel& label, Mut
                        .sequence = state.sequence,
                        .unused = 0};
   store(block.subspan(sizeof(Seal)), body);
-  state.missed.store(block.subspan(kBitsOffset));
+  encode_regions(state.missed, block.subspan(kBitsOffset));
   seal(block, kStateMagic, kStateVersion);
 }
 
@@ -146,10 +147,9 @@ Result<ParityState> decode_parity_state(const ParityLabel& label, Bytes block) {
       body.sequence == UINT64_MAX) {
     return fail(Errc::kCorrupt, "the state of parity's legs");
   }
-  ParityState state{
-      .epoch = body.epoch, .missed = RegionSet(label.regions()), .sequence = body.sequence};
-  state.missed.load(block.subspan(kBitsOffset));
-  return state;
+  return ParityState{.epoch = body.epoch,
+                     .missed = decode_regions(block.subspan(kBitsOffset), label.regions()),
+                     .sequence = body.sequence};
 }
 
 bool ParityEntry::is_part_of(const ParityEntry& other) const {

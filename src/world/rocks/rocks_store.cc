@@ -64,7 +64,7 @@ task::Task<Result<std::unique_ptr<meta::Store>>> open_rocks_store(env::Env& env,
     co_await journal->close();
     co_return fail(opened.error());
   }
-  co_return std::make_unique<meta::LocalStore>(env, std::move(state), std::move(journal));
+  co_return meta::local_store(env, std::move(state), std::move(journal));
 }
 
 }  // namespace cairn::rocks

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A metadata store in a folder, by RocksDB: a meta::LocalStore whose journal it is.
+// A metadata store in a folder, by RocksDB: a store over a state in memory (meta/local_store.h)
+// whose journal it is.
 //
 // The state is in memory, as meta::State; the folder holds every row of it, leases, revisions and
 // what was compacted. A commit is answered after RocksDB has written and synced its log, so what

@@ -30,10 +30,10 @@ Resolver system_resolver();
 Attempt<std::string> resolve_names(std::string_view text, const Resolver& resolver);
 
 // Whether the text has the right form, without looking anything up.
-Attempt<void> check_place(std::string_view text, Needs needs);
+Attempt<void> check_target_uri(std::string_view text, Needs needs);
 // Where it leads, with its key files read, and with a loss_timeout of 30 s unless given. Looks
 // names up and may block for that: not inside a world.
-Attempt<fabric::Uri> find_place(std::string_view text, Needs needs);
+Attempt<fabric::Uri> find_target_uri(std::string_view text, Needs needs);
 
 // What identifies this user on this machine to targets, the same in every run.
 struct HostFacts {

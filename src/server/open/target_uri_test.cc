@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 #include <gtest/gtest.h>
 
@@ -42,21 +42,21 @@ TEST(ResolveNames, AnUnknownNameIsNamed) {
   EXPECT_NE(resolved("nvme-tcp://box6/nqn.a:b?path=bxo2").find("'bxo2'"), std::string::npos);
 }
 
-TEST(CheckPlace, NamesOfHostsAreTakenUnseen) {
-  EXPECT_TRUE(check_place("nvme-tcp://box1.example:4420/nqn.a:b", Needs::kNamespace));
-  EXPECT_TRUE(check_place("nvme-tcp://box1", Needs::kDiscovery));
+TEST(CheckTargetUri, NamesOfHostsAreTakenUnseen) {
+  EXPECT_TRUE(check_target_uri("nvme-tcp://box1.example:4420/nqn.a:b", Needs::kNamespace));
+  EXPECT_TRUE(check_target_uri("nvme-tcp://box1", Needs::kDiscovery));
 }
 
-TEST(CheckPlace, ACommandOnANamespaceNeedsASubsystem) {
-  const Attempt<void> checked = check_place("nvme-tcp://127.0.0.1:4420", Needs::kNamespace);
+TEST(CheckTargetUri, ACommandOnANamespaceNeedsASubsystem) {
+  const Attempt<void> checked = check_target_uri("nvme-tcp://127.0.0.1:4420", Needs::kNamespace);
   ASSERT_FALSE(checked);
   EXPECT_NE(checked.error().text.find("discovery service"), std::string::npos);
   EXPECT_NE(checked.error().text.find("cairn nvme discover nvme-tcp://127.0.0.1:4420"),
             std::string::npos);
 }
 
-TEST(CheckPlace, AMistakeIsShownWithTheForm) {
-  const Attempt<void> checked = check_place("/dev/nvme0n1", Needs::kNamespace);
+TEST(CheckTargetUri, AMistakeIsShownWithTheForm) {
+  const Attempt<void> checked = check_target_uri("/dev/nvme0n1", Needs::kNamespace);
   ASSERT_FALSE(checked);
   EXPECT_NE(checked.error().text.find("nvme-tcp://HOST:PORT/NQN?nsid=1"), std::string::npos);
 }

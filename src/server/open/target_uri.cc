@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/open/place.h"
+#include "server/open/target_uri.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -109,14 +109,14 @@ Attempt<std::string> resolve_names(std::string_view text, const Resolver& resolv
   return out;
 }
 
-Attempt<void> check_place(std::string_view text, Needs needs) {
+Attempt<void> check_target_uri(std::string_view text, Needs needs) {
   const Resolver anything = [](const std::string&) { return std::string("127.0.0.1"); };
   const Attempt<fabric::Uri> uri = parse(text, needs, anything);
   if (!uri) return std::unexpected(uri.error());
   return {};
 }
 
-Attempt<fabric::Uri> find_place(std::string_view text, Needs needs) {
+Attempt<fabric::Uri> find_target_uri(std::string_view text, Needs needs) {
   Attempt<fabric::Uri> uri = parse(text, needs, system_resolver());
   if (!uri) return uri;
   name_host_stably(gather_host(), uri->options);

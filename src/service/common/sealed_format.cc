@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/common/sealed.h"
+#include "service/common/sealed_format.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/map_entry.h"
+#include "volume/map_entry_format.h"
 
 #include <gtest/gtest.h>
 

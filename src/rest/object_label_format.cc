@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rest/object_label.h"
+#include "rest/object_label_format.h"
 
 #include <bit>
 
 #include "rest/endpoint.h"
-#include "service/common/label.h"
+#include "service/common/label_format.h"
 
 namespace cairn::rest {
 
