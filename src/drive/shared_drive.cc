@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/list.h"
 #include "base/rng.h"
 #include "env/call.h"
 #include "task/cancel.h"
@@ -87,7 +88,9 @@ class SharedDrive::Far final : public Drive {
  private:
   void start(DriveOp& op) override;
   void cancel(DriveOp& op) override;
-  Ticket& free_ticket();
+  // Null: all are on their way.
+  Ticket* free_ticket();
+  void send(DriveOp& op, Ticket& ticket);
   void came_back(Ticket& ticket);
   static void arrive(env::Message& message, env::Env& home);
   static void arrive_back(env::Message& message, env::Env& here);
@@ -103,23 +106,31 @@ class SharedDrive::Far final : public Drive {
   Incarnation& incarnation_;
   std::vector<std::unique_ptr<Ticket>> tickets_;
   std::vector<Ticket*> free_;
-  task::Gate gate_;  // tickets on their way
+  List<DriveOp, DriveOp> waiting_;  // for a ticket
+  task::Gate gate_;                 // requests that wait or are on their way
 };
 
-SharedDrive::Ticket& SharedDrive::Far::free_ticket() {
+SharedDrive::Ticket* SharedDrive::Far::free_ticket() {
   if (free_.empty()) {
+    if (tickets_.size() == kTravellingMax) return nullptr;
     tickets_.push_back(std::make_unique<Ticket>(*this));
     free_.push_back(tickets_.back().get());
     free_.reserve(tickets_.size());
   }
-  Ticket& ticket = *free_.back();
+  Ticket* ticket = free_.back();
   free_.pop_back();
   return ticket;
 }
 
 void SharedDrive::Far::start(DriveOp& op) {
   if (Result<void> entered = gate_.enter(); !entered) return op.complete(entered);
-  Ticket& ticket = free_ticket();
+  ticket_of(op) = nullptr;
+  Ticket* ticket = free_ticket();
+  if (ticket == nullptr) return waiting_.push_back(op);
+  send(op, *ticket);
+}
+
+void SharedDrive::Far::send(DriveOp& op, Ticket& ticket) {
   ticket_of(op) = &ticket;
   ticket.op = &op;
   ticket.from = env_.core();
@@ -130,6 +141,12 @@ void SharedDrive::Far::start(DriveOp& op) {
 }
 
 void SharedDrive::Far::cancel(DriveOp& op) {
+  if (ticket_of(op) == nullptr) {
+    ListHook<DriveOp>& hook = op;
+    hook.unlink();
+    op.complete(op.cancelled());
+    return gate_.leave();
+  }
   Ticket& ticket = *ticket_of(op);
   ++ticket.travelling;
   ticket.stop.reason = op.token().error().code();
@@ -163,7 +180,11 @@ void SharedDrive::Far::stop_is_back(env::Message& message, env::Env&) {
 
 void SharedDrive::Far::came_back(Ticket& ticket) {
   if (--ticket.travelling > 0) return;
-  free_.push_back(&ticket);
+  if (DriveOp* next = waiting_.pop_front()) {
+    send(*next, ticket);
+  } else {
+    free_.push_back(&ticket);
+  }
   gate_.leave();
 }
 

@@ -3,11 +3,14 @@
 //
 // A stack of services is open once, so it has a home; drives on other cores send their requests
 // there and get them back, as messages, with the memory they were given: nothing is copied, and no
-// request costs an allocation once as many were in flight together before. Cancelling one travels
-// the same way. On the home core requests go straight to the drive. A core knows of another
+// request costs an allocation once as many were in flight together before. Of each drive that was
+// opened elsewhere kTravellingMax requests are on their way at once, and others wait for their
+// turn, in order. Cancelling one travels the same way; one that waits ends at once. On the home
+// core requests go straight to the drive. A core knows of another
 // incarnation of the drive before it gets the first answer of that one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,6 +27,8 @@ namespace cairn::drive {
 
 class SharedDrive final : public Source {
  public:
+  static constexpr size_t kTravellingMax = 4096;
+
   // What it tells of when it was opened.
   enum class Opening : uint8_t {
     kNew,      // now: services that are opened again lose what they had not written down

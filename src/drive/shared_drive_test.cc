@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "drive/filter_drive.h"
 #include "env/call.h"
 #include "task/deadline.h"
 #include "task/when_all.h"
@@ -189,6 +191,120 @@ SIM_TEST(SharedDrive, TellsHolesToOtherCores, .cores = kCores) {
   EXPECT_FALSE(extent.is_hole);
   co_await drive->close();
   co_await shared.close(env);
+}
+
+// Keeps all requests back until it is told to let them go.
+class KeepingDrive final : public FilterDrive {
+ public:
+  explicit KeepingDrive(std::unique_ptr<Drive> below) : FilterDrive(std::move(below)) {}
+  void let_go() {
+    is_open_ = true;
+    while (DriveOp* op = kept_.pop_front()) pass(*op);
+  }
+  size_t seen = 0;
+  std::vector<uint64_t> order;  // of the blocks that were asked for
+
+ private:
+  void start(DriveOp& op) override {
+    ++seen;
+    order.push_back(op.request.lba.value());
+    if (is_open_) return pass(op);
+    kept_.push_back(op);
+  }
+  bool is_open_ = false;
+  List<DriveOp, DriveOp> kept_;
+};
+
+struct Keeping {
+  SourceLeaves leaves;
+  KeepingDrive* drive = nullptr;  // the shared one's
+  std::unique_ptr<SharedDrive> shared;
+
+  task::Task<void> open_here(env::Env& home) {
+    std::unique_ptr<Drive> memory = co_await must_open(home, "mem:size=64M", leaves);
+    auto own = std::make_unique<KeepingDrive>(std::move(memory));
+    drive = own.get();
+    shared = std::make_unique<SharedDrive>(home, std::move(own));
+  }
+  task::Task<void> close(env::Env& env) {
+    co_await shared->close(env);
+    shared.reset();
+    co_await env::call_on(env, kHome, [this](env::Env&) { leaves.close(); });
+  }
+  task::Task<size_t> seen(env::Env& env) {
+    co_return co_await env::call_on(env, kHome, [this](env::Env&) { return drive->seen; });
+  }
+};
+
+task::Task<void> read_block(Drive& drive, uint64_t lba, size_t& done) {
+  std::vector<std::byte> block(4096);
+  const Result<void> read = co_await drive.read(Lba(lba), block);
+  EXPECT_TRUE(read);
+  ++done;
+}
+
+SIM_TEST(SharedDrive, SoManyRequestsTravelAndOthersWaitInOrder, .cores = kCores) {
+  constexpr size_t kMore = 100;
+  Keeping keeping;
+  co_await env::call_on(env, kHome, [&](env::Env& home) { return keeping.open_here(home); });
+  std::unique_ptr<Drive> far = keeping.shared->open(env).value();
+  size_t done = 0;
+  std::vector<task::Task<void>> reads;
+  for (uint64_t lba = 0; lba < SharedDrive::kTravellingMax + kMore; ++lba) {
+    reads.push_back(read_block(*far, lba, done));
+  }
+  (void)co_await task::sleep_for(env, 1_s);
+  size_t seen = co_await keeping.seen(env);
+  EXPECT_EQ(seen, SharedDrive::kTravellingMax);
+  EXPECT_EQ(done, 0U);
+  // One that waits has not left, and ends when it is asked to.
+  std::vector<std::byte> block(4096);
+  const Time before = env.now();
+  {
+    task::Deadline deadline(env, before + 10_ms);
+    const Result<void> read = co_await far->read(Lba(0), block, deadline.token());
+    EXPECT_TRUE(!read && read.error() == Errc::kTimedOut);
+  }
+  EXPECT_EQ(env.now(), before + 10_ms);
+  co_await env::call_on(env, kHome, [&](env::Env&) { keeping.drive->let_go(); });
+  co_await task::when_all(std::move(reads));
+  seen = co_await keeping.seen(env);
+  EXPECT_EQ(seen, SharedDrive::kTravellingMax + kMore);
+  EXPECT_TRUE(std::ranges::is_sorted(keeping.drive->order));
+  co_await far->close();
+  co_await keeping.close(env);
+}
+
+// Requests that wait are cancelled while others come back and make room.
+task::Task<void> cancel_while_some_wait(env::Env& env) {
+  Keeping keeping;
+  co_await env::call_on(env, kHome, [&](env::Env& home) { return keeping.open_here(home); });
+  std::unique_ptr<Drive> far = keeping.shared->open(env).value();
+  size_t done = 0;
+  int stopped = 0;
+  std::vector<task::Task<void>> reads;
+  for (uint64_t lba = 0; lba < SharedDrive::kTravellingMax; ++lba) {
+    reads.push_back(read_block(*far, lba, done));
+  }
+  for (int i = 0; i < 200; ++i) {
+    const auto after = Duration{static_cast<int64_t>(env.rng().below(2'000'000))};
+    reads.push_back(read_until(env, *far, after, stopped));
+  }
+  (void)co_await task::sleep_for(env, 1_ms);
+  co_await env::call_on(env, kHome, [&](env::Env&) { keeping.drive->let_go(); });
+  co_await task::when_all(std::move(reads));
+  EXPECT_EQ(done, SharedDrive::kTravellingMax);
+  EXPECT_GT(stopped, 0);
+  EXPECT_LT(stopped, 200);
+  co_await far->close();
+  co_await keeping.close(env);
+}
+
+TEST(SharedDrive, CancellingMeetsATurnAnywhere) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    sim::Cluster cluster({.seed = seed});
+    run_in_sim(cluster, &cancel_while_some_wait, {.cores = kCores});
+  }
 }
 
 struct Forgetful {
