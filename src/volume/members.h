@@ -42,6 +42,7 @@ struct Member {
   State state = State::kOpening;
   Time away_since;
   drive::Incarnation known;
+  uint64_t opened_medium = 0;  // the one that `drive` was opened with
   bool is_dirty = false;    // it got writes since it was last flushed
   bool is_looking = false;  // at its label
   bool is_denied = false;   // its box does not know the client any more
@@ -101,6 +102,7 @@ class Members {
   task::Task<void> revive(Member& member);
   task::Task<Result<void>> try_once(Member& member);
   task::Task<Result<void>> open(Member& member, task::CancelToken token);
+  void give_up_drive(Member& member);
   void set_state(Member& member, Member::State state);
   void start(Member& member);
   void retire(MegaVolId id);
