@@ -92,6 +92,11 @@ struct FoundLabel {
 Task<Result<FoundLabel>> read_mega_vol(env::Env& env, Drive& drive, CancelToken token) {
   const Result<std::optional<Label>> label =
       co_await drive::read_label(env, drive, kMegaVolLabel, token);
+  // Of what lies on the drive that is never said. A box that has no such namespace says it, and may
+  // have it again: nothing is lost by that.
+  if (!label && label.error() == Errc::kNotFound) {
+    co_return fail(Errc::kUnreachable, "the box does not have the drive now");
+  }
   if (!label) co_return fail(label.error());
   if (!*label || (*label)->body.empty()) {
     co_return fail(Errc::kNotFound, "the drive was emptied: it has no label of a pool");

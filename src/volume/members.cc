@@ -151,16 +151,25 @@ Task<Result<void>> Members::try_once(Member& member) {
   if (member.drive != nullptr && member.is_denied) {
     const Result<void> confirmed = co_await owner_.confirm(deadline.token());
     if (!confirmed) co_return confirmed;
-    // Requests may be under way that end soon; and what was not flushed may be lost.
-    former_.push_back(std::move(member.drive));
-    note_loss(member);
+    give_up_drive(member);
   }
   if (member.drive == nullptr) co_return co_await open(member, deadline.token());
   const Result<void> checked =
       co_await check_mega_vol(env_, *member.drive, pool_, member.info, deadline.token());
   if (!checked && checked.error() == Errc::kDenied) member.is_denied = true;
   look(member);
-  co_return checked;
+  // What was opened does not come back, and errors speak of it for ever: what is there now has to
+  // be opened to be read.
+  const bool is_replaced = member.known.medium != member.opened_medium;
+  if (checked || !is_replaced || is_other_drive(checked.error())) co_return checked;
+  give_up_drive(member);
+  co_return co_await open(member, deadline.token());
+}
+
+// Requests to it may be under way that end soon; and what was not flushed may be lost.
+void Members::give_up_drive(Member& member) {
+  former_.push_back(std::move(member.drive));
+  note_loss(member);
 }
 
 Task<Result<void>> Members::open(Member& member, task::CancelToken token) {
@@ -175,6 +184,7 @@ Task<Result<void>> Members::open(Member& member, task::CancelToken token) {
   member.is_denied = false;
   member.drive = std::move(*opened);
   member.known = member.drive->incarnation();
+  member.opened_medium = member.known.medium;
   co_return Result<void>();
 }
 

@@ -42,14 +42,15 @@ struct Member {
   State state = State::kOpening;
   Time away_since;
   drive::Incarnation known;
-  bool is_dirty = false;    // it got writes since it was last flushed
-  bool is_looking = false;  // at its label
-  bool is_denied = false;   // its box does not know the client any more
-  bool is_former = false;   // the pool has it no more
-  bool is_barred = false;   // somebody else may still write to it
-  uint32_t flushes = 0;     // in flight
-  uint64_t losses = 0;      // times that what it had not flushed may be lost
-  uint32_t reads = 0;       // in flight
+  uint64_t opened_medium = 0;  // the one that `drive` was opened with
+  bool is_dirty = false;       // it got writes since it was last flushed
+  bool is_looking = false;     // at its label
+  bool is_denied = false;      // its box does not know the client any more
+  bool is_former = false;      // the pool has it no more
+  bool is_barred = false;      // somebody else may still write to it
+  uint32_t flushes = 0;        // in flight
+  uint64_t losses = 0;         // times that what it had not flushed may be lost
+  uint32_t reads = 0;          // in flight
 };
 
 class Members {
@@ -101,6 +102,7 @@ class Members {
   task::Task<void> revive(Member& member);
   task::Task<Result<void>> try_once(Member& member);
   task::Task<Result<void>> open(Member& member, task::CancelToken token);
+  void give_up_drive(Member& member);
   void set_state(Member& member, Member::State state);
   void start(Member& member);
   void retire(MegaVolId id);

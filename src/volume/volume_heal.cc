@@ -20,6 +20,8 @@ constexpr Duration kCallLimit = 5_s;
 bool VolumeDrive::is_lost(const Member* member) const {
   if (member == nullptr || member->state == Member::State::kGone) return true;
   if (member->state != Member::State::kAway) return false;
+  // Who has it leave the pool does not wait for it either.
+  if (member->info.is_leaving && !member->is_barred) return true;
   return env_.now() - member->away_since >= options_.rebuild_after ||
          std::ranges::find(options_.lost, member->info.id) != options_.lost.end();
 }
