@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes from an HTTP server: a head is the same however it arrives, its numbers make sense, and
-// a chunked body gives the same data in pieces of any size. Any text as a place: no crash.
+// a chunked body gives the same data in pieces of any size. Any bytes from a client: a request is
+// the same however it arrives, and within its limits. Any text as a place: no crash.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "http/request.h"
 #include "http/response.h"
 #include "rest/endpoint.h"
 #include "rest/object_label_format.h"
@@ -63,6 +65,29 @@ void check_head(Bytes bytes) {
   }
 }
 
+// What a server does that reads until there is a request, or never will be.
+void check_request(Bytes bytes) {
+  const RequestParsed whole = parse_request(bytes);
+  if (!whole) {
+    CHECK(!reason(whole.error()).empty() && static_cast<int>(whole.error()) >= 400);
+    return;
+  }
+  if (!*whole) {
+    CHECK(bytes.size() < kRequestHeadMax);
+    return;
+  }
+  const RequestHead& told = **whole;
+  CHECK(told.size >= 4 && told.size <= bytes.size() && told.size <= kRequestHeadMax);
+  CHECK(!told.method.empty() && told.path.size() + told.query.size() <= kTargetMax);
+  CHECK(told.path.starts_with('/') || told.path == "*");
+  for (size_t size = 0; size < told.size; size += 1 + told.size / 64) {
+    const RequestParsed part = parse_request(bytes.first(size));
+    CHECK(part && !*part);
+  }
+  const RequestParsed alone = parse_request(bytes.first(told.size));
+  CHECK(alone && *alone && (*alone)->path == told.path && (*alone)->has_body == told.has_body);
+}
+
 }  // namespace
 }  // namespace cairn::http
 
@@ -70,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cairn;
   const Bytes bytes = std::as_bytes(std::span(data, size));
   http::check_head(bytes);
+  http::check_request(bytes);
   if (const auto label = rest::ObjectLabel::decode(bytes)) {
     CHECK(rest::check_shape(label->blocks, label->block_size, label->object_size));
   }

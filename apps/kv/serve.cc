@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "apps/kv/commands.h"
@@ -83,6 +84,7 @@ class ServeCommand final : public Command {
                 options_.drain_timeout = *time;
                 return {};
               });
+    add_http(app, options_.http);
     node_.emplace(app);
     add_settings(app, settings_);
     set_examples(app, {"cairn kv serve file:/srv/kv,size=10G",
@@ -176,6 +178,9 @@ class ServeCommand final : public Command {
     options_.door.clients_max = static_cast<uint32_t>(clients_max_);
     options_.door.version = report::build_info().version;
     options_.log = log_to_stderr(settings.log_level);
+    options_.http_ready = [this](const std::vector<env::Address>& addresses) {
+      greet_http(addresses, sockets_);
+    };
     options_.ready = [this](const std::vector<env::Address>& addresses) { greet(addresses); };
     return {};
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "drive/size_text.h"
@@ -171,6 +172,12 @@ Attempt<int> run_server(const config::Settings& settings, const server::ServerCo
     options.hooks.keep = [&state](const server::ServerChanges& all) { return state->save(all); };
   }
   options.control_path = control_path(config.control);
+  options.http = config.http;
+  options.http_ready = [&sockets](const std::vector<env::Address>& addresses) {
+    std::vector<std::string> local;
+    greet_http(addresses, local);
+    for (const std::string& path : local) sockets.add(path);
+  };
   options.ready = [&](const server::Server& server, const std::string& control) {
     if (!control.empty()) {
       sockets.add(control);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/common/command.h"
+#include "apps/common/http.h"
 #include "apps/serve/access_args.h"
 #include "apps/serve/greeting.h"
 #include "apps/serve/run.h"
@@ -74,6 +75,7 @@ class ServeCommand final : public Command {
                 args_.control = std::move(*path);
                 return {};
               });
+    add_http(app, args_.http);
     add_time(app, "--drain-timeout TIME", args_.drain_timeout,
              "at the end, for requests in flight (10s)");
     add_settings(app, settings_);

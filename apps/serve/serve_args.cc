@@ -125,6 +125,7 @@ Attempt<void> merge(const ServeArgs& args, server::ServerConfig& config) {
     take_host_args(args.access, **subsystem);
   }
   if (!args.control.empty()) config.control = args.control;
+  if (!args.http.empty()) config.http = args.http;
   server.typed = args.typed;
   server.format = args.format;
   if (args.drain_timeout) server.drain_timeout = *args.drain_timeout;

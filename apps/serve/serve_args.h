@@ -31,6 +31,7 @@ struct ServeArgs {
   std::vector<std::string> vhost;
   std::string state;
   std::string control;
+  std::vector<env::Address> http;
   std::optional<Duration> nbd_idle_timeout;
   std::optional<Duration> drain_timeout;
   int nbd_connections_max = 0;  // 0: not said

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "apps/volume/client.h"
@@ -77,6 +78,7 @@ class ArbiterCommand final : public Command {
         "promised (200M)");
     add_size(app, "--port-rate RATE", options_.market.port_bytes_per_s,
              "bytes a second that a port of a box carries in each direction (12500M)");
+    add_http(app, options_.http);
     add_value(app, "--lease TIME", "how long clients go on when no arbiter answers (120s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);
@@ -151,6 +153,9 @@ class ArbiterCommand final : public Command {
     }
     options_.name = fmt::format("{}-{}", server::gather_host().machine_name, ::getpid());
     options_.log = log_to_stderr(config::LogLevel::kInfo);
+    options_.http_ready = [this](const std::vector<env::Address>& all) {
+      greet_http(all, sockets_);
+    };
     options_.ready = [this](const std::vector<env::Address>& all) { greet(all); };
     options_.on_change = [](bool is_leading) {
       say(is_leading ? "it leads\n" : "it stands by\n");

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A histogram of latencies in logarithmic buckets: constant size, no allocation, 1.6% wide.
+// Histograms of latencies: one in logarithmic buckets, of constant size, without allocation, 1.6%
+// wide; and one in few buckets that are never cleared, for Prometheus.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+
+#include "base/units.h"
 
 namespace cairn {
 
@@ -42,6 +47,27 @@ class Histogram {
   uint64_t min_ = UINT64_MAX;
   uint64_t max_ = 0;
   double sum_ = 0;
+};
+
+// How long things took, since there is something to count.
+struct LatencyBuckets {
+  // Upper bounds, inclusive; a last bucket has none.
+  static constexpr std::array<Duration, 16> kBounds = {
+      Duration{50'000},       Duration{100'000},       Duration{250'000},
+      Duration{500'000},      Duration{1'000'000},     Duration{2'500'000},
+      Duration{5'000'000},    Duration{10'000'000},    Duration{25'000'000},
+      Duration{50'000'000},   Duration{100'000'000},   Duration{250'000'000},
+      Duration{500'000'000},  Duration{1'000'000'000}, Duration{2'500'000'000},
+      Duration{5'000'000'000}};
+
+  void record(Duration took) {
+    const auto at = std::ranges::lower_bound(kBounds, took);
+    ++counts[static_cast<size_t>(at - kBounds.begin())];
+    sum = sum + took;
+  }
+
+  std::array<uint64_t, kBounds.size() + 1> counts{};  // of each bucket, not summed up
+  Duration sum;
 };
 
 }  // namespace cairn

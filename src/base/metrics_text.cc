@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/metrics_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -33,6 +35,16 @@ std::string escaped(std::string_view text, bool quotes) {
   return out;
 }
 
+// "0.0025": without zeroes at its end.
+std::string seconds_text(Duration time) {
+  const uint64_t ns = static_cast<uint64_t>(std::max<int64_t>(time.ns, 0));
+  constexpr uint64_t kSecond = 1'000'000'000;
+  std::string text = fmt::format("{}.{:09}", ns / kSecond, ns % kSecond);
+  text.resize(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 void MetricsText::family(Type type, std::string_view name, std::string_view help) {
@@ -47,7 +59,18 @@ void MetricsText::family(Type type, std::string_view name, std::string_view help
 
 void MetricsText::sample(Labels labels, uint64_t value) {
   CHECK(!name_.empty() && type_ != Type::kHistogram);
-  line("", labels, "", value);
+  line("", labels, "", std::to_string(value));
+}
+
+void MetricsText::seconds(Labels labels, Duration value) {
+  CHECK(!name_.empty() && type_ != Type::kHistogram);
+  line("", labels, "", seconds_text(value));
+}
+
+void MetricsText::ratio(Labels labels, uint64_t part, uint64_t whole) {
+  CHECK(type_ == Type::kGauge && !name_.empty());
+  const double value = whole == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
+  line("", labels, "", fmt::format("{:.6g}", value));
 }
 
 void MetricsText::histogram(Labels labels, std::span<const uint64_t> bounds,
@@ -56,14 +79,28 @@ void MetricsText::histogram(Labels labels, std::span<const uint64_t> bounds,
   uint64_t total = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
     total += counts[i];
-    line("_bucket", labels, i < bounds.size() ? std::to_string(bounds[i]) : "+Inf", total);
+    line("_bucket", labels, i < bounds.size() ? std::to_string(bounds[i]) : "+Inf",
+         std::to_string(total));
   }
-  line("_sum", labels, "", sum);
-  line("_count", labels, "", total);
+  line("_sum", labels, "", std::to_string(sum));
+  line("_count", labels, "", std::to_string(total));
+}
+
+void MetricsText::histogram(Labels labels, const LatencyBuckets& latency) {
+  CHECK(type_ == Type::kHistogram);
+  uint64_t total = 0;
+  for (size_t i = 0; i < latency.counts.size(); ++i) {
+    total += latency.counts[i];
+    line("_bucket", labels,
+         i < LatencyBuckets::kBounds.size() ? seconds_text(LatencyBuckets::kBounds[i]) : "+Inf",
+         std::to_string(total));
+  }
+  line("_sum", labels, "", seconds_text(latency.sum));
+  line("_count", labels, "", std::to_string(total));
 }
 
 void MetricsText::line(std::string_view suffix, Labels labels, std::string_view bound,
-                       uint64_t value) {
+                       std::string_view value) {
   text_ += name_;
   text_ += suffix;
   std::string inside;
@@ -75,7 +112,7 @@ void MetricsText::line(std::string_view suffix, Labels labels, std::string_view 
   for (const auto& [name, text] : labels) add(name, text);
   if (!bound.empty()) add("le", bound);
   if (!inside.empty()) text_ += "{" + inside + "}";
-  text_ += " " + std::to_string(value) + "\n";
+  text_ += fmt::format(" {}\n", value);
 }
 
 }  // namespace cairn

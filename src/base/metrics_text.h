@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/histogram.h"
+#include "base/units.h"
+
 namespace cairn {
 
 class MetricsText {
@@ -28,16 +31,22 @@ class MetricsText {
 
   // Label values may be any bytes.
   void sample(Labels labels, uint64_t value);
+  // As seconds, exact to the nanosecond.
+  void seconds(Labels labels, Duration value);
+  // How much of `whole` is there: 0 to 1, and 1 of nothing at all.
+  void ratio(Labels labels, uint64_t part, uint64_t whole);
 
   // A histogram's samples. `counts` are those of its buckets, not summed up; `bounds` their upper
   // bounds, one fewer, because the last bucket has none. `sum` is that of all values.
   void histogram(Labels labels, std::span<const uint64_t> bounds, std::span<const uint64_t> counts,
                  uint64_t sum);
+  // The same of times, in seconds.
+  void histogram(Labels labels, const LatencyBuckets& latency);
 
   const std::string& text() const { return text_; }
 
  private:
-  void line(std::string_view suffix, Labels labels, std::string_view bound, uint64_t value);
+  void line(std::string_view suffix, Labels labels, std::string_view bound, std::string_view value);
 
   std::string text_;
   std::string name_;

@@ -44,6 +44,46 @@ TEST(MetricsText, SumsTheBucketsOfAHistogramUp) {
             "cairn_size_count{side=\"host\"} 8\n");
 }
 
+TEST(MetricsText, HasTimesInSeconds) {
+  MetricsText text;
+  text.family(Type::kGauge, "cairn_left_seconds", "Left.");
+  text.seconds({}, 1'500_ms);
+  text.seconds({{"of", "b"}}, Duration{1});
+  text.seconds({{"of", "c"}}, 70_s);
+  text.family(Type::kGauge, "cairn_done_ratio", "Done.");
+  text.ratio({}, 1, 4);
+  text.ratio({{"of", "nothing"}}, 0, 0);
+  EXPECT_EQ(text.text(),
+            "# HELP cairn_left_seconds Left.\n"
+            "# TYPE cairn_left_seconds gauge\n"
+            "cairn_left_seconds 1.5\n"
+            "cairn_left_seconds{of=\"b\"} 0.000000001\n"
+            "cairn_left_seconds{of=\"c\"} 70\n"
+            "# HELP cairn_done_ratio Done.\n"
+            "# TYPE cairn_done_ratio gauge\n"
+            "cairn_done_ratio 0.25\n"
+            "cairn_done_ratio{of=\"nothing\"} 1\n");
+}
+
+TEST(MetricsText, PutsATimeIntoTheFirstBucketThatHoldsIt) {
+  LatencyBuckets latency;
+  for (const Duration took : {0_us, 50_us, Duration{50'001}, 5_s, 6_s}) latency.record(took);
+  EXPECT_EQ(latency.counts.front(), 2U);
+  EXPECT_EQ(latency.counts[1], 1U);
+  EXPECT_EQ(latency.counts.back(), 1U);
+  MetricsText text;
+  text.family(Type::kHistogram, "cairn_took_seconds", "Took.");
+  text.histogram({{"of", "a"}}, latency);
+  for (const char* line : {"cairn_took_seconds_bucket{of=\"a\",le=\"0.00005\"} 2\n",
+                           "cairn_took_seconds_bucket{of=\"a\",le=\"0.0001\"} 3\n",
+                           "cairn_took_seconds_bucket{of=\"a\",le=\"5\"} 4\n",
+                           "cairn_took_seconds_bucket{of=\"a\",le=\"+Inf\"} 5\n",
+                           "cairn_took_seconds_sum{of=\"a\"} 11.000100001\n",
+                           "cairn_took_seconds_count{of=\"a\"} 5\n"}) {
+    EXPECT_NE(text.text().find(line), std::string::npos) << line << text.text();
+  }
+}
+
 TEST(MetricsText, NoLabelCanBreakOut) {
   MetricsText text;
   text.family(Type::kGauge, "cairn_x", "Two\nlines and a \\.");

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 
 import support
 
@@ -110,6 +111,56 @@ class Documents(support.CliTest):
                 self.write("stack.toml", re.sub(r"^    ", "", block, flags=re.MULTILINE))
                 self.run_ok("drive", "check", "--file", "stack.toml")
         self.assertGreater(seen, 0)
+
+
+class Recipes(support.CliTest):
+    """Every command of the operators' recipes is one, and has the options that are shown."""
+
+    def setUp(self):
+        super().setUp()
+        self.helps = {}
+
+    def help_of(self, *words):
+        if words not in self.helps:
+            self.helps[words] = self.run_ok(*words, "--help")
+        return self.helps[words]
+
+    def verbs_of(self, words):
+        """The words that name a command: as long as the help lists the next one."""
+        verbs = []
+        for word in words:
+            listed = self.help_of(*verbs).partition("\nCommands:\n")[2].partition("\n\n")[0]
+            if not re.search(rf"(?m)^  {re.escape(word)}  ", listed):
+                break
+            verbs.append(word)
+        return verbs
+
+    def commands_in(self, text):
+        """What a person would type: lines of code, and code in sentences and tables."""
+        blocks = re.findall(r"(?m)^    (cairn .+?)(?:  .*)?$", text)
+        return blocks + re.findall(r"`(cairn [^`]+)`", text)
+
+    def test_each_is_a_command_with_such_options(self):
+        commands = self.commands_in((ROOT / "docs/operate.md").read_text())
+        self.assertGreater(len(commands), 40)
+        for command in commands:
+            with self.subTest(command):
+                words = shlex.split(command)[1:]
+                verbs = self.verbs_of(words)
+                self.assertNotEqual(verbs, [], "no such command")
+                said = self.help_of(*verbs)
+                rest = words[len(verbs):]
+                if "\nCommands:\n" in said and rest:
+                    self.assertTrue(rest[0].startswith("-"), f"no such command: {rest[0]}")
+                for option in (word for word in words if word.startswith("-")):
+                    self.assertRegex(said, rf"(?m)^  {re.escape(option)}[ ,\n]")
+
+    def test_each_alarm_has_a_row(self):
+        text = (ROOT / "docs/operate.md").read_text()
+        rules = (ROOT / "packaging/prometheus/cairn.rules.yml").read_text()
+        alarms = re.findall(r"- alert: (\w+)", rules)
+        self.assertGreater(len(alarms), 10)
+        self.assertEqual(re.findall(r"(?m)^\| `(Cairn\w+)` \|", text), alarms)
 
 
 class CommandReference(support.CliTest):

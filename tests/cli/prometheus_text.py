@@ -7,7 +7,7 @@ import subprocess
 
 NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 LABEL = re.compile(r'([a-z_][a-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|\Z)')
-SAMPLE = re.compile(r"([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\d+)\Z")
+SAMPLE = re.compile(r"([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\d+(?:\.\d+)?)\Z")
 TYPES = ("counter", "gauge", "histogram")
 PARTS = {"histogram": ("_bucket", "_sum", "_count")}
 
@@ -88,7 +88,7 @@ def parse(text):
             key = (suffix, _labels(found[2] or ""))
             if key in current.samples:
                 raise ValueError(f"twice: {line}")
-            current.samples[key] = int(found[3])
+            current.samples[key] = float(found[3]) if "." in found[3] else int(found[3])
     _check(current)
     return families
 

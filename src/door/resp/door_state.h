@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/list.h"
 #include "base/units.h"
 #include "door/resp/client_state.h"
@@ -27,6 +28,7 @@ struct DoorStats {
   uint64_t misses = 0;
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
+  LatencyBuckets latency;  // of commands, from when each begins to its reply
 };
 
 // On the door's core. Members of `clients` take themselves out.

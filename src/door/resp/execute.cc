@@ -144,6 +144,7 @@ task::Task<Result<void>> check_keys(DoorState& door, const KeySet& keys, Needs n
 }
 
 task::Task<void> execute(Call& call) {
+  const Time begun = call.door.env.now();
   if (call.command.data != nullptr) {
     co_await execute_data(call);
   } else if (call.command.async != nullptr) {
@@ -151,6 +152,7 @@ task::Task<void> execute(Call& call) {
   } else {
     call.command.plain(call);
   }
+  call.door.stats.latency.record(call.door.env.now() - begun);
 }
 
 }  // namespace cairn::door::resp

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/metrics_text.h"
 #include "door/resp/identity.h"
 
 namespace cairn::door::resp {
@@ -129,10 +128,9 @@ std::string info_text(const DoorState& door, std::span<const std::string_view> s
   return text;
 }
 
-std::string metrics_text(const DoorState& door) {
+void add_metrics(MetricsText& text, const DoorState& door) {
   using Type = MetricsText::Type;
   const DoorStats& stats = door.stats;
-  MetricsText text;
   const auto one = [&](Type type, std::string_view name, std::string_view help, uint64_t value) {
     text.family(type, name, help);
     text.sample({}, value);
@@ -158,6 +156,14 @@ std::string metrics_text(const DoorState& door) {
     if (door.calls[i] == 0) continue;
     text.sample({{"command", door.commands.all()[i]->name}}, door.calls[i]);
   }
+  text.family(Type::kHistogram, "cairn_kv_command_duration_seconds",
+              "How long commands took, from when each began to its reply.");
+  text.histogram({}, stats.latency);
+}
+
+std::string metrics_text(const DoorState& door) {
+  MetricsText text;
+  add_metrics(text, door);
   return text.text();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/metrics_text.h"
 #include "door/resp/door_state.h"
 
 namespace cairn::door::resp {
@@ -14,6 +15,7 @@ namespace cairn::door::resp {
 // all of them.
 std::string info_text(const DoorState& door, std::span<const std::string_view> sections);
 
+void add_metrics(MetricsText& text, const DoorState& door);
 std::string metrics_text(const DoorState& door);
 
 }  // namespace cairn::door::resp

@@ -12,9 +12,11 @@
 #include "base/error_text.h"
 #include "rack/client_keys.h"
 #include "rpc/server.h"
+#include "server/arbiter/metrics.h"
 #include "server/common/advice.h"
 #include "server/common/holder_retry.h"
 #include "server/common/stranger_log.h"
+#include "server/monitor/monitor.h"
 #include "server/open/mega_vols.h"
 #include "server/open/store.h"
 #include "task/deadline.h"
@@ -120,7 +122,17 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
                                .on_change = on_change});
     arbiter::MarketService services(env, host, market);
     Doors doors(env, host, services, options);
-    const Attempt<std::vector<env::Address>> listening = co_await doors.listen(options.listen);
+    ArbiterSource source(env, host);
+    Monitor monitor(env, source);
+    Attempt<std::vector<env::Address>> listening = co_await doors.listen(options.listen);
+    if (listening) {
+      const Attempt<std::vector<env::Address>> looked_at = co_await monitor.listen(options.http);
+      if (!looked_at) {
+        listening = std::unexpected(looked_at.error());
+      } else if (options.http_ready) {
+        options.http_ready(*looked_at);
+      }
+    }
     if (listening) {
       if (options.ready) options.ready(*listening);
       task::Gate gate;
@@ -133,6 +145,7 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       const Result<void> stopped =
           co_await never.wait(options.until.can_cancel() ? options.until : env.stop_token());
       (void)stopped;
+      co_await monitor.close();
       co_await doors.close();
       stop.request();
       healer.stop();
@@ -141,6 +154,7 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       co_await gate.close();
     } else {
       outcome = std::unexpected(listening.error());
+      co_await monitor.close();
       co_await doors.close();
     }
   }

@@ -26,6 +26,7 @@ namespace cairn::server {
 struct ArbiterServeOptions {
   StoreUri store;
   std::vector<env::Address> listen;  // at least one
+  std::vector<env::Address> http;    // where metrics and health can be looked at
   // Who may come to addresses that are not local sockets; none: everybody who reaches them.
   std::shared_ptr<const rpc::ClientKeys> clients;
   std::string name;  // of the process, for operators and in elections
@@ -33,6 +34,8 @@ struct ArbiterServeOptions {
   Duration lease = 120_s;  // how long clients go on without an arbiter
   arbiter::MarketOptions market;
   std::function<void(config::LogLevel, std::string_view)> log;
+  // Whoever looks at metrics and health can connect, at these addresses; before `ready`.
+  std::function<void(const std::vector<env::Address>&)> http_ready;
   // It can be asked, at these addresses.
   std::function<void(const std::vector<env::Address>&)> ready;
   // It leads, or it does so no more.

@@ -14,6 +14,7 @@
 #include "server/common/access_keys.h"
 #include "server/control/control_format.h"
 #include "server/control/control_path.h"
+#include "server/monitor/http_address.h"
 #include "server/open/is_stack.h"
 #include "server/open/take_drive.h"
 
@@ -238,6 +239,14 @@ void add_server_keys(config::Section& root, ServerConfig& config) {
     config.control = text;
     return {};
   });
+  keys.taken_list(
+      "http", kListenersMax, [] {},
+      [&config](const std::string& text) -> Attempt<void> {
+        Attempt<env::Address> at = parse_http_address(text);
+        if (!at) return std::unexpected(at.error());
+        config.http.push_back(std::move(*at));
+        return {};
+      });
   keys.taken("drain_timeout", into(server.drain_timeout));
   keys.taken("handshake_timeout", into(server.target.handshake_timeout));
   keys.taken("write_timeout", into(server.target.write_timeout));

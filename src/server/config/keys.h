@@ -33,6 +33,7 @@ struct ServerConfig {
   std::vector<std::string> vfio_user;   // as the command line has them
   std::vector<std::string> vhost_user;  // likewise
   std::string control;                  // socket, or "off"; empty: one per process
+  std::vector<env::Address> http;       // where metrics and health can be looked at
 };
 
 // `config` outlives the section.

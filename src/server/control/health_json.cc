@@ -130,22 +130,27 @@ void add_health(MetricsText& text, const std::vector<Json>& drives) {
                   number_of(text_at(one, "health")));
     }
   }
-  const auto add_job = [&](const char* name, const char* help, const char* key) {
-    text.family(Type::kGauge, name, help);
+  const auto for_each_job = [&](const auto& visit) {
     for (const Json& drive : drives) {
       for (const Json& one : list_at(drive, "jobs")) {
-        if (!one.contains(key)) continue;
-        text.sample({{"drive", text_at(drive, "name")},
-                     {"path", text_at(one, "path")},
-                     {"layer", text_at(one, "layer")},
-                     {"job", text_at(one, "name")}},
-                    number_at(one, key));
+        visit(MetricsText::Labels{{"drive", text_at(drive, "name")},
+                                  {"path", text_at(one, "path")},
+                                  {"layer", text_at(one, "layer")},
+                                  {"job", text_at(one, "name")}},
+              one);
       }
     }
   };
-  add_job("cairn_drive_job_percent", "How much of a layer's own work is done.", "percent");
-  add_job("cairn_drive_job_left_seconds", "How long that work still takes at its present rate.",
-          "left_s");
+  text.family(Type::kGauge, "cairn_drive_job_done_ratio",
+              "How much of a layer's own work is done, from 0 to 1.");
+  for_each_job([&](MetricsText::Labels labels, const Json& one) {
+    text.ratio(labels, number_at(one, "done"), number_at(one, "total"));
+  });
+  text.family(Type::kGauge, "cairn_drive_job_left_seconds",
+              "How long that work still takes at its present rate.");
+  for_each_job([&](MetricsText::Labels labels, const Json& one) {
+    if (one.contains("left_s")) text.sample(labels, number_at(one, "left_s"));
+  });
 }
 
 }  // namespace cairn::server

@@ -2,12 +2,16 @@
 #include "server/kv/serve.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "door/resp/info.h"
 #include "door/resp/server.h"
 #include "server/common/advice.h"
 #include "server/common/holder_retry.h"
 #include "server/common/stranger_log.h"
+#include "server/monitor/monitor.h"
+#include "server/monitor/process_metrics.h"
 #include "task/sync.h"
 
 namespace cairn::server {
@@ -34,6 +38,38 @@ task::Task<Attempt<std::vector<env::Address>>> listen_at_all(
   co_return listening;
 }
 
+// A node that knows no view of its cluster cannot say where keys are.
+class KvSource final : public Monitor::Source {
+ public:
+  explicit KvSource(const door::resp::DoorState& door) : door_(door) {}
+
+  task::Task<void> tell_metrics(MetricsText& text) override {
+    add_process(text, door_.env,
+                {.role = "kv", .uptime = door_.env.now() - door_.since, .health = health()});
+    door::resp::add_metrics(text, door_);
+    co_return;
+  }
+  task::Task<Wellness> tell_health() override {
+    const drive::Health now = health();
+    nlohmann::ordered_json json = {{"schema_version", 1}, {"role", "kv"}, {"health", name(now)}};
+    if (now != drive::Health::kOk) {
+      json["reasons"] = {
+          "this node knows no view of its cluster yet: 'cairn kv ring show' says "
+          "which nodes are there"};
+    }
+    co_return Wellness{.health = now, .json = json.dump()};
+  }
+
+ private:
+  drive::Health health() const {
+    const auto& cluster = door_.options.cluster;
+    const bool is_lost = cluster && cluster->view && cluster->view() == nullptr;
+    return is_lost ? drive::Health::kFailing : drive::Health::kOk;
+  }
+
+  const door::resp::DoorState& door_;
+};
+
 // At the doors of a keyspace, until the token is requested.
 task::Task<Attempt<void>> serve_at_doors(env::Env& env, kv::Keyspace& keys, KvServeOptions& options,
                                          door::resp::RespOptions door, task::CancelToken token) {
@@ -42,8 +78,17 @@ task::Task<Attempt<void>> serve_at_doors(env::Env& env, kv::Keyspace& keys, KvSe
     strangers.note(connection, "client");
   };
   door::resp::RespServer server(env, keys, door);
-  const Attempt<std::vector<env::Address>> listening =
-      co_await listen_at_all(env, server, options.resp);
+  KvSource source(server.state());
+  Monitor monitor(env, source);
+  Attempt<std::vector<env::Address>> listening = co_await listen_at_all(env, server, options.resp);
+  if (listening) {
+    const Attempt<std::vector<env::Address>> looked_at = co_await monitor.listen(options.http);
+    if (!looked_at) {
+      listening = std::unexpected(looked_at.error());
+    } else if (options.http_ready) {
+      options.http_ready(*looked_at);
+    }
+  }
   Attempt<void> outcome;
   if (listening) {
     if (options.ready) options.ready(*listening);
@@ -53,6 +98,7 @@ task::Task<Attempt<void>> serve_at_doors(env::Env& env, kv::Keyspace& keys, KvSe
   } else {
     outcome = std::unexpected(listening.error());
   }
+  co_await monitor.close();
   co_await server.close();
   co_return outcome;
 }

@@ -25,9 +25,12 @@ struct KvServeOptions {
   KeyspaceArgs keyspace;
   std::optional<KvNodeOptions> node;  // none: the keys are all here
   std::vector<env::Address> resp;
+  std::vector<env::Address> http;  // where metrics and health can be looked at
   door::resp::RespOptions door;
   Duration drain_timeout = 10_s;
   std::function<void(config::LogLevel, std::string_view)> log;
+  // Whoever looks at metrics and health can connect, at these addresses; before `ready`.
+  std::function<void(const std::vector<env::Address>&)> http_ready;
   // Clients can connect, at these addresses.
   std::function<void(const std::vector<env::Address>&)> ready;
   // Until when; left out: until the world is asked to end.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layers of stacks for Prometheus.
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/metrics_text.h"
 #include "server/control/health_json.h"
 #include "server/serve/show.h"
@@ -30,12 +32,20 @@ std::vector<Layer> layers_of(const Json& answer) {
   return layers;
 }
 
+LatencyBuckets latency_of(const Json& layer) {
+  LatencyBuckets latency;
+  const std::vector<Json> counts = list_at(layer, "latency_counts");
+  for (size_t i = 0; i < std::min(counts.size(), latency.counts.size()); ++i) {
+    if (counts[i].is_number_unsigned()) latency.counts[i] = counts[i].get<uint64_t>();
+  }
+  latency.sum.ns = static_cast<int64_t>(number_at(layer, "latency_sum_ns"));
+  return latency;
+}
+
 }  // namespace
 
-std::string metrics_text(const Json& answer) {
+void add_layers(MetricsText& text, const Json& answer) {
   const std::vector<Layer> layers = layers_of(answer);
-  MetricsText text;
-  add_health(text, list_at(answer, "drives"));
   const auto add = [&](Type type, const char* name, const char* help, const char* key) {
     text.family(type, name, help);
     for (const Layer& each : layers) {
@@ -68,6 +78,19 @@ std::string metrics_text(const Json& answer) {
   add(Type::kGauge, "cairn_layer_in_flight", "Requests that a layer has not done yet.",
       "in_flight");
   add_each(Type::kGauge, "cairn_layer_fact", "What a layer tells of itself.", "facts", "name");
+  text.family(Type::kHistogram, "cairn_layer_request_duration_seconds",
+              "How long requests took in a layer and all below it.");
+  for (const Layer& each : layers) {
+    text.histogram(
+        {{"drive", each.drive}, {"path", each.path}, {"layer", text_at(each.json, "name")}},
+        latency_of(each.json));
+  }
+}
+
+std::string metrics_text(const Json& answer) {
+  MetricsText text;
+  add_health(text, list_at(answer, "drives"));
+  add_layers(text, answer);
   return text.text();
 }
 

@@ -3,15 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/metrics_text.h"
 #include "fabric/target/report.h"
 #include "nvme/controller/io_totals.h"
 #include "server/control/health_json.h"
+#include "server/monitor/process_metrics.h"
 #include "server/serve/drive_commands.h"
+#include "server/serve/show.h"
 
 namespace cairn::server {
 
@@ -83,10 +87,19 @@ void add_refused(MetricsText& text, Server& server) {
   text.sample({{"outcome", "failed"}}, tls.failed);
 }
 
-void add_drives(MetricsText& text, Server& server) {
+std::vector<Json> drives_of(const Server& server) {
   std::vector<Json> drives;
   for (const auto& drive : server.drives()) drives.push_back(health_of(server, *drive));
-  add_health(text, drives);
+  return drives;
+}
+
+drive::Health worst_of(const Server& server) {
+  drive::Health worst = drive::Health::kOk;
+  for (const auto& drive : server.drives()) {
+    const drive::WatchedDrive* const watched = server.health(*drive);
+    if (watched != nullptr) worst = std::max(worst, watched->now.health);
+  }
+  return worst;
 }
 
 // One family after the other, over all groups of lanes.
@@ -170,23 +183,47 @@ class LaneFamilies {
   const TargetReport& report_;
 };
 
-}  // namespace
-
-task::Task<std::string> metrics_of(Server& server) {
+task::Task<void> add_metrics(MetricsText& text, Server& server) {
   const std::vector<NamespaceCounters> namespaces = co_await namespaces_of(server);
   const TargetReport report = co_await server.nvme().target().report(0);
-  MetricsText text;
+  const Attempt<Json> shown =
+      co_await execute_for_drive(server, {.command = ControlRequest::Command::kDriveShow});
+  const std::vector<Json> drives = drives_of(server);
+  add_process(text, server.env(),
+              {.role = "serve", .uptime = server.uptime(), .health = worst_of(server)});
   text.family(Type::kGauge, "cairn_box_uptime_seconds", "Since the box was started.");
   text.sample({}, static_cast<uint64_t>(server.uptime() / 1_s));
   text.family(Type::kCounter, "cairn_box_connections_refused_total",
               "Connections that found no place (connections_max, _unproven_max, _reserved).");
   text.sample({}, report.refused);
   add_namespaces(text, namespaces);
-  add_drives(text, server);
+  add_health(text, drives);
+  if (shown) add_layers(text, *shown);
   add_authentication(text, server);
   add_refused(text, server);
   LaneFamilies(text, report).add_all();
+}
+
+}  // namespace
+
+task::Task<std::string> metrics_of(Server& server) {
+  MetricsText text;
+  co_await add_metrics(text, server);
   co_return text.text();
+}
+
+task::Task<void> ServerSource::tell_metrics(MetricsText& text) {
+  co_await add_metrics(text, server_);
+}
+
+task::Task<Wellness> ServerSource::tell_health() {
+  std::vector<Json> drives = drives_of(server_);
+  Json json = {{"schema_version", 1}, {"role", "serve"}, {"health", worst_health(drives)}};
+  std::erase_if(drives, [](const Json& each) { return text_at(each, "health") == "ok"; });
+  for (Json& each : drives) each.erase("jobs");
+  json["drives"] = std::move(drives);
+  co_return Wellness{.health = worst_of(server_),
+                     .json = json.dump(-1, ' ', true, Json::error_handler_t::replace)};
 }
 
 }  // namespace cairn::server

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "server/control/control_server.h"
+#include "server/monitor/monitor.h"
 #include "server/serve/control_commands.h"
+#include "server/serve/metrics.h"
 #include "task/sync.h"
 
 namespace cairn::server {
@@ -29,8 +31,18 @@ task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
   RackMember rack(env, server, options.rack, options.rack_hooks);
   ControlServer control(
       env, [&server](ControlRequest request) { return execute(server, std::move(request)); });
+  ServerSource source(server);
+  Monitor monitor(env, source);
   Attempt<void> outcome = co_await server.open();
   if (outcome && !options.rack.shelves.empty()) outcome = co_await rack.open();
+  if (outcome) {
+    const auto listening = co_await monitor.listen(options.http);
+    if (!listening) {
+      outcome = std::unexpected(listening.error());
+    } else if (options.http_ready) {
+      options.http_ready(*listening);
+    }
+  }
   if (outcome) {
     const Attempt<std::string> path = co_await listen_for_control(env, control, options);
     if (path) {
@@ -42,6 +54,7 @@ task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
       outcome = std::unexpected(path.error());
     }
   }
+  co_await monitor.close();
   co_await control.close();
   co_await rack.close();
   co_await server.close();

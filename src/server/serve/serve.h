@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/problem.h"
+#include "env/address.h"
 #include "env/env.h"
 #include "server/serve/rack_member.h"
 #include "server/serve/server.h"
@@ -20,8 +22,11 @@ struct ServeOptions {
   ServerHooks hooks;
   RackOptions rack;  // without shelves: it is in none
   RackHooks rack_hooks;
+  std::vector<env::Address> http;  // where metrics and health can be looked at
   // The path of the control socket. Left out: there is none.
   std::function<Attempt<std::string>()> control_path;
+  // Whoever looks at metrics and health can connect, at these addresses; before `ready`.
+  std::function<void(const std::vector<env::Address>&)> http_ready;
   // Clients can connect and, unless `control` is empty, the server can be asked there.
   std::function<void(const Server& server, const std::string& control)> ready;
 };

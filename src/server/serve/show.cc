@@ -27,7 +27,9 @@ Json figures_json(const drive::LayerFigures& figures) {
           {"bytes_per_second", whole_number(figures.bytes_per_second)},
           {"p50_ns", figures.p50.ns},
           {"p99_ns", figures.p99.ns},
-          {"max_ns", figures.longest.ns}};
+          {"max_ns", figures.longest.ns},
+          {"latency_counts", figures.latency.counts},
+          {"latency_sum_ns", figures.latency.sum.ns}};
 }
 
 void add_layers(const LayerInfo& layer, Json& into) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/metrics_text.h"
 #include "server/control/control_format.h"
 #include "stack/live_stack.h"
 
@@ -19,7 +20,9 @@ std::string plan_text(const drive::Stack& stack);
 
 // The drives of an answer to drive.show as trees, with their figures.
 std::string show_text(const Json& answer);
-// The same in the text format that Prometheus reads.
+// The layers of the drives of such an answer.
+void add_layers(MetricsText& text, const Json& answer);
+// The same in the text format that Prometheus reads, with how well the drives are.
 std::string metrics_text(const Json& answer);
 
 }  // namespace cairn::server

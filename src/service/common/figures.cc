@@ -49,6 +49,7 @@ void Figures::done(const Request& request, uint64_t bytes, const Result<void>& r
                    Duration took, Time now) {
   --totals_.in_flight;
   count(request, bytes, result, now);
+  totals_.latency.record(took);
   if (newer_.latency == nullptr) newer_.latency = std::make_unique<Histogram>();
   newer_.latency->record(static_cast<uint64_t>(std::max<int64_t>(took.ns, 0)));
 }
@@ -56,6 +57,7 @@ void Figures::done(const Request& request, uint64_t bytes, const Result<void>& r
 void Figures::done_at_once(const Request& request, uint64_t bytes, const Result<void>& result,
                            Time now) {
   count(request, bytes, result, now);
+  totals_.latency.record({});
   ++newer_.at_once;
 }
 

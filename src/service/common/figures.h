@@ -28,6 +28,7 @@ struct LayerFigures {
   Duration p50;
   Duration p99;
   Duration longest;
+  LatencyBuckets latency;  // of all requests since the layer was opened
 
   uint64_t done() const;
 };

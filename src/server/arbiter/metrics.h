@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an arbiter tells of itself over HTTP: whether it leads, and then how its pool and volumes
+// are. One that stands by knows no pool.
+#pragma once
+
+#include "arbiter/arbiter_host.h"
+#include "base/metrics_text.h"
+#include "base/units.h"
+#include "env/env.h"
+#include "server/monitor/monitor.h"
+#include "task/task.h"
+
+namespace cairn::server {
+
+// The host outlives it. Of volumes the first 1024 by name are told one by one.
+class ArbiterSource final : public Monitor::Source {
+ public:
+  ArbiterSource(env::Env& env, arbiter::ArbiterHost& host)
+      : env_(env), host_(host), started_(env.now()) {}
+
+  task::Task<void> tell_metrics(MetricsText& text) override;
+  // Degraded: replicas are missing, or somebody could not be fenced. Failing: it was elected, and
+  // cannot lead.
+  task::Task<Wellness> tell_health() override;
+
+ private:
+  env::Env& env_;
+  arbiter::ArbiterHost& host_;
+  const Time started_;
+};
+
+}  // namespace cairn::server
