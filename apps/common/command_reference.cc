@@ -5,12 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "apps/common/completion.h"
 #include "apps/common/help.h"
+#include "apps/common/man_pages.h"
 #include "apps/common/output.h"
 #include "base/table.h"
+#include "base/words.h"
 
 namespace cairn::apps {
 
@@ -116,10 +122,26 @@ class HelpCommand final : public Command {
  public:
   explicit HelpCommand(CLI::App& app) : root_(*app.get_parent()) {
     add_switch(app, "--markdown", is_markdown_, "with usage and options, as docs/commands.md");
-    set_examples(app, {"cairn help", "cairn help --markdown > docs/commands.md"});
+    add_text(app, "--completion SHELL", shell_,
+             "a script with which bash, zsh or fish complete commands and options");
+    add_text(app, "--man DIR", man_folder_, "write a manual page for each command there");
+    set_examples(
+        app, {"cairn help", "cairn help --markdown > docs/commands.md",
+              "source <(cairn help --completion bash)", "source <(cairn help --completion zsh)",
+              "cairn help --completion fish | source", "cairn help --man ~/.local/share/man/man1"});
   }
 
   Attempt<int> run() override {
+    if (is_markdown_ + !shell_.empty() + !man_folder_.empty() > 1) {
+      return refuse("--markdown, --completion and --man exclude each other: take one");
+    }
+    if (!shell_.empty()) {
+      const Attempt<std::string> script = completion_script(root_, shell_);
+      if (!script) return std::unexpected(script.error());
+      say(*script);
+      return kExitOk;
+    }
+    if (!man_folder_.empty()) return write_pages();
     if (is_markdown_) {
       say(command_reference(root_));
       return kExitOk;
@@ -131,8 +153,28 @@ class HelpCommand final : public Command {
   }
 
  private:
+  Attempt<int> write_pages() const {
+    std::error_code error;
+    std::filesystem::create_directories(man_folder_, error);
+    const std::vector<ManPage> pages = man_pages(root_);
+    for (const ManPage& page : pages) {
+      const std::string path = (std::filesystem::path(man_folder_) / page.name).string();
+      std::ofstream file(path, std::ios::trunc);
+      file << page.text << std::flush;
+      if (!file) {
+        return refuse(
+            fmt::format("cannot write {}: name a folder that you may write to", in_quotes(path)));
+      }
+    }
+    say(fmt::format("wrote {} pages to {}\n  man -l {}\n", pages.size(), man_folder_,
+                    (std::filesystem::path(man_folder_) / "cairn.1").string()));
+    return kExitOk;
+  }
+
   const CLI::App& root_;
   bool is_markdown_ = false;
+  std::string shell_;
+  std::string man_folder_;
 };
 
 }  // namespace

@@ -94,7 +94,7 @@ class Processes(MonitorTest):
         self.assertEqual(server.stop(), 0)
 
     def test_a_layer_tells_how_long_requests_took(self):
-        server = self.start_server("safe=mirror(file:a,size=1M, file:b,size=1M)")
+        server = self.start_server("safe=mirror(file:a,size=8M, file:b,size=8M)")
         at = self.http_of(server)
         self.write("in", b"x" * MIB)
         subprocess.run(["nbdcopy", self.folder / "in", self.uri("safe")], check=True, timeout=120)

@@ -29,7 +29,7 @@ Json figures_json(const drive::LayerFigures& figures) {
           {"p99_ns", figures.p99.ns},
           {"max_ns", figures.longest.ns},
           {"latency_counts", figures.latency.counts},
-          {"latency_sum_ns", figures.latency.sum.ns}};
+          {"latency_sum_ns", static_cast<uint64_t>(figures.latency.sum.ns)}};
 }
 
 void add_layers(const LayerInfo& layer, Json& into) {
