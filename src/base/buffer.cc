@@ -8,6 +8,10 @@
 namespace cairn {
 
 void Buffer::release() {
+  if (size_class_ == kOfHeap) {
+    pool_->heap_in_use_ -= align_up(size_, BufferPool::kAlignment);
+    return std::free(data_);
+  }
   auto* node = reinterpret_cast<BufferPool::FreeNode*>(data_);
   BufferPool::SizeClass& size_class = pool_->classes_[size_class_];
   node->next = size_class.free;
@@ -37,7 +41,9 @@ BufferPool::BufferPool(const BufferPoolOptions& options) {
   }
 }
 
-BufferPool::~BufferPool() { CHECK(in_use_ == 0, "every buffer returns before its pool goes"); }
+BufferPool::~BufferPool() {
+  CHECK(in_use_ == 0 && heap_in_use_ == 0, "every buffer returns before its pool goes");
+}
 
 Result<Buffer> BufferPool::allocate(size_t size) {
   if (size == 0 || size > size_max()) return fail(Errc::kInvalid, "buffer size");
@@ -58,6 +64,21 @@ Result<Buffer> BufferPool::allocate(size_t size) {
     return Buffer(this, data, size, i);
   }
   return fail(Errc::kLimit, "buffer pool");
+}
+
+Result<Buffer> BufferPool::allocate_or_heap(size_t size) {
+  if (size == 0 || size > kHeapMax) return fail(Errc::kInvalid, "buffer size");
+  if (size <= size_max()) {
+    if (Result<Buffer> buffer = allocate(size)) return buffer;
+  }
+  const size_t room = align_up(size, kAlignment);
+  if (room > kHeapMax - heap_in_use_) {
+    return fail(Errc::kLimit, "the requests of this core have 1 GiB of memory beyond its buffers");
+  }
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, room));
+  if (data == nullptr) return fail(Errc::kLimit, "the machine is out of memory");
+  heap_in_use_ += room;
+  return Buffer(this, data, size, Buffer::kOfHeap);
 }
 
 }  // namespace cairn

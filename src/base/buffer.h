@@ -40,6 +40,7 @@ class Buffer {
 
  private:
   friend class BufferPool;
+  static constexpr uint32_t kOfHeap = UINT32_MAX;  // in place of a size class
   Buffer(BufferPool* pool, std::byte* data, size_t size, uint32_t size_class)
       : pool_(pool), data_(data), size_(static_cast<uint32_t>(size)), size_class_(size_class) {}
   void swap(Buffer& other) noexcept {
@@ -71,6 +72,7 @@ struct BufferPoolOptions {
 class BufferPool {
  public:
   static constexpr size_t kAlignment = 4096;
+  static constexpr size_t kHeapMax = size_t{1} << 30;  // bytes
 
   explicit BufferPool(const BufferPoolOptions& options = {});
   ~BufferPool();
@@ -82,7 +84,13 @@ class BufferPool {
   // zero; kLimit: all that would fit are out.
   Result<Buffer> allocate(size_t size);
 
-  size_t in_use() const { return in_use_; }
+  // The same, of any size up to kHeapMax, and from the heap when the arena has none: for who must
+  // not wait for others' buffers. kLimit: as much as kHeapMax is out of the heap, or the machine
+  // has no memory.
+  Result<Buffer> allocate_or_heap(size_t size);
+
+  size_t in_use() const { return in_use_; }            // of the arena
+  size_t heap_in_use() const { return heap_in_use_; }  // bytes
   size_t size_max() const { return classes_.back().size; }
   // The whole arena, for registration with a kernel.
   Bytes arena() const { return {arena_.get(), arena_size_}; }
@@ -106,6 +114,7 @@ class BufferPool {
   size_t arena_size_ = 0;
   std::vector<SizeClass> classes_;
   size_t in_use_ = 0;
+  size_t heap_in_use_ = 0;
 };
 
 }  // namespace cairn

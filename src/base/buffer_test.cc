@@ -27,6 +27,39 @@ TEST(BufferPool, BorrowsFromALargerClassThenSaysLimit) {
   EXPECT_TRUE(pool.allocate(8192).has_value());
 }
 
+TEST(BufferPool, TakesFromTheHeapWhatTheArenaHasNot) {
+  BufferPool pool(small());
+  Buffer first = pool.allocate_or_heap(4096).value();
+  EXPECT_EQ(pool.in_use(), 1u);
+  EXPECT_EQ(pool.heap_in_use(), 0u);
+  Buffer large = pool.allocate_or_heap(8193).value();
+  EXPECT_EQ(large.size(), 8193u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(large.data()) % BufferPool::kAlignment, 0u);
+  EXPECT_EQ(pool.heap_in_use(), 3u * 4096);
+  std::vector<Buffer> held;
+  for (int i = 0; i < 4; ++i) held.push_back(pool.allocate_or_heap(100).value());
+  EXPECT_EQ(pool.in_use(), 3u);
+  EXPECT_EQ(pool.heap_in_use(), 5u * 4096);
+  large = {};
+  held.clear();
+  EXPECT_EQ(pool.heap_in_use(), 0u);
+  EXPECT_EQ(pool.in_use(), 1u);
+}
+
+TEST(BufferPool, TheHeapHasABoundToo) {
+  BufferPool pool(small());
+  std::vector<Buffer> held;
+  for (int i = 0; i < 4; ++i) held.push_back(pool.allocate_or_heap(size_t{256} << 20).value());
+  EXPECT_EQ(pool.heap_in_use(), BufferPool::kHeapMax);
+  EXPECT_TRUE(pool.allocate_or_heap(8193).error() == Errc::kLimit);
+  // Of the arena there is something left.
+  EXPECT_TRUE(pool.allocate_or_heap(8192).has_value());
+  held.pop_back();
+  EXPECT_TRUE(pool.allocate_or_heap(8193).has_value());
+  EXPECT_TRUE(pool.allocate_or_heap(0).error() == Errc::kInvalid);
+  EXPECT_TRUE(pool.allocate_or_heap(BufferPool::kHeapMax + 1).error() == Errc::kInvalid);
+}
+
 TEST(BufferPool, RefusesZeroAndTooLarge) {
   BufferPool pool(small());
   EXPECT_TRUE(pool.allocate(0).error() == Errc::kInvalid);
