@@ -53,6 +53,7 @@ struct ClientState : ListHook<> {
   bool is_exempt = false;  // CLIENT NO-EVICT
   Replies replies = Replies::kOn;
   Transaction transaction;
+  std::vector<bool> written_slots;  // of a cluster, by what this client was told; none: no slot
 
   // The connection ends when all replies so far were sent.
   bool is_leaving = false;

@@ -9,12 +9,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "door/resp/client_state.h"
 #include "door/resp/command.h"
 #include "door/resp/door_state.h"
 #include "door/resp/view.h"
 #include "kv/ring/view.h"
+#include "task/task.h"
 
 namespace cairn::door::resp {
 
@@ -30,6 +33,13 @@ std::vector<SlotRun> slot_runs(const kv::ring::View& view);
 
 // The name that Redis would have for it: forty digits.
 std::string node_name(kv::ring::MemberId member);
+
+// Notes that the client was told of a change of that key. Of a cluster alone.
+void note_written(const DoorState& door, ClientState& client, std::string_view key);
+// How many nodes have all changes that the client was told of, besides the first of each chain.
+uint32_t replicas_with_all(const kv::ring::View& view, const ClientState& client);
+// WAIT: until so many have them, or the time is over; tells how many do.
+task::Task<void> wait_for_replicas(Call& call);
 
 // Why a command with these keys is refused, with its code; empty: it is not, or this is no cluster.
 std::string cluster_refusal(const DoorState& door, const Command& command, const KeySet& keys);

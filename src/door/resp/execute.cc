@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door/resp/execute.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -33,12 +34,16 @@ class CommandChange final : public kv::Change {
     View view(keys_, now, call_.now);
     call_.command.data(call_, view);
     view.commit(edits);
+    changes_ = std::ranges::any_of(
+        edits, [](const kv::Edit& each) { return each.kind != kv::Edit::Kind::kKeep; });
     return {};
   }
+  bool changes() const { return changes_; }
 
  private:
   Call& call_;
   const KeySet& keys_;
+  bool changes_ = false;
   const ReplyMark mark_{call_.reply};
 };
 
@@ -84,6 +89,7 @@ task::Task<void> execute_data(Call& call) {
   } else if (done) {
     CommandChange change(call, keys);
     done = co_await call.door.keys.transact(keys.keys(), change);
+    if (done && change.changes()) note_written(call.door, call.client, keys.keys().front());
   }
   if (done) co_return;
   mark.restore(call.reply);

@@ -20,6 +20,11 @@ void line(std::string& text, std::string_view name, uint64_t value) {
   line(text, name, std::to_string(value));
 }
 
+std::vector<std::pair<std::string, uint64_t>> counters_of(const DoorState& door) {
+  if (!door.options.cluster || !door.options.cluster->counters) return {};
+  return door.options.cluster->counters();
+}
+
 uint64_t uptime_s(const DoorState& door) {
   return static_cast<uint64_t>((door.env.now() - door.since) / 1_s);
 }
@@ -80,6 +85,7 @@ void tell_commandstats(const DoorState& door, std::string& text) {
 
 void tell_cluster(const DoorState& door, std::string& text) {
   line(text, "cluster_enabled", uint64_t{door.options.cluster ? 1U : 0U});
+  for (const auto& [name, value] : counters_of(door)) line(text, "cluster_" + name, value);
 }
 
 void tell_keyspace(const DoorState& door, std::string& text) {
@@ -151,6 +157,9 @@ void add_metrics(MetricsText& text, const DoorState& door) {
   one(Type::kCounter, "cairn_kv_hits_total", "Keys that were read and there.", stats.hits);
   one(Type::kCounter, "cairn_kv_misses_total", "Keys that were read and not there.", stats.misses);
   one(Type::kCounter, "cairn_kv_errors_total", "Replies that are errors.", stats.errors);
+  for (const auto& [name, value] : counters_of(door)) {
+    one(Type::kCounter, "cairn_kv_cluster_" + name + "_total", "Of this node of a cluster.", value);
+  }
   text.family(Type::kCounter, "cairn_kv_commands_total", "Commands that were served.");
   for (size_t i = 0; i < door.calls.size(); ++i) {
     if (door.calls[i] == 0) continue;

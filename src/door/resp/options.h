@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/units.h"
@@ -23,6 +25,10 @@ struct ClusterOptions {
   kv::ring::MemberId self;  // this node
   // Null: it knows none yet.
   std::function<std::shared_ptr<const kv::ring::View>()> view;
+  // Whether that view may be relied on: the node's lease is good. Empty: always.
+  std::function<bool()> is_current;
+  // Counters of the node, for INFO and metrics, by their names. Empty: none.
+  std::function<std::vector<std::pair<std::string, uint64_t>>()> counters;
 };
 
 struct RespOptions {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "door/resp/cluster.h"
 #include "door/resp/command_table.h"
 #include "door/resp/door_state.h"
 #include "door/resp/help.h"
@@ -35,15 +36,6 @@ void role(Call& call) {
   call.reply.bulk("master");
   call.reply.integer(0);
   call.reply.array(0);
-}
-
-// There are no replicas, so that there is nothing to wait for.
-void wait(Call& call) {
-  if (!integer_word(call, call.args[1])) return;
-  const std::optional<int64_t> timeout = parse_integer(call.args[2]);
-  if (!timeout) return call.reply.error("ERR timeout is not an integer or out of range");
-  if (*timeout < 0) return call.reply.error("ERR timeout is negative");
-  call.reply.integer(0);
 }
 
 void ok(Call& call) { call.reply.ok(); }
@@ -217,8 +209,8 @@ constexpr std::array kCommands = {
             .keys = {},
             .group = "generic",
             .since = "3.0.0",
-            .summary = "Wait for replicas, of which there are none",
-            .plain = wait},
+            .summary = "Wait until so many replicas have what this connection wrote",
+            .async = wait_for_replicas},
     Command{.name = "debug",
             .arity = -2,
             .flags = kAdmin,

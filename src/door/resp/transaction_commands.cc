@@ -65,8 +65,11 @@ class Batch final : public kv::Change {
       }
     }
     view.commit(edits);
+    changes_ = std::ranges::any_of(
+        edits, [](const kv::Edit& each) { return each.kind != kv::Edit::Kind::kKeep; });
     return {};
   }
+  bool changes() const { return changes_; }
 
  private:
   static Needs needs_for(std::span<const QueuedCommand> queue,
@@ -86,6 +89,7 @@ class Batch final : public kv::Change {
   KeySet keys_;
   const ReplyMark mark_{call_.reply};
   bool is_stale_ = false;
+  bool changes_ = false;
 };
 
 // Empty, or the error to answer: then nothing is changed. `is_stale`: a watched key was.
@@ -100,6 +104,7 @@ task::Task<std::string> run_batch(Call& call, std::span<const QueuedCommand> que
     done = batch.decide({}, {});
   } else {
     done = co_await call.door.keys.transact(batch.keys().keys(), batch);
+    if (done && batch.changes()) note_written(call.door, call.client, batch.keys().keys().front());
   }
   is_stale = batch.is_stale();
   co_return done ? std::string() : keyspace_error(done.error());
