@@ -58,6 +58,7 @@ Result<void> Device::set_config(const Config& config) {
                 static_cast<int32_t>(config.header.offset));
   }
   writeback_ = config.bytes[0] != std::byte{0};
+  losses_.set_through(!writeback_);
   choose_durable();
   return {};
 }
@@ -170,6 +171,12 @@ void Device::note_losses() {
                                 is_aligned(bytes.size(), kInflightAlignment);
   if (!is_aligned_there || bytes.size() < regions + sizeof(LossRecord)) return;
   const bool is_lost = losses_.attach(bytes.last(sizeof(LossRecord)));
+  if (losses_.is_through()) {
+    writeback_ = false;
+    choose_durable();
+  } else if (!writeback_) {
+    losses_.set_through(true);
+  }
   if (!is_lost || !options_.door.log) return;
   options_.door.log("the guest of " + disk_.exported().options().name +
                     " may have lost writes with a server that was killed before they were flushed: "

@@ -67,7 +67,8 @@ struct LossRecord {
   uint64_t medium;         // of the drive: Incarnation, as long as `state` is what it is
   uint64_t local_opening;  // likewise
   uint64_t state;          // a LossState, written last
-  uint64_t reserved[3];
+  uint64_t is_through;     // not 0: the guest has turned the cache off
+  uint64_t reserved[2];
 };
 static_assert(sizeof(LossRecord) == 64);
 

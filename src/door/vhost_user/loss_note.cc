@@ -32,19 +32,36 @@ bool LossNote::attach(MutableBytes record) {
     note(state_);
     return false;
   }
+  is_through_ = found.is_through != 0;
   const bool is_lost = found.state >= static_cast<uint64_t>(LossState::kLost) ||
                        may_lack(found, server_, drive_.incarnation());
   state_ = is_lost ? LossState::kLost : static_cast<LossState>(found.state);
   if (state_ != LossState::kFlushed) ++changes_;
   if (is_lost) ++losses_;
-  note(state_);
+  if (state_ == LossState::kUnflushed) {
+    // The opening in which that completed stays.
+    set(offsetof(LossRecord, server), server_);
+  } else {
+    note(state_);
+  }
   return is_lost;
 }
 
 void LossNote::detach() {
   record_ = {};
   state_ = LossState::kFlushed;
+  is_through_ = false;
   told_ = losses_;
+}
+
+void LossNote::set_through(bool is_through) {
+  is_through_ = is_through;
+  if (!record_.empty()) set(offsetof(LossRecord, is_through), is_through ? 1 : 0);
+}
+
+void LossNote::set(size_t offset, uint64_t value) {
+  env::store_shared<uint64_t>(&record_[offset], value);
+  env::crash_fence();
 }
 
 // A state is of the incarnation that is noted with it. Killed in between, the record says rather
@@ -54,14 +71,11 @@ void LossNote::note(LossState state) {
   state_ = state;
   if (record_.empty()) return;
   const drive::Incarnation now = drive_.incarnation();
-  const auto set = [this](size_t offset, uint64_t value) {
-    env::store_shared<uint64_t>(&record_[offset], value);
-    env::crash_fence();
-  };
   set(offsetof(LossRecord, state), static_cast<uint64_t>(worse));
   set(offsetof(LossRecord, server), server_);
   set(offsetof(LossRecord, medium), now.medium);
   set(offsetof(LossRecord, local_opening), now.local_opening);
+  set(offsetof(LossRecord, is_through), is_through_ ? 1 : 0);
   set(offsetof(LossRecord, magic), kLossMagic);
   set(offsetof(LossRecord, state), static_cast<uint64_t>(state));
 }

@@ -8,6 +8,7 @@
 // as a disk does that lost its power.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/bytes.h"
@@ -46,6 +47,11 @@ class LossNote {
   // told first, and then no more.
   Result<void> flushed(const Mark& mark, const Result<void>& done);
 
+  // The guest has turned the drive's cache off, or on again. Front ends do not say so again to the
+  // next server, and then what completes would not be durable any more.
+  void set_through(bool is_through);
+  bool is_through() const { return is_through_; }
+
   // Whether there is something that no flush covers.
   bool has_unflushed() const { return state_ == LossState::kUnflushed; }
   // A flush that the guest did not ask for has ended so.
@@ -53,12 +59,14 @@ class LossNote {
 
  private:
   void note(LossState state);
+  void set(size_t offset, uint64_t value);
   void cover(uint64_t changes);
 
   const drive::Drive& drive_;
   const uint64_t server_;
   MutableBytes record_;  // empty: there is none
   LossState state_ = LossState::kFlushed;
+  bool is_through_ = false;
   uint64_t changes_ = 0;
   uint64_t covered_ = 0;  // of them
   uint64_t losses_ = 0;

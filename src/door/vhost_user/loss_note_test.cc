@@ -151,6 +151,33 @@ TEST(LossNote, AFlushThatNobodyAskedForAndFailedIsToldByTheNext) {
   EXPECT_TRUE(is_lost_for(memory, drive.now));
 }
 
+TEST(LossNote, RemembersThatTheCacheIsOff) {
+  Memory memory;
+  Telling drive;
+  LossNote note(drive, kServer);
+  EXPECT_FALSE(note.attach(memory.bytes));
+  note.set_through(true);
+  LossNote next(drive, kNext);
+  EXPECT_FALSE(next.attach(memory.bytes));
+  EXPECT_TRUE(next.is_through());
+  next.set_through(false);
+  LossNote last(drive, kServer);
+  EXPECT_FALSE(last.attach(memory.bytes));
+  EXPECT_FALSE(last.is_through());
+}
+
+TEST(LossNote, KeepsTheOpeningOfWhatIsUnflushedWhenTheFrontEndComesAgain) {
+  Memory memory;
+  Telling drive;
+  LossNote note(drive, kServer);
+  EXPECT_FALSE(note.attach(memory.bytes));
+  note.changed();
+  drive.now.local_opening = 8;
+  LossNote again(drive, kServer);
+  EXPECT_FALSE(again.attach(memory.bytes));
+  EXPECT_TRUE(is_lost_for(memory, drive.now));
+}
+
 TEST(LossNote, WhateverAFrontEndWritesThereHarmsNobody) {
   for (int value = 1; value < 256; ++value) {
     Memory memory;
