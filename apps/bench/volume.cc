@@ -13,6 +13,7 @@ namespace cairn::apps {
 namespace {
 
 constexpr const char* kProfile = "laptop-tlc";
+constexpr const char* kBoxProfile = "fs1600-small";
 
 class BenchVolumeCommand final : public Command {
  public:
@@ -31,6 +32,9 @@ class BenchVolumeCommand final : public Command {
     if (!world) return std::unexpected(world.error());
     Attempt<flash::Parameters> flash = plan::load_flash_profile(kProfile);
     if (!flash) return std::unexpected(flash.error());
+    Attempt<flash::Parameters> of_box = plan::load_flash_profile(kBoxProfile);
+    if (!of_box) return std::unexpected(of_box.error());
+    options_.box_drive = std::make_shared<const flash::Parameters>(std::move(*of_box));
     options_.world = std::move(*world);
     options_.flash = std::make_shared<const flash::Parameters>(std::move(*flash));
     options_.progress = progress_on_terminal();

@@ -2,7 +2,9 @@
 #include "apps/view/report.h"
 
 #include <array>
+#include <vector>
 
+#include "view/analysis.h"
 #include "view/tables.h"
 
 namespace cairn::apps {
@@ -63,6 +65,22 @@ Json volumes_json(const view::View& view) {
   return volumes;
 }
 
+Json offenders_json(const view::View& view, const std::vector<view::Offender>& offenders) {
+  constexpr std::array kOffences = {"takes_more", "asks_for_nothing", "tells_nothing"};
+  Json all = Json::array();
+  for (const view::Offender& each : offenders) {
+    const bool is_somewhere = each.offence != view::Offender::Offence::kTellsNothing;
+    all.push_back({{"volume", each.volume},
+                   {"client", each.client},
+                   {"offence", kOffences[static_cast<size_t>(each.offence)]},
+                   {"drive", is_somewhere ? Json(view.name_of(each.drive)) : Json(nullptr)},
+                   {"used_bytes_per_s", each.used},
+                   {"granted_bytes_per_s", each.granted},
+                   {"text", view::text(view, each)}});
+  }
+  return all;
+}
+
 Json head_json(const view::View& view) {
   return {{"schema_version", 1}, {"controller", view.controller}, {"at_us", us(view.at - Time{})}};
 }
@@ -86,6 +104,7 @@ Json view_json(const view::View& view) {
                              {"delay_us", us(each.delay)}});
   }
   json["volumes"] = volumes_json(view);
+  json["offenders"] = offenders_json(view, view.offenders);
   return json;
 }
 
@@ -96,6 +115,7 @@ Json summary_json(const view::View& view) {
     if (each.drive) json["drives"].push_back(component_json(view, each));
   }
   json["volumes"] = volumes_json(view);
+  json["offenders"] = offenders_json(view, view.offenders);
   return json;
 }
 
@@ -118,6 +138,7 @@ Json why_json(const view::View& view, const view::Why& why) {
     }
     json["causes"].push_back(std::move(cause));
   }
+  json["offenders"] = offenders_json(view, why.offenders);
   json["text"] = view::text(view, why);
   return json;
 }

@@ -151,9 +151,11 @@ class TopCommand final : public Repeated {
       rows = std::max<size_t>((is_known ? size.ws_row : 24) / 2, 6) - 4;
       say("\x1b[H\x1b[2J");
     }
-    say(fmt::format("{} boxes, the last 200 ms{}\n\n{}\n{}", view.boxes.size(),
+    std::string offences;
+    for (const view::Offender& each : view.offenders) offences += view::text(view, each);
+    say(fmt::format("{} boxes, the last 200 ms{}\n\n{}\n{}{}", view.boxes.size(),
                     is_screen_ ? "; Ctrl-C ends it" : "", view::drives_text(view, rows),
-                    view::volumes_text(view, rows)));
+                    view::volumes_text(view, rows), offences));
   }
   bool is_screen_ = false;
 };

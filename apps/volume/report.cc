@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "base/uuid.h"
 #include "base/words.h"
+#include "drive/size_text.h"
 
 namespace cairn::apps {
 
@@ -156,7 +157,7 @@ std::string pool_summary(const PoolView& pool) {
 std::string terms_text(const share::Terms& terms) {
   const auto rate = [](std::string_view name, uint64_t bytes_per_s) {
     if (bytes_per_s == 0) return fmt::format("no {}", name);
-    return fmt::format("{} {} MB/s", name, static_cast<double>(bytes_per_s) / 1e6);
+    return fmt::format("{} {}/s", name, drive::size_text(bytes_per_s));
   };
   return fmt::format("weight {}, {}, {}", terms.weight, rate("floor", terms.floor),
                      rate("cap", terms.cap));

@@ -21,6 +21,7 @@ namespace {
 constexpr uint32_t kBlock = 4096;
 constexpr uint64_t kKeptBlocks = 16;  // a label and more
 static_assert(kKeptBlocks >= drive::kLabelBlocks);
+constexpr int kFiller = 0x5a;  // no zeroes, which whoever copies would leave out
 
 std::string uri_of(size_t index) { return fmt::format("drive-{:04}", index); }
 
@@ -57,7 +58,31 @@ class BlankDrive final : public Drive {
   drive::Geometry geometry_;
 };
 
+class BlankSsd final : public drive::Source {
+ public:
+  BlankSsd(uint64_t bytes, std::unique_ptr<drive::ModelledMedium> medium)
+      : bytes_(bytes), first_(kKeptBlocks * kBlock), medium_(std::move(medium)) {}
+  Result<std::unique_ptr<Drive>> open(env::Env& env) override {
+    return drive::ModelledDrive::make(env, std::make_unique<BlankDrive>(bytes_, first_, kFiller),
+                                      *medium_);
+  }
+  const drive::ModelledMedium* modelled() const override { return medium_.get(); }
+
+ private:
+  const uint64_t bytes_;
+  std::vector<std::byte> first_;
+  std::unique_ptr<drive::ModelledMedium> medium_;
+};
+
 }  // namespace
+
+Result<std::unique_ptr<drive::Source>> make_blank_ssd(env::Env& env, uint64_t bytes,
+                                                      const flash::Parameters& parameters) {
+  Result<std::unique_ptr<drive::ModelledMedium>> medium =
+      drive::ModelledMedium::make(env, parameters);
+  if (!medium) return fail(medium.error());
+  return std::make_unique<BlankSsd>(bytes, std::move(*medium));
+}
 
 Result<std::unique_ptr<SpecMedia>> SpecMedia::make(env::Env& env, size_t drives,
                                                    const drive::Spec& spec) {

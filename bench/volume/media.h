@@ -79,4 +79,9 @@ class FlashMedia final : public BlankMedia {
   std::map<std::string, std::unique_ptr<drive::ModelledMedium>> models_;
 };
 
+// One modelled SSD that any number of drives of this core use, and that remembers as little. Errors
+// of ModelledMedium::make().
+Result<std::unique_ptr<drive::Source>> make_blank_ssd(env::Env& env, uint64_t bytes,
+                                                      const flash::Parameters& parameters);
+
 }  // namespace cairn::bench

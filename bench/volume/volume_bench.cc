@@ -17,7 +17,8 @@ struct Part {
 constexpr std::array kParts = {
     Part{"cost", &bench_volume_cost},     Part{"speed", &bench_volume_speed},
     Part{"live", &bench_volume_live},     Part{"rebuild", &bench_volume_rebuild},
-    Part{"growth", &bench_volume_growth},
+    Part{"growth", &bench_volume_growth}, Part{"share", &bench_volume_share},
+    Part{"view", &bench_volume_view},
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ struct VolumeBenchOptions {
   double seconds = 0.3;           // of one run
   std::vector<std::string> only;  // names from volume_parts(); empty: all
   WorldFactory world;
-  std::shared_ptr<const flash::Parameters> flash;  // the modelled drives
+  std::shared_ptr<const flash::Parameters> flash;      // the modelled drives
+  std::shared_ptr<const flash::Parameters> box_drive;  // those of a box that clients share
   Progress progress;
 };
 
@@ -61,5 +62,31 @@ Result<void> bench_volume_rebuild(const VolumeBenchOptions& options, Report& rep
 // memory without the store's. table_bytes_per_extent is what the heap grows by when a volume of 1
 // TiB is opened, by its extents.
 Result<void> bench_volume_growth(const VolumeBenchOptions& options, Report& report);
+
+// "share": in virtual time, volumes that share modelled drives of a box which speaks NVMe over TCP
+// (flow_scene.h), with the view, the order and the auction ("on"), without ("off"), and each
+// without one of them. A run has ten times the seconds of others, after 40 epochs in which shares
+// settle.
+//   share_error_equal, share_error_weights   how far the worst part is from what it should be, by
+//                          that: four volumes with 4 to 64 requests, three with weights 1:2:4
+//   floor_error            what a promise lacks of it beside four who read and write 128 KiB
+//   scheduler_throughput_cost   what a volume alone does less than without all of it, by that
+//   victim_p50_gain, ...   latency of 4 KiB reads, one at a time, beside four who read 128 KiB, off
+//                          by on; victim_of_writes_*: who write
+//   avoid_latency_read, avoid_latency_write   mean latency of 32 KiB to a volume that was made
+//                          while one drive of four was busy, by that where placement did not look
+//   congested_*_vs_lvm     bytes per second of 1 MiB where two drives of eight are busy, by those
+//   of
+//                          a stripe over all eight: writes, and with 30% and 50% reads
+Result<void> bench_volume_share(const VolumeBenchOptions& options, Report& report);
+
+// "view": by this machine's clock, over its loopback, the market and the view of an arbiter with a
+// box of 24 drives and eight clients on one core with it, which tell of 100,000 requests a second
+// and ask for slices of all drives each epoch.
+//   view_query_p50_us      all components and a volume's flows; view_sync_p50_us the five
+//   components
+//                          of a request; next to a call with nothing in it ("empty_call")
+//   arbiter_cores_at_100k_iops   processor time by time, that of the clients' ends included
+Result<void> bench_volume_view(const VolumeBenchOptions& options, Report& report);
 
 }  // namespace cairn::bench

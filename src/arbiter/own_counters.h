@@ -29,6 +29,15 @@ class OwnCounters final : public LoadSource {
   // Somebody moves extents away from it: for a while it counts as busy.
   void avoid(volume::MegaVolId id) { avoided_[id] = clock_.now() + kAvoided; }
   DriveLoad load(volume::MegaVolId id) const override {
+    return beside(id, measured_ == nullptr ? DriveLoad{} : measured_->load(id));
+  }
+  DriveLoad load_for(volume::MegaVolId id, std::string_view volume) const override {
+    return beside(id, measured_ == nullptr ? DriveLoad{} : measured_->load_for(id, volume));
+  }
+
+ private:
+  // Whichever is worse.
+  DriveLoad beside(volume::MegaVolId id, const DriveLoad& seen) const {
     const auto member = pool_.members().find(id);
     const auto recent = recent_.find(id);
     uint64_t count = recent == recent_.end() ? 0 : recent->second;
@@ -38,13 +47,10 @@ class OwnCounters final : public LoadSource {
         .busy = static_cast<int32_t>(std::min<uint64_t>(count * 1000 / kBusiest, 1000)),
         .fragmentation =
             member == pool_.members().end() ? 0 : member->second.extents.fragmentation()};
-    if (measured_ == nullptr) return load;
-    const DriveLoad seen = measured_->load(id);
     return {.busy = std::max(load.busy, seen.busy),
             .fragmentation = std::max(load.fragmentation, seen.fragmentation)};
   }
 
- private:
   static constexpr uint64_t kOne = 1024;
   static constexpr uint64_t kBusiest = 256 * kOne;  // extents in about a second: 512 MiB/s
   static constexpr Duration kHalfLife = 1_s;

@@ -25,6 +25,11 @@ class LoadSource {
  public:
   virtual ~LoadSource() = default;
   virtual DriveLoad load(volume::MegaVolId id) const = 0;
+  // As a volume should see it that is to get extents there: what it does itself is no reason to
+  // avoid a drive, and where others get less than they want it would too.
+  virtual DriveLoad load_for(volume::MegaVolId id, std::string_view /*volume*/) const {
+    return load(id);
+  }
 };
 
 // A drive that may get a leg.

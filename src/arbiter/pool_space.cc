@@ -43,7 +43,7 @@ Candidate Pool::candidate(const Member& member, const Volume& volume,
           .free = member.info.is_leaving ? 0 : member.extents.free(),
           .of_volume = of_volume == volume.legs.end() ? 0 : of_volume->second,
           .preference = member.info.preference,
-          .load = loads.load(member.info.id)};
+          .load = loads.load_for(member.info.id, volume.record.name)};
 }
 
 Result<MapEntry> Pool::reserve(Volume& volume, uint32_t extent, MapEntry entry, uint32_t count,

@@ -289,7 +289,9 @@ Result<SliceGrant> Auction::request(TenantId id, const SliceRequest& request, Ti
       .auction = incarnation_,
       .epoch = epoch_,
       .granted = member.granted,
-      .equal = static_cast<uint64_t>(of_epoch(drive.rates.rate)) / drive.members.size(),
+      // Those that want nothing leave theirs to the others, also while no auction answers.
+      .equal = static_cast<uint64_t>(of_epoch(drive.rates.rate)) /
+               std::max<size_t>(active(request.drive), 1),
       .left = ends_ - now,
       .is_learning = is_learning_};
 }
@@ -301,6 +303,25 @@ size_t Auction::active(DriveId id) const {
     return each->granted > 0 || each->limit > 0 ||
            (each->next > 0 && each->heard + kIdleEpochs >= epoch_);
   }));
+}
+
+bool Auction::is_short(DriveId id) const {
+  const auto drive = drives_.find(id);
+  return drive != drives_.end() && active(id) > 1 &&
+         std::ranges::any_of(drive->second.members, [](const Member* each) {
+           return each->limit > each->granted && each->state == State::kDeferred;
+         });
+}
+
+std::vector<Auction::Granted> Auction::granted() const {
+  std::vector<Granted> all;
+  for (const auto& [id, tenant] : tenants_) {
+    for (const auto& [drive, member] : tenant.members) {
+      if (member.granted > 0)
+        all.push_back({.tenant = id, .drive = drive, .weighted = member.granted});
+    }
+  }
+  return all;
 }
 
 std::vector<Auction::Standing> Auction::standings() const {

@@ -101,6 +101,17 @@ class Auction {
     uint64_t wanted = 0;
   };
   std::vector<Standing> standings() const;
+  // Several want something of the drive, and one of them more than it was granted.
+  bool is_short(DriveId id) const;
+  // What was granted in this epoch, where it was something.
+  struct Granted {
+    TenantId tenant;
+    DriveId drive;
+    uint64_t weighted = 0;
+  };
+  std::vector<Granted> granted() const;
+  // Whether the next advance() ends the epoch.
+  bool is_over(Time now) const { return now >= ends_; }
   uint64_t epoch() const { return epoch_; }
   // Floors that were not met in the last epoch, though wanted: drives do less than they promised.
   uint64_t missed_floors() const { return missed_floors_; }

@@ -36,7 +36,7 @@ struct SliceGrant {
   uint64_t auction = 0;
   uint64_t epoch = 0;
   uint64_t granted = 0;  // weighted bytes for this epoch, all that there were so far
-  uint64_t equal = 0;    // what each would have if all had the same
+  uint64_t equal = 0;    // what each would have if all that want some had the same
   Duration left{};       // of the epoch
   // It has just started and does not know yet what others have: go on as before.
   bool is_learning = false;

@@ -9,8 +9,18 @@ bool Slices::take(uint64_t cost, Time now) {
     was_short_ = true;
     return false;
   }
+  if (is_early(now)) return false;
   spend(cost, now);
   return true;
+}
+
+uint64_t Slices::released(Time now) const {
+  const Duration left = std::clamp(ends_ - now - kAhead, Duration{}, kEpoch);
+  // Whole milliseconds would be too coarse, and nanoseconds of a large slice too many.
+  const auto left_us = static_cast<uint64_t>(left.ns / 1000);
+  constexpr auto kEpochUs = static_cast<uint64_t>(kEpoch.ns / 1000);
+  const uint64_t later = granted_ / kEpochUs * left_us;
+  return std::max(granted_ - later, std::min(granted_, kAskMin));
 }
 
 bool Slices::borrow(uint64_t cost, Time now) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices: what a client may use of one drive (Flint, Algorithm 3). No I/O.
 //
+// A slice is used evenly over its epoch, at most kAhead (or kAskMin) before its time: clients that
+// all began their epoch by sending what they have would only wait in the drive, and the view would
+// take that for a drive which is overloaded.
+//
 // A request goes when there is room in the slice; it may go beyond it once, and the next slice is
 // so much smaller: a request that is larger than a slice is sent too. What is left of a slice is
 // gone when its epoch is.
@@ -30,6 +34,7 @@ class Slices {
   static constexpr Duration kGiveBack = 10_ms;
   // What is asked for at once, at least: not each request is worth asking.
   static constexpr uint64_t kAskMin = 128_KiB;
+  static constexpr Duration kAhead = 2_ms;
   // Each epoch without an auction takes so much of the way to an equal share: half in a second.
   static constexpr int64_t kDecay = 32;
 
@@ -64,9 +69,16 @@ class Slices {
     const uint64_t gone = spent_ + given_back_;
     return gone < granted_ ? granted_ - gone : 0;
   }
+  // There is some, though not yet.
+  bool is_early(Time now) const {
+    // What it does alone is late enough: nobody lends it what it did not use in time.
+    return !is_alone_ && room() > 0 && spent_ + given_back_ >= released(now);
+  }
 
  private:
   void spend(uint64_t cost, Time now);
+  // Of what was granted, what may be used by now.
+  uint64_t released(Time now) const;
   bool is_at_rest() const { return waiting_ == 0 && under_way_ == 0 && !is_alone_; }
   // The slice is over; what was used beyond it is kept.
   void turn(uint64_t granted);

@@ -139,6 +139,15 @@ Why explain(const View& view, std::string_view volume) {
     flows.push_back(&flow);
     why.requests += requests_of(flow);
   }
+  for (const Offender& each : view.offenders) {
+    const bool is_there = std::ranges::any_of(flows, [&](const FlowView* flow) {
+      return each.offence != Offender::Offence::kTellsNothing && drive_of(*flow) == each.drive;
+    });
+    // Of one that tells nothing nobody knows where it is.
+    if (each.volume == volume || is_there || each.offence == Offender::Offence::kTellsNothing) {
+      why.offenders.push_back(each);
+    }
+  }
   if (why.requests == 0) return why;
   const size_t slowest = p99_bucket(flows, why.requests);
   why.p99 = rtt_of_bucket(slowest);
@@ -177,11 +186,32 @@ Why explain(const View& view, std::string_view volume) {
   return why;
 }
 
+std::string text(const View& view, const Offender& offender) {
+  const auto rate = [](uint64_t bytes_per_s) {
+    return fmt::format("{:.1f} MB/s", static_cast<double>(bytes_per_s) / 1e6);
+  };
+  const std::string who = fmt::format("{} (client {})", offender.volume, offender.client);
+  switch (offender.offence) {
+    case Offender::Offence::kTakesMore:
+      return fmt::format("{} does not keep to its share of {}: it takes {} and was granted {}.\n",
+                         who, view.name_of(offender.drive), rate(offender.used),
+                         rate(offender.granted));
+    case Offender::Offence::kAsksForNothing:
+      return fmt::format("{} takes {} of {} without a share: it was opened with shares=no.\n", who,
+                         rate(offender.used), view.name_of(offender.drive));
+    case Offender::Offence::kTellsNothing:
+      return fmt::format("{} tells nothing of its requests: it may load any drive unseen.\n", who);
+  }
+  return {};
+}
+
 std::string text(const View& view, const Why& why) {
+  std::string offences;
+  for (const Offender& each : why.offenders) offences += text(view, each);
   if (why.requests == 0) {
     return fmt::format(
-        "{}: no requests in the last 200 ms. Either it is idle, or no agent reports for it.\n",
-        why.volume);
+        "{}: no requests in the last 200 ms. Either it is idle, or no agent reports for it.\n{}",
+        why.volume, offences);
   }
   std::string out = fmt::format("{}: 99% of {} requests in the last 200 ms took {} or less.\n",
                                 why.volume, why.requests, cairn::text(why.p99));
@@ -204,7 +234,7 @@ std::string text(const View& view, const Why& why) {
     out += ".\n";
   }
   if (left >= 10) out += fmt::format("{}% is spread over others.\n", (left + 5) / 10);
-  return out;
+  return out + offences;
 }
 
 }  // namespace cairn::view

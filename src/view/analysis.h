@@ -48,6 +48,8 @@ struct Why {
   uint64_t requests = 0;  // in the window
   Duration p99;
   std::vector<Cause> causes;  // the largest first; their sum is 1000, if there are any
+  // It, or those that use its drives, when they do not keep to their share.
+  std::vector<Offender> offenders = {};
 };
 
 // What the slowest hundredth of a volume's requests waited for. The view has all flows.
@@ -55,5 +57,7 @@ Why explain(const View& view, std::string_view volume);
 // "vol1: 99% of 1200 requests in the last 200 ms took 2.38 ms or less.\n"
 // "61% of its p99 is drive b1/d7 (congested), shared with vol3's 128 KiB writes.\n" ...
 std::string text(const View& view, const Why& why);
+// A sentence: who does what.
+std::string text(const View& view, const Offender& offender);
 
 }  // namespace cairn::view

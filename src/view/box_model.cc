@@ -296,6 +296,24 @@ void BoxModel::append_flows(Time now, std::vector<FlowView>& to) const {
   }
 }
 
+void BoxModel::append_uses(Time now, std::vector<DriveUse>& to) const {
+  const auto first = static_cast<std::ptrdiff_t>(to.size());
+  for (const auto& [key, flow] : flows_) {
+    const FlowSum sum = flow.sums.current(now);
+    const Sum& reads = sum.types[at(IoType::kRead)];
+    const Sum& writes = sum.types[at(IoType::kWrite)];
+    if (reads.ops + writes.ops == 0) continue;
+    const ComponentId drive{id_, Kind::kDrive, key.drive};
+    // A volume may have several flows, for a while: its last client's too.
+    auto use = std::find_if(to.begin() + first, to.end(), [&](const DriveUse& each) {
+      return each.volume == flow.volume && each.drive == drive;
+    });
+    if (use == to.end()) use = to.insert(use, {.volume = flow.volume, .drive = drive});
+    use->read_bytes_per_s += per_second(reads.bytes);
+    use->write_bytes_per_s += per_second(writes.bytes);
+  }
+}
+
 bool BoxModel::uses(ClientKey client, ComponentId id) const {
   return std::ranges::any_of(flows_, [&](const auto& each) {
     if (each.first.client != client) return false;

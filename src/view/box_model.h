@@ -33,6 +33,14 @@ struct Origin {
   const SessionInfo& session;
 };
 
+// What a volume does at a drive.
+struct DriveUse {
+  std::string volume;
+  ComponentId drive;
+  uint64_t read_bytes_per_s = 0;
+  uint64_t write_bytes_per_s = 0;
+};
+
 class BoxModel {
  public:
   static constexpr size_t kFlowsPerClient = 512;
@@ -60,6 +68,7 @@ class BoxModel {
   // Appends all, ascending; and what flowed in the window.
   void append_components(Time now, std::vector<ComponentView>& to) const;
   void append_flows(Time now, std::vector<FlowView>& to) const;
+  void append_uses(Time now, std::vector<DriveUse>& to) const;
   // Whether it has something in the window there.
   bool uses(ClientKey client, ComponentId id) const;
 

@@ -116,7 +116,7 @@ TEST(BoxModel, AFullNetPipeIsNotMistakenForSlowDrives) {
   }
   TestClient& other = test.add("host2", "vol2", 1);
   other.streams.push_back({.drive = 1, .rtt = 90_us});
-  test.run(1_s);
+  test.run(3_s);  // at first it may be
   const View view = test.controller->view(test.now);
   EXPECT_GE(view.find({BoxId(0), Kind::kNetPipe, 0})->delay, 2900_us);
   EXPECT_EQ(view.find({BoxId(0), Kind::kNetPipe, 1})->delay, 0_us);

@@ -2,6 +2,7 @@
 #include "view/controller.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -43,6 +44,12 @@ std::optional<BoxId> Controller::find_box(std::string_view name) const {
   return std::nullopt;
 }
 
+bool Controller::is_admitted(const SessionInfo& session) const {
+  if (!tickets_) return true;
+  const auto found = tickets_->find(session.ticket);
+  return found != tickets_->end() && found->second == session.volume;
+}
+
 Result<std::map<SessionId, Controller::Session>> Controller::check_sessions(
     const AttachRequest& request) const {
   if (request.sessions.size() > kSessionsMax) {
@@ -52,6 +59,9 @@ Result<std::map<SessionId, Controller::Session>> Controller::check_sessions(
   for (const SessionInfo& info : request.sessions) {
     if (!is_sound_name(info.volume)) {
       return fail(Errc::kInvalid, "the name of a volume has 1 to 64 visible characters");
+    }
+    if (!is_admitted(info)) {
+      return fail(Errc::kDenied, "only who has a volume open tells of its requests");
     }
     const std::optional<BoxId> box = find_box(info.box);
     if (!box) return fail(Errc::kNotFound, "the controller knows no box of that name");
@@ -131,7 +141,8 @@ ReportReply Controller::count(const std::string& name, Client& client, const Rep
   std::map<ComponentId, uint32_t> own;
   for (const IoVector& vector : request.vectors) {
     const auto session = client.sessions.find(vector.session);
-    if (session == client.sessions.end() || !is_sound_time(vector.completed)) {
+    if (session == client.sessions.end() || !is_admitted(session->second.info) ||
+        !is_sound_time(vector.completed)) {
       ++reply.refused;
       continue;
     }
@@ -166,7 +177,12 @@ ReportReply Controller::count(const std::string& name, Client& client, const Rep
 
 View Controller::view(Time now, std::string_view volume) {
   advance(now);
-  View view{.controller = incarnation_, .at = now, .boxes = {}, .components = {}, .flows = {}};
+  View view{.controller = incarnation_,
+            .at = now,
+            .boxes = {},
+            .components = {},
+            .flows = {},
+            .offenders = offenders_};
   for (const BoxModel& box : boxes_) {
     BoxView& of = view.boxes.emplace_back();
     of.name = box.spec().name;
@@ -177,6 +193,12 @@ View Controller::view(Time now, std::string_view volume) {
   }
   if (!volume.empty()) {
     std::erase_if(view.flows, [&](const FlowView& flow) { return flow.volume != volume; });
+    std::set<ComponentId> passed;
+    for (const FlowView& flow : view.flows) {
+      for (const ComponentId id : path_of(flow.box, flow.port, flow.drive)) passed.insert(id);
+    }
+    std::erase_if(view.components,
+                  [&](const ComponentView& each) { return !passed.contains(each.id); });
   }
   return view;
 }
@@ -280,6 +302,12 @@ void Controller::advance(Time now) {
   for (BoxModel& box : boxes_) box.advance(now);
   look_at_watches();
   std::erase_if(clients_, [&](const auto& each) { return now - each.second.heard > kForgetAfter; });
+}
+
+std::vector<DriveUse> Controller::uses(Time now) const {
+  std::vector<DriveUse> all;
+  for (const BoxModel& box : boxes_) box.append_uses(now, all);
+  return all;
 }
 
 const DriveView* Controller::drive(std::string_view box, uint16_t index) const {

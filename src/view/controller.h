@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -46,8 +47,16 @@ class Controller {
 
   uint64_t incarnation() const { return incarnation_; }
 
-  // kInvalid: more than kSessionsMax, two of one number, or a name that none has; kNotFound: there
-  // is no such box or port; kLimit: kClientsMax are there already. Nothing was changed then.
+  // From now on only who has a volume open tells of it: these tickets and their volumes. A session
+  // without one of them is refused, and what it tells after its ticket went is not counted.
+  void admit_only(std::map<uint64_t, std::string> tickets) { tickets_ = std::move(tickets); }
+
+  // Who does not keep to its share, as somebody else found; it is part of the view.
+  void set_offenders(std::vector<Offender> all) { offenders_ = std::move(all); }
+
+  // kDenied: a session has no ticket of its volume. kInvalid: more than kSessionsMax, two of one
+  // number, or a name that none has; kNotFound: there is no such box or port; kLimit: kClientsMax
+  // are there already. Nothing was changed then.
   Result<AttachReply> attach(const std::string& client, const AttachRequest& request, Time now);
   // A batch that was counted already is answered as it was. kNotFound: attach first, to this
   // controller, or since another agent took the name. kInvalid: larger than a batch, or a number
@@ -55,7 +64,7 @@ class Controller {
   Result<ReportReply> report(const std::string& client, const ReportRequest& request, Time now);
   void detach(const std::string& client) { clients_.erase(client); }
 
-  // The whole view, with the flows of one volume or all.
+  // The whole view, or the flows of one volume and the components that they pass.
   View view(Time now, std::string_view volume = {});
   SyncReply sync(const SyncRequest& request, Time now);
   std::vector<ClientView> directory(Time now) const;
@@ -74,6 +83,9 @@ class Controller {
   // Ends epochs that are over: estimates, watches, clients that are gone. At least once an epoch,
   // if somebody watches.
   void advance(Time now);
+
+  // What volumes do at drives, of the window.
+  std::vector<DriveUse> uses(Time now) const;
 
   // Null: there is no such box or drive.
   const DriveView* drive(std::string_view box, uint16_t index) const;
@@ -113,14 +125,17 @@ class Controller {
   Result<std::map<SessionId, Session>> check_sessions(const AttachRequest& request) const;
   ReportReply count(const std::string& name, Client& client, const ReportRequest& request,
                     Time now);
+  bool is_admitted(const SessionInfo& session) const;
   void look_at_watches();
 
   const uint64_t incarnation_;
   std::vector<BoxModel> boxes_;
   std::map<std::string, Client> clients_;
+  std::optional<std::map<uint64_t, std::string>> tickets_;  // none: all may tell
   uint64_t next_key_ = 1;
   std::map<WatcherId, std::vector<Watched>> watchers_;
   uint64_t next_watcher_ = 1;
+  std::vector<Offender> offenders_;
   Time next_epoch_{};
 };
 

@@ -67,6 +67,26 @@ TEST(Controller, ReportsOfStrangersAndOfOlderAgentsAreRefused) {
   EXPECT_EQ(test.controller.report("host1", other, at(1000)).error(), Errc::kNotFound);
 }
 
+TEST(Controller, OnlyWhoHasAVolumeOpenTellsOfItsRequests) {
+  Controller controller{1, {test_box()}};
+  const std::string volume = one_session().sessions[0].volume;
+  controller.admit_only({{7, volume}, {8, "another"}});
+  // No ticket, that of another volume, one that nobody was given.
+  for (const uint64_t ticket : {0, 8, 9}) {
+    AttachRequest request = one_session();
+    request.sessions[0].ticket = ticket;
+    EXPECT_EQ(controller.attach("host1", request, at(1000)).error(), Errc::kDenied) << ticket;
+  }
+  AttachRequest request = one_session();
+  request.sessions[0].ticket = 7;
+  ASSERT_TRUE(controller.attach("host1", request, at(1000)));
+  EXPECT_EQ(controller.report("host1", batch(1, {at(1000)}, at(1000)), at(1000))->refused, 0U);
+  // Somebody else opened it: what the last holder says is of no opening any more.
+  controller.admit_only({{10, volume}});
+  EXPECT_EQ(controller.report("host1", batch(2, {at(1000)}, at(1000)), at(1000))->refused, 1U);
+  EXPECT_EQ(controller.view(at(1000)).find(drive_id(0))->recency, 1U);
+}
+
 TEST(Controller, SessionsThatCannotBeAreRefusedAndChangeNothing) {
   OneAgent test;
   AttachRequest request = one_session();

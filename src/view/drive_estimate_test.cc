@@ -43,7 +43,13 @@ TEST(DriveEstimate, ADriveThatIsQuickAgainGetsItsRateBackInSteps) {
   DriveEstimate drive(kProfile);
   repeat(drive, 5, {.read_bytes_per_s = 300'000'000, .read_delay = 5_ms, .write_delay = {}});
   const uint64_t low = drive.view().rate;
-  repeat(drive, 12, {.read_bytes_per_s = 200'000'000, .read_delay = 90_us, .write_delay = {}});
+  // Where what was too much is asked for again, by small ones.
+  DriveEstimate used = drive;
+  repeat(used, 16, {.read_bytes_per_s = low, .read_delay = 90_us, .write_delay = {}});
+  EXPECT_LT(used.view().rate, low + (kRateMax / 16));
+  repeat(used, 80, {.read_bytes_per_s = kRateMax / 2, .read_delay = 90_us, .write_delay = {}});
+  EXPECT_EQ(used.view().rate, kRateMax);
+  repeat(drive, 30, {.read_bytes_per_s = 100'000'000, .read_delay = 90_us, .write_delay = {}});
   EXPECT_GT(drive.view().rate, low + (kRateMax / 8));
   repeat(drive, 10, {});
   EXPECT_EQ(drive.view().rate, kRateMax);
@@ -90,6 +96,34 @@ TEST(DriveEstimate, TrafficAloneDoesNotCongestADrive) {
   repeat(drive, 5, {.read_bytes_per_s = 5 * kRateMax, .read_delay = 90_us, .write_delay = {}});
   EXPECT_EQ(drive.view().used, kRateMax);
   EXPECT_FALSE(drive.view().is_congested);
+}
+
+TEST(DriveEstimate, ASlowDriveIsJudgedByTheSameQueueAsAQuickOne) {
+  // 1 MB that waits: 1 ms at 1 GB/s, 10 ms at a tenth of it.
+  DriveEstimate quick(kProfile);
+  DriveEstimate slow({.bytes_per_s = kRateMax / 10});
+  repeat(quick, 5, {.read_bytes_per_s = 990'000'000, .read_delay = 1_ms, .write_delay = {}});
+  repeat(slow, 5, {.read_bytes_per_s = 99'000'000, .read_delay = 10_ms, .write_delay = {}});
+  EXPECT_EQ(slow.view().busy, quick.view().busy);
+  EXPECT_NEAR(static_cast<double>(slow.view().rate), static_cast<double>(quick.view().rate) / 10,
+              1e6);
+  EXPECT_GT(slow.view().rate, 80'000'000u);
+}
+
+TEST(DriveEstimate, AWriteCostsNoMoreThanWhatIsLeftByWhatWasWritten) {
+  DriveEstimate drive(kProfile);
+  // It writes half of what it reads, however long that takes.
+  const DriveEstimate::Sample writes{
+      .write_bytes_per_s = 500'000'000, .read_delay = {}, .write_delay = 20_ms};
+  repeat(drive, 40, writes);
+  EXPECT_EQ(drive.view().write_cost_x10, 20u);
+  // It comes to write less, and that costs more.
+  const DriveEstimate::Sample fewer{
+      .write_bytes_per_s = 150'000'000, .read_delay = {}, .write_delay = 20_ms};
+  repeat(drive, 5, fewer);
+  EXPECT_LT(drive.view().write_cost_x10, 30u);
+  repeat(drive, 60, fewer);
+  EXPECT_GT(drive.view().write_cost_x10, 60u);
 }
 
 }  // namespace

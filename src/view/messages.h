@@ -66,7 +66,7 @@ struct SyncReply {
 };
 
 struct QueryRequest {
-  std::string volume;  // its flows only; empty: all
+  std::string volume;  // its flows only, and what they pass; empty: all
 };
 
 // Tells when a drive has less headroom than so many thousandths of what it reads at most, and when

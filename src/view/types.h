@@ -72,6 +72,8 @@ struct SessionInfo {
   std::string volume;
   std::string box;
   uint16_t port = 0;
+  // By which the client shows that it has the volume open; 0: it has none.
+  uint64_t ticket = 0;
   friend bool operator==(const SessionInfo&, const SessionInfo&) = default;
 };
 

@@ -75,6 +75,22 @@ struct FlowView {
   friend bool operator==(const FlowView&, const FlowView&) = default;
 };
 
+// A volume whose client does not keep to its share of drives, or hides what it does.
+struct Offender {
+  enum class Offence : uint8_t {
+    kTakesMore,       // of a drive than it was granted
+    kAsksForNothing,  // and uses a drive that others share out
+    kTellsNothing,    // of its requests
+  };
+  std::string volume;
+  std::string client;
+  Offence offence = Offence::kTakesMore;
+  ComponentId drive;     // but of kTellsNothing
+  uint64_t used = 0;     // of it, weighted bytes in a second
+  uint64_t granted = 0;  // of these
+  friend bool operator==(const Offender&, const Offender&) = default;
+};
+
 struct BoxView {
   std::string name;
   uint32_t ports = 0;
@@ -88,6 +104,7 @@ struct View {
   std::vector<BoxView> boxes;
   std::vector<ComponentView> components;  // ascending
   std::vector<FlowView> flows;
+  std::vector<Offender> offenders;
   friend bool operator==(const View&, const View&) = default;
 
   // Null: it is not in it.

@@ -28,7 +28,7 @@ struct Layout {
   void operator()(IoVector& v) {
     fields(coder, v.session, v.drive, v.type, v.bytes, v.rtt, v.completed);
   }
-  void operator()(SessionInfo& v) { fields(coder, v.id, v.volume, v.box, v.port); }
+  void operator()(SessionInfo& v) { fields(coder, v.id, v.volume, v.box, v.port, v.ticket); }
   void operator()(AttachedSession& v) { fields(coder, v.id, v.box); }
   void operator()(BoxView& v) { fields(coder, v.name, v.ports, v.drives); }
   void operator()(Traffic& v) { fields(coder, v.bytes_per_s, v.ops_per_s, v.sizes); }
@@ -50,8 +50,14 @@ struct Layout {
     fields(coder, v.client, v.volume, v.session, v.box, v.port, v.drive, v.reads, v.writes, v.delay,
            v.rtts);
   }
+  void operator()(Offender::Offence& v) {
+    choice(coder, v, Offender::Offence::kTakesMore, Offender::Offence::kTellsNothing);
+  }
+  void operator()(Offender& v) {
+    fields(coder, v.volume, v.client, v.offence, v.drive, v.used, v.granted);
+  }
   void operator()(View& v) {
-    fields(coder, v.controller, v.at, v.boxes, v.components, v.flows);
+    fields(coder, v.controller, v.at, v.boxes, v.components, v.flows, v.offenders);
     // Who looks something up in it relies on that.
     if (!std::ranges::is_sorted(v.components, {}, &ComponentView::id)) spoil();
   }

@@ -16,7 +16,7 @@
 namespace cairn::view {
 
 inline constexpr const char* kServiceName = "view";
-inline constexpr uint16_t kServiceMajor = 1;
+inline constexpr uint16_t kServiceMajor = 2;
 
 enum class ViewCall : uint16_t {
   kAttach = 1,

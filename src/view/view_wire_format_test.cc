@@ -42,10 +42,10 @@ void expect_round_trip(const T& message) {
 
 TEST(ViewWireFormat, MessagesComeBackAsTheyWere) {
   const ComponentView drive{.id = drive_id(3), .recency = 9, .drive = DriveView{.rate = 5}};
-  expect_round_trip(
-      AttachRequest{.client = "host1",
-                    .incarnation = 5,
-                    .sessions = {{.id = SessionId(1), .volume = "v", .box = "b", .port = 1}}});
+  expect_round_trip(AttachRequest{
+      .client = "host1",
+      .incarnation = 5,
+      .sessions = {{.id = SessionId(1), .volume = "v", .box = "b", .port = 1, .ticket = 9}}});
   expect_round_trip(AttachReply{.controller = 1,
                                 .number = 2,
                                 .boxes = {{.name = "b", .ports = 1, .drives = {"d"}}},
@@ -70,7 +70,13 @@ TEST(ViewWireFormat, MessagesComeBackAsTheyWere) {
            .at = Time{2},
            .boxes = {{.name = "b", .ports = 1, .drives = {"d"}}},
            .components = {drive},
-           .flows = {{.client = "c", .volume = "v", .session = SessionId(1), .rtts = {{3, 4}}}}});
+           .flows = {{.client = "c", .volume = "v", .session = SessionId(1), .rtts = {{3, 4}}}},
+           .offenders = {{.volume = "w",
+                          .client = "d",
+                          .offence = Offender::Offence::kAsksForNothing,
+                          .drive = drive_id(3),
+                          .used = 5,
+                          .granted = 6}}});
 }
 
 TEST(ViewWireFormat, TheBytesOfABatchAreWhatTheyAlwaysWere) {

@@ -183,7 +183,8 @@ Task<void> SharesScene::run_arbiter(env::Env& env, size_t which) {
     arbiter::TestFence fence(media_);
     uint64_t rate = 0;
     for (const SlowDrive& each : drives_) rate = std::max(rate, each.bytes_per_s);
-    arbiter::Market market(env, {.drive_bytes_per_s = rate, .drive_floor = rate});
+    arbiter::Market market(
+        env, {.drive_bytes_per_s = rate, .drive_floor = rate * promised_percent_ / 100});
     ArbiterHost host(
         env,
         {.store = *store, .source = source, .fence = fence, .loads = &market, .judge = &market},

@@ -49,6 +49,9 @@ class SharesScene {
   SharesScene(uint64_t seed, std::vector<uint64_t> drives_bytes_per_s, size_t arbiters = 1);
   ~SharesScene();
 
+  // What the arbiter is told that drives do whatever is asked of them: so many percent of their
+  // rate. Before anything runs.
+  void promise(uint64_t percent) { promised_percent_ = percent; }
   // Client "c0", "c1"... has volume "v0", "v1"... and uses it from when it is start()ed.
   size_t add(const Load& load);
   // All have opened their volumes and written them once. Nobody uses them yet.
@@ -109,6 +112,7 @@ class SharesScene {
   Time marked_;
   uint64_t failures_ = 0;
   uint64_t processes_ = 0;
+  uint64_t promised_percent_ = 100;
 };
 
 }  // namespace cairn::volume_tests

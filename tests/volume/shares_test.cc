@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include "tests/volume/shares_scene.h"
@@ -112,6 +113,56 @@ TEST(Shares, AVolumeThatIsAloneHasAllOfADriveWhateverTheViewThinksOfIt) {
   settle_and_measure(scene);
   // A written byte takes twice as long as one that is read.
   EXPECT_GT(scene.bytes_per_s(0), 0.95 * kRate / 2);
+}
+
+TEST(Shares, AreOfAllThatADriveDoesNotOfWhatItPromises) {
+  for (const bool writes : {false, true}) {
+    SharesScene scene(12, {kRate});
+    scene.promise(20);
+    for (const size_t depth : {8, 16, 32, 64}) scene.add({.depth = depth, .writes = writes});
+    ASSERT_TRUE(scene.open_all()) << scene.cluster().report();
+    scene.use_all();
+    settle_and_measure(scene);
+    for (size_t i = 0; i < 4; ++i) expect_part(scene, i, 0.25, 0.15);
+    // A written byte takes twice as long as one that is read.
+    EXPECT_GT(scene.all_bytes_per_s(), 0.8 * kRate / (writes ? 2 : 1)) << "writes: " << writes;
+  }
+}
+
+TEST(Shares, OfThoseThatAreIdleAreNotKeptForThemWhenNoArbiterAnswers) {
+  SharesScene scene(13, {kRate});
+  scene.add({.depth = 32});
+  for (int i = 0; i < 4; ++i) scene.add({.depth = 32});
+  ASSERT_TRUE(scene.open_all()) << scene.cluster().report();
+  scene.use(0);
+  settle_and_measure(scene);
+  EXPECT_GT(scene.bytes_per_s(0), 0.9 * kRate);
+  scene.arbiter(0).kill();
+  scene.run(10_s);
+  scene.mark();
+  scene.run(kMeasured);
+  EXPECT_GT(scene.bytes_per_s(0), 0.9 * kRate);
+}
+
+TEST(Shares, WhoTakesPartInNothingIsNamed) {
+  SharesScene scene(14, {kRate});
+  scene.add({.depth = 16});
+  scene.add({.depth = 16});
+  scene.add({.depth = 64, .holds = false});
+  scene.add({.depth = 16, .notes = false, .orders = false, .holds = false});
+  ASSERT_TRUE(scene.open_all()) << scene.cluster().report();
+  scene.use_all();
+  settle_and_measure(scene);
+  ASSERT_NE(scene.market(), nullptr);
+  using Offence = view::Offender::Offence;
+  std::map<std::string, Offence> named;
+  for (const view::Offender& each :
+       scene.market()->controller()->view(scene.cluster().now()).offenders) {
+    named[each.volume] = each.offence;
+  }
+  const std::map<std::string, Offence> expected = {{"v2", Offence::kAsksForNothing},
+                                                   {"v3", Offence::kTellsNothing}};
+  EXPECT_EQ(named, expected);
 }
 
 TEST(Shares, NobodyStarves) {

@@ -114,11 +114,13 @@ Market::Running::Running(uint64_t its_incarnation, Topology its_topology,
       auction(incarnation, now),
       next_epoch(now) {
   describe(auction, topology, options);
+  controller.admit_only({});
 }
 
 void Market::follow(const Pool& pool) {
   const Time now = env_.now();
-  if (running_ && now < running_->next_epoch) return;
+  // Each epoch of the auction begins here: with what is known by then, and none unseen.
+  if (running_ && now < running_->next_epoch && !running_->auction.is_over(now)) return;
   Topology topology = topology_of(pool, options_);
   if (topology.boxes.empty()) return running_.reset();
   if (!running_ || running_->topology.spots != topology.spots) {
@@ -130,7 +132,80 @@ void Market::follow(const Pool& pool) {
   running_->controller.advance(now);
   set_rates();
   follow_volumes(pool);
-  running_->auction.advance(now);
+  end_epoch(now);
+  judge_conduct(pool);
+}
+
+void Market::end_epoch(Time now) {
+  share::Auction& auction = running_->auction;
+  if (auction.is_over(now)) running_->conduct.granted(auction.granted(), now);
+  auction.advance(now);
+}
+
+void Market::admit_tenants() {
+  std::map<uint64_t, std::string> tickets;
+  for (const auto& [ticket, tenant] : running_->tenants) tickets[ticket] = tenant.volume;
+  running_->controller.admit_only(std::move(tickets));
+}
+
+std::vector<Conduct::Use> Market::uses(Time now) const {
+  std::map<std::pair<view::BoxId, uint16_t>, MegaVolId> drives;
+  for (const auto& [id, spot] : running_->topology.spots) drives[{spot.box, spot.index}] = id;
+  std::vector<view::DriveUse> seen = running_->controller.uses(now);
+  std::map<view::ComponentId, size_t> users;
+  for (const view::DriveUse& each : seen) ++users[each.drive];
+  std::vector<Conduct::Use> all;
+  for (view::DriveUse& each : seen) {
+    const MegaVolId id = drives.at({each.drive.box, each.drive.index});
+    const DriveSpot& spot = running_->topology.spots.at(id);
+    const view::DriveView& drive = *running_->controller.drive(spot.box_name, spot.index);
+    all.push_back({.volume = std::move(each.volume),
+                   .drive = drive_id(id),
+                   .seen_as = each.drive,
+                   .weighted = each.read_bytes_per_s + (each.write_bytes_per_s *
+                                                        drive.write_cost_x10 / view::kWriteCostMin),
+                   .is_shared = users[each.drive] > 1,
+                   .is_auctioned = running_->auction.active(drive_id(id)) > 1});
+  }
+  return all;
+}
+
+// Of the same time as what estimates say, or a volume would avoid what it filled itself.
+void Market::note_parts(Time now) const {
+  if (now < running_->parts_until) return;
+  running_->parts_until = now + share::kEpoch;
+  const std::vector<Conduct::Use> uses = this->uses(now);
+  std::map<DriveId, uint64_t> all;
+  for (const Conduct::Use& use : uses) all[use.drive] += use.weighted;
+  running_->parts.clear();
+  running_->used.clear();
+  for (const Conduct::Use& use : uses) {
+    if (use.weighted == 0) continue;
+    const uint64_t part = use.weighted * 1000 / all[use.drive];
+    const MegaVolId id(static_cast<uint16_t>(use.drive.value()));
+    running_->used.insert(id);
+    running_->parts[{id, use.volume}] = static_cast<int32_t>(part);
+  }
+}
+
+void Market::judge_conduct(const Pool& pool) {
+  const Time now = env_.now();
+  if (!running_->conduct.is_due(now)) return;
+  std::map<std::string_view, const Tenant*> tenants;
+  for (const auto& [ticket, tenant] : running_->tenants) tenants[tenant.volume] = &tenant;
+  std::vector<Conduct::Party> parties;
+  for (const auto& [id, volume] : pool.volumes()) {
+    if (volume.record.holder.empty()) continue;
+    const auto found = tenants.find(volume.record.name);
+    const Tenant* tenant = found == tenants.end() ? nullptr : found->second;
+    parties.push_back({.volume = volume.record.name,
+                       .client = volume.record.holder,
+                       .tenant = tenant == nullptr ? share::TenantId() : tenant->id,
+                       .trades = tenant != nullptr && tenant->trades,
+                       .tells = tenant != nullptr});
+  }
+  running_->conduct.look(parties, uses(now), now);
+  running_->controller.set_offenders(running_->conduct.offenders());
 }
 
 // What drives seem to take, from the next epoch on.
@@ -156,6 +231,7 @@ void Market::follow_volumes(const Pool& pool) {
     if (is_over) {
       if (tenant.trades) running_->auction.close(tenant.id);
       each = running_->tenants.erase(each);
+      admit_tenants();
       continue;
     }
     if (tenant.terms != found->second->terms) {
@@ -200,6 +276,7 @@ Result<share::JoinReply> Market::join(const Pool& pool, const share::JoinRequest
   tenant.client = request.client;
   tenant.terms = volume->second.terms;
   if (request.trades) open(tenant);
+  admit_tenants();
   share::JoinReply reply{.market = running_->incarnation, .ticket = ticket, .places = {}};
   for (const auto& [id, spot] : running_->topology.spots) {
     reply.places.push_back({.uri = spot.uri,
@@ -242,11 +319,12 @@ Result<share::TradeReply> Market::trade(const share::TradeRequest& request) {
   for (const auto& [id, spot] : running_->topology.spots) {
     const view::DriveView* seen = running_->controller.drive(spot.box_name, spot.index);
     if (seen == nullptr) continue;
-    reply.drives.push_back({.drive = drive_id(id),
-                            .write_cost_x10 = seen->write_cost_x10,
-                            .congestion = seen->is_congested
-                                              ? std::max(seen->read_delay, seen->write_delay)
-                                              : Duration()});
+    // Who is alone there is in nobody's way.
+    const bool is_in_the_way = seen->is_congested && running_->auction.active(drive_id(id)) > 1;
+    reply.drives.push_back(
+        {.drive = drive_id(id),
+         .write_cost_x10 = seen->write_cost_x10,
+         .congestion = is_in_the_way ? std::max(seen->read_delay, seen->write_delay) : Duration()});
   }
   return reply;
 }
@@ -257,6 +335,7 @@ void Market::leave(const share::LeaveRequest& request) {
   if (found == running_->tenants.end()) return;
   if (found->second.trades) running_->auction.close(found->second.id);
   running_->tenants.erase(found);
+  admit_tenants();
 }
 
 DriveLoad Market::load(MegaVolId id) const {
@@ -267,6 +346,24 @@ DriveLoad Market::load(MegaVolId id) const {
       running_->controller.drive(spot->second.box_name, spot->second.index);
   if (seen == nullptr) return {};
   return {.busy = seen->busy, .fragmentation = seen->fragmentation};
+}
+
+DriveLoad Market::load_for(MegaVolId id, std::string_view volume) const {
+  DriveLoad seen = load(id);
+  if (!running_) return seen;
+  if (running_->auction.is_short(drive_id(id))) {
+    seen.busy = 1000;
+    return seen;
+  }
+  note_parts(env_.now());
+  // What is estimated of a drive that nobody uses any more is of those who did.
+  if (!running_->used.contains(id)) return {};
+  const auto part = running_->parts.find({id, std::string(volume)});
+  if (part != running_->parts.end()) {
+    const int32_t others = 1000 - part->second;
+    seen = {.busy = seen.busy * others / 1000, .fragmentation = seen.fragmentation * others / 1000};
+  }
+  return seen;
 }
 
 Attempt<void> Market::judge(const Pool& pool, const std::string& volume,

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "arbiter/market/conduct.h"
 #include "arbiter/placement.h"
 #include "arbiter/pool.h"
 #include "arbiter/terms_judge.h"
@@ -72,6 +74,7 @@ class Market final : public LoadSource, public TermsJudge {
 
   // Zero where nobody tells anything.
   DriveLoad load(MegaVolId id) const override;
+  DriveLoad load_for(MegaVolId id, std::string_view volume) const override;
   Attempt<void> judge(const Pool& pool, const std::string& volume,
                       const share::Terms& terms) const override;
 
@@ -93,12 +96,24 @@ class Market final : public LoadSource, public TermsJudge {
     view::Controller controller;
     share::Auction auction;
     std::map<uint64_t, Tenant> tenants;  // by ticket
+    Conduct conduct;
+    // Of what a drive is used for, the thousandths that a volume has.
+    std::map<std::pair<MegaVolId, std::string>, int32_t> parts;
+    Time parts_until;
+    std::set<MegaVolId> used;  // drives of which somebody tells something
     Time next_epoch;
   };
 
   void set_rates();
   void follow_volumes(const Pool& pool);
   void open(Tenant& tenant);
+  // Only tenants tell the view of requests.
+  void admit_tenants();
+  void end_epoch(Time now);
+  void judge_conduct(const Pool& pool);
+  // What volumes do at drives of the pool, by the view.
+  std::vector<Conduct::Use> uses(Time now) const;
+  void note_parts(Time now) const;
 
   env::Env& env_;
   const MarketOptions options_;

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "task/deadline.h"
 #include "testing/sim_test.h"
+#include "view/analysis.h"
 #include "volume/map_entry_format.h"
 
 namespace cairn::arbiter {
@@ -157,6 +161,110 @@ SIM_TEST(Market, ADriveThatOneVolumeAloneUsesIsNotSharedOut) {
   market.follow(pool);
   // An epoch of the drive is 20 MB.
   EXPECT_LE(ask(*one) + ask(*two), 31 * kMB);
+}
+
+// A client of a market that tells the view what it does at drive 2, beginning by beginning anew.
+struct Teller {
+  Market& market;
+  std::string volume;
+  share::JoinReply joined;
+  uint64_t number = 0;
+
+  Teller(Market& its_market, const Pool& pool, std::string its_volume, bool trades = true)
+      : market(its_market), volume(std::move(its_volume)) {
+    const auto reply =
+        market.join(pool, {.volume = volume, .client = "c-" + volume, .trades = trades});
+    EXPECT_TRUE(reply);
+    if (reply) joined = *reply;
+  }
+  Errc attach(const std::string& as, uint64_t ticket, Time now) const {
+    const auto done = market.controller()->attach(
+        "host-" + volume,
+        {.incarnation = 5,
+         .sessions = {{.id = view::SessionId(1), .volume = as, .box = "b1", .ticket = ticket}}},
+        now);
+    return done ? Errc{} : done.error().code();
+  }
+  // So many bytes were read.
+  void tell(uint64_t bytes, Time now) {
+    view::ReportRequest batch{.controller = market.controller()->incarnation(),
+                              .incarnation = 5,
+                              .number = ++number,
+                              .sent = now};
+    for (; bytes > 0; bytes -= std::min<uint64_t>(bytes, 128_KiB)) {
+      batch.vectors.push_back({.session = view::SessionId(1),
+                               .bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, 128_KiB)),
+                               .rtt = 300_us,
+                               .completed = now});
+    }
+    EXPECT_TRUE(market.controller()->report("host-" + volume, batch, now));
+  }
+  // It asks for so much; what it got.
+  uint64_t trade(uint64_t wants) const {
+    const auto reply =
+        market.trade({.market = joined.market,
+                      .ticket = joined.ticket,
+                      .requests = {{.drive = share::DriveId(2), .now = wants, .next = wants}}});
+    EXPECT_TRUE(reply);
+    return reply ? reply->grants[0].granted : 0;
+  }
+};
+
+Pool pool_in_use(const std::vector<std::string>& volumes) {
+  Pool pool = some_pool();
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    EXPECT_TRUE(pool.add(volume(i + 1, volumes[i], "c-" + volumes[i])));
+  }
+  return pool;
+}
+
+SIM_TEST(Market, OnlyTheHolderOfAVolumeTellsTheViewOfIt) {
+  const Pool pool = pool_in_use({"v1", "v2"});
+  Market market(env, some_options());
+  market.follow(pool);
+  const Teller one(market, pool, "v1");
+  // In the name of another volume, whose client joined or did not, and without its ticket.
+  EXPECT_EQ(one.attach("v2", one.joined.ticket, env.now()), Errc::kDenied);
+  EXPECT_EQ(one.attach("v2", 0, env.now()), Errc::kDenied);
+  EXPECT_EQ(one.attach("v1", one.joined.ticket + 1, env.now()), Errc::kDenied);
+  EXPECT_EQ(one.attach("v1", one.joined.ticket, env.now()), Errc{});
+  co_return;
+}
+
+SIM_TEST(Market, WhoDoesNotKeepToItsSlicesIsNamedAndNobodyElse) {
+  const Pool pool = pool_in_use({"v1", "v2", "v3", "silent"});
+  Market market(env, some_options());
+  market.follow(pool);
+  Teller honest(market, pool, "v1");
+  Teller greedy(market, pool, "v2");
+  Teller free(market, pool, "v3", false);
+  for (const Teller* each : {&honest, &greedy, &free}) {
+    EXPECT_EQ(each->attach(each->volume, each->joined.ticket, env.now()), Errc{});
+  }
+  for (int epoch = 0; epoch < 60; ++epoch) {
+    co_await nap(env, 50_ms);
+    market.follow(pool);
+    honest.tell(std::min(honest.trade(4 * kMB), 4 * kMB), env.now());
+    greedy.tell(std::min(greedy.trade(kMB), kMB) + 5 * kMB, env.now());
+    free.tell(2 * kMB, env.now());
+    // It takes a second to be sure.
+    if (epoch < 14) EXPECT_TRUE(market.controller()->view(env.now()).offenders.empty());
+  }
+  using Offence = view::Offender::Offence;
+  std::map<std::string, Offence> named;
+  const view::View seen = market.controller()->view(env.now());
+  for (const view::Offender& each : seen.offenders) {
+    named[each.volume] = each.offence;
+    EXPECT_EQ(each.client, "c-" + each.volume);
+  }
+  const std::map<std::string, Offence> expected = {{"v2", Offence::kTakesMore},
+                                                   {"v3", Offence::kAsksForNothing},
+                                                   {"silent", Offence::kTellsNothing}};
+  EXPECT_EQ(named, expected);
+  // Who suffers is told.
+  const std::string why = text(seen, view::explain(seen, "v1"));
+  EXPECT_NE(why.find("v2 (client c-v2) does not keep to its share of b1/d2"), std::string::npos)
+      << why;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct FlashProfile {
   std::string_view text;
 };
 
-inline constexpr std::array<FlashProfile, 10> kFlashProfiles = {{
+inline constexpr std::array<FlashProfile, 11> kFlashProfiles = {{
     {"pm1725a", R"(name = "datacenter TLC, like PM1725a 1.6 TB"
 lanes = 8
 cache = "write"
@@ -87,6 +87,26 @@ chips_per_channel = 4
 dies_per_chip = 4
 planes_per_die = 2
 blocks_per_plane = 1100
+pages_per_block = 256
+page_bytes = "16 KiB"
+technology = "tlc"
+read = ["60 us", "78 us", "96 us"]
+program = ["500 us", "750 us", "1000 us"]
+erase = "5 ms"
+over_provisioning = 0.12
+)"},
+    {"fs1600-small", R"(name = "fs1600 with a sixteenth of its dies and of its speed, 4 GiB"
+lanes = 1
+lane_gb_per_s = 0.125
+cache_bytes = "32 MiB"
+mapping_cache_bytes = "64 MiB"
+write_back_pages = 2
+channels = 1
+channel_mt_per_s = 333
+chips_per_channel = 2
+dies_per_chip = 4
+planes_per_die = 2
+blocks_per_plane = 74
 pages_per_block = 256
 page_bytes = "16 KiB"
 technology = "tlc"

@@ -115,7 +115,18 @@ void Steering::wait(Route& route, SteeredDrive& drive, drive::DriveOp& op, Io io
   route.slices.set_waiting(route.waiting_cost, route.waiting_in, route.waiting_out);
   ++counters_.waited;
   if (route.is_held) trader_->hurry();
-  if (!timer_.is_armed()) env_.arm(timer_, now + kLookAgain);
+  arm(now);
+}
+
+void Steering::arm(Time now) {
+  if (scheduler_.size() == 0) return;
+  const bool is_soon = std::ranges::any_of(routes_, [&](const auto& route) {
+    return route->waiting > 0 && route->is_held && route->slices.is_early(now);
+  });
+  const Time at = now + (is_soon ? kLookSoon : kLookAgain);
+  if (timer_.is_armed() && timer_.when() <= at) return;
+  if (timer_.is_armed()) env_.disarm(timer_);
+  env_.arm(timer_, at);
 }
 
 void Steering::leave_queue(Route& route, Io io, uint64_t cost) {
@@ -175,7 +186,7 @@ void Steering::pump() {
     }
   }
   is_pumping_ = false;
-  if (scheduler_.size() > 0 && !timer_.is_armed()) env_.arm(timer_, env_.now() + kLookAgain);
+  arm(env_.now());
 }
 
 }  // namespace cairn::volume

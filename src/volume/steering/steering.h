@@ -80,6 +80,8 @@ class Steering {
   };
   // While something waits, room is looked for so often, whatever else happens.
   static constexpr Duration kLookAgain = 10_ms;
+  // Where a slice has room, only not yet.
+  static constexpr Duration kLookSoon = 1_ms;
 
   // Whether it goes now; if so it has its room, and ends by ended().
   bool may_go(Route& route, Io io, Time now) {
@@ -103,6 +105,8 @@ class Steering {
   void ended(Route& route, Io io, Time began, bool is_good);
   share::StreamId stream_of(const Route& route, Io io) const;
   void leave_queue(Route& route, Io io, uint64_t cost);
+  // When pump() is needed though nothing happens.
+  void arm(Time now);
   // Sends what has room.
   void pump();
 

@@ -80,7 +80,8 @@ void Trader::open_sessions() {
           steering_.view_->open_session({.id = {},
                                          .volume = steering_.options_.volume,
                                          .box = route->place->box,
-                                         .port = route->place->port});
+                                         .port = route->place->port,
+                                         .ticket = ticket_});
       if (!opened) {
         sessions_.erase(session);
         continue;
