@@ -161,7 +161,7 @@ class FlowScene {
 
   Task<void> run_arbiter(env::Env& env) {
     if (!has_pool_) co_return;
-    meta::LocalStore store(env, state_);
+    const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
     {
       volume::NvmeSource source(env);
       volume::ReservationFence fence(env, source);
@@ -169,7 +169,7 @@ class FlowScene {
                              {.drive_bytes_per_s = kFlowDriveRate, .drive_floor = kFlowDriveFloor});
       ArbiterHost host(
           env,
-          {.store = store, .source = source, .fence = fence, .loads = &market, .judge = &market},
+          {.store = *store, .source = source, .fence = fence, .loads = &market, .judge = &market},
           {.arbiter = {.host = "arbiter"}, .on_change = [&market](bool) { market.begin_anew(); }});
       host_ = &host;
       arbiter::MarketService services(env, host, market);
@@ -189,7 +189,7 @@ class FlowScene {
       host.stop();
       co_await gate.close();
     }
-    co_await store.close();
+    co_await store->close();
   }
 
   Task<void> make_pool(env::Env& env, ArbiterHost& host) {

@@ -115,12 +115,12 @@ class Rack {
   }
 
   Task<void> run_arbiter(env::Env& env) {
-    meta::LocalStore store(env, state_);
+    const std::unique_ptr<meta::Store> store = meta::local_store(env, state_);
     {
       volume::NvmeSource source(env);
       volume::ReservationFence fence(env, source);
       ArbiterHost host(
-          env, {.store = store, .source = source, .fence = fence},
+          env, {.store = *store, .source = source, .fence = fence},
           {.arbiter = {.host = "arbiter", .retry = 100_ms, .extent_bytes = kExtentBytes},
            .election_ttl = 1_s});
       task::Gate gate;
@@ -130,7 +130,7 @@ class Rack {
       host.stop();
       co_await gate.close();
     }
-    co_await store.close();
+    co_await store->close();
   }
   Task<void> make_pool(env::Env& env, ArbiterHost& host) {
     size_t added = 0;
