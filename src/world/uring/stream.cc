@@ -84,8 +84,7 @@ void Socket::start_read(env::ReadOp& op) {
 }
 
 void Socket::spin(bool falls_asleep) {
-  // Long enough for an answer, too short for a connection that is not in use.
-  constexpr Duration kSpinMax = 200_us;
+  constexpr Duration kSpinMax = 200_us;  // an answer may take so long; an unused socket takes more
   env::ReadOp& op = *std::exchange(read_, nullptr);
   if (was_reset_) return op.complete(fail(Errc::kReset, "read"));
   if (read_now(op)) return;
