@@ -29,17 +29,14 @@ sim::ClusterOptions with_blocks() {
   return options;
 }
 
-KvClusterOptions on_disks(Duration scrub_pause) {
-  KvClusterOptions options{.nodes = 3, .nodes_first = 3, .clients = 0, .on_disk = true};
-  options.replica.scrub_pause = scrub_pause;
-  return options;
+KvClusterOptions on_disks() {
+  return {.nodes = 3, .nodes_first = 3, .clients = 0, .on_disk = true};
 }
 
 // Three nodes with stores on disks, and one user.
 class Cluster {
  public:
-  explicit Cluster(Duration scrub_pause = 1'000'000_s)
-      : kv_(on_disks(scrub_pause)), cluster_(with_blocks()) {
+  Cluster() : kv_(on_disks()), cluster_(with_blocks()) {
     kv_.start(cluster_);
     EXPECT_TRUE(cluster_.run_until([this] { return kv_.chain_of("a").size() == 3; }, 30_s));
   }
@@ -136,15 +133,6 @@ TEST(RingDamage, WritesGoOnOverARecordThatRotted) {
     EXPECT_EQ(cluster.add("n"), fmt::format("7770{}124", position));
     EXPECT_EQ(cluster.get("n", 20), fmt::format("7770{}124", position));
   }
-}
-
-TEST(RingDamage, WhatNobodyReadsIsFoundInTheBackground) {
-  Cluster cluster(100_ms);
-  EXPECT_EQ(cluster.put("a", "seen by nobody"), "0");
-  const size_t victim = cluster.at("a", 1);
-  EXPECT_GE(cluster.rot(victim, "seen by nobody"), 1);
-  EXPECT_TRUE(cluster.run_until([&] { return cluster.stats(victim).repaired == 1; }, 5_s));
-  EXPECT_EQ(cluster.get("a", 20), "seen by nobody");
 }
 
 TEST(RingDamage, WhatRottedAtAllReplicasIsAnErrorAndNotAnOldValue) {

@@ -54,7 +54,6 @@ Replica::Replica(env::Env& env, Keyspace& store, Peers& peers, ring::MemberId se
   gate_.spawn(clean());
   gate_.spawn(fill_others());
   gate_.spawn(erase_ended());
-  gate_.spawn(scrub());
 }
 
 Task<void> Replica::close() {

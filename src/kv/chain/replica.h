@@ -43,7 +43,6 @@ struct ReplicaOptions {
   Duration serve_timeout = 4_s;  // of a call that waits for others
   Duration copy_pause;           // between batches of a copy: its throttle
   engine::SharesOptions shares;  // of the store, among those who call
-  Duration scrub_pause = 10_s;   // between pages of keys that are read to see whether they can be
 };
 
 struct ReplicaStats {
@@ -152,7 +151,6 @@ class Replica {
                                    uint64_t damaged_version);
   // A change of one key's record; again after a repair if what was there is damaged.
   task::Task<Result<void>> change_record(Keyspace& store, const std::string& key, Change& change);
-  task::Task<void> scrub();
 
   // replica_keys.cc
   void note_end(const Record& record);

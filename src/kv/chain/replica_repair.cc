@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged records: found when they are read, or by a look at all of them now and then; fetched from
-// another replica of the chain, and written anew.
+// Damaged records: found when they are read or changed, fetched from another replica of the chain,
+// and written anew.
 //
 // Who is behind in a chain has nothing that this node has not; who is before it may have what is
 // not published yet. So what comes is stored as if it was passed on: dirty, until those behind have
@@ -20,8 +20,6 @@ using ring::MemberId;
 using task::Task;
 
 namespace {
-
-constexpr size_t kPageKeys = 64;
 
 std::optional<MemberId> none() { return std::nullopt; }
 
@@ -168,29 +166,6 @@ Task<FetchReply> Replica::fetch(FetchRequest request) {
     co_return FetchReply{.status = Status::kNotReady};
   }
   co_return FetchReply{.record = std::move(*record)};
-}
-
-// Page by page, for ever: what nobody reads is damaged unseen, until the last good copy goes.
-Task<void> Replica::scrub() {
-  uint64_t cursor = 0;
-  while (!stop_.requested()) {
-    [[maybe_unused]] const Result<void> slept =
-        co_await task::sleep_for(env_, options_.scrub_pause, stop_.token());
-    if (!may_act() || stop_.requested()) continue;
-    size_t count = 0;
-    do {  // a page of a store with few keys may have none
-      const Result<ScanPage> page = co_await for_upkeep_.scan(cursor, kPageKeys);
-      if (!page) break;
-      cursor = page->next;
-      count += page->keys.size();
-      for (const std::string& stored : page->keys) {
-        const std::optional<std::string> key = user_key(stored);
-        if (!key || !spot(ring::hash_of(*key))) continue;
-        [[maybe_unused]] const Result<std::optional<Record>> read =
-            co_await read_record(for_upkeep_, *key);
-      }
-    } while (cursor != 0 && count < kPageKeys && !stop_.requested());
-  }
 }
 
 }  // namespace cairn::kv::chain
