@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes bytes = std::as_bytes(std::span(data, size));
   if (bytes.empty()) return 0;
   const Bytes body = bytes.subspan(1);
-  switch (data[0] % 10) {
+  switch (data[0] % 12) {
     case 0:
       check_again(chain::decode_get_request(body), body);
       break;
@@ -87,8 +87,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 8:
       check_again(ring::decode_node(body), body);
       break;
-    default:
+    case 9:
       check_view(body);
+      break;
+    case 10:
+      check_again(chain::decode_fetch_request(body), body);
+      break;
+    default:
+      check_again(chain::decode_fetch_reply(body), body);
       break;
   }
   return 0;

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "apps/common/command.h"
 #include "base/duration.h"
 #include "base/words.h"
+#include "kv/engine/shares.h"
 #include "kv/ring/view.h"
 #include "rack/client_keys.h"
 #include "server/common/reach.h"
@@ -93,6 +96,24 @@ NodeArgs::NodeArgs(CLI::App& app) {
               options_.lease = *time;
               return {};
             });
+  add_values(app, "--weight NAME=N",
+             "how much of this node's drive a caller of that name gets while others want it too: "
+             "another node or a program, by its TLS key (1)",
+             [this](const std::string& text) -> Attempt<void> {
+               const size_t at = text.rfind('=');
+               int64_t weight = 0;
+               if (at != std::string::npos) {
+                 const char* const end = text.data() + text.size();
+                 const auto read = std::from_chars(text.data() + at + 1, end, weight);
+                 if (read.ptr != end || read.ec != std::errc()) weight = 0;
+               }
+               if (at == 0 || weight < 1 || weight > kv::engine::kTenantWeightMax) {
+                 return refuse(fmt::format("{} is no weight: write NAME=N, with N from 1 to {}",
+                                           in_quotes(text), kv::engine::kTenantWeightMax));
+               }
+               options_.weights[text.substr(0, at)] = static_cast<uint32_t>(weight);
+               return {};
+             });
   add_value(app, "--tls-keys FILE",
             "nodes must come to this one through TLS with a key of this file, lines of ROLE NAME "
             "KEY, where each node is a writer",

@@ -184,6 +184,7 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
       env, {.servers = {store_address()}, .timeout = 2_s, .connect_timeout = 500_ms});
   chain::NodeOptions options{.address = cluster_->node(name_of(number)).address(kNodePort)};
   options.place.machine = name_of(number);
+  options.replica = options_.replica;
   options.membership.lease = 1_s;
   options.controller.name = name_of(number);
   options.controller.election_ttl = 1_s;

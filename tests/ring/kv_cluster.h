@@ -30,8 +30,9 @@ struct KvClusterOptions {
   size_t keys = 3;
   bool loses_stores = false;
   bool leaves = false;
-  bool on_disk = false;  // nodes have real stores on simulated disks
-  bool proxies = false;  // clients are inside the first nodes, and use their keyspaces
+  bool on_disk = false;           // nodes have real stores on simulated disks
+  chain::ReplicaOptions replica;  // of each node
+  bool proxies = false;           // clients are inside the first nodes, and use their keyspaces
 };
 
 class KvCluster {
@@ -55,6 +56,8 @@ class KvCluster {
   void set_scan_time(Duration time) {
     for (TestMedium& each : media_) each.scan_time = time;
   }
+  // What a node takes for each read, more than before.
+  void set_get_time(size_t number, Duration time) { media_[number].get_time = time; }
   // How many keys of users a store has, besides the one that says which member it is.
   size_t stored(size_t number) const {
     const size_t all = media_[number].entries.size();

@@ -35,7 +35,10 @@ Task<Result<void>> TestKeyspace::wait() {
 
 Task<Result<std::optional<Entry>>> TestKeyspace::get(std::string_view key) {
   const std::string mine(key);
-  const Result<void> waited = co_await wait();
+  Result<void> waited = co_await wait();
+  if (waited && medium_.get_time.ns > 0) {
+    waited = co_await task::sleep_for(env_, medium_.get_time, env_.stop_token());
+  }
   if (!waited) co_return fail(waited.error());
   std::optional<Entry> entry = find(mine);
   const Result<void> again = co_await wait();

@@ -22,6 +22,7 @@ namespace cairn::kv {
 struct TestMedium {
   std::map<std::pair<uint64_t, std::string>, Entry> entries;  // by hash and key
   uint64_t version = 0;
+  Duration get_time;   // of a read, more than other calls take
   Duration scan_time;  // of a page, more than other calls take
 };
 

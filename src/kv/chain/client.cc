@@ -2,7 +2,9 @@
 #include "kv/chain/client.h"
 
 #include <span>
+#include <utility>
 
+#include "kv/engine/engine.h"
 #include "kv/ring/view_format.h"
 #include "task/deadline.h"
 
@@ -19,12 +21,22 @@ uint64_t draw_id(env::Env& env) {
   return id;
 }
 
+uint32_t cost_of(const Command& command) {
+  const bool erases =
+      command.kind == Command::Kind::kErase || command.kind == Command::Kind::kSwapErase;
+  return erases ? engine::kDelTokens : engine::kPutTokens;
+}
+
 bool is_key(const std::string& key) { return !key.empty() && key.size() <= kChainKeyMax; }
 
 }  // namespace
 
 Client::Client(env::Env& env, const ClientOptions& options)
-    : env_(env), options_(options), id_(draw_id(env)), peers_(env, options.security) {}
+    : env_(env),
+      options_(options),
+      id_(draw_id(env)),
+      peers_(env, options.security),
+      flow_(env, options.uses_tokens) {}
 
 std::string Client::address_of(ring::MemberId member) const {
   return view_->member(member)->address;
@@ -86,16 +98,28 @@ Task<void> Client::back_off(CancelToken token) {
   co_await refresh(token);
 }
 
-// The node here if it may answer, else any that may.
-std::optional<ring::MemberId> Client::choose_reader(const ring::RingRange& range) {
+std::vector<ring::MemberId> Client::readers_of(const ring::RingRange& range) const {
   std::vector<ring::MemberId> readers;
-  for (const ring::Replica& each : range.chain) {
-    if (each.state != ring::Replica::State::kRunning) continue;
-    if (is_local(each.member)) return each.member;
-    readers.push_back(each.member);
+  if (options_.reads_at_tail) {
+    if (const std::optional<size_t> tail = range.read_tail()) {
+      readers.push_back(range.chain[*tail].member);
+    }
+    return readers;
   }
-  if (readers.empty()) return std::nullopt;
-  return readers[env_.rng().below(readers.size())];
+  for (const ring::Replica& each : range.chain) {
+    if (each.state == ring::Replica::State::kRunning) readers.push_back(each.member);
+  }
+  return readers;
+}
+
+// Rather at the node here than at others, if it has tokens.
+Task<Result<Flow::Passage>> Client::pass(Flow::Kind kind, uint32_t cost,
+                                         std::vector<ring::MemberId> nodes, CancelToken token) {
+  Flow::Wanted wanted{.kind = kind, .cost = cost, .nodes = std::move(nodes), .preferred = {}};
+  for (const ring::MemberId each : wanted.nodes) {
+    if (is_local(each)) wanted.preferred = each;
+  }
+  return flow_.take(std::move(wanted), token);
 }
 
 Found Client::found_in(GetReply reply) const {
@@ -112,20 +136,30 @@ Task<Result<Found>> Client::get(std::string key, CancelToken token) {
   task::Deadline deadline(env_, env_.now() + options_.timeout, token);
   while (!deadline.token().requested()) {
     take_local_view();
-    GetRequest request{.key = key};
-    std::optional<ring::MemberId> reader;
-    if (view_) {
-      const ring::RingRange& range = view_->range_of(ring::hash_of(key));
-      request.epoch = range.epoch;
-      reader = choose_reader(range);
-    }
-    if (reader) {
-      Result<GetReply> reply = co_await ask(*reader, std::move(request), deadline.token());
-      if (reply && reply->status == Status::kDone) co_return found_in(std::move(*reply));
-    }
+    std::optional<Found> found = co_await try_get(key, deadline.token());
+    if (found) co_return std::move(*found);
     co_await back_off(deadline.token());
   }
   co_return fail(deadline.token().error());
+}
+
+// None: whoever was asked has no answer.
+Task<std::optional<Found>> Client::try_get(const std::string& key, CancelToken token) {
+  if (!view_) co_return std::nullopt;
+  std::vector<ring::MemberId> readers = readers_of(view_->range_of(ring::hash_of(key)));
+  if (readers.empty()) co_return std::nullopt;
+  Result<Flow::Passage> passage =
+      co_await pass(Flow::Kind::kRead, engine::kGetTokens, std::move(readers), token);
+  if (!passage) co_return std::nullopt;
+  // The chain may be another one since this began to wait.
+  const ring::RingRange& range = view_->range_of(ring::hash_of(key));
+  if (!range.position(passage->member())) co_return std::nullopt;
+  GetRequest request{
+      .key = key, .epoch = range.epoch, .sender = {.client = id_, .tenant = options_.tenant}};
+  Result<GetReply> reply = co_await ask(passage->member(), std::move(request), token);
+  if (!reply || reply->status != Status::kDone) co_return std::nullopt;
+  passage->answered(reply->tokens);
+  co_return found_in(std::move(*reply));
 }
 
 Task<Result<Outcome>> Client::write(std::string key, Command command, CancelToken token) {
@@ -145,7 +179,8 @@ Task<Result<Outcome>> Client::write_in_turn(std::string key, Command command, Ca
   WriteRequest request{.key = std::move(key),
                        .epoch = {},
                        .id = {.client = id_, .number = ++last_number_},
-                       .command = std::move(command)};
+                       .command = std::move(command),
+                       .tenant = options_.tenant};
   bool was_sent = false;
   while (!deadline.token().requested()) {
     const Attempted attempted = co_await try_write(request, deadline.token());
@@ -171,9 +206,21 @@ Task<Result<Outcome>> Client::write_in_turn(std::string key, Command command, Ca
 Task<Client::Attempted> Client::try_write(WriteRequest& request, CancelToken token) {
   take_local_view();
   if (!view_) co_return Attempted{.reply = {.status = Status::kOtherView}};
-  const ring::RingRange& range = view_->range_of(ring::hash_of(request.key));
+  const uint64_t hash = ring::hash_of(request.key);
+  Result<Flow::Passage> passage =
+      co_await pass(Flow::Kind::kWrite, cost_of(request.command),
+                    {view_->range_of(hash).chain.front().member}, token);
+  if (!passage) co_return Attempted{.reply = {.status = Status::kFailed}};
+  // The chain may be another one since this began to wait.
+  const ring::RingRange& range = view_->range_of(hash);
+  if (range.chain.front().member != passage->member()) {
+    co_return Attempted{.reply = {.status = Status::kOtherView}};
+  }
   request.epoch = range.epoch;
-  const Result<WriteReply> reply = co_await ask(range.chain.front().member, request, token);
+  const Result<WriteReply> reply = co_await ask(passage->member(), request, token);
+  const bool is_done = reply && reply->status != Status::kOtherView &&
+                       reply->status != Status::kNotReady && reply->status != Status::kFailed;
+  if (is_done) passage->answered(reply->tokens);
   if (reply) co_return Attempted{.was_sent = true, .reply = *reply};
   co_return Attempted{.was_sent = true, .reply = {.status = Status::kFailed}};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Client: keys of a cluster for programs. Reads go to any running replica of a key, writes to its
-// head; who says that the chain is another one makes the client look at the view again.
+// head; who says that the chain is another one makes the client look at the view again. What nodes
+// say of their free tokens decides which replica is asked, and when (flow.h).
 //
 // A write is sent again, with the same number, until its time is over: it is carried out once at
 // most. So kTimedOut means: once, not at all, or shortly.
@@ -16,6 +17,7 @@
 #include "base/units.h"
 #include "env/env.h"
 #include "kv/chain/command.h"
+#include "kv/chain/flow.h"
 #include "kv/chain/message_format.h"
 #include "kv/chain/peers.h"
 #include "kv/chain/replica.h"
@@ -33,6 +35,9 @@ struct ClientOptions {
   Duration attempt = 2_s;          // of one attempt of a write, or read
   Duration retry = 20_ms;
   std::shared_ptr<const rpc::Security> security;
+  std::string tenant;  // whose part of nodes' tokens it uses, where nodes know callers by no key
+  bool uses_tokens = true;     // else a read goes to any replica, and nothing waits for tokens
+  bool reads_at_tail = false;  // for comparison: chain replication without CRRS
   Replica* local = nullptr;  // of this process, asked without rpc where it can answer; outlives it
 };
 
@@ -68,7 +73,11 @@ class Client {
   // Waits, and looks at the view.
   task::Task<void> back_off(task::CancelToken token);
   std::string address_of(ring::MemberId member) const;
-  std::optional<ring::MemberId> choose_reader(const ring::RingRange& range);
+  std::vector<ring::MemberId> readers_of(const ring::RingRange& range) const;
+  task::Task<Result<Flow::Passage>> pass(Flow::Kind kind, uint32_t cost,
+                                         std::vector<ring::MemberId> nodes,
+                                         task::CancelToken token);
+  task::Task<std::optional<Found>> try_get(const std::string& key, task::CancelToken token);
   Found found_in(GetReply reply) const;
   bool is_local(ring::MemberId member) const;
   task::Task<Result<GetReply>> ask(ring::MemberId member, GetRequest request,
@@ -84,6 +93,7 @@ class Client {
   const uint64_t id_;
   uint64_t last_number_ = 0;
   Peers peers_;
+  Flow flow_;
   std::shared_ptr<const ring::View> view_;
   Turns turns_;  // of writes
 };

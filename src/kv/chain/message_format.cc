@@ -26,13 +26,20 @@ struct Layout {
   void operator()(Record& v) {
     fields(coder, v.version, v.is_erased, v.expires_ms, v.forgotten, v.requests, v.value);
   }
-  void operator()(GetRequest& v) { fields(coder, v.key, v.epoch, v.is_shipped); }
-  void operator()(GetReply& v) { fields(coder, v.status, v.version, v.value, v.expires_ms); }
-  void operator()(WriteRequest& v) { fields(coder, v.key, v.epoch, v.id, v.since, v.command); }
-  void operator()(WriteReply& v) { fields(coder, v.status, v.outcome, v.now); }
+  void operator()(Sender& v) { fields(coder, v.client, v.tenant); }
+  void operator()(GetRequest& v) { fields(coder, v.key, v.epoch, v.is_shipped, v.sender); }
+  void operator()(GetReply& v) {
+    fields(coder, v.status, v.version, v.value, v.expires_ms, v.tokens);
+  }
+  void operator()(WriteRequest& v) {
+    fields(coder, v.key, v.epoch, v.id, v.since, v.command, v.tenant);
+  }
+  void operator()(WriteReply& v) { fields(coder, v.status, v.outcome, v.now, v.tokens); }
   void operator()(ForwardRequest& v) { fields(coder, v.key, v.epoch, v.hop, v.record); }
   void operator()(CopyItem& v) { fields(coder, v.key, v.record); }
   void operator()(CopyRequest& v) { fields(coder, v.range_end, v.epoch, v.items); }
+  void operator()(FetchRequest& v) { fields(coder, v.key, v.epoch, v.only_published); }
+  void operator()(FetchReply& v) { fields(coder, v.status, v.record); }
   void operator()(PassReply& v) { field(coder, v.status); }
 };
 
@@ -42,15 +49,20 @@ bool is_sound(const Record& record) {
          record.version != 0 &&
          (!record.is_erased || (record.value.empty() && record.expires_ms == kNoEnd));
 }
-bool is_sound(const GetRequest& message) { return is_key(message.key); }
+bool is_sound(const GetRequest& message) {
+  return is_key(message.key) && message.sender.tenant.size() <= kTenantMax;
+}
 bool is_sound(const GetReply& message) {
   return !message.value || message.value->size() <= kChainValueMax;
 }
 bool is_sound(const WriteRequest& message) {
-  return is_key(message.key) && message.command.value.size() <= kChainValueMax;
+  return is_key(message.key) && message.command.value.size() <= kChainValueMax &&
+         message.tenant.size() <= kTenantMax;
 }
 bool is_sound(const WriteReply&) { return true; }
 bool is_sound(const PassReply&) { return true; }
+bool is_sound(const FetchRequest& message) { return is_key(message.key); }
+bool is_sound(const FetchReply& message) { return !message.record || is_sound(*message.record); }
 bool is_sound(const ForwardRequest& message) {
   return is_key(message.key) && is_sound(message.record);
 }
@@ -77,6 +89,8 @@ std::string encode(const WriteRequest& message) { return encode_message<Layout>(
 std::string encode(const WriteReply& message) { return encode_message<Layout>(message); }
 std::string encode(const ForwardRequest& message) { return encode_message<Layout>(message); }
 std::string encode(const CopyRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const FetchRequest& message) { return encode_message<Layout>(message); }
+std::string encode(const FetchReply& message) { return encode_message<Layout>(message); }
 std::string encode(const PassReply& message) { return encode_message<Layout>(message); }
 std::string encode_record(const Record& record) {
   return kRecordVersion + encode_message<Layout>(record);
@@ -88,6 +102,8 @@ Result<WriteRequest> decode_write_request(Bytes body) { return decode<WriteReque
 Result<WriteReply> decode_write_reply(Bytes body) { return decode<WriteReply>(body); }
 Result<ForwardRequest> decode_forward_request(Bytes body) { return decode<ForwardRequest>(body); }
 Result<CopyRequest> decode_copy_request(Bytes body) { return decode<CopyRequest>(body); }
+Result<FetchRequest> decode_fetch_request(Bytes body) { return decode<FetchRequest>(body); }
+Result<FetchReply> decode_fetch_reply(Bytes body) { return decode<FetchReply>(body); }
 Result<PassReply> decode_pass_reply(Bytes body) { return decode<PassReply>(body); }
 
 Result<Record> decode_record(Bytes bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients and nodes of chains say to each other, as bodies of rpc's calls, and how a record
-// lies in a node's store: the only home of these layouts, version 2.
+// lies in a node's store: the only home of these layouts, version 3.
 //
 // Numbers are little-endian; texts and lists begin with a count of four bytes; a choice or a flag
 // is a byte. A stored record begins with its version byte. There is one form for each value; what
@@ -25,10 +25,12 @@ enum class Call : uint16_t {
   kForward,  // from a replica to the next
   kCopy,     // from a replica to the next, which is joining
   kView,     // nothing -> an encoded view
+  kFetch,    // from a replica whose record is damaged, to another of its chain
 };
 inline constexpr const char* kServiceName = "kv-chain";
-inline constexpr uint16_t kServiceMajor = 2;
+inline constexpr uint16_t kServiceMajor = 3;
 inline constexpr size_t kCopyKeysMax = 32;
+inline constexpr size_t kTenantMax = 64;            // bytes of a tenant's name
 inline constexpr size_t kCopyBytesMax = 2UL << 20;  // then the batch ends, with one key at least
 
 enum class Status : uint8_t {
@@ -42,10 +44,17 @@ enum class Status : uint8_t {
   kFailed,     // of the store; it may have been carried out
 };
 
+// Who asks, to be told what it may send without waiting. Nobody is let in or kept out by it.
+struct Sender {
+  uint64_t client = 0;
+  std::string tenant;  // counts where callers have no keys, whose names are their tenants' else
+  friend bool operator==(const Sender&, const Sender&) = default;
+};
 struct GetRequest {
   std::string key;
   ring::Epoch epoch;        // of the chain, as the caller knows it
   bool is_shipped = false;  // by a replica
+  Sender sender;
   friend bool operator==(const GetRequest&, const GetRequest&) = default;
 };
 struct GetReply {
@@ -53,6 +62,7 @@ struct GetReply {
   uint64_t version = 0;              // 0: there was never such a key
   std::optional<std::string> value;  // none: no such key
   int64_t expires_ms = kNoEnd;       // of the value, which may be over
+  uint32_t tokens = 0;               // that the sender may use at the node it asked
   friend bool operator==(const GetReply&, const GetReply&) = default;
 };
 struct WriteRequest {
@@ -61,12 +71,14 @@ struct WriteRequest {
   RequestId id;
   uint64_t since = 0;  // see decide()
   Command command;
+  std::string tenant;  // as of a Sender, whose client is that of `id`
   friend bool operator==(const WriteRequest&, const WriteRequest&) = default;
 };
 struct WriteReply {
   Status status = Status::kDone;
   Outcome outcome;
-  uint64_t now = 0;  // of a doubtful one: a `since` for a request that is sent from now on
+  uint64_t now = 0;     // of a doubtful one: a `since` for a request that is sent from now on
+  uint32_t tokens = 0;  // as of a GetReply
   friend bool operator==(const WriteReply&, const WriteReply&) = default;
 };
 struct ForwardRequest {
@@ -87,6 +99,17 @@ struct CopyRequest {
   std::vector<CopyItem> items;
   friend bool operator==(const CopyRequest&, const CopyRequest&) = default;
 };
+struct FetchRequest {
+  std::string key;
+  ring::Epoch epoch;
+  bool only_published = false;  // kNotReady else
+  friend bool operator==(const FetchRequest&, const FetchRequest&) = default;
+};
+struct FetchReply {
+  Status status = Status::kDone;
+  std::optional<Record> record;  // none: there is none
+  friend bool operator==(const FetchReply&, const FetchReply&) = default;
+};
 // Of kForward: it has arrived everywhere behind. Of kCopy: it is there.
 struct PassReply {
   Status status = Status::kDone;
@@ -99,6 +122,8 @@ std::string encode(const WriteRequest& message);
 std::string encode(const WriteReply& message);
 std::string encode(const ForwardRequest& message);
 std::string encode(const CopyRequest& message);
+std::string encode(const FetchRequest& message);
+std::string encode(const FetchReply& message);
 std::string encode(const PassReply& message);
 std::string encode_record(const Record& record);
 
@@ -109,6 +134,8 @@ Result<WriteRequest> decode_write_request(Bytes body);
 Result<WriteReply> decode_write_reply(Bytes body);
 Result<ForwardRequest> decode_forward_request(Bytes body);
 Result<CopyRequest> decode_copy_request(Bytes body);
+Result<FetchRequest> decode_fetch_request(Bytes body);
+Result<FetchReply> decode_fetch_reply(Bytes body);
 Result<PassReply> decode_pass_reply(Bytes body);
 Result<Record> decode_record(Bytes bytes);
 

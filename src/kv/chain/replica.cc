@@ -21,12 +21,9 @@ uint64_t version_of(ring::Epoch epoch, uint64_t count) {
   return epoch.value() << kCountBits | count;
 }
 
-Result<std::optional<Record>> record_of(const std::optional<Entry>& entry) {
-  if (!entry) return std::optional<Record>();
-  Result<Record> record = decode_record(as_bytes(entry->value));
-  if (!record) return fail(record.error());
-  return std::optional<Record>(std::move(*record));
-}
+// A tenant has engine::kWeightUnit times its weight.
+constexpr uint32_t kChainWeight = 8 * engine::kWeightUnit;
+constexpr uint32_t kUpkeepWeight = engine::kWeightUnit / 4;
 
 }  // namespace
 
@@ -37,10 +34,19 @@ std::optional<std::string> user_key(const std::string& stored) {
   return stored.substr(1);
 }
 
+Result<std::optional<Record>> Replica::record_of(const std::optional<Entry>& entry) {
+  if (!entry) return std::optional<Record>();
+  Result<Record> record = decode_record(as_bytes(entry->value));
+  if (!record) return fail(record.error());
+  return std::optional<Record>(std::move(*record));
+}
+
 Replica::Replica(env::Env& env, Keyspace& store, Peers& peers, ring::MemberId self,
                  const ReplicaOptions& options)
     : env_(env),
-      store_(store),
+      shares_(env, store, options.shares),
+      for_chain_(shares_.own(kChainWeight)),
+      for_upkeep_(shares_.own(kUpkeepWeight)),
       peers_(peers),
       self_(self),
       options_(options),
@@ -111,20 +117,22 @@ Status Replica::status_of(const Error& error) {
   }
 }
 
-Task<Result<std::optional<Record>>> Replica::read_record(std::string key) {
-  const std::string stored = stored_key(key);
-  const Result<std::optional<Entry>> entry = co_await store_.get(stored);
-  if (!entry) co_return fail(entry.error());
-  co_return record_of(*entry);
+Task<GetReply> Replica::get(GetRequest request, CancelToken token) {
+  const Sender sender = request.sender;
+  const engine::Shares::Caller caller{.tenant = sender.tenant, .id = sender.client};
+  Keyspace& store = shares_.hear(caller);
+  GetReply reply = co_await get_through(store, std::move(request), token);
+  reply.tokens = shares_.tokens_for(caller);
+  co_return reply;
 }
 
-Task<GetReply> Replica::get(GetRequest request, CancelToken token) {
+Task<GetReply> Replica::get_through(Keyspace& store, GetRequest request, CancelToken token) {
   constexpr GetReply kOtherView{.status = Status::kOtherView, .version = 0, .value = {}};
   const std::optional<Spot> before = spot(request.key, request.epoch);
   if (!before || before->state != ring::Replica::State::kRunning) co_return kOtherView;
   if (request.is_shipped && !before->is_read_tail) co_return kOtherView;
   ++stats_.gets;
-  Result<std::optional<Record>> record = co_await read_record(request.key);
+  Result<std::optional<Record>> record = co_await read_record(store, request.key);
   if (!record) co_return GetReply{.status = status_of(record.error())};
   // What was read was there while this node was in the chain by right, if it still is.
   const std::optional<Spot> now = spot(request.key, request.epoch);
@@ -138,7 +146,8 @@ Task<GetReply> Replica::get(GetRequest request, CancelToken token) {
           now->read_tail, Call::kGet, 1, encode(request), options_.serve_timeout, token);
       if (!reply) co_return kOtherView;
       Result<GetReply> got = decode_get_reply(as_bytes(*reply));
-      co_return got ? std::move(*got) : kOtherView;
+      if (!got) co_return kOtherView;
+      co_return std::move(*got);
     }
     // Those behind answer no reads, but have to have it before anybody sees it.
     const Result<void> waited = co_await published(request.key, version, request.epoch, token);
@@ -187,6 +196,15 @@ class Replica::HeadChange final : public Change {
 };
 
 Task<WriteReply> Replica::write(WriteRequest request, CancelToken token) {
+  const std::string tenant = request.tenant;
+  const engine::Shares::Caller caller{.tenant = tenant, .id = request.id.client};
+  Keyspace& store = shares_.hear(caller);
+  WriteReply reply = co_await write_through(store, std::move(request), token);
+  reply.tokens = shares_.tokens_for(caller);
+  co_return reply;
+}
+
+Task<WriteReply> Replica::write_through(Keyspace& store, WriteRequest request, CancelToken token) {
   const std::optional<Spot> before = spot(request.key, request.epoch);
   if (!before || before->position != 0 || before->state == ring::Replica::State::kJoining) {
     co_return WriteReply{.status = Status::kOtherView};
@@ -195,9 +213,7 @@ Task<WriteReply> Replica::write(WriteRequest request, CancelToken token) {
   if (!place) co_return WriteReply{.status = Status::kFailed};
   task::Units held(changes_, 1);
   HeadChange change(*this, request);
-  const std::string stored = stored_key(request.key);
-  const std::string_view key = stored;
-  const Result<void> done = co_await store_.transact({&key, 1}, change);
+  const Result<void> done = co_await change_record(store, request.key, change);
   held.release();
   if (!done) {
     if (done.error() == Errc::kNoSpace) marks_.give_up(request.key, change.begun);
@@ -250,15 +266,13 @@ class Replica::PassChange final : public Change {
   const Record& record_;
 };
 
-Task<Result<void>> Replica::put_record(const std::string& key, const Record& record,
-                                       ring::Epoch epoch) {
+Task<Result<void>> Replica::put_record(Keyspace& store, const std::string& key,
+                                       const Record& record, ring::Epoch epoch) {
   const Result<void> place = co_await changes_.acquire(1, stop_.token());
   if (!place) co_return fail(place.error());
   task::Units held(changes_, 1);
   PassChange change(*this, key, epoch, record);
-  const std::string stored = stored_key(key);
-  const std::string_view view = stored;
-  const Result<void> done = co_await store_.transact({&view, 1}, change);
+  const Result<void> done = co_await change_record(store, key, change);
   if (!done) {
     if (done.error() == Errc::kNoSpace) marks_.give_up(key, record.version);
     co_return done;
@@ -276,7 +290,8 @@ Task<PassReply> Replica::forward(ForwardRequest request, CancelToken token) {
   if (is_joining && !wiped_.contains({here->range_end, here->epoch})) {
     co_return PassReply{.status = Status::kNotReady};
   }
-  const Result<void> done = co_await put_record(request.key, request.record, request.epoch);
+  const Result<void> done =
+      co_await put_record(for_chain_, request.key, request.record, request.epoch);
   if (!done) co_return PassReply{.status = status_of(done.error())};
   const Result<void> waited =
       co_await published(request.key, request.record.version, request.epoch, token);

@@ -26,6 +26,8 @@
 #include "kv/chain/marks.h"
 #include "kv/chain/message_format.h"
 #include "kv/chain/peers.h"
+#include "kv/chain/turns.h"
+#include "kv/engine/shares.h"
 #include "kv/keyspace.h"
 #include "kv/ring/view.h"
 #include "task/cancel.h"
@@ -40,15 +42,18 @@ struct ReplicaOptions {
   Duration pass_retry = 20_ms;   // after one that failed
   Duration serve_timeout = 4_s;  // of a call that waits for others
   Duration copy_pause;           // between batches of a copy: its throttle
+  engine::SharesOptions shares;  // of the store, among those who call
 };
 
 struct ReplicaStats {
   uint64_t gets = 0;
-  uint64_t shipped = 0;  // of them, to the tail
-  uint64_t writes = 0;   // decided here
-  uint64_t copied = 0;   // records sent to a joining replica
-  uint64_t wiped = 0;    // records that were not ours any more
-  uint64_t ended = 0;    // keys that were erased because their end had come
+  uint64_t shipped = 0;     // of them, to the tail
+  uint64_t writes = 0;      // decided here
+  uint64_t copied = 0;      // records sent to a joining replica
+  uint64_t wiped = 0;       // records that were not ours any more
+  uint64_t ended = 0;       // keys that were erased because their end had come
+  uint64_t repaired = 0;    // damaged records that were written anew from another replica
+  uint64_t unrepaired = 0;  // attempts at it that found none, or could not write it
 };
 
 // So many changes of the store may be under way; who has them all knows that there are none.
@@ -73,10 +78,15 @@ class Replica {
   using OnCopied = std::function<void(std::vector<std::pair<uint64_t, ring::Epoch>>)>;
   void set_on_copied(OnCopied on_copied) { on_copied_ = std::move(on_copied); }
 
+  // Told of each damaged record, and who had a good one; none: nobody, or it could not be written.
+  using OnDamaged = std::function<void(std::string_view key, std::optional<ring::MemberId> from)>;
+  void set_on_damaged(OnDamaged on_damaged) { on_damaged_ = std::move(on_damaged); }
+
   task::Task<GetReply> get(GetRequest request, task::CancelToken token);
   task::Task<WriteReply> write(WriteRequest request, task::CancelToken token);
   task::Task<PassReply> forward(ForwardRequest request, task::CancelToken token);
   task::Task<PassReply> copy(CopyRequest request, task::CancelToken token);
+  task::Task<FetchReply> fetch(FetchRequest request);
 
   // Some keys that are there and whose chain names this node (ring::RingRange::named()), as
   // Keyspace::scan() gives them.
@@ -86,6 +96,7 @@ class Replica {
   const ring::View* view() const { return view_.get(); }
   const std::shared_ptr<const ring::View>& shared_view() const { return view_; }
   const ReplicaStats& stats() const { return stats_; }
+  const engine::Shares& shares() const { return shares_; }
   size_t dirty_keys() const { return marks_.size(); }
 
   // Ends what is under way. Once, before it is destroyed; calls have ended by then.
@@ -95,6 +106,7 @@ class Replica {
   class HeadChange;
   class PassChange;
   class WipeChange;
+  class RepairChange;
   // Where this node is in a chain.
   struct Spot {
     ring::Epoch epoch;
@@ -119,11 +131,26 @@ class Replica {
   // Until so much of the key is published. kReset: this node's part in the chain ended.
   task::Task<Result<void>> published(std::string key, uint64_t version, ring::Epoch epoch,
                                      task::CancelToken token);
-  task::Task<Result<std::optional<Record>>> read_record(std::string key);
-  task::Task<Result<void>> put_record(const std::string& key, const Record& record,
+  task::Task<GetReply> get_through(Keyspace& store, GetRequest request, task::CancelToken token);
+  task::Task<WriteReply> write_through(Keyspace& store, WriteRequest request,
+                                       task::CancelToken token);
+  static Result<std::optional<Record>> record_of(const std::optional<Entry>& entry);
+  task::Task<Result<void>> put_record(Keyspace& store, const std::string& key, const Record& record,
                                       ring::Epoch epoch);
   static Status status_of(const Error& error);
   int64_t now_ms() const { return env_.wall_now().ns / 1'000'000; }
+
+  // replica_repair.cc
+  // A record, which is fetched from another replica and written anew if it is damaged.
+  task::Task<Result<std::optional<Record>>> read_record(Keyspace& store, std::string key);
+  task::Task<Result<std::optional<Record>>> repair(std::string key);
+  task::Task<Result<std::optional<Record>>> repair_in_turn(const std::string& key);
+  task::Task<std::optional<Record>> fetch_good(const std::string& key, bool only_published,
+                                               ring::MemberId& from);
+  task::Task<Result<void>> rewrite(const std::string& key, const Record& record,
+                                   uint64_t damaged_version);
+  // A change of one key's record; again after a repair if what was there is damaged.
+  task::Task<Result<void>> change_record(Keyspace& store, const std::string& key, Change& change);
 
   // replica_keys.cc
   void note_end(const Record& record);
@@ -146,12 +173,16 @@ class Replica {
   void tell_copied();
 
   env::Env& env_;
-  Keyspace& store_;
+  engine::Shares shares_;
+  Keyspace& for_chain_;   // the store, for what the head of a chain has let in
+  Keyspace& for_upkeep_;  // the same for what a node does by itself
   Peers& peers_;
   const ring::MemberId self_;
   const ReplicaOptions options_;
   std::function<bool()> may_serve_;
   OnCopied on_copied_;
+  OnDamaged on_damaged_;
+  Turns repairs_;
   std::shared_ptr<const ring::View> view_;
   ring::Incarnation incarnation_;
   Marks marks_;

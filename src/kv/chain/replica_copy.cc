@@ -127,7 +127,7 @@ Task<Result<void>> Replica::wipe(std::set<RangeKey> ranges) {
   changes_.release(kChangesMax);
   uint64_t cursor = 0;
   do {
-    const Result<ScanPage> page = co_await store_.scan(cursor, kScanKeys);
+    const Result<ScanPage> page = co_await for_upkeep_.scan(cursor, kScanKeys);
     if (!page) co_return fail(page.error());
     cursor = page->next;
     for (const std::string& stored : page->keys) {
@@ -137,7 +137,7 @@ Task<Result<void>> Replica::wipe(std::set<RangeKey> ranges) {
       if (!ranges.contains({range.end, range.epoch})) continue;
       WipeChange change(*this, *key, RangeKey(range.end, range.epoch));
       const std::string_view view = stored;
-      const Result<void> erased = co_await store_.transact({&view, 1}, change);
+      const Result<void> erased = co_await for_upkeep_.transact({&view, 1}, change);
       if (!erased) co_return erased;
       stats_.wiped += change.was_erased ? 1 : 0;
     }
@@ -153,7 +153,7 @@ Task<Result<void>> Replica::sweep() {
   const ring::Epoch epoch = view_->epoch;
   uint64_t cursor = 0;
   do {
-    const Result<ScanPage> page = co_await store_.scan(cursor, kScanKeys);
+    const Result<ScanPage> page = co_await for_upkeep_.scan(cursor, kScanKeys);
     if (!page) co_return fail(page.error());
     cursor = page->next;
     for (const std::string& stored : page->keys) {
@@ -161,7 +161,7 @@ Task<Result<void>> Replica::sweep() {
       if (!key || view_->range_of(ring::hash_of(*key)).position(self_)) continue;
       WipeChange change(*this, *key, std::nullopt);
       const std::string_view view = stored;
-      const Result<void> erased = co_await store_.transact({&view, 1}, change);
+      const Result<void> erased = co_await for_upkeep_.transact({&view, 1}, change);
       if (!erased) co_return erased;
       stats_.wiped += change.was_erased ? 1 : 0;
     }
@@ -186,7 +186,7 @@ Task<Result<void>> Replica::copy_ranges(std::set<RangeKey> ranges) {
   std::map<RangeKey, Batch> batches;
   uint64_t cursor = 0;
   do {
-    const Result<ScanPage> page = co_await store_.scan(cursor, kScanKeys);
+    const Result<ScanPage> page = co_await for_upkeep_.scan(cursor, kScanKeys);
     if (!page) co_return fail(page.error());
     cursor = page->next;
     for (const std::string& stored : page->keys) {
@@ -195,7 +195,7 @@ Task<Result<void>> Replica::copy_ranges(std::set<RangeKey> ranges) {
       const ring::RingRange& range = view_->range_of(ring::hash_of(*key));
       const RangeKey at{range.end, range.epoch};
       if (!ranges.contains(at)) continue;
-      Result<std::optional<Record>> record = co_await read_record(*key);
+      Result<std::optional<Record>> record = co_await read_record(for_upkeep_, *key);
       if (!record) co_return fail(record.error());
       if (!*record) continue;
       Batch& batch = batches[at];
@@ -252,7 +252,8 @@ Task<PassReply> Replica::copy(CopyRequest request, task::CancelToken token) {
   for (const CopyItem& item : request.items) {
     const bool is_ours = view_->range_of(ring::hash_of(item.key)).end == request.range_end;
     if (!is_ours || token.requested()) co_return PassReply{.status = Status::kFailed};
-    const Result<void> done = co_await put_record(item.key, item.record, request.epoch);
+    const Result<void> done =
+        co_await put_record(for_upkeep_, item.key, item.record, request.epoch);
     if (!done) co_return PassReply{.status = status_of(done.error())};
   }
   co_return PassReply{};

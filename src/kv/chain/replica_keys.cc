@@ -21,13 +21,13 @@ constexpr Duration kPause = 100_ms;  // between pages
 }  // namespace
 
 Task<Result<ScanPage>> Replica::scan(uint64_t cursor, size_t count) {
-  Result<ScanPage> page = co_await store_.scan(cursor, count);
+  Result<ScanPage> page = co_await for_upkeep_.scan(cursor, count);
   if (!page) co_return page;
   ScanPage named{.next = page->next, .keys = {}};
   for (const std::string& stored : page->keys) {
     std::optional<std::string> key = user_key(stored);
     if (!key || !view_ || view_->range_of(ring::hash_of(*key)).named() != self_) continue;
-    const Result<std::optional<Record>> record = co_await read_record(*key);
+    const Result<std::optional<Record>> record = co_await read_record(for_upkeep_, *key);
     if (!record) co_return fail(record.error());
     if (*record && (*record)->is_there(now_ms())) named.keys.push_back(std::move(*key));
   }
@@ -47,7 +47,7 @@ Task<void> Replica::erase_ended() {
         co_await task::sleep_for(env_, kPause, stop_.token());
     if (!has_ends_ || !may_act()) continue;
     if (cursor == 0) saw_ends_ = false;
-    const Result<ScanPage> page = co_await store_.scan(cursor, kPageKeys);
+    const Result<ScanPage> page = co_await for_upkeep_.scan(cursor, kPageKeys);
     if (!page) continue;
     const Result<void> looked = co_await look_for_ends(page->keys);
     // What cannot be read is looked at again.
@@ -62,7 +62,7 @@ Task<Result<void>> Replica::look_for_ends(const std::vector<std::string>& stored
   for (const std::string& stored : stored_keys) {
     const std::optional<std::string> key = user_key(stored);
     if (!key || stop_.requested()) continue;
-    const Result<std::optional<Record>> record = co_await read_record(*key);
+    const Result<std::optional<Record>> record = co_await read_record(for_upkeep_, *key);
     if (!record) result = fail(record.error());
     if (!record || !*record || (*record)->expires_ms == kNoEnd) continue;
     saw_ends_ = true;
@@ -80,7 +80,7 @@ Task<void> Replica::erase_if_ended(std::string key, uint64_t version) {
                        .id = {.client = eraser_, .number = ++last_erase_},
                        .since = version,
                        .command = {.kind = Command::Kind::kSwapErase, .version = version}};
-  const WriteReply reply = co_await this->write(std::move(request), stop_.token());
+  const WriteReply reply = co_await write_through(for_upkeep_, std::move(request), stop_.token());
   if (reply.status == Status::kDone && reply.outcome.done) ++stats_.ended;
 }
 

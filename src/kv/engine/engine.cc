@@ -16,12 +16,12 @@ class Engine::Active {
   Active(Engine& engine, uint64_t cost) : engine_(engine), cost_(cost), began_(engine.env_.now()) {}
   Active(const Active&) = delete;
   Active& operator=(const Active&) = delete;
-  ~Active() { engine_.scheduler_.done(cost_, engine_.env_.now() - began_); }
+  ~Active() { engine_.scheduler_.done(engine_.tenant_, cost_, engine_.env_.now() - began_); }
 
   void lower_to(uint64_t cost) {
     if (cost >= cost_) return;
     const uint64_t before = std::exchange(cost_, cost);
-    engine_.scheduler_.give_back(before - cost);
+    engine_.scheduler_.give_back(engine_.tenant_, before - cost);
   }
 
  private:

@@ -36,6 +36,9 @@ class Scheduler {
     explicit Tenant(uint32_t weight) : weight_(weight) {}
     size_t waiting() const { return count_; }
     uint64_t served() const { return served_; }  // tokens
+    // Tokens that its commands have, or wait for.
+    uint64_t wanted() const { return wanted_; }
+    uint32_t weight() const { return weight_; }
 
    private:
     friend class Scheduler;
@@ -44,6 +47,7 @@ class Scheduler {
     List<Turn> waiting_;
     size_t count_ = 0;
     uint64_t served_ = 0;
+    uint64_t wanted_ = 0;
     uint64_t finish_ = 0;
   };
   // `weight` is at least 1.
@@ -52,12 +56,16 @@ class Scheduler {
   // Waits for `cost` tokens; who has them must return them. kLimit: too many wait; by the token.
   Turn take(Tenant& tenant, uint64_t cost, task::CancelToken token);
   // After so much time at work.
-  void done(uint64_t cost, Duration latency);
+  void done(Tenant& tenant, uint64_t cost, Duration latency);
   // Some of them are not needed after all.
-  void give_back(uint64_t cost);
+  void give_back(Tenant& tenant, uint64_t cost);
 
   uint64_t tokens() const { return tokens_; }
   uint64_t active() const { return active_; }
+  // That nobody has or waits for.
+  uint64_t free_tokens() const {
+    return active_ >= tokens_ || waiting_ > 0 ? 0 : tokens_ - active_;
+  }
   // What a tenant may send without waiting: its part of what is free.
   uint64_t free_tokens(const Tenant& tenant) const;
 
@@ -76,6 +84,7 @@ class Scheduler {
   size_t waiting_ = 0;
   uint64_t finish_ = 0;  // of the tenant that was served last
   Duration mean_latency_;
+  Time last_done_;
   Time adapt_again_;
 };
 

@@ -20,6 +20,7 @@ using kv::ring::MemberId;
 
 namespace {
 
+constexpr size_t kKeyToldMax = 64;  // of a key, in logs
 constexpr Duration kLook = 500_ms;  // between looks at what becomes of this node
 
 Problem no_member(const Error& error) {
@@ -42,8 +43,42 @@ KvNode::KvNode(env::Env& env, std::unique_ptr<meta::Store> meta, kv::Keyspace& s
       meta_(std::move(meta)),
       self_(self),
       node_(env, store, *meta_, self, node_options(options)),
-      client_(env, {.seeds = {}, .security = options.security, .local = &node_.replica()}),
-      keys_(env, client_, node_.replica()) {}
+      client_(env, {.seeds = {},
+                    .security = options.security,
+                    .tenant = options.name.substr(0, kv::chain::kTenantMax),
+                    .local = &node_.replica()}),
+      keys_(env, client_, node_.replica()) {
+  node_.replica().set_on_damaged(
+      [this](std::string_view key, std::optional<MemberId> from) { tell_damage(key, from); });
+}
+
+void KvNode::tell_damage(std::string_view key, std::optional<MemberId> from) const {
+  const std::string what = in_quotes(escaped(key.substr(0, kKeyToldMax)));
+  const std::shared_ptr<const kv::ring::View> now = view();
+  const kv::ring::Member* const source = from && now ? now->member(*from) : nullptr;
+  if (source != nullptr) {
+    log_(config::LogLevel::kWarn,
+         fmt::format("the record of key {} was damaged here, and is written anew from {}; if there "
+                     "are more, the drive fails",
+                     what, source->name));
+  } else {
+    log_(config::LogLevel::kError,
+         fmt::format("the record of key {} is damaged here, and could not be written anew: drain "
+                     "this node ('cairn kv ring drain'), and check its drive ('cairn kv check')",
+                     what));
+  }
+}
+
+std::vector<std::pair<std::string, uint64_t>> KvNode::counters() const {
+  const kv::chain::ReplicaStats& stats = node_.replica().stats();
+  return {{"gets", stats.gets},
+          {"gets_shipped", stats.shipped},
+          {"writes", stats.writes},
+          {"records_copied", stats.copied},
+          {"records_wiped", stats.wiped},
+          {"records_repaired", stats.repaired},
+          {"repairs_failed", stats.unrepaired}};
+}
 
 kv::chain::NodeOptions KvNode::node_options(const KvNodeOptions& options) {
   kv::chain::NodeOptions node{
@@ -56,6 +91,7 @@ kv::chain::NodeOptions KvNode::node_options(const KvNodeOptions& options) {
   node.controller.election_ttl = options.lease;
   node.controller.plan.replicas = options.replicas;
   node.controller.plan.members_min = options.replicas;
+  node.replica.shares.weights = options.weights;
   node.security = options.security;
   node.server.clients = options.clients;
   node.server.on_refused = [this, keys = options.clients](const rpc::RefusedClient& client) {

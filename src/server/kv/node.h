@@ -5,9 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/problem.h"
@@ -43,6 +47,7 @@ struct KvNodeOptions {
   kv::ring::Place place;
   uint32_t replicas = 3;  // of the first view; the ring begins when so many nodes are there
   Duration lease = 3_s;
+  std::map<std::string, uint32_t, std::less<>> weights;  // of tenants that do not have 1
   // Who may call this node; none: everybody who reaches it.
   std::shared_ptr<const rpc::ClientKeys> clients;
   // Towards other nodes; none: not encrypted.
@@ -67,12 +72,18 @@ class KvNode {
   // Null: it knows none yet.
   std::shared_ptr<const kv::ring::View> view() const { return node_.replica().shared_view(); }
 
+  // Whether that view may be relied on: the node's lease is good.
+  bool is_current() const { return node_.membership().is_held(); }
+  // What it has done as a replica, by names.
+  std::vector<std::pair<std::string, uint64_t>> counters() const;
+
   // Gives its place up for the time being. Once, before it is destroyed.
   task::Task<void> close();
 
  private:
   kv::chain::NodeOptions node_options(const KvNodeOptions& options);
   task::Task<void> run();
+  void tell_damage(std::string_view key, std::optional<kv::ring::MemberId> from) const;
   // Says what becomes of it in the ring.
   task::Task<void> tell();
 

@@ -58,7 +58,10 @@ task::Task<Attempt<void>> serve_as_node(env::Env& env, KvServeOptions& options, 
   Attempt<std::unique_ptr<KvNode>> node =
       co_await KvNode::start(env, store, *options.node, options.log);
   if (!node) co_return std::unexpected(node.error());
-  door.cluster = {.self = (*node)->self(), .view = [&node] { return (*node)->view(); }};
+  door.cluster = {.self = (*node)->self(),
+                  .view = [&node] { return (*node)->view(); },
+                  .is_current = [&node] { return (*node)->is_current(); },
+                  .counters = [&node] { return (*node)->counters(); }};
   Attempt<void> outcome =
       co_await serve_at_doors(env, (*node)->keys(), options, std::move(door), env.stop_token());
   co_await (*node)->close();
