@@ -6,6 +6,7 @@ nodes that die under load, join and leave. CAIRN_KV_ROUNDS=n kills n nodes inste
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import unittest
@@ -120,6 +121,25 @@ print("done")
         a.call("GET", "w")
         self.assertEqual(a.call("EXEC"), [3, "3"])
 
+    def test_wait_tells_how_many_replicas_have_what_was_written(self):
+        connection = Connection(self.ports["kv0"][1])
+        self.addCleanup(connection.close)
+        for i in range(40):
+            connection.call("SET", f"w{i}", i)
+        self.assertEqual(connection.call("WAIT", "2", "0"), 2)
+        self.assertEqual(connection.call("WAIT", "3", "100"), 2, "there are no more")
+        self.nodes["kv2"].kill()
+        # A chain goes on with two; what was there is at one besides its head.
+        self.wait_for(lambda: connection.call("WAIT", "0", "1") == 1)
+        self.assertEqual(connection.call("SET", "w0", "again"), "OK")
+        self.assertEqual(connection.call("WAIT", "2", "100"), 1)
+        self.start_node("kv2", self.meta)
+        self.assertEqual(connection.call("WAIT", "2", "60000"), 2, "it waits for who is filled")
+        for i in range(1, 40):
+            self.assertEqual(self.call("kv2", "GET", f"w{i}"), str(i))
+        info = connection.call("INFO", "cluster")
+        self.assertIn("cluster_records_repaired:0", info)
+
     def test_what_a_cluster_cannot_do_is_said(self):
         connection = Connection(self.ports["kv0"][1])
         self.addCleanup(connection.close)
@@ -184,6 +204,35 @@ class Failures(KvClusterTest):
             self.wait_settled(self.meta, NAMES)
         self.judge(load, NAMES)
 
+    def test_a_node_that_stood_still_longer_than_its_lease_shows_nothing_old(self):
+        self.start_cluster(self.meta, *NAMES)
+        load = Load([self.ports[name][1] for name in NAMES])
+        self.addCleanup(load.stop)
+        self.wait_for_more(load)
+        for victim in NAMES[:ROUNDS]:
+            pid = self.nodes[victim].pid
+            waiting = [Connection(self.ports[victim][1], timeout=60) for _ in load.acknowledged]
+            for each in waiting:
+                self.addCleanup(each.close)
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                # Others have its place by now.
+                self.wait_for_more(load)
+                before = list(load.acknowledged)
+                # Also those that wait in the node's sockets, and happen now.
+                doubtful = [set(each) for each in load.doubtful]
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            for number, connection in enumerate(waiting):
+                try:
+                    value = int(connection.call("GET", load.key(number)) or 0)
+                except Refused:
+                    continue  # it says that it cannot know
+                if value not in doubtful[number]:
+                    self.assertGreaterEqual(value, before[number], f"{victim}, key {number}")
+            self.wait_settled(self.meta, NAMES)
+        self.judge(load, NAMES)
+
     def test_a_fourth_joins_and_one_leaves_while_clients_go_on(self):
         self.start_cluster(self.meta, *NAMES)
         for i in range(300):
@@ -229,6 +278,21 @@ class Failures(KvClusterTest):
         for i in range(50):
             self.assertEqual(self.call(NAMES[i % 3], "GET", f"k{i}"), str(i))
 
+    def expect_strangers_are_refused(self, name):
+        """At the port where this node speaks to others; any caller of our protocol will do."""
+        at = f"meta://127.0.0.1:{self.ports[name][0]}"
+
+        def ask(who):
+            return self.run_cairn("rack", "drives", "--rack", at + who)
+        stranger = f"?tls_key={self.folder}/stranger.key&name="
+        for who, told, logged in (
+                (stranger + "stranger", "does not know this client's name",
+                 "no client of that name is in"),
+                (stranger + "kv1", "or has another key for it", "its key is not the one"),
+                ("", "demands TLS", "speaks without TLS")):
+            self.expect_sentence(ask(who), 1, told)
+            self.wait_for(lambda part=logged: part in self.nodes[name].log)
+
     def test_nodes_speak_tls_with_keys(self):
         lines = ""
         for name in (*NAMES, "stranger"):
@@ -244,6 +308,8 @@ class Failures(KvClusterTest):
         for i in range(20):
             self.call("kv0", "SET", f"k{i}", i)
             self.assertEqual(self.call("kv1", "GET", f"k{i}"), str(i))
+        self.expect_strangers_are_refused("kv0")
+        self.assertEqual(self.call("kv0", "GET", "k1"), "1")
 
     @unittest.skipUnless(pathlib.Path(ETCD).exists(), "not installed: etcd-server")
     def test_an_etcd_may_have_the_metadata(self):
