@@ -9,6 +9,7 @@
 #include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
+#include "apps/up/commands.h"
 #include "apps/view/commands.h"
 #include "apps/volume/commands.h"
 
@@ -85,6 +86,10 @@ void add_renamed(CommandTree& tree) {
 void add_commands(CommandTree& tree) {
   CLI::App& root = tree.root();
   tree.add(root, "up", "run Cairn on this machine", make_up);
+  tree.add(root, "status", "how the Cairn that 'up' runs is", make_up_status);
+  tree.add(root, "down", "end the Cairn that 'up' runs", make_up_down);
+  CLI::App& demo = CommandTree::group(root, "demo", "see what becomes of a failure");
+  tree.add(demo, "kill-drive", "a drive of 'up' fails, and is replaced", make_demo_kill_drive);
   CLI::App& doctor =
       tree.add(root, "doctor", "say what this machine can do, and what to mend", make_doctor);
   tree.add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);

@@ -10,7 +10,6 @@ namespace cairn::apps {
 
 class CommandTree;
 
-std::unique_ptr<Command> make_up(CLI::App& app);
 std::unique_ptr<Command> make_serve(CLI::App& app);
 std::unique_ptr<Command> make_status(CLI::App& app);
 std::unique_ptr<Command> make_stats(CLI::App& app);

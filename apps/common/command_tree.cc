@@ -20,7 +20,7 @@ void prepare(CLI::App& app) {
 
 CommandTree::CommandTree()
     : root_(std::make_unique<CLI::App>(
-          "Cairn: one storage stack for disaggregated flash. 'cairn COMMAND --help' says more.",
+          "Cairn: one storage stack for disaggregated flash; 'cairn COMMAND --help' says more.",
           "cairn")) {
   root_->formatter(make_help_formatter());
   prepare(*root_);

@@ -104,14 +104,13 @@ class HelpFormatter final : public CLI::Formatter {
     const std::string title = is_root
                                   ? app->get_description()
                                   : fmt::format("{}: {}", full_name(*app), app->get_description());
-    // All commands fit a screen.
-    const std::string_view gap = is_root ? "\n" : "\n\n";
+    // All commands fit a screen, which is why the first line says how to see more, and options not.
+    const std::string_view gap = is_root ? " " : "\n\n";
     std::string out = fmt::format("{}{}Usage: {}\n", title, gap, help.usage);
     const std::string commands = block("Commands", help.commands);
     out += is_root ? commands.substr(1) : commands;
     out += block("Arguments", help.arguments);
-    const std::string options = block("Options", help.options);
-    out += is_root ? options.substr(1) : options;
+    if (!is_root) out += block("Options", help.options);
     if (!help.footer.empty()) out += fmt::format("\n{}\n", help.footer);
     return out;
   }

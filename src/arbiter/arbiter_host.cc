@@ -16,8 +16,7 @@ Result<ArbiterHost::Use> ArbiterHost::use() {
 }
 
 Task<void> ArbiterHost::run() {
-  task::Either stop(stop_.token(), env_.stop_token());
-  const CancelToken token = stop.token();
+  const CancelToken token = stop_.token();
   while (!token.requested()) {
     const Result<void> led = co_await lead(token);
     if (!led) last_error_ = led.error();

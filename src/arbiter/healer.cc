@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "task/deadline.h"
-#include "task/either.h"
 
 namespace cairn::arbiter {
 
@@ -25,8 +24,7 @@ bool has_holder(const Arbiter& arbiter, const Volume& volume) {
 }  // namespace
 
 Task<void> Healer::run(ArbiterHost& host) {
-  task::Either stop(stop_.token(), env_.stop_token());
-  const CancelToken token = stop.token();
+  const CancelToken token = stop_.token();
   while (!token.requested()) {
     const Result<void> slept = co_await task::sleep_for(env_, options_.look, token);
     if (!slept) break;

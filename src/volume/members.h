@@ -43,14 +43,14 @@ struct Member {
   Time away_since;
   drive::Incarnation known;
   uint64_t opened_medium = 0;  // the one that `drive` was opened with
-  bool is_dirty = false;    // it got writes since it was last flushed
-  bool is_looking = false;  // at its label
-  bool is_denied = false;   // its box does not know the client any more
-  bool is_former = false;   // the pool has it no more
-  bool is_barred = false;   // somebody else may still write to it
-  uint32_t flushes = 0;     // in flight
-  uint64_t losses = 0;      // times that what it had not flushed may be lost
-  uint32_t reads = 0;       // in flight
+  bool is_dirty = false;       // it got writes since it was last flushed
+  bool is_looking = false;     // at its label
+  bool is_denied = false;      // its box does not know the client any more
+  bool is_former = false;      // the pool has it no more
+  bool is_barred = false;      // somebody else may still write to it
+  uint32_t flushes = 0;        // in flight
+  uint64_t losses = 0;         // times that what it had not flushed may be lost
+  uint32_t reads = 0;          // in flight
 };
 
 class Members {

@@ -1,87 +1,177 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn up`: one command that serves, and what it keeps."""
+"""`cairn up`: one process with a replicated volume and a key-value store, and what it keeps."""
 
+import os
 import re
+import shlex
+import shutil
+import signal
 import socket
+import subprocess
 
 import support
 from box_support import BoxTest
 
-GIB = 1 << 30
+MIB = 1 << 20
+# Addresses of their own, so that several run at a time.
+PORTS = ("--nbd", "127.0.0.1:0", "--nvme-tcp", "127.0.0.1:0", "--resp", "127.0.0.1:0")
+TOOLS = ("qemu-io", "fio", "redis-cli")
 
 
-class Up(BoxTest):
+class UpTest(BoxTest):
     def setUp(self):
         super().setUp()
+        # Where a path is that a local socket can have.
         self.data = self.folder / ".local/share/cairn"
+        self.env["CAIRN_CALLED_AS"] = " ".join(map(shlex.quote, self.command([])))
 
-    def up(self, *args):
-        return self.start(["up", *args])
+    def up(self, *args, size="256M"):
+        up = self.start_cairn("up", *PORTS, *(("--size", size) if size else ()), *args,
+                              until="Ctrl-C or SIGTERM", env=self.env)
+        up.commands = re.findall(r"(?m)^  (\S.*)$", up.said)
+        return up
 
-    def test_four_drives_and_lines_to_paste(self):
+    def shell(self, line):
+        """Runs a line as somebody does who pastes it."""
+        result = subprocess.run(["/bin/sh", "-c", line], cwd=self.folder, env=self.env,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, timeout=support.HANGS_S,
+                                check=False)
+        self.assertEqual(result.returncode, 0, f"{line}\n{result.stdout}")
+        return result.stdout
+
+    def command_with(self, up, *words):
+        lines = [line for line in up.commands if all(word in line for word in words)]
+        self.assertTrue(lines, f"no command with {words}:\n{up.said}")
+        return lines[0]
+
+    def health(self):
+        return self.ask("status")
+
+    def redis(self, up, *words):
+        line = self.command_with(up, "redis-cli")
+        port = re.search(r"-p (\d+)", line).group(1)
+        return self.shell(" ".join(["redis-cli", "-p", port, *words])).strip()
+
+
+class Life(UpTest):
+    def setUp(self):
+        super().setUp()
+        for tool in TOOLS:
+            if shutil.which(tool) is None or self.is_emulated:
+                self.skipTest(f"needs {tool}, natively")
+
+    def test_what_it_prints_works_and_what_it_holds_stays(self):
         up = self.up()
-        nqn = re.search(r"(?m)^serving (nqn\.2026-11\.io\.cairn:up-\S+) at ", up.said).group(1)
-        self.assertRegex(up.said, r"This machine: (uring|epoll) \(")
-        for line in (f"nvme discover -t tcp -a 127.0.0.1 -s {up.port}",
-                     f"nvme connect -t tcp -a 127.0.0.1 -s {up.port} -n {nqn}",
-                     f"cairn nvme list nvme-tcp://127.0.0.1:{up.port}/{nqn}",
-                     "cairn drive add mem:size=1G"):
-            self.assertIn(f"\n  {line}\n", up.said)
-        self.assertEqual({nsid: each["size"] for nsid, each in self.namespaces().items()},
-                         {1: GIB, 2: GIB, 3: GIB, 4: GIB})
-        self.assertLess((self.data / "drive-1").stat().st_blocks, 100, "it is sparse")
-        self.assertEqual(up.stop(), 0)
-
-    def test_the_next_start_serves_the_same_with_its_changes(self):
-        up = self.up()
-        self.ask("drive", "remove", "d1", "--yes")
-        self.ask("drive", "resize", "d2", "2G")
-        self.ask("drive", "add", "mem:size=1M")
-        before = self.namespaces()
+        for words in (("qemu-io", "socket="), ("qemu-io", "nbd://127.0.0.1:"), ("fio", "nbd"),
+                      ("redis-cli", "set hello world"), (" nvme list nvme-tcp://",)):
+            self.shell(self.command_with(up, *words))
+        self.assertRegex(self.command_with(up, "nvme connect"),
+                         r"-a 127\.0\.0\.1 -s \d+ -n nqn\.2026-11\.io\.cairn:up-")
+        # The drive of the virtual machine is there.
+        machine = self.command_with(up, "qemu-system-x86_64", "if=virtio")
+        self.shell("qemu-img info '%s'" % re.search(r"file='([^']+)'", machine).group(1))
+        self.assertEqual(self.redis(up, "get", "hello"), "world")
+        told = self.health()
+        self.assertEqual((told["health"], told["reasons"]), ("ok", []))
+        self.assertEqual([each["state"] for each in told["drives"]], ["ok"] * 4)
+        self.assertEqual({each["name"]: each["replicas"] for each in told["volumes"]},
+                         {"vol0": 3, "kv0": 3})
+        self.assertLess((self.data / "d1").stat().st_blocks * 512, 200 * MIB, "it is sparse")
+        self.second_start_is_told(up)
+        write = "qemu-io -f raw -c 'write -P 9 100M 8M' -c flush '%s'" % self.uri(up)
+        self.shell(write)
         up.kill()
-        again = self.up()
-        self.assertEqual(self.namespaces(), before)
-        self.assertEqual(sorted(before), [1, 3, 4, 5])
-        serving = re.compile(r"(?m)^serving (\S+)")
-        self.assertEqual(serving.findall(again.said), serving.findall(up.said))
+        again = self.up(size=None)
+        self.holds(again)
+        self.drive_fails_and_is_replaced(again, "d2")
+        self.drive_fails_and_is_replaced(again, "d3")
+        self.holds(again)
+        self.assertEqual(again.stop(signal.SIGINT), 0, again.log)
+        os.remove(self.data / "d1")
+        third = self.up(size=None)
+        self.assertIn("the file of drive d1 is gone: a new drive takes its place", third.log)
+        self.holds(third)
+        self.assertIn("it has ended", self.run_ok("down"))
+        self.assertEqual(third.wait(), 0)
+        self.refused(["status"], "cairn up does not run with", "start it with 'cairn up'")
 
-    def test_another_port_when_it_is_taken(self):
+    def uri(self, up):
+        return re.search(r"'(nbd\+unix://\S+)'", up.said).group(1)
+
+    def holds(self, up):
+        self.shell("qemu-io -f raw -c 'read -P 9 100M 8M' '%s' | tee out; "
+                   "! grep -i failed out" % self.uri(up))
+        self.assertEqual(self.redis(up, "get", "hello"), "world")
+
+    def second_start_is_told(self, up):
+        self.expect_sentence(self.run_cairn("up"), 1, "cairn up runs already with",
+                             f"as process {up.pid}", "resp at 127.0.0.1:", "'cairn down' ends it")
+
+    def drive_fails_and_is_replaced(self, up, drive):
+        said = self.run_ok("demo", "kill-drive", drive)
+        self.assertIn(f"drive {drive} has failed; reads and writes go on", said)
+        # What of it is seen is a matter of time: a loaded machine may have done most already.
+        self.assertRegex(said, r"degraded: drive d\d: ")
+        self.assertTrue(said.endswith("ok: everything has all its copies again\n"), said)
+        self.assertEqual(self.health()["health"], "ok")
+
+
+class Folder(UpTest):
+    def test_reset_asks(self):
+        up = self.up("--data", "d")
+        path = self.folder / "d"
+        self.refused(["up", "--data", "d", "--reset", "--yes"], "cairn up runs already with")
+        self.assertEqual(up.stop(), 0)
+        (path / "mine").write_text("not cairn's")
+        identity = (path / "up.json").read_text()
+        self.refused(["up", "--data", "d", "--reset"],
+                     "all that is in the volumes and in the key-value store of 'd' is lost",
+                     "--yes")
+        self.assertEqual((path / "up.json").read_text(), identity)
+        again = self.up("--data", "d", "--reset", "--yes")
+        self.assertNotEqual((path / "up.json").read_text(), identity)
+        self.assertTrue((path / "mine").exists())
+        self.assertEqual(again.stop(), 0)
+
+    def test_what_is_missing_is_told(self):
+        up = self.up()
+        self.refused(["demo", "kill-drive", "d9"], "there is no drive 'd9': the drives are d1")
+        up.kill()
+        self.refused(["up", "--size", "1G"], "256 MiB each", "leave --size out")
+        for name in ("d1", "d4"):
+            os.remove(self.data / name)
+        self.refused(["up"], "2 of the 4 drives in", "'cairn up --reset'")
+        self.write(self.data / "up.json", "{}")
+        self.refused(["up"], "up.json' is damaged", "'cairn up --reset'")
+
+    def test_a_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            self.write("c.toml", f"[[listener]]\naddress = '127.0.0.1:{port}'\n")
-            up = self.up("--config", "c.toml")
-            self.assertNotEqual(up.port, port)
-            self.assertIn(f"127.0.0.1:{port} is taken: another port is used", up.log)
-
-    def test_a_folder_of_its_own_which_one_at_a_time_may_use(self):
-        self.up("--data", "d")
-        self.assertTrue((self.folder / "d/drive-4").exists())
-        self.expect_sentence(self.run_cairn("up", "--data", "d"), 1, "is in use by another server")
-
-    def test_a_file_may_say_what_to_serve(self):
-        self.write("c.toml", "[runtime]\nio = 'epoll'\n[[listener]]\naddress = '127.0.0.1:0'\n"
-                   "[[subsystem]]\nnqn = 'nqn.2026-11.io.cairn:x'\n"
-                   "[[subsystem.namespace]]\ndrive = 'mem:size=1M'\n")
-        up = self.up("--config", "c.toml")
-        self.assertIn("This machine: epoll (it was asked for)", up.said)
-        self.assertIn("serving nqn.2026-11.io.cairn:x at ", up.said)
-        self.assertFalse(self.data.exists())
-
-    def test_a_file_may_say_how_only(self):
-        self.write("c.toml", "[runtime]\nio = 'epoll'\n[[listener]]\naddress = '127.0.0.1:0'\n")
-        up = self.up("--config", "c.toml")
-        self.assertIn("This machine: epoll (it was asked for)", up.said)
-        self.assertEqual(len(self.namespaces()), 4)
+            self.refused(["up", "--resp", f"127.0.0.1:{port}"], f"127.0.0.1:{port}")
 
     def test_what_it_cannot_do_is_told(self):
-        self.expect_sentence(self.run_cairn("up", "--cores", "0,1023"), 1,
-                             "CPU 1023 is not one this process may use: choose among")
+        for command in ("status", "down"):
+            self.refused([command], "cairn up does not run with", "start it with 'cairn up'")
+        self.refused(["up", "--cores", "0,1023"],
+                     "CPU 1023 is not one this process may use: choose among")
+        self.refused(["up", "--size", "1M"], "a drive has 256 MiB to 16 TiB")
+        self.refused(["up", "--resp", "0.0.0.0:6390"], "whoever reaches 0.0.0.0:6390 could")
         self.write("file", "")
-        self.expect_sentence(self.run_cairn("up", "--data", "file/d"), 1,
-                             "the data folder 'file/d' cannot be made", "--data DIR")
+        self.refused(["up", "--data", "file/d"], "the data folder 'file/d' cannot be made",
+                     "--data DIR")
+        self.write("c.toml", "[[listener]]\naddress = '127.0.0.1:0'\n")
+        self.refused(["up", "--config", "c.toml"], "'cairn serve --config FILE'")
         self.env.pop("HOME")
-        self.expect_sentence(self.run_cairn("up"), 1, "there is no HOME", "--data DIR")
+        self.refused(["up"], "there is no HOME", "--data DIR")
+
+    def test_a_path_too_long_for_sockets(self):
+        deep = "x" * 120
+        up = self.up("--data", deep)
+        self.assertIn(f"socket={self.folder}/cairn/up-", up.said)
+        self.assertEqual(self.ask("status", "--data", deep)["health"], "ok")
+        self.assertEqual(up.stop(), 0)
 
 
 if __name__ == "__main__":

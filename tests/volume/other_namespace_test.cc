@@ -119,9 +119,10 @@ class Rack {
     {
       volume::NvmeSource source(env);
       volume::ReservationFence fence(env, source);
-      ArbiterHost host(env, {.store = store, .source = source, .fence = fence},
-                       {.arbiter = {.host = "arbiter", .retry = 100_ms, .extent_bytes = kExtentBytes},
-                        .election_ttl = 1_s});
+      ArbiterHost host(
+          env, {.store = store, .source = source, .fence = fence},
+          {.arbiter = {.host = "arbiter", .retry = 100_ms, .extent_bytes = kExtentBytes},
+           .election_ttl = 1_s});
       task::Gate gate;
       gate.spawn(host.run());
       gate.spawn(make_pool(env, host));
@@ -143,8 +144,8 @@ class Rack {
           if (!drive) break;
           ++added;
         }
-        const Result<arbiter::VolumeRecord> made = co_await (*arbiter)->create(
-            {.name = "v", .bytes = 2 * kExtentBytes, .replicas = 3});
+        const Result<arbiter::VolumeRecord> made =
+            co_await (*arbiter)->create({.name = "v", .bytes = 2 * kExtentBytes, .replicas = 3});
         is_made_ = added == kBoxes && made.has_value();
       }
       co_await nap(env, 50_ms);

@@ -29,6 +29,7 @@ MACHINE = "src/world/machine/"
 # of a source and of its test.
 READERS = ("src/config/files", "src/plan/",
            "src/server/config/shelf_files", "src/server/config/state_folder",
+           "src/server/up/up_folder",
            "src/server/common/default_nqn", "src/server/common/drive_option",
            "src/server/common/run_folder", "src/server/control/control_path",
            "src/server/serve/guest_socket",

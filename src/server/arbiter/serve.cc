@@ -130,7 +130,8 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       healing.spawn(healer.run(host));
       gate.spawn(watch(env, host, options, stop.token()));
       task::Event never;
-      const Result<void> stopped = co_await never.wait(env.stop_token());
+      const Result<void> stopped =
+          co_await never.wait(options.until.can_cancel() ? options.until : env.stop_token());
       (void)stopped;
       co_await doors.close();
       stop.request();

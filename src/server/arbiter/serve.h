@@ -18,6 +18,7 @@
 #include "env/env.h"
 #include "rpc/client_keys.h"
 #include "server/open/store_uri.h"
+#include "task/cancel.h"
 #include "task/task.h"
 
 namespace cairn::server {
@@ -36,9 +37,11 @@ struct ArbiterServeOptions {
   std::function<void(const std::vector<env::Address>&)> ready;
   // It leads, or it does so no more.
   std::function<void(bool is_leading)> on_change;
+  // Until when; left out: until the world is asked to end.
+  task::CancelToken until;
 };
 
-// Until the world is asked to end. The Problem: the store does not open, or an address cannot be
+// For as long as `until` says. The Problem: the store does not open, or an address cannot be
 // listened at.
 task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& options);
 

@@ -19,7 +19,7 @@ namespace {
 
 using Command = ControlRequest::Command;
 
-constexpr std::array<std::pair<std::string_view, Command>, 17> kCommands = {{
+constexpr std::array<std::pair<std::string_view, Command>, 20> kCommands = {{
     {"status", Command::kStatus},
     {"stats", Command::kStats},
     {"metrics", Command::kMetrics},
@@ -37,6 +37,9 @@ constexpr std::array<std::pair<std::string_view, Command>, 17> kCommands = {{
     {"drive.ana", Command::kDriveAna},
     {"door.add", Command::kDoorAdd},
     {"door.remove", Command::kDoorRemove},
+    {"up.status", Command::kUpStatus},
+    {"up.down", Command::kUpDown},
+    {"up.fail", Command::kUpFail},
 }};
 
 constexpr std::array<nvme::AnaState, 5> kAnaStates = {

@@ -45,6 +45,9 @@ struct ControlRequest {
     kDriveAna,
     kDoorAdd,
     kDoorRemove,
+    kUpStatus,  // of 'cairn up' alone
+    kUpDown,
+    kUpFail,
   };
   Command command = Command::kStatus;
   std::string nqn;     // empty: the only subsystem, or all where something is listed

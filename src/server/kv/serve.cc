@@ -14,6 +14,10 @@ namespace cairn::server {
 
 namespace {
 
+task::CancelToken end_of(env::Env& env, const KvServeOptions& options) {
+  return options.until.can_cancel() ? options.until : env.stop_token();
+}
+
 task::Task<Attempt<std::vector<env::Address>>> listen_at_all(
     env::Env& env, door::resp::RespServer& server, const std::vector<env::Address>& addresses) {
   std::vector<env::Address> listening;
@@ -60,7 +64,7 @@ task::Task<Attempt<void>> serve_as_node(env::Env& env, KvServeOptions& options, 
   if (!node) co_return std::unexpected(node.error());
   door.cluster = {.self = (*node)->self(), .view = [&node] { return (*node)->view(); }};
   Attempt<void> outcome =
-      co_await serve_at_doors(env, (*node)->keys(), options, std::move(door), env.stop_token());
+      co_await serve_at_doors(env, (*node)->keys(), options, std::move(door), end_of(env, options));
   co_await (*node)->close();
   co_return outcome;
 }
@@ -78,7 +82,7 @@ task::Task<Attempt<void>> serve_keys(env::Env& env, KvServeOptions& options) {
     outcome = co_await serve_as_node(env, options, (*keyspace)->keys(), std::move(door));
   } else {
     outcome = co_await serve_at_doors(env, (*keyspace)->keys(), options, std::move(door),
-                                      env.stop_token());
+                                      end_of(env, options));
   }
   co_await (*keyspace)->close();
   co_return outcome;

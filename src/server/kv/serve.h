@@ -16,6 +16,7 @@
 #include "env/env.h"
 #include "server/kv/node.h"
 #include "server/kv/open_keyspace.h"
+#include "task/cancel.h"
 #include "task/task.h"
 
 namespace cairn::server {
@@ -29,9 +30,11 @@ struct KvServeOptions {
   std::function<void(config::LogLevel, std::string_view)> log;
   // Clients can connect, at these addresses.
   std::function<void(const std::vector<env::Address>&)> ready;
+  // Until when; left out: until the world is asked to end.
+  task::CancelToken until;
 };
 
-// Until the world is asked to end; then requests in flight are answered. The Problem: the keyspace
+// For as long as `until` says; then requests in flight are answered. The Problem: the keyspace
 // or the metadata store does not open, or an address cannot be listened at.
 task::Task<Attempt<void>> serve_keys(env::Env& env, KvServeOptions& options);
 

@@ -164,6 +164,10 @@ task::Task<Attempt<Json>> execute(Server& server, ControlRequest request) {
       Attempt<Json> changed = co_await change_hosts(server, std::move(request));
       co_return changed;
     }
+    case Command::kUpStatus:
+    case Command::kUpDown:
+    case Command::kUpFail:
+      co_return refuse("only 'cairn up' is asked that, and this is another server");
     default: {
       Attempt<Json> done = co_await execute_for_drive(server, std::move(request));
       co_return done;
