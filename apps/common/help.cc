@@ -104,9 +104,9 @@ class HelpFormatter final : public CLI::Formatter {
     const std::string title = is_root
                                   ? app->get_description()
                                   : fmt::format("{}: {}", full_name(*app), app->get_description());
-    // All commands fit a screen, which is why the first line says how to see more, and options not.
-    const std::string_view gap = is_root ? " " : "\n\n";
-    std::string out = fmt::format("{}{}Usage: {}\n", title, gap, help.usage);
+    // All commands fit a screen.
+    std::string out = is_root ? fmt::format("{} Usage: {} [--help]\n", title, help.usage)
+                              : fmt::format("{}\n\nUsage: {}\n", title, help.usage);
     const std::string commands = block("Commands", help.commands);
     out += is_root ? commands.substr(1) : commands;
     out += block("Arguments", help.arguments);
