@@ -19,8 +19,8 @@ void prepare(CLI::App& app) {
 }  // namespace
 
 CommandTree::CommandTree()
-    : root_(std::make_unique<CLI::App>("Cairn, one storage stack for disaggregated flash.",
-                                       "cairn")) {
+    : root_(
+          std::make_unique<CLI::App>("Cairn: one storage stack for disaggregated flash", "cairn")) {
   root_->formatter(make_help_formatter());
   prepare(*root_);
   root_->set_version_flag("--version", "", "same as 'cairn version'")->group("");

@@ -104,8 +104,8 @@ class HelpFormatter final : public CLI::Formatter {
     const std::string title = is_root
                                   ? app->get_description()
                                   : fmt::format("{}: {}", full_name(*app), app->get_description());
-    // All commands fit a screen.
-    std::string out = is_root ? fmt::format("{} Usage: {} [--help]\n", title, help.usage)
+    // All commands fit a screen, which leaves one line for the rest.
+    std::string out = is_root ? fmt::format("Usage: {} [--help]   ({})\n", help.usage, title)
                               : fmt::format("{}\n\nUsage: {}\n", title, help.usage);
     const std::string commands = block("Commands", help.commands);
     out += is_root ? commands.substr(1) : commands;

@@ -34,8 +34,8 @@ Json answer_with(Json lost_leg) {
            {{{"name", "safe"},
              {"health", "degraded"},
              {"layers",
-              {{{"path", "0"}, {"name", "mirror"}, {"size", 8 << 20}, {"iops", 5}},
-               {{"path", "0.0"}, {"name", "file:/legs/a"}, {"size", 8 << 20}, {"iops", 5}},
+              {{{"path", "0"}, {"name", "mirror"}, {"size", 8U << 20}, {"iops", 5U}},
+               {{"path", "0.0"}, {"name", "file:/legs/a"}, {"size", 8U << 20}, {"iops", 5U}},
                std::move(lost_leg)}}}}}};
 }
 
@@ -43,7 +43,7 @@ TEST(ShowText, ALayerThatIsNotThereTellsWhyAmongItsFacts) {
   const std::vector<std::string> lines = lines_of(
       show_text(answer_with({{"path", "0.1"}, {"name", "file:/legs/b"}, {"problem", kProblem}})));
   ASSERT_GE(lines.size(), 4u);
-  EXPECT_EQ(column(lines, 1, "SIZE"), "8M");
+  EXPECT_EQ(column(lines, 1, "SIZE"), "8 MiB");
   EXPECT_EQ(column(lines, 3, "SIZE"), "-");
   EXPECT_EQ(column(lines, 3, "IOPS"), "-");
   EXPECT_EQ(column(lines, 3, "ERRORS"), "-");
@@ -52,9 +52,9 @@ TEST(ShowText, ALayerThatIsNotThereTellsWhyAmongItsFacts) {
 
 TEST(ShowText, ALayerThatWasThereKeepsItsSizeWhenItFails) {
   const std::vector<std::string> lines = lines_of(show_text(answer_with(
-      {{"path", "0.1"}, {"name", "file:/legs/b"}, {"size", 4 << 20}, {"problem", kProblem}})));
+      {{"path", "0.1"}, {"name", "file:/legs/b"}, {"size", 4U << 20}, {"problem", kProblem}})));
   ASSERT_GE(lines.size(), 4u);
-  EXPECT_EQ(column(lines, 3, "SIZE"), "4M");
+  EXPECT_EQ(column(lines, 3, "SIZE"), "4 MiB");
   EXPECT_EQ(lines[3].find(kProblem), lines[0].find("FACTS")) << lines[3];
 }
 
