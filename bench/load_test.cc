@@ -66,6 +66,15 @@ TEST(Turns, HaveAMinimumOnAMachineTooBusyForThem) {
   EXPECT_GT(count, 10);
 }
 
+TEST(Meter, MeasuresWhatAMachineTooBusyDidAfterItsTime) {
+  Load load;
+  load.warm_up_seconds = 1;
+  Meter meter(load);
+  const Time late = now() + 1000_s;
+  EXPECT_FALSE(meter.add(1, late));
+  EXPECT_TRUE(meter.add(1, late + 1_ms)) << "though the warm-up is not over";
+}
+
 TEST(Meter, NothingMeasuredIsZero) { EXPECT_EQ(Meter(Load{}).per_second(), 0); }
 
 TEST(RawSockets, EveryBaselineMovesBytes) {

@@ -54,10 +54,13 @@ struct Sample {
 };
 
 // Counts from the first event after the warm-up to the last event; when the warm-up swallowed all
-// but those of one moment, from the very first.
+// but those of one moment, from the very first. The warm-up ends with the load's time at the
+// latest: on a machine that was too busy until then, what Turns does afterwards is all there is to
+// measure.
 class Meter {
  public:
-  explicit Meter(const Load& load) : warm_up_(Duration::from_seconds(load.warm_up_seconds)) {}
+  explicit Meter(const Load& load)
+      : warm_up_(Duration::from_seconds(load.warm_up_seconds)), end_(now() + load.total()) {}
 
   // `amount` more at time `at`. True once the warm-up is over.
   bool add(uint64_t amount, Time at) {
@@ -68,7 +71,7 @@ class Meter {
       first_ = amount;
     }
     if (begin_.ns == 0) {
-      if (at - started_ >= warm_up_) begin_ = at;
+      if (at - started_ >= warm_up_ || at >= end_) begin_ = at;
       return false;
     }
     measured_ += amount;
@@ -86,6 +89,7 @@ class Meter {
   }
 
   Duration warm_up_;
+  Time end_;
   Time started_;
   Time begin_;
   Time last_;
