@@ -148,21 +148,24 @@ Task<void> Members::revive(Member& member) {
 
 Task<Result<void>> Members::try_once(Member& member) {
   task::Deadline deadline(env_, env_.now() + kTryLimit, stop_.token());
-  if (member.drive != nullptr && member.is_denied) {
-    const Result<void> confirmed = co_await owner_.confirm(deadline.token());
-    if (!confirmed) co_return confirmed;
-    give_up_drive(member);
+  if (member.drive == nullptr && !member.was_open) {
+    co_return co_await open(member, deadline.token());
   }
-  if (member.drive == nullptr) co_return co_await open(member, deadline.token());
-  const Result<void> checked =
-      co_await check_mega_vol(env_, *member.drive, pool_, member.info, deadline.token());
-  if (!checked && checked.error() == Errc::kDenied) member.is_denied = true;
-  look(member);
-  // What was opened does not come back, and errors speak of it for ever: what is there now has to
-  // be opened to be read.
-  const bool is_replaced = member.known.medium != member.opened_medium;
-  if (checked || !is_replaced || is_other_drive(checked.error())) co_return checked;
-  give_up_drive(member);
+  if (member.drive != nullptr && !member.is_denied) {
+    const Result<void> checked =
+        co_await check_mega_vol(env_, *member.drive, pool_, member.info, deadline.token());
+    if (!checked && checked.error() == Errc::kDenied) member.is_denied = true;
+    look(member);
+    // What was opened does not come back, and errors speak of it for ever: what is there now has to
+    // be opened to be read.
+    const bool is_replaced = member.known.medium != member.opened_medium;
+    if (checked || !is_replaced || is_other_drive(checked.error())) co_return checked;
+  }
+  // Opening lets the client write there again: a holder that was expelled, and does not know it,
+  // would undo its own fencing.
+  const Result<void> confirmed = co_await owner_.confirm(deadline.token());
+  if (!confirmed) co_return confirmed;
+  if (member.drive != nullptr) give_up_drive(member);
   co_return co_await open(member, deadline.token());
 }
 
@@ -182,6 +185,7 @@ Task<Result<void>> Members::open(Member& member, task::CancelToken token) {
     co_return confirmed;
   }
   member.is_denied = false;
+  member.was_open = true;
   member.drive = std::move(*opened);
   member.known = member.drive->incarnation();
   member.opened_medium = member.known.medium;

@@ -43,6 +43,7 @@ struct Member {
   Time away_since;
   drive::Incarnation known;
   uint64_t opened_medium = 0;  // the one that `drive` was opened with
+  bool was_open = false;       // `drive` was there once
   bool is_dirty = false;       // it got writes since it was last flushed
   bool is_looking = false;     // at its label
   bool is_denied = false;      // its box does not know the client any more
