@@ -40,14 +40,14 @@ class Cluster {
     kv_.start(cluster_);
     EXPECT_TRUE(cluster_.run_until([this] { return kv_.chain_of("a").size() == 3; }, 30_s));
   }
-  std::string put(std::string key, std::string value) {
-    return write(std::move(key), {.kind = Command::Kind::kPut, .value = std::move(value)});
+  std::string put(const std::string& key, std::string value) {
+    return write(key, {.kind = Command::Kind::kPut, .value = std::move(value)});
   }
-  std::string add(std::string key) {
-    return write(std::move(key), {.kind = Command::Kind::kAdd, .amount = 1});
+  std::string add(const std::string& key) {
+    return write(key, {.kind = Command::Kind::kAdd, .amount = 1});
   }
   // What a client is told that reads so often.
-  std::string get(std::string key, int times = 1, Duration timeout = 8_s) {
+  std::string get(const std::string& key, int times = 1, Duration timeout = 8_s) {
     std::string told;
     play([&, key, times, timeout](env::Env& env) { return read(env, key, times, timeout, told); });
     return told;
@@ -73,7 +73,7 @@ class Cluster {
   size_t at(const std::string& key, size_t position) { return kv_.chain_of(key)[position]; }
 
  private:
-  std::string write(std::string key, Command command) {
+  std::string write(const std::string& key, const Command& command) {
     std::string told;
     play([&, key, command](env::Env& env) { return write_once(env, key, command, told); });
     return told;
@@ -96,7 +96,7 @@ class Cluster {
       Result<chain::Found> found = co_await client.get(key);
       const std::string now =
           !found ? std::string(name(found.error().code())) : found->value.value_or("none");
-      told = i == 0 || told == now ? now : told + " and " + now;
+      told = i == 0 || told == now ? now : fmt::format("{} and {}", told, now);
       co_await client.close();
     }
   }

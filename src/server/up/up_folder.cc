@@ -302,16 +302,17 @@ Attempt<void> UpFolder::reset(const std::string& path) {
     done = {};  // nothing was made there
   } else {
     std::vector<std::string> names;
+    names.reserve(kUpDrives + kSockets.size() + kMade.size());
     for (size_t i = 0; i < kUpDrives; ++i) names.push_back(drive_name(i));
     names.insert(names.end(), kSockets.begin(), kSockets.end());
     // What says that the folder is ours goes last: who is interrupted can begin again.
     names.insert(names.end(), kMade.rbegin(), kMade.rend());
     for (const std::string& name : names) {
+      const std::string file = fmt::format("{}/{}", path, name);
       std::error_code error;
-      fs::remove_all(path + "/" + name, error);
+      fs::remove_all(file, error);
       if (error) {
-        done = refuse(
-            fmt::format("{} cannot be removed: {}", in_quotes(path + "/" + name), error.message()));
+        done = refuse(fmt::format("{} cannot be removed: {}", in_quotes(file), error.message()));
         break;
       }
     }

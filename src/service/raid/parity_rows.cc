@@ -123,4 +123,23 @@ task::Task<Result<void>> ParityRows::mend(RowSpan rows, size_t symbol, MutableBy
   co_return Result<void>();
 }
 
+void ParityRows::compute(SymbolSet sources, SymbolSet targets, const ParityBuffers& symbols,
+                         uint64_t bytes) {
+  code_.make(sources, targets, pointers(symbols), bytes);
+}
+
+void ParityRows::compute(SymbolSet sources, SymbolSet targets, const ParityBuffers& symbols,
+                         const ParityBuffers& others, uint64_t bytes) {
+  std::array<std::byte*, kSymbolsMax> all = pointers(symbols);
+  for (size_t symbol = 0; symbol < all.size(); ++symbol) {
+    if (all[symbol] == nullptr) all[symbol] = others[symbol].data();
+  }
+  code_.make(sources, targets, all, bytes);
+}
+
+void ParityRows::add_change(size_t symbol, std::byte* change, SymbolSet parity,
+                            const ParityBuffers& symbols, uint64_t bytes) {
+  code_.add_change(symbol, change, parity, pointers(symbols), bytes);
+}
+
 }  // namespace cairn::drive

@@ -49,10 +49,15 @@ class ParityRows {
   // By symbol.
   task::Task<ParityOutcome> read_symbols(RowSpan rows, SymbolSet symbols, ParityBuffers& into,
                                          task::CancelToken token);
-  // Makes `targets` of `sources`, of that many bytes. They have room.
-  void compute(SymbolSet sources, SymbolSet targets, const ParityBuffers& symbols, uint64_t bytes) {
-    code_.make(sources, targets, pointers(symbols), bytes);
-  }
+  // Makes `targets` of `sources`, of that many bytes. They have room. Not inline, as the two below:
+  // clang 19 for arm64 hands on a list of pointers that a coroutine made from a frame that is gone.
+  void compute(SymbolSet sources, SymbolSet targets, const ParityBuffers& symbols, uint64_t bytes);
+  // The same; what `symbols` has no room for is taken from `others`.
+  void compute(SymbolSet sources, SymbolSet targets, const ParityBuffers& symbols,
+               const ParityBuffers& others, uint64_t bytes);
+  // ParityCode::add_change() to `parity` among `symbols`.
+  void add_change(size_t symbol, std::byte* change, SymbolSet parity, const ParityBuffers& symbols,
+                  uint64_t bytes);
   Result<void> make_room(Scratch& buffer, uint64_t rows) {
     return drive::make_room(context_.env, buffer, context_.shape.bytes(rows));
   }

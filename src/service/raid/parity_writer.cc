@@ -224,14 +224,10 @@ task::Task<Result<void>> ParityWriter::make_parity(RowSpan rows, SymbolSet writt
       for (size_t symbol = 0; symbol < context_.shape.layout.data; ++symbol) {
         if ((written >> symbol & 1) == 0) continue;
         subtract(old[symbol].bytes(), fresh[symbol].bytes());
-        rows_.code().add_change(symbol, old[symbol].data(), wanted, pointers(fresh), bytes);
+        rows_.add_change(symbol, old[symbol].data(), wanted, fresh, bytes);
       }
     } else {
-      std::array<std::byte*, kSymbolsMax> all = pointers(fresh);
-      for (size_t symbol = 0; symbol < context_.shape.layout.data; ++symbol) {
-        if (all[symbol] == nullptr) all[symbol] = old[symbol].data();
-      }
-      rows_.code().make(data, wanted, all, bytes);
+      rows_.compute(data, wanted, fresh, old, bytes);
     }
     break;
   }
