@@ -16,8 +16,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES = HERE / "samples"
-LINTS = ("banned", "coroutines", "format", "headers", "layers", "layouts", "rooms", "sim_tests",
-         "size", "spdx")
+LINTS = ("banned", "coroutines", "format", "headers", "layers", "layouts", "links", "rooms",
+         "sim_tests", "size", "spdx")
 OPTIONS = {"rooms": ["--max-files", "3"], "size": ["--max-lines", "6"]}
 
 sys.path.insert(0, str(HERE))
