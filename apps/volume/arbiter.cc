@@ -147,7 +147,7 @@ class ArbiterCommand final : public Command {
     if (options_.listen.empty()) {
       const Attempt<std::string> folder = server::make_run_folder("name an address with --listen");
       if (!folder) return std::unexpected(folder.error());
-      Result<env::Address> at = env::Address::parse(server::default_arbiter());
+      Result<env::Address> at = env::Address::parse(server::own_arbiter());
       if (!at) return refuse("the folder of this user's sockets is too long: write --listen");
       options_.listen.push_back(std::move(*at));
     }

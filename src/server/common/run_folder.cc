@@ -50,4 +50,21 @@ Attempt<std::string> make_run_folder(std::string_view otherwise) {
   return folder;
 }
 
+std::vector<std::string> run_folders_to_ask() {
+  constexpr const char* kServices = "/run/cairn";
+  const std::string own = run_folder();
+  std::vector<std::string> folders;
+  if (check_run_folder(own, "")) folders.push_back(own);
+  if (own != kServices && ::access(kServices, R_OK | X_OK) == 0) folders.emplace_back(kServices);
+  return folders;
+}
+
+std::string socket_to_ask(std::string_view name) {
+  for (const std::string& folder : run_folders_to_ask()) {
+    std::string path = fmt::format("{}/{}", folder, name);
+    if (::access(path.c_str(), F_OK) == 0) return path;
+  }
+  return fmt::format("{}/{}", run_folder(), name);
+}
+
 }  // namespace cairn::server

@@ -31,13 +31,13 @@ Attempt<std::string> make_control_path() { return make_path(fmt::format("server-
 
 std::vector<std::string> control_paths() {
   std::vector<std::string> paths;
-  const std::string folder = run_folder();
-  if (!check_run_folder(folder, kOtherwise)) return paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("server-") && name.ends_with(".sock"))
-      paths.push_back(entry.path().string());
+  for (const std::string& folder : run_folders_to_ask()) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("server-") && name.ends_with(".sock"))
+        paths.push_back(entry.path().string());
+    }
   }
   std::ranges::sort(paths);
   return paths;

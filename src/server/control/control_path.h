@@ -13,7 +13,7 @@ namespace cairn::server {
 // to, or that is not this user's, is refused.
 Attempt<std::string> make_control_path();
 
-// Every control socket of this user's servers, living or not, by name.
+// Every control socket of this user's servers and of the services, living or not, by name.
 std::vector<std::string> control_paths();
 
 // For paths that users give: what can be a local socket's.

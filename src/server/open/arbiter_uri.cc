@@ -85,7 +85,9 @@ std::string ArbiterUri::servers_text() const {
   return text;
 }
 
-std::string default_arbiter() { return fmt::format("unix:{}/arbiter.sock", run_folder()); }
+std::string own_arbiter() { return fmt::format("unix:{}/arbiter.sock", run_folder()); }
+
+std::string default_arbiter() { return "unix:" + socket_to_ask("arbiter.sock"); }
 
 Attempt<rpc::ClientOptions> arbiter_client(const ArbiterUri& uri) {
   rpc::ClientOptions options{.servers = uri.servers, .texts = arbiter::error_texts()};

@@ -37,6 +37,9 @@ struct ArbiterUri {
 };
 
 // The socket of this user's arbiter.
+std::string own_arbiter();
+// The one to ask where nothing is said: this user's if it is there, else that of the machine's
+// services (common/run_folder.h), else this user's.
 std::string default_arbiter();
 
 // How any of their services is called. The Problem: the key's file cannot be used.
