@@ -30,6 +30,8 @@ cmake
 ninja-build
 [lab]
 libopenmpi-dev
+[package]
+dpkg-dev
 [test]
 libgtest-dev
 [arm64]
@@ -147,6 +149,7 @@ class Machine:
         for name, body in TOOLS.items():
             self._script(self.state / "tools" / name, body)
         self._script(self.checkout / "tools" / "arm64_sysroot", "true")
+        self._script(self.checkout / "tools" / "package", 'echo "packages in $4"')
         (self.state / "program").write_text(PROGRAM)
         self.set(uid="0", free_kib=str(90 * GIB), cmake_version="3.25.1", ctest_status="0",
                  installed="", calls="")
@@ -175,7 +178,7 @@ class Machine:
 
     def complete(self):
         return self.with_packages("clang-19", "cmake", "ninja-build", "libopenmpi-dev",
-                                  "libgtest-dev", "qemu-user")
+                                  "dpkg-dev", "libgtest-dev", "qemu-user")
 
     def start(self, *args, **options):
         environment = {"PATH": str(self.bin), "TMPDIR": str(self.folder)}
@@ -346,6 +349,26 @@ class LabTest(LauncherTest):
     def test_a_second_call_says_nothing(self):
         self.machine.run("bench")
         self.assertEqual(self.machine.run("bench").stderr, "")
+
+
+class DebTest(LauncherTest):
+    """./cairn package"""
+
+    def test_what_packages_hold_is_built_and_packed(self):
+        result = self.machine.run("package")
+        self.assertEqual((result.returncode, result.stdout),
+                         (0, f"packages in {self.machine.build}/packages\n"), result.stderr)
+        self.assertEqual(self.machine.calls("ninja"),
+                         [f"-C {self.machine.build} cairn cairn-lab libcairn"])
+        self.assertIn("dpkg-dev", (self.machine.state / "installed").read_text())
+
+    def test_they_go_where_the_caller_says(self):
+        self.assertEqual(self.machine.run("package", "some where").stdout,
+                         "packages in some where\n")
+
+    def test_two_folders_are_refused(self):
+        self.assert_refused(self.machine.run("package", "a", "b"), "./cairn package DIR")
+        self.assert_refused(self.machine.run("package", "--help"), "./cairn package DIR")
 
 
 class PackagesTest(LauncherTest):
