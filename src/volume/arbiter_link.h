@@ -116,7 +116,7 @@ class ArbiterLink {
   virtual task::Task<Result<Opened>> open(OpenArgs args, task::CancelToken token = {}) = 0;
   virtual task::Task<Result<Renewed>> renew(Session session, task::CancelToken token = {}) = 0;
   // The holder does nothing more. `is_clean`: all that it wrote is durable on every leg that is not
-  // stale.
+  // stale; what was acknowledged and lost its user was told of.
   virtual task::Task<Result<void>> close(Session session, bool is_clean,
                                          task::CancelToken token = {}) = 0;
 
