@@ -1063,6 +1063,44 @@ Task<void> second_writer(Scene& scene) {
 }
 TEST(Volume, AFormerHolderWritesNothing) { run_scene(second_writer); }
 
+// A drive was replaced, so its holder looks for it again and again. Each time it registers there:
+// so it asks first, and when it was expelled without knowing it registers no more.
+Task<void> expelled_and_looking(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto one = co_await scene.open("one");
+  CO_ASSERT_TRUE(one);
+  co_await write_value(*one, 0, 1, 16);
+  Result<void> flushed = co_await one->flush();
+  EXPECT_TRUE(flushed);
+  volume::TestMedium& replaced = scene.medium_of(scene.volume().table[1].leg(0));
+  replaced.empty();
+  co_await write_value(*one, 0, 2, 16);
+  const uint64_t first = replaced.registrations("one");
+  co_await scene.sleep(1_s);
+  const uint64_t before = replaced.registrations("one");
+  EXPECT_GT(before, first + 5) << "it looks for the drive while it has the volume";
+  const std::unique_ptr<TestLink> away = std::move(scene.link);
+  scene.link = std::make_unique<TestLink>(scene.arbiter->host());
+  away->is_away = true;
+  auto two = co_await scene.open("two", true);
+  CO_ASSERT_TRUE(two);
+  EXPECT_TRUE(one->is_held()) << "it cannot know";
+  const uint64_t expelled = replaced.registrations("one");
+  co_await scene.sleep(3_s);
+  EXPECT_TRUE(one->is_held());
+  EXPECT_EQ(replaced.registrations("one"), expelled);
+  away->is_away = false;
+  co_await scene.sleep(3_s);
+  EXPECT_FALSE(one->is_held());
+  EXPECT_EQ(replaced.registrations("one"), expelled);
+  co_await expect_value(*two, 0, 2);
+  co_await two->close();
+  co_await one->close();
+}
+TEST(Volume, AFormerHolderDoesNotRegisterAtADriveThatWasReplaced) {
+  run_scene(expelled_and_looking);
+}
+
 Task<void> scrubs(Scene& scene) {
   co_await scene.create("v", 4, 3);
   auto drive = co_await scene.open("one");
