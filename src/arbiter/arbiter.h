@@ -131,8 +131,8 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   // Snapshots (arbiter_snapshots.cc).
   // VOLUME@NAME, of what the volume holds from the call to its return at some time. Whoever has it
   // open stops writing for a moment. kNoSpace: nothing could be copied when it is written;
-  // kTimedOut: whoever has it open did not answer; kInvalid also: the last one did not close it;
-  // kLimit.
+  // kTimedOut: whoever has it open did not answer; kInvalid also: the last one did not close it, or
+  // with a loss that no flush had told of; kIo: there is such a loss; kLimit.
   task::Task<Result<VolumeRecord>> snapshot(std::string volume, std::string name,
                                             task::CancelToken token = {});
   // A volume that begins as a snapshot is. kNoSpace as for one that is new; kLimit.

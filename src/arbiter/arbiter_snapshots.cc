@@ -31,9 +31,11 @@ constexpr Error kNoCopies{Errc::kNoSpace,
 constexpr Error kManyRelatives{Errc::kLimit,
                                "a volume has at most 255 snapshots, clones and clones of those: "
                                "destroy some"};
-constexpr Error kUnclean{Errc::kInvalid,
-                         "the last one who had the volume open did not close it: open it once, so "
-                         "that its replicas are made equal"};
+constexpr Error kUnclean{
+    Errc::kInvalid,
+    "the last one who had the volume open did not close it, or nobody was told "
+    "yet that drives had lost what it wrote: open it once, so that its "
+    "replicas are made equal"};
 constexpr Error kNoAnswer{Errc::kTimedOut,
                           "whoever has the volume open did not stop its writes in time, and "
                           "nothing was done: see whether it runs, or take the volume over"};

@@ -353,6 +353,61 @@ Task<void> is_consistent(Scene& scene) {
 }
 TEST(Snapshot, IsOfOneMomentWhileTheVolumeIsWritten) { run_scene(is_consistent); }
 
+// All drives lost what was acknowledged and not flushed. Whoever has the volume open makes no
+// snapshot before a flush has told that, and who closes it instead leaves none to the arbiter.
+Task<void> untold_loss(Scene& scene) {
+  co_await scene.create("v", 3, 3);
+  std::unique_ptr<VolumeDrive> drive = co_await scene.open("v");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 16);
+  Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await write_value(*drive, 0, 2, 16);
+  for (auto& [uri, medium] : scene.media) medium->lose_power();
+  Errc done = co_await scene.snapshot("v", "open");
+  EXPECT_EQ(done, Errc::kIo);
+  co_await scene.close(std::move(drive));
+  EXPECT_EQ(scene.volume("v").record.holder, "");
+  EXPECT_FALSE(scene.volume("v").record.is_clean) << "its holder left as if it had died";
+  done = co_await scene.snapshot("v", "closed");
+  EXPECT_EQ(done, Errc::kInvalid);
+  // Who opens it next sees what is there, and that does not change any more.
+  drive = co_await scene.open("v");
+  CO_ASSERT_TRUE(drive);
+  std::vector<int> values;
+  for (uint64_t block = 0; block < 16; ++block) {
+    const int value = co_await read_value(*drive, block);
+    EXPECT_TRUE(value == 1 || value == 2) << value;
+    values.push_back(value);
+  }
+  co_await scene.close(std::move(drive));
+  done = co_await scene.snapshot("v", "later");
+  EXPECT_EQ(done, kDone);
+  for (uint64_t block = 0; block < 16; ++block) {
+    co_await expect_held(scene, "v@later", block, values[block]);
+  }
+}
+TEST(Snapshot, IsNotMadeOfAVolumeThatWasClosedWithALossNobodyWasToldOf) { run_scene(untold_loss); }
+
+// A loss that a flush has told of is no reason.
+Task<void> told_loss(Scene& scene) {
+  co_await scene.create("v", 3, 3);
+  std::unique_ptr<VolumeDrive> drive = co_await scene.open("v");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 2, 16);
+  for (auto& [uri, medium] : scene.media) medium->lose_power();
+  const Result<void> flushed = co_await drive->flush();
+  CO_ASSERT_TRUE(!flushed);
+  EXPECT_EQ(flushed.error().code(), Errc::kIo);
+  const Errc open = co_await scene.snapshot("v", "open");
+  EXPECT_EQ(open, kDone);
+  co_await scene.close(std::move(drive));
+  EXPECT_TRUE(scene.volume("v").record.is_clean);
+  const Errc closed = co_await scene.snapshot("v", "closed");
+  EXPECT_EQ(closed, kDone);
+}
+TEST(Snapshot, IsMadeWhenAFlushHasToldOfALoss) { run_scene(told_loss); }
+
 Task<void> outlives_arbiters(Scene& scene) {
   co_await scene.create("v", 4, 2);
   std::unique_ptr<VolumeDrive> drive = co_await scene.open("v");

@@ -29,7 +29,8 @@ class TestLink final : public volume::ArbiterLink {
  public:
   explicit TestLink(volume::ArbiterLink& below) : below_(below) {}
   bool is_away = false;
-  bool lost_moves = false;  // answers to relocations are lost
+  bool lost_moves = false;   // answers to relocations are lost
+  bool lost_tables = false;  // answers that say where extents lie are lost
   uint64_t allocations = 0;
 
   Task<Result<volume::Opened>> open(volume::OpenArgs args, task::CancelToken token) override {
@@ -44,7 +45,7 @@ class TestLink final : public volume::ArbiterLink {
   }
   Task<Result<std::vector<volume::Mapping>>> table(volume::Session session, uint32_t first,
                                                    task::CancelToken token) override {
-    return is_away ? away<std::vector<volume::Mapping>>() : below_.table(session, first, token);
+    return is_away ? away<std::vector<volume::Mapping>>() : tell(session, first, token);
   }
   Task<Result<std::vector<volume::Mapping>>> allocate(volume::Session session,
                                                       std::vector<uint32_t> extents,
@@ -99,6 +100,12 @@ class TestLink final : public volume::ArbiterLink {
     Result<volume::Mapping> moved = co_await below_.relocate(session, what, token);
     if (is_lost) co_return fail(Errc::kTimedOut, "no answer");
     co_return moved;
+  }
+  Task<Result<std::vector<volume::Mapping>>> tell(volume::Session session, uint32_t first,
+                                                  task::CancelToken token) {
+    Result<std::vector<volume::Mapping>> page = co_await below_.table(session, first, token);
+    if (lost_tables) co_return fail(Errc::kTimedOut, "no answer");
+    co_return page;
   }
   volume::ArbiterLink& below_;
 };
@@ -844,6 +851,46 @@ Task<void> client_crash(Scene& scene) {
 }
 TEST(Volume, AHolderThatDiedLeavesLegsThatAreMadeEqual) { run_scene(client_crash); }
 
+// Who comes after the one that died cannot begin, and gives the volume back: it has read no marks,
+// so it must not say that legs are equal.
+Task<void> opens_in_vain(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto drive = co_await scene.open("one");
+  CO_ASSERT_TRUE(drive);
+  co_await write_value(*drive, 0, 1, 16);
+  const Result<void> flushed = co_await drive->flush();
+  EXPECT_TRUE(flushed);
+  co_await write_value(*drive, 0, 2, 16);
+  const MapEntry entry = scene.volume().table[1];
+  const std::vector<std::byte> half(volume::TestMedium::kBlock, std::byte{9});
+  scene.medium_of(entry.leg(0)).write(entry.leg(0).extent * kBlocks + 3, half);
+  for (auto& [uri, medium] : scene.media) medium->fence("one");
+  scene.link->lost_tables = true;
+  const Result<std::unique_ptr<VolumeDrive>> failed = co_await VolumeDrive::open(
+      scene.env, *scene.link, scene.source, "v", {.client = "two", .take_over = true});
+  EXPECT_FALSE(failed);
+  scene.link->lost_tables = false;
+  EXPECT_EQ(scene.volume().record.holder, "");
+  EXPECT_FALSE(scene.volume().record.is_clean);
+  auto next = co_await scene.open("three");
+  CO_ASSERT_TRUE(next);
+  const int first = co_await read_value(*next, 3);
+  EXPECT_TRUE(first == 2 || first == 9) << first;
+  EXPECT_EQ(scene.compare_legs(), "") << "whoever reads sees what all legs have";
+  EXPECT_GE(next->counters().mended, 1U);
+  co_await next->close();
+  EXPECT_TRUE(scene.volume().record.is_clean);
+  // One that was closed in order stays so.
+  scene.link->lost_tables = true;
+  const Result<std::unique_ptr<VolumeDrive>> again =
+      co_await VolumeDrive::open(scene.env, *scene.link, scene.source, "v", {.client = "four"});
+  EXPECT_FALSE(again);
+  scene.link->lost_tables = false;
+  EXPECT_TRUE(scene.volume().record.is_clean);
+  co_await drive->close();
+}
+TEST(Volume, AnOpeningThatFailsLeavesWhatItFoundForTheNextOne) { run_scene(opens_in_vain); }
+
 // A holder dies together with a drive, and what it sent there lands late.
 struct DeadHolder {
   std::unique_ptr<VolumeDrive> drive;
@@ -1015,6 +1062,44 @@ Task<void> second_writer(Scene& scene) {
   co_await two->close();
 }
 TEST(Volume, AFormerHolderWritesNothing) { run_scene(second_writer); }
+
+// A drive was replaced, so its holder looks for it again and again. Each time it registers there:
+// so it asks first, and when it was expelled without knowing it registers no more.
+Task<void> expelled_and_looking(Scene& scene) {
+  co_await scene.create("v", 4, 3);
+  auto one = co_await scene.open("one");
+  CO_ASSERT_TRUE(one);
+  co_await write_value(*one, 0, 1, 16);
+  Result<void> flushed = co_await one->flush();
+  EXPECT_TRUE(flushed);
+  volume::TestMedium& replaced = scene.medium_of(scene.volume().table[1].leg(0));
+  replaced.empty();
+  co_await write_value(*one, 0, 2, 16);
+  const uint64_t first = replaced.registrations("one");
+  co_await scene.sleep(1_s);
+  const uint64_t before = replaced.registrations("one");
+  EXPECT_GT(before, first + 5) << "it looks for the drive while it has the volume";
+  const std::unique_ptr<TestLink> away = std::move(scene.link);
+  scene.link = std::make_unique<TestLink>(scene.arbiter->host());
+  away->is_away = true;
+  auto two = co_await scene.open("two", true);
+  CO_ASSERT_TRUE(two);
+  EXPECT_TRUE(one->is_held()) << "it cannot know";
+  const uint64_t expelled = replaced.registrations("one");
+  co_await scene.sleep(3_s);
+  EXPECT_TRUE(one->is_held());
+  EXPECT_EQ(replaced.registrations("one"), expelled);
+  away->is_away = false;
+  co_await scene.sleep(3_s);
+  EXPECT_FALSE(one->is_held());
+  EXPECT_EQ(replaced.registrations("one"), expelled);
+  co_await expect_value(*two, 0, 2);
+  co_await two->close();
+  co_await one->close();
+}
+TEST(Volume, AFormerHolderDoesNotRegisterAtADriveThatWasReplaced) {
+  run_scene(expelled_and_looking);
+}
 
 Task<void> scrubs(Scene& scene) {
   co_await scene.create("v", 4, 3);

@@ -115,8 +115,8 @@ class ArbiterLink {
   // holder can neither be fenced nor has lost its lease.
   virtual task::Task<Result<Opened>> open(OpenArgs args, task::CancelToken token = {}) = 0;
   virtual task::Task<Result<Renewed>> renew(Session session, task::CancelToken token = {}) = 0;
-  // The holder does nothing more. `is_clean`: all that it wrote is durable on every leg that is not
-  // stale.
+  // The holder does nothing more. `is_clean`: all that was written is durable on every leg that is
+  // not stale, also by the holder before; what was acknowledged and lost its user was told of.
   virtual task::Task<Result<void>> close(Session session, bool is_clean,
                                          task::CancelToken token = {}) = 0;
 

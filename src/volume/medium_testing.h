@@ -52,7 +52,10 @@ class TestMedium {
     renew();
   }
   // As a box does it: a host that registers anew is served again.
-  void add_host(const std::string& host) { hosts_.insert(host); }
+  void add_host(const std::string& host) {
+    hosts_.insert(host);
+    ++registrations_[host];
+  }
   void fence(const std::string& host) { hosts_.erase(host); }
   void keep_only(const std::vector<std::string>& hosts) {
     std::erase_if(hosts_, [&](const std::string& each) {
@@ -60,6 +63,10 @@ class TestMedium {
     });
   }
   bool has_host(const std::string& host) const { return hosts_.contains(host); }
+  uint64_t registrations(const std::string& host) const {
+    const auto found = registrations_.find(host);
+    return found == registrations_.end() ? 0 : found->second;
+  }
 
   bool was_emptied = false;
   bool is_down = false;     // nobody answers
@@ -121,6 +128,7 @@ class TestMedium {
   std::map<uint64_t, Page> pages_;                     // others are zero
   std::map<uint64_t, std::optional<Page>> unflushed_;  // as they were when last durable
   std::set<std::string> hosts_;                        // that registered
+  std::map<std::string, uint64_t> registrations_;      // how often each did
 };
 
 // A medium as one host has it.

@@ -100,7 +100,7 @@ class VolumeDrive final : public drive::Drive,
   // Grows by what the arbiter has promised since: to exactly that.
   task::Task<Result<void>> resize(uint64_t blocks) override;
   // Flushes, and gives the volume back to the arbiter. What cannot be told it leaves the volume as
-  // a crash does, and loses nothing.
+  // a crash does, and loses nothing; a loss that no flush has told of does so too.
   task::Task<void> close() override;
 
   Session session() const { return lease_->session(); }

@@ -223,13 +223,16 @@ Task<void> VolumeDrive::close() {
   if (ground_ != nullptr) co_await ground_->close();
 }
 
-// True: every leg that is not stale has everything, durably. Else the next one reads the log.
+// True: every leg that is not stale has everything, durably, and no flush has a loss to tell of
+// yet. Else the next one reads the log. Who could not begin has not read it, and knows no more of
+// the legs than it was told.
 Task<bool> VolumeDrive::give_back() {
   task::Deadline deadline(env_, env_.now() + kCallLimit);
   const Result<void> flushed = co_await flush_members(deadline.token());
   if (!flushed) co_return false;
   const Result<void> known = co_await reporter_.known(deadline.token());
-  co_return known&& unequal_.empty() && !reporter_.is_settling();
+  if (!known || !unequal_.empty() || reporter_.is_settling()) co_return false;
+  co_return losses_.count() == losses_.told() && (is_begun_ || opened_.is_clean);
 }
 
 }  // namespace cairn::volume
