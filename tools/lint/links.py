@@ -14,8 +14,8 @@ import re
 
 from common import Finding, arguments, files, finish, read
 
-FOLDERS = ("apps", "bench", "cmake", "docs", "fuzz", "include", "lib", "loadgen", "packaging", "src",
-           "testing", "tests", "tools")
+FOLDERS = ("apps", "bench", "cmake", "docs", "fuzz", "include", "lib", "loadgen", "packaging",
+           "src", "testing", "tests", "tools")
 
 LINK = re.compile(r"\]\(([^()\s]+)\)")  # its text may have begun on the line before
 OTHER_SITE = re.compile(r"[a-z][a-z0-9+.-]*:")
