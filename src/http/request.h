@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 requests as bytes (RFC 9112), as a server reads them: the head alone. Whoever sends a
-// body is told that there is none to send.
+// HTTP/1.1 requests as bytes (RFC 9112), as a server reads them: the head alone. A request
+// with a body is refused.
 //
-// Everything has a limit and lines end with CR LF; what is not so has a status that says why.
+// Everything has a limit and lines end with CR LF; other input gets a status that says why.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: pages that can be looked at over HTTP/1.1, with GET and HEAD and nothing else.
+// Server: read-only pages over HTTP/1.1, with GET and HEAD and nothing else.
 //
-// Whoever reaches it may be slow, hostile or dead: connections, heads, waits and requests of one
-// connection are bounded, and when there is no place the client that has been silent for longest
-// makes room. So somebody who holds connections open keeps nobody from looking.
+// Clients may be slow, hostile or dead: connections, heads, waits and requests of one connection
+// are bounded, and when all places are taken the client that has been idle longest is disconnected.
+// So a client that holds connections open does not lock others out.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct ServerLimits {
   uint32_t requests_max = 1000;   // of one connection, which ends then
   Duration head_timeout = 5_s;    // from the first byte of a request to the last of its head
   Duration idle_timeout = 75_s;   // until the first byte; Prometheus comes every 15 to 60 s
-  Duration write_timeout = 10_s;  // for the client to take an answer
+  Duration write_timeout = 10_s;  // for the client to read an answer
   Duration linger_timeout = 1_s;  // for a client that was refused to read why
 };
 

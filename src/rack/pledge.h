@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a contract becomes binding: one commit of the metadata store decides for all its boxes.
 //
-// A box reserves space for whoever asks, for a term. The drive is there when its record is in the
-// store, under drive/NAME, with the ids of its contracts. At the end of the term the box looks: a
-// contract that the record names is confirmed. For another one it puts void/ID, provided that the
-// record has not changed meanwhile, and gives the space back. The record in turn is put provided
-// that none of its contracts is void. So either all boxes keep their part or the drive never was,
-// whoever dies in between; a box that cannot reach the store keeps what it reserved and asks again.
+// A box reserves space for a client, for a term. The drive exists when its record is in the store,
+// under drive/NAME, with the ids of its contracts. At the end of the term the box reads the record:
+// a contract in it is confirmed. For any other contract the box puts void/ID, provided that the
+// record has not changed meanwhile, and frees the space. The record in turn is put provided that
+// none of its contracts is void. So either all boxes keep their part or the drive never existed,
+// whichever process dies in between; a box that cannot reach the store keeps the reservation and
+// retries.
 //
-// Voids go after a day. Nobody commits a record that late.
+// Voids are removed after a day. No client commits a record that late.
 #pragma once
 
 #include <optional>
@@ -33,9 +34,9 @@ enum class Verdict : uint8_t { kConfirmed, kVoid };
 // as meta::Store; ask again later.
 task::Task<Result<Verdict>> settle(meta::Store& store, Contract contract, task::CancelToken token);
 
-// The side of who makes the drive. On success it is there. kExists: another drive has the name;
-// kMismatch: a contract is void by now; kDenied: the store does not let us; nothing was done. Any
-// other error: it is not known whether the drive is there, and the boxes will find out.
+// The side of the client that makes the drive. On success it exists. kExists: another drive has the
+// name; kMismatch: a contract is void by now; kDenied: the store does not let us; nothing was done.
+// Any other error: it is not known whether the drive is there, and the boxes will find out.
 task::Task<Result<void>> put_drive(meta::Store& store, DriveRecord drive, task::CancelToken token);
 
 // A record and its place in the order of commits.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client: requests to one HTTP server, over a few connections that are kept.
+// Client: requests to one HTTP server, over a few persistent connections.
 //
-// Each attempt has a deadline. What may have been the network's fault, or a server that is busy or
-// broken for a moment (429, 500, 502, 503, 504), is tried again after a pause that doubles, unless
-// the request forbids it. A request that changes something is not given up by its token once it is
-// on its way: whoever gave it up could not know when the server stops carrying it out. Where its
-// deadline gives it up, the outcome says so.
+// Each attempt has a deadline. Attempts that may have failed by a fault of the network, or because
+// the server is busy or broken for a moment (429, 500, 502, 503, 504), are retried after a pause
+// that doubles, unless the request forbids it. A change that was sent is not cancelled by its
+// token: its caller could not know when the server stops carrying it out. If its deadline ends it,
+// the outcome says so.
 #pragma once
 
 #include <cstddef>
@@ -36,15 +36,15 @@ struct ClientOptions {
 
 struct Outcome {
   Result<HttpAnswer> answer;  // to the last attempt
-  // An attempt was sent and got no answer, or one that leaves open what was done: the server may
-  // have carried it out, or may yet.
+  // An attempt was sent and got no answer, or an inconclusive one: the server may have carried it
+  // out, or may still do so.
   bool was_unanswered = false;
-  // Such an attempt ended here (its deadline), or at a proxy (502, 504), and not by the server's
-  // end of the connection: it is likely to be still under way.
+  // Such an attempt ended here (its deadline), or at a proxy (502, 504), and not because the server
+  // closed the connection: it is likely to be still in progress.
   bool was_given_up = false;
 };
 
-// One core. Destroyed when no request is under way.
+// One core. Destroyed when no request is in flight.
 class Client {
  public:
   struct Counters {
@@ -59,7 +59,7 @@ class Client {
   // The answer, whatever its status. Errors as Connection::exchange, and those of connecting;
   // kTimedOut: no attempt was answered in time.
   task::Task<Result<HttpAnswer>> send(const HttpRequest& request, task::CancelToken token = {});
-  // The same, and what may have become of attempts that failed.
+  // The same, and whether failed attempts may have been carried out.
   task::Task<Outcome> send_change(const HttpRequest& request, task::CancelToken token = {});
 
   const Counters& counters() const { return counters_; }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// ObjectStore: the objects of one drive at an HTTP server, and whether somebody else changes them.
+// ObjectStore: the objects of one drive at an HTTP server. Detects a second writer.
 //
-// Two things tell of a second writer. PATH/label names the owner: whoever opened the drive last. It
-// is read again before changes, though not more often than asked for. And each object is changed
-// only as the version that is known: the server checks that (If-Match, If-None-Match) where it
-// honours conditions, else a HEAD just before does, which leaves a short time in which another can
-// come between. Once noticed, nothing is changed any more: kDenied.
+// Two mechanisms detect a second writer. PATH/label names the owner: the process that opened the
+// drive last. It is read again before changes, at most as often as configured. And each object is
+// changed only if it has its known version: the server checks that (If-Match, If-None-Match) if it
+// honours conditions; otherwise a HEAD just before does, which leaves a short time in which another
+// process can write. Once a second writer is detected, nothing is changed any more: kDenied.
 //
-// The same conditions keep our own late requests harmless: one that was given up, sent again and
-// acknowledged finds another version when it arrives at last. Where the server's conditions do not
-// bring changes into an order, a change that was given up is not sent again, and the object is
-// changed no more (kIo) until it is seen to have happened.
+// The same conditions make our own late requests harmless: a request that was given up, retried and
+// acknowledged finds another version when its first attempt arrives at last. If the server's
+// conditions do not order changes, a change that was given up is not retried, and the object is not
+// changed any more (kIo) until that change is seen to have happened.
 //
-// An absent object reads as zeroes only where the label is still there.
+// An absent object reads as zeroes only while the label is still there.
 #pragma once
 
 #include <array>
@@ -51,8 +51,8 @@ class ObjectStore {
 
   // None: there is no label. Errors as ObjectLabel::decode and of the server.
   task::Task<Result<std::optional<ObjectLabel>>> read_label(task::CancelToken token);
-  // Makes whoever `label` names the owner and finds out whether the server honours conditions.
-  // kExists: another did so at the same time.
+  // Makes the process that `label` names the owner, and tests whether the server honours
+  // conditions. kExists: another process did so at the same time.
   task::Task<Result<void>> take(const ObjectLabel& label);
   // Whether the drive is still that of the owner.
   task::Task<Result<void>> check_owner(task::CancelToken token);
@@ -67,7 +67,7 @@ class ObjectStore {
   // Replaces the object, whole.
   task::Task<Result<void>> put(uint64_t object, std::span<const Bytes> body,
                                task::CancelToken token);
-  // Of an object of `size` bytes. Not where keeps(object).
+  // Of an object of `size` bytes. Not if keeps(object).
   task::Task<Result<void>> remove(uint64_t object, uint64_t size, task::CancelToken token);
   // Whether the object must exist from now on: an earlier change, never answered, would be carried
   // out if it were absent. Zeroes are put in place of removing it, and of leaving it absent.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// RestDrive: a drive whose blocks live behind HTTP GET and PUT.
+// RestDrive: a drive whose blocks are kept by an HTTP server, read by GET and written by PUT.
 //
-// Its range is cut into objects, PATH/00000000 and on; one that is absent reads as zeroes. Reads
-// ask for just their range. A write of whole objects puts them as they are; one of a part fetches
-// the object first, and whoever changes an object is alone with it. Discards and zeroes of whole
-// objects delete them. The server replaces an object wholly or not at all, so a write within one
-// object is atomic; and what it has acknowledged it keeps, for HTTP knows no flush: there is no
-// volatile cache here. A write is not given up by its token once it is on its way, but completes
-// within the deadline of its request.
+// Its range is divided into objects, PATH/00000000 and on; an absent one reads as zeroes. Reads
+// request just their range. A write of whole objects puts them; a write of a part fetches the
+// object first, and has exclusive access to it. Discards and zeroes of whole objects delete them.
+// The server replaces an object atomically, so a write within one object is atomic. It has to keep
+// everything that it has acknowledged, because HTTP has no flush: this drive has no volatile cache.
+// A write that was sent is not cancelled by its token, but completes within the deadline of its
+// request.
 //
-// Only one at a time changes the drive: the last that opened it (rest/object_store.h).
+// Only one process at a time changes the drive: the last that opened it (rest/object_store.h).
 #pragma once
 
 #include <cstdint>

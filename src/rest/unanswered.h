@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unanswered: changes that were sent to an HTTP server and never answered.
 //
-// Whoever gives up a request does not take it back: it may wait in a buffer of the server, of a
-// proxy or of the network, and be carried out at any time later. What was sent under a condition is
-// carried out only as long as the object is what it was then. Where each version of an object has
-// an ETag of its own, that is over as soon as the object was changed; only "absent" comes again.
+// Giving up a request does not undo it: it may wait in a buffer of the server, of a proxy or of the
+// network, and be carried out at any time later. A request with a condition is carried out only
+// while the object has the version that it had then. If each version of an object has an ETag of
+// its own, that ends as soon as the object is changed; only "absent" can recur.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace cairn::rest {
 
-// The objects that are remembered, at most, and the changes of each.
+// The max number of remembered objects, and of changes of each.
 inline constexpr size_t kUnansweredMax = 65536;
 inline constexpr size_t kUnansweredPerObject = 8;
 
@@ -35,7 +35,7 @@ class Unanswered {
   bool explains(uint64_t object, const Version& found, uint32_t checksum) const;
   // Whether one of them is carried out as soon as the object is absent: it must not become so.
   bool awaits_absence(uint64_t object) const;
-  // The object was changed since: what was sent before for another version does nothing any more.
+  // The object was changed since: changes that were sent for another version have no effect now.
   void outdate(uint64_t object);
   // None of them can happen any more.
   void forget(uint64_t object) { objects_.erase(object); }
@@ -46,7 +46,7 @@ class Unanswered {
     std::vector<Change> changes;
   };
   std::unordered_map<uint64_t, Sent> objects_;
-  bool is_full_ = false;  // some were not remembered, and may be of any object
+  bool is_full_ = false;  // some were not remembered, and may concern any object
 };
 
 }  // namespace cairn::rest

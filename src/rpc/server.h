@@ -2,12 +2,12 @@
 // Server: one or several Services for rpc::Clients in other processes, by the protocol of
 // rpc/wire_format.h.
 //
-// Whatever a client sends ends in a reply or in the end of its connection. A client that stalls in
-// the middle of a frame, takes nothing, or does not answer pings is dropped.
+// Any input of a client causes a reply or the end of its connection. A client that stalls in the
+// middle of a frame, reads nothing, or does not answer pings is dropped.
 //
-// With keys it speaks TLS alone, and each client calls what its role allows. Whoever has proven
-// nothing, by a handshake or, without keys, by a greeting, has few places (ConnectionSlots), and no
-// more time than a frame.
+// With keys the server accepts only TLS, and each client may make the calls that its role allows.
+// Clients that have proven nothing, by a handshake or, without keys, by a greeting, have few places
+// (ConnectionSlots), and no more time than a frame.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@
 
 namespace cairn::rpc {
 
-// Somebody who was not let in, or not allowed what it asked; for our own log.
+// A client that was not admitted, or not allowed to make its call; for our own log.
 struct RefusedClient {
   env::Address peer;
   std::string name;      // of a client that has proven itself; else empty
@@ -44,8 +44,8 @@ struct RefusedClient {
 struct ServerOptions {
   env::ConnectionLimits connections{.connections_max = 4096, .unproven_max = 128, .reserved = 512};
   VisitOptions visit{.link = {.ping_interval = 5_s}};
-  Duration drain_timeout = 1_s;                          // of calls under way when it closes
-  std::shared_ptr<const ClientKeys> clients;             // none: everybody who comes is a writer
+  Duration drain_timeout = 1_s;                          // of calls in flight when it closes
+  std::shared_ptr<const ClientKeys> clients;             // none: every client is a writer
   std::function<void(const RefusedClient&)> on_refused;  // may be empty
 };
 
@@ -59,8 +59,8 @@ class Server {
   void add(Service& service) { services_.push_back(&service); }
   // Serves there from now on. The real port, if none was asked for. Errors as Env::listen.
   Result<env::Address> listen(const env::Address& at);
-  // Once, before it is destroyed. Clients are told; subscriptions end, calls under way have
-  // drain_timeout to do so by themselves, then all connections end.
+  // Once, before it is destroyed. Tells clients; ends subscriptions, gives calls in flight
+  // drain_timeout to complete, then ends all connections.
   task::Task<void> close();
 
  private:
@@ -77,10 +77,10 @@ class Server {
 
   task::Task<void> accept_all(env::Listener& listener);
   task::Task<void> serve(env::Connection connection);
-  // False: there is no place for it.
+  // False: there is no free place for it.
   bool admit(Guest& guest);
   void prove(Guest& guest);
-  // Null: it was not let in, which was noted.
+  // Null: it was not admitted, which was reported.
   task::Task<std::unique_ptr<env::Stream>> secure(Guest& guest, std::unique_ptr<env::Stream> plain);
   task::Task<void> serve_stream(Guest& guest, std::unique_ptr<env::Stream> stream);
   task::Task<void> await_departures();

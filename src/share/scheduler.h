@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduler: in which order a client's requests go to the drives of boxes (Flint, section 4.5 and
-// Algorithm 2). No I/O: whoever has it tells the time and sends what it hands out.
+// Algorithm 2). No I/O: the caller passes the time and sends the requests that it returns.
 //
-// A request's rank is what it costs less how long it has waited; the lowest goes first. Small
-// before large, reads before writes that a drive finds hard, those for quick drives before those
-// for congested ones. A stream's requests go in their order.
+// A request's rank is its cost minus the time that it has waited; the lowest goes first. So small
+// requests go before large ones, reads before slow writes, and requests for fast drives before
+// those for congested ones. Requests of a stream keep their order.
 //
 // Cost and congestion are times and have a largest value each, so that the rank is a deadline: when
 // the request came, plus its cost, plus its drive's congestion. From that follows the bound:
 //
-//   While a drive takes requests, none for it goes before another that came kAgingBound earlier.
+//   While a drive accepts requests, none for it goes before another that came kAgingBound earlier.
 //
-// Of drives that take none at the moment no request is handed out, not even a small one: else those
-// that need much room would wait as long as small ones come.
+// While a drive accepts none, no request for it is returned, not even a small one: otherwise
+// requests that need much room would wait as long as small ones arrive.
 //
-// Once as many requests have waited as ever do, nothing is allocated.
+// In a steady state nothing is allocated.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class Scheduler {
     return std::nullopt;
   }
 
-  // Takes back one that waits, whose owner wants it no more. False: it does not wait.
+  // Removes a waiting request that its owner has cancelled. False: it does not wait.
   bool remove(StreamId stream, uint64_t tag);
 
   // A stream's part of the drives, in thousandths: its requests cost so much more. From the next
@@ -69,8 +69,8 @@ class Scheduler {
   void set_share(StreamId stream, uint32_t permille);
   // What a drive is said to do with writes, for the next requests.
   void set_write_cost(DriveId drive, uint32_t write_cost_x10);
-  // How long requests of a drive wait in the box beyond what is usual, kCongestionMax at most: by
-  // that the ranks of those that wait here rise.
+  // How much longer than usual requests wait in the drive, kCongestionMax at most: the ranks of
+  // requests that wait here rise by that.
   void set_congestion(DriveId drive, Duration delay);
 
   size_t size() const { return size_; }

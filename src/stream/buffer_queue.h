@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferQueue: a core's buffers with a line of those who wait when all are out.
+// BufferQueue: a core's buffers, with a FIFO of waiters when all are in use.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,12 @@ namespace cairn::stream {
 // Two at once, for commands that belong together.
 using BufferPair = std::array<Buffer, 2>;
 
-// First come, first served. Whoever releases buffers tells it with released(); as others may use
-// the same pool without telling, the line is also looked at every millisecond while it is not
-// empty.
+// First come, first served. Code that releases buffers calls released(); because other users of the
+// pool may not, the queue is also checked every millisecond while it is not empty.
 //
-// Nobody waits without end: every call that waits says for how long. And nobody may wait for a
-// buffer while holding another one, or all could be held by those who wait: who needs two asks for
-// both.
+// No wait is unbounded: every call that waits has a timeout. And a caller must not wait for a
+// buffer while it holds another one, or waiters could hold all buffers: a caller that needs two
+// asks for both at once.
 class BufferQueue {
  public:
   // A line for `pool`, which outlives it.

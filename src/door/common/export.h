@@ -44,9 +44,9 @@ struct ZeroOptions {
   bool fast = false;  // kUnsupported rather than writing zeroes one by one
 };
 
-// One per core that serves it. Whoever changes blocks holds them on its core; whoever changes a
-// part of a block holds it alone on all cores, between reading and writing it. Writers at other
-// doors hold nothing here: against those a part is written only into the block that was read.
+// One per core that serves it. A change of whole blocks locks them on its core; a change of a part
+// of a block locks it exclusively on all cores, between reading and writing it. Writers at other
+// doors lock nothing here: against these, a part is written only if the block has not changed.
 class Export {
  public:
   Export(env::Env& env, const ExportOptions& options, drive::SharedRanges& ranges,

@@ -34,7 +34,7 @@ class CoreExports {
 
   // An export outlives this, or is removed.
   void add(SharedExport& shared) { all_.push_back(&shared); }
-  // Nobody finds it any more; whoever has found it goes on.
+  // New clients do not find it any more; present ones continue.
   void hide(const SharedExport& shared) { std::erase(all_, &shared); }
   // Closes its drive, which nobody uses any more.
   task::Task<void> close(const SharedExport& shared);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlkDisk: a drive as a guest sees it, a virtio block device with sectors of 512 bytes.
 //
-// The guest is told the drive's blocks as its physical ones, and asked nothing more: firmware reads
-// single sectors. Requests of whole blocks go to the drive with the guest's own memory. For those
-// of parts of blocks one copy is made, and whoever writes a part of a block is alone with it.
+// The guest sees the drive's block size as its physical one, and may use any sectors: firmware
+// reads single ones. Requests of whole blocks go to the drive with the guest's own memory. Those of
+// parts of blocks are copied once, and a write of a part of a block has exclusive access to the
+// block.
 #pragma once
 
 #include <cstddef>

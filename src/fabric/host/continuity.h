@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continuity: whether a target still has what was written to it, as far as its host can know.
+// Continuity: whether a target still has its host's writes, as far as the host can know.
 //
-// A target that tells its incarnation (docs/fabric.md) is believed: another medium is another
-// drive, and another opening of the same medium may lack what was written and not flushed before.
-// Of a target that does not tell, nothing is known after all its sessions were lost.
+// A target that reports its incarnation (docs/fabric.md) is believed: another medium is another
+// drive, and another opening of the same medium may lack unflushed writes. For a target that does
+// not report it, all unflushed writes are in doubt once all its sessions were lost.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class Continuity {
     uint64_t told = 0;
   };
 
-  // A change has completed that is not durable, by a path whose target told this opening. One of a
-  // target that is gone by now is lost already.
+  // A change that is not durable has completed, on a path whose target reported this opening. A
+  // change of a target that is gone by now is lost already.
   void changed(uint64_t opening);
   Mark mark() const { return {.changes = changes_, .told = told_}; }
-  // The target has flushed. kIo: something was lost that whoever began the flush counts on. Each
-  // loss is told to all whose flush had begun before it was told first, and then no more.
-  // Who `knows_losses` hears of them by incarnation() and takes the news from nobody.
+  // The target has flushed. kIo: writes that this flush should cover were lost. Each loss is
+  // reported to all flushes that had begun before its first report, and then no more. Callers with
+  // `knows_losses` learn of it by incarnation() and do not consume the report.
   Result<void> flushed(const Mark& mark, bool knows_losses = false);
 
   // No session is left to the target.

@@ -23,11 +23,11 @@ namespace cairn::fabric {
 // How hosts speak to a listener.
 enum class Channel : uint8_t {
   kPlain,
-  kTls,  // TLS 1.3 with a key that the registry has for them; nobody is heard without
+  kTls,  // TLS 1.3 with a key that the registry has for them; required
 };
 
 // Made and used on the control core, where its registry lives. A connection is accepted here and
-// opened on one of the cores, in turn. Who has proven nothing has few places (ConnectionSlots).
+// opened on one of the cores, in turn. Strangers have few places (ConnectionSlots).
 // Close it before the registry.
 class Target {
  public:

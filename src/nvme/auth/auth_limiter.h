@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AuthLimiter: whoever fails to authenticate waits longer and longer before the next attempt in the
-// same name from the same address is answered.
+// AuthLimiter: after failures to authenticate, the answers to further attempts under the same name
+// from the same address are delayed more and more.
 #pragma once
 
 #include <compare>
@@ -15,8 +15,8 @@
 
 namespace cairn::nvme {
 
-// Hosts are told apart by the name they give and by their address (AddressKey): one that fails does
-// not slow down others behind the same address. On one core.
+// Hosts are distinguished by the name they give and by their address (AddressKey): one that fails
+// does not slow down others behind the same address. On one core.
 class AuthLimiter {
  public:
   struct Who {

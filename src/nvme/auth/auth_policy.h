@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has to authenticate, with which keys, and by which means.
+// Which hosts have to authenticate, with which keys, hashes and groups.
 #pragma once
 
 #include <map>
@@ -20,9 +20,9 @@ struct AuthKeys {
   bool operator==(const AuthKeys&) const = default;
 };
 
-// Hashes and groups that an end accepts, the one it likes best first. A controller chooses. Every
-// group is safe with random keys; those that cost more are behind those that cost less, and the
-// NULL group, where a recorded exchange can be judged by whoever gets the key later, is last.
+// Hashes and groups that an end accepts, in order of preference. A controller chooses. Every group
+// is safe with random keys; more expensive groups come after cheaper ones, and the NULL group, with
+// which a key that leaks later can be verified against a recorded exchange, is last.
 struct AuthMeans {
   std::vector<AuthHash> hashes = {AuthHash::kSha512, AuthHash::kSha384, AuthHash::kSha256};
   std::vector<AuthGroup> groups = {AuthGroup::kFfdhe2048, AuthGroup::kFfdhe3072,

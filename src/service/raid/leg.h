@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leg: a drive that holds a part of what a redundant service keeps, and what is known of it.
+// Leg: a drive with a part of the data of a redundant service, and its state.
 //
 // Labels of all legs name the same members, and count generations. A leg that fails is *stale* from
 // the generation whose labels, on the other legs, said so first.
 //
 // Labels are written leg by leg, so a crash leaves good legs that lack the newest one. A leg that
-// lacks two was away meanwhile, and nothing it holds is believed. So whoever opens the legs first
-// gives the newest label, as it is, to those that lack it, and only then writes the next: however
-// often power fails between two legs, none of them comes to lack two.
+// lacks two was away meanwhile, and its data is not trusted. So opening first writes the newest
+// label, unchanged, to the legs that lack it, and only then writes the next one: however often
+// power fails between two legs, no leg comes to lack two.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +30,16 @@ struct Leg {
   uint64_t stale_from = 0;  // the generation; 0: it has all data; kUnsaved: since the next label
   static constexpr uint64_t kUnsaved = UINT64_MAX;
   uint32_t reads = 0;        // in flight
-  Incarnation known;         // of the drive, since what it holds was judged
-  uint64_t medium = 0;       // that its label remembers: what it holds was last judged good on it
+  Incarnation known;         // of the drive when its data was last checked
+  uint64_t medium = 0;       // in its label: the medium on which its data was last found good
   bool is_replaced = false;  // the drive was opened anew, and is another medium than the leg's was
   bool lacks_label = false;  // good by the newest label, which it has not got: a crash came first
   bool must_reopen = false;  // the drive is closed, and did not open again
 
-  // Whether the drive may hold something else than when it was judged: it lost what was not
-  // flushed, or is another one.
+  // Whether the drive may have other data than when it was checked: it lost unflushed writes, or is
+  // another drive.
   bool has_changed() const;
-  // What it holds is judged now.
+  // Its data has been checked now.
   void remember() {
     known = drive->incarnation();
     if (medium == 0) medium = known.medium;
@@ -62,9 +62,9 @@ struct LegClaims {
 };
 enum class LegVerdict : uint8_t {
   kGood,
-  kStale,         // it lacks what was written since
-  kMissedLabels,  // it should be good, and yet lacks labels: believe nothing it holds
-  kSplitBrain,    // it went on without the others, and they without it
+  kStale,         // it lacks later writes
+  kMissedLabels,  // it should be good, but lacks labels: do not trust its data
+  kSplitBrain,    // it was used without the others, and they without it
 };
 LegVerdict judge_leg(const LegClaims& claims);
 
