@@ -149,7 +149,8 @@ class Machine:
         for name, body in TOOLS.items():
             self._script(self.state / "tools" / name, body)
         self._script(self.checkout / "tools" / "arm64_sysroot", "true")
-        self._script(self.checkout / "tools" / "package", 'echo "packages in $4"')
+        self._script(self.checkout / "tools" / "package", 'echo "packages in $4" "$5"')
+        self._script(self.checkout / "tools" / "fio_source", '[ ! -e "$state/no_fio" ]')
         (self.state / "program").write_text(PROGRAM)
         self.set(uid="0", free_kib=str(90 * GIB), cmake_version="3.25.1", ctest_status="0",
                  installed="", calls="")
@@ -357,14 +358,21 @@ class DebTest(LauncherTest):
     def test_what_packages_hold_is_built_and_packed(self):
         result = self.machine.run("package")
         self.assertEqual((result.returncode, result.stdout),
-                         (0, f"packages in {self.machine.build}/packages\n"), result.stderr)
+                         (0, f"packages in {self.machine.build}/packages --fio-source\n"),
+                         result.stderr)
         self.assertEqual(self.machine.calls("ninja"),
                          [f"-C {self.machine.build} cairn cairn-lab libcairn"])
         self.assertIn("dpkg-dev", (self.machine.state / "installed").read_text())
 
     def test_they_go_where_the_caller_says(self):
         self.assertEqual(self.machine.run("package", "some where").stdout,
-                         "packages in some where\n")
+                         "packages in some where --fio-source\n")
+
+    def test_without_the_source_of_fio_the_others_are_made(self):
+        self.machine.set(no_fio="")
+        result = self.machine.run("package")
+        self.assertEqual(result.stdout, f"packages in {self.machine.build}/packages \n")
+        self.assertIn("no package cairn-fio", result.stderr)
 
     def test_two_folders_are_refused(self):
         self.assert_refused(self.machine.run("package", "a", "b"), "./cairn package DIR")

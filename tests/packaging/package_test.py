@@ -43,8 +43,11 @@ def run(*command, **options):
 @functools.cache
 def packages():
     """Of this build, by name; made once."""
-    run(ROOT / "tools/package", "--build", _options.build, "--out", _options.out)
-    return {name: next(_options.out.glob(f"{name}_*.deb")) for name in NAMES}
+    names, more = NAMES, ()
+    if pathlib.Path(_options.fio_source, "config-host.h").exists():
+        names, more = (*NAMES, "cairn-fio"), ("--fio-source", _options.fio_source)
+    run(ROOT / "tools/package", "--build", _options.build, "--out", _options.out, *more)
+    return {name: next(_options.out.glob(f"{name}_*.deb")) for name in names}
 
 
 class Contents(unittest.TestCase):
@@ -100,7 +103,7 @@ class OnACopyOfThisMachine(unittest.TestCase):
         result = subprocess.run(
             ["unshare", "--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child",
              sys.executable, "-B", __file__, "--build", _options.build,
-             "--deny-calls", _options.deny_calls,
+             "--deny-calls", _options.deny_calls, "--fio-source", _options.fio_source,
              "--inside", *map(str, packages().values())],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
             timeout=HANGS_S * 2, check=False)
@@ -207,13 +210,21 @@ class Inside(unittest.TestCase):
         run("clang-19", "-o", "/tmp/plain", source, *flags)
         run("/tmp/plain", env={"PATH": "/usr/bin:/bin"})
 
-    def test_6_installing_again_changes_no_data(self):
+    def test_6_fio_uses_the_engine(self):
+        if not any("cairn-fio" in str(path) for path in _options.packages):
+            self.skipTest("the source of fio is not there: tools/fio_source says why")
+        engine = next(pathlib.Path("/usr/lib").glob("*/fio/cairn.so"))
+        run("fio", "--name=job", f"--ioengine=external:{engine}", "--uri=mem:size=8M",
+            "--rw=randwrite", "--bs=16k", "--size=4M", "--verify=crc32c", "--verify_fatal=1",
+            cwd="/tmp")
+
+    def test_7_installing_again_changes_no_data(self):
         before = sorted(pathlib.Path("/var/lib/cairn").rglob("*"))
         run("dpkg", "-i", *_options.packages)
         self.assertEqual(sorted(pathlib.Path("/var/lib/cairn").rglob("*")), before)
 
-    def test_7_removed_and_purged_it_leaves_data(self):
-        run("dpkg", "--purge", "libcairn-dev", "libcairn0", "cairn-lab")
+    def test_8_removed_and_purged_it_leaves_data(self):
+        run("dpkg", "--purge", "cairn-fio", "libcairn-dev", "libcairn0", "cairn-lab")
         said = run("dpkg", "--purge", "cairn")
         self.assertIn("data and keys stay", said)
         self.assertFalse(pathlib.Path("/usr/bin/cairn").exists())
@@ -263,6 +274,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True, type=os.path.abspath)
     parser.add_argument("--deny-calls", required=True, type=os.path.abspath)
+    parser.add_argument("--fio-source", default="", help="a configured source tree of fio")
     parser.add_argument("--inside", nargs="+", dest="packages")
     rest = parser.parse_known_args(namespace=_options)[1]
     args = [sys.argv[0], *rest]
