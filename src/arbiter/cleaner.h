@@ -64,20 +64,20 @@ class Cleaner {
 
  private:
   // A drive with something to clear.
-  struct Place {
+  struct CleaningQueue {
     MegaVolInfo info;
     std::deque<Cleaning> todo;
     std::unique_ptr<drive::Drive> drive;  // null: it is to be opened
     task::CancelSource stop;
     task::Event idle;
     bool is_running = false;
-    explicit Place(MegaVolInfo its_info, task::CancelToken parent)
+    explicit CleaningQueue(MegaVolInfo its_info, task::CancelToken parent)
         : info(std::move(its_info)), stop(parent) {}
   };
-  void wake(Place& place);
-  task::Task<void> work(Place& place);
-  task::Task<Result<void>> clean_one(Place& place);
-  task::Task<Result<void>> clear(Place& place, const Cleaning& what);
+  void wake(CleaningQueue& queue);
+  task::Task<void> work(CleaningQueue& queue);
+  task::Task<Result<void>> clean_one(CleaningQueue& queue);
+  task::Task<Result<void>> clear(CleaningQueue& queue, const Cleaning& what);
 
   env::Env& env_;
   volume::MegaVolSource& source_;
@@ -88,7 +88,7 @@ class Cleaner {
   bool is_started_ = false;
   bool may_write_ = false;  // the former writer is fenced
   uint64_t waiting_ = 0;    // records
-  std::map<MegaVolId, std::unique_ptr<Place>> places_;
+  std::map<MegaVolId, std::unique_ptr<CleaningQueue>> queues_;
   task::CancelSource stop_;
   task::Gate gate_;
 };

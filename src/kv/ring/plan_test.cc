@@ -26,7 +26,7 @@ Member member_of(uint64_t id, std::string machine = "", std::string rack = "") {
   return {.id = MemberId(id),
           .incarnation = Incarnation(id * 100),
           .address = fmt::format("10.0.0.{}:4450", id),
-          .place = {.machine = std::move(machine), .rack = std::move(rack)}};
+          .location = {.machine = std::move(machine), .rack = std::move(rack)}};
 }
 
 std::vector<Member> members_of(size_t count) {
@@ -93,7 +93,7 @@ TEST(Placement, ReplicasAreInDifferentRacksAsLongAsThereAreEnough) {
   for (const uint64_t end : placement.ends()) {
     std::set<std::string> racks;
     for (const MemberId owner : placement.owners(end, 3)) {
-      racks.insert(members[owner.value() - 1].place.rack);
+      racks.insert(members[owner.value() - 1].location.rack);
     }
     EXPECT_EQ(racks.size(), 3u);
   }
@@ -107,11 +107,11 @@ TEST(Placement, OneRackLeavesMachinesApartAndOneMachineLeavesMembersApart) {
   for (const uint64_t end : Placement(members).ends()) {
     std::set<std::string> machines;
     for (const MemberId owner : Placement(members).owners(end, 3)) {
-      machines.insert(members[owner.value() - 1].place.machine);
+      machines.insert(members[owner.value() - 1].location.machine);
     }
     EXPECT_EQ(machines.size(), 3u);
   }
-  for (Member& member : members) member.place.machine = "m";
+  for (Member& member : members) member.location.machine = "m";
   EXPECT_EQ(Placement(members).owners(7, 3).size(), 3u);
   EXPECT_EQ(Placement(members).owners(7, 9).size(), 6u);
 }

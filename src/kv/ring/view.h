@@ -30,10 +30,10 @@ inline constexpr size_t kMembersMax = 256;
 inline constexpr size_t kRangesMax = 2048;
 inline constexpr size_t kNameMax = 255;  // of each text of a member
 
-struct Place {
+struct Location {
   std::string machine;  // empty: nobody else's
   std::string rack;     // the same
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const Location&, const Location&) = default;
 };
 
 struct Member {
@@ -43,7 +43,7 @@ struct Member {
   std::string address;  // of its chain service
   std::string name;     // for people
   std::string resp;     // where clients of Redis find it; empty: nowhere
-  Place place;
+  Location location;
   uint32_t drives = 1;  // its share grows with them
   State state = State::kHere;
   friend bool operator==(const Member&, const Member&) = default;

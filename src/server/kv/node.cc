@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, uint64_t>> KvNode::counters() const {
 kv::chain::NodeOptions KvNode::node_options(const KvNodeOptions& options) {
   kv::chain::NodeOptions node{
       .address = options.listen, .name = options.name, .resp = options.resp};
-  node.place = options.place;
+  node.location = options.location;
   node.membership.prefix = kKvPrefix;
   node.membership.lease = options.lease;
   node.controller.prefix = kKvPrefix;
