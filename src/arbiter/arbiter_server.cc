@@ -67,7 +67,7 @@ std::optional<rpc::Method> ArbiterServer::find(uint16_t method) const {
 Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
                                               rpc::Caller /*caller*/, CancelToken token) {
   const auto call = static_cast<Call>(method);
-  Result<Request> request = decode_request(call, as_bytes(body));
+  Result<CallArgs> request = decode_args(call, as_bytes(body));
   if (!request) co_return fail(request.error());
   const Asked asked = terms_in(*request);
   if (call == Call::kStatus) co_return encode(call, Outcome(Answer(status())));
@@ -87,7 +87,7 @@ Task<Result<std::string>> ArbiterServer::call(uint16_t method, std::string body,
   co_return fail(error);
 }
 
-Task<Result<Answer>> ArbiterServer::answer(Request request, CancelToken token) {
+Task<Result<Answer>> ArbiterServer::answer(CallArgs request, CancelToken token) {
   const Call call = call_of(request);
   if (!is_of_operator(call)) {
     Result<Answer> answered = co_await link_call(std::move(request), token);
@@ -103,7 +103,7 @@ Task<Result<Answer>> ArbiterServer::answer(Request request, CancelToken token) {
   co_return answered;
 }
 
-Task<Result<Answer>> ArbiterServer::link_call(Request request, CancelToken token) {
+Task<Result<Answer>> ArbiterServer::link_call(CallArgs request, CancelToken token) {
   switch (call_of(request)) {
     case Call::kOpen: {
       auto result = co_await host_.open(std::move(std::get<volume::OpenArgs>(request)), token);
@@ -169,7 +169,7 @@ Task<Result<Answer>> ArbiterServer::link_call(Request request, CancelToken token
   }
 }
 
-Task<Result<Answer>> ArbiterServer::drive_call(Arbiter& arbiter, Request request,
+Task<Result<Answer>> ArbiterServer::drive_call(Arbiter& arbiter, CallArgs request,
                                                CancelToken token) {
   switch (call_of(request)) {
     case Call::kAddDrive: {
@@ -193,7 +193,7 @@ Task<Result<Answer>> ArbiterServer::drive_call(Arbiter& arbiter, Request request
   }
 }
 
-Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request request,
+Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, CallArgs request,
                                                 CancelToken token) {
   switch (call_of(request)) {
     case Call::kCreate: {
@@ -248,7 +248,7 @@ Task<Result<Answer>> ArbiterServer::volume_call(Arbiter& arbiter, Request reques
   }
 }
 
-ArbiterServer::Asked ArbiterServer::terms_in(const Request& request) {
+ArbiterServer::Asked ArbiterServer::terms_in(const CallArgs& request) {
   if (const auto* create = std::get_if<CreateArgs>(&request)) {
     return {.volume = create->name, .terms = create->terms};
   }
