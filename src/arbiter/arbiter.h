@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbiter: the control plane of one pool, for as long as it leads.
 //
-// It has the pool in memory, and changes it one commit after the other, each fenced by its
-// leadership. When a commit fails, or may have failed, it does nothing more: whoever runs it
-// (arbiter_host.h) leads anew and reads the store again. Calls of clients are those of ArbiterLink,
-// whose errors these have; the others are for operators, and besides give
+// It has the pool (pool_store.h). When a commit fails, or may have failed, it does nothing more:
+// whoever runs it (arbiter_host.h) leads anew and reads the store again. Calls of clients are those
+// of ArbiterLink, whose errors these have; the others are for operators, and besides give
 //   kInvalid  a name, a size or a number is out of range
 //   kExists, kNotFound, kNoSpace as each says.
 #pragma once
@@ -24,6 +23,7 @@
 #include "arbiter/fence.h"
 #include "arbiter/own_counters.h"
 #include "arbiter/pool.h"
+#include "arbiter/pool_store.h"
 #include "arbiter/record_format.h"
 #include "arbiter/tenant.h"
 #include "arbiter/terms_judge.h"
@@ -88,11 +88,11 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   const Pool& pool() const { return pool_; }
   const TermsJudge* judge() const { return parts_.judge; }
   // False is final: another may lead, and know better.
-  bool is_working() const { return !broken_.requested() && leadership_.is_leader(); }
+  bool is_working() const { return store_.is_working(); }
   // Requested when it can do nothing more.
-  task::CancelToken broken_token() { return broken_.token(); }
+  task::CancelToken broken_token() { return store_.broken_token(); }
   // Calls end soon with kUnreachable.
-  void stop() { stop_.request(); }
+  void stop() { store_.stop(); }
   // Ends what it does by itself. Once, with no call in flight.
   task::Task<void> close();
 
@@ -179,18 +179,9 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   struct Waiting;  // an allocation that the next commit may take along
   struct Wanted;   // a snapshot that waits for whoever has the volume open
 
-  task::Task<Result<void>> read_store(task::CancelToken token);
-  task::Task<Result<void>> commit(meta::Batch batch);
-  // Entries of a volume, all together; legs that they have no more are to be cleared.
-  task::Task<Result<void>> commit_changes(VolumeId id, std::vector<Change> changes,
-                                          meta::Batch batch = {});
-  task::Task<Result<void>> commit_record(VolumeRecord record);
-  task::Task<Result<task::Units>> take_turn();
   // The volume of a session that is not over.
   Result<Volume*> held(volume::Session session);
   Result<void> check_terms(const std::string& volume, const share::Terms& terms) const;
-  // That is not being destroyed.
-  Result<Volume*> find(const std::string& name);
   task::Task<Result<void>> expel_holder(VolumeId id, task::CancelToken token);
 
   // Hosts that could not be fenced at some drives (arbiter_fences.cc).
@@ -207,13 +198,6 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   bool has_lease(const Volume& volume) const;
   // Whoever heals the volume meanwhile has it no more.
   task::Task<void> end_healing(std::string name);
-  std::vector<MegaVolInfo> mega_vols() const;
-  volume::MegaVolPool identity() const {
-    return {.uuid = pool_.record.uuid, .extent_bytes = pool_.record.extent_bytes};
-  }
-  uint64_t seconds_now() const {
-    return static_cast<uint64_t>(std::max<int64_t>(0, env_.wall_now().ns / 1'000'000'000));
-  }
   // kInvalid.
   Result<uint32_t> extents_for(uint64_t bytes) const;
   task::Task<Result<void>> allocate_waiting();
@@ -225,8 +209,6 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   // Of the next drive; none: all are taken.
   std::optional<MegaVolId> free_number();
   void note_free_numbers();
-  // Removes what is recorded to be cleared on a drive; the last of it is left to the batch.
-  task::Task<Result<void>> remove_cleanings(MegaVolId id, meta::Batch& batch);
   // What a record of a volume is that begins with the extents of another. kExists, kLimit,
   // kNoSpace.
   Result<VolumeRecord> relative_of(const Volume& volume, std::string name, bool is_snapshot) const;
@@ -234,8 +216,6 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<Result<VolumeRecord>> make_relative(VolumeId from, VolumeRecord record);
   static void wake(Wanted& wanted);
   task::Task<Result<VolumeRecord>> await_snapshot(Wanted& wanted, task::CancelToken token);
-  // Places where extents of a volume were being copied are given back.
-  task::Task<Result<void>> drop_copies(VolumeId id);
   std::vector<volume::Mapping> mappings(const Volume& volume,
                                         const std::vector<uint32_t>& extents) const;
   // Destroys volumes bit by bit.
@@ -244,31 +224,27 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
 
   // Cleaner::Owner
   task::Task<Result<void>> fence_former_writer(task::CancelToken token) override;
-  task::Task<Result<void>> confirm_leading() override;
+  task::Task<Result<void>> confirm_leading() override { return store_.confirm_leading(); }
   bool is_fenced(MegaVolId id) const override;
-  task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override;
+  task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override {
+    return store_.commit_cleaned(key, std::move(extents));
+  }
 
   env::Env& env_;
   const ArbiterParts parts_;
-  meta::Leadership& leadership_;
   const ArbiterOptions options_;
-  const std::string host_;  // by which boxes know this leadership
-  Pool pool_;
+  PoolStore store_;
+  Pool& pool_;
   OwnCounters own_counters_;
-  std::string former_writer_;  // the host that led before; empty: this one, or nobody
-  uint64_t next_cleaning_ = 1;
   std::map<VolumeId, Time> lease_ends_;
   std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
   std::map<MegaVolId, Time> removed_;   // drives that left, and when
   std::set<MegaVolId> late_fences_;     // drives where hosts are being fenced late
-  task::Semaphore turn_{1};             // of whoever changes the pool
   task::Semaphore adding_{1};           // drives
   std::deque<Waiting*> waiting_;
   std::map<VolumeId, Wanted*> wanted_;
   task::Event wanted_moved_;  // a snapshot is wanted
   Counters counters_;
-  task::CancelSource broken_;
-  task::CancelSource stop_;
   task::Event leaving_;  // a volume is to be destroyed
   Cleaner cleaner_;
   task::Gate gate_;

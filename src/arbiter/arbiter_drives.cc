@@ -65,19 +65,20 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
     co_return fail(Errc::kLimit,
                    "a pool has at most 1024 drives, and gives a number anew only after a lease");
   info.id = *id;
-  Result<std::unique_ptr<drive::Drive>> drive = co_await parts_.source.open(args.uri, host_, token);
+  Result<std::unique_ptr<drive::Drive>> drive =
+      co_await parts_.source.open(args.uri, store_.host(), token);
   if (!drive) co_return fail(drive.error());
   const Result<void> made = co_await make_member(**drive, args, info, token);
   co_await (*drive)->close();
   if (!made) co_return fail(made.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   PoolRecord pool = pool_.record;
   pool.next_mega_vol = static_cast<uint16_t>((info.id.value() + 1) % volume::kMegaVolsMax);
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool))
       .put(mega_vol_key(info.id), encode(DriveRecord{.info = info, .unfenced = {}}));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
   const Result<void> added = pool_.add(DriveRecord{.info = info, .unfenced = {}});
@@ -87,11 +88,12 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
 
 Task<Result<void>> Arbiter::make_member(drive::Drive& drive, const AddArgs& args, MegaVolInfo& info,
                                         CancelToken token) {
-  Result<void> made = co_await volume::may_make_mega_vol(env_, drive, identity(), args.may_format);
+  Result<void> made =
+      co_await volume::may_make_mega_vol(env_, drive, store_.identity(), args.may_format);
   bool is_left_over = false;
   if (!made && made.error() == Errc::kExists) {
     // One that a crash kept from becoming a member is made again; nobody else has a label of ours.
-    const Result<Uuid> uuid = co_await volume::read_uuid(env_, drive, identity(), token);
+    const Result<Uuid> uuid = co_await volume::read_uuid(env_, drive, store_.identity(), token);
     is_left_over = uuid && std::ranges::none_of(pool_.members(), [&](const auto& each) {
                      return each.second.info.uuid == *uuid;
                    });
@@ -99,12 +101,12 @@ Task<Result<void>> Arbiter::make_member(drive::Drive& drive, const AddArgs& args
   }
   // The one that led before may be at the same drive. Either it opened the drive, and then saw that
   // it leads, before this one leads: then it is fenced now. Or it sees that it does not lead.
-  if (made) made = co_await confirm_leading();
+  if (made) made = co_await store_.confirm_leading();
   if (!made) co_return made;
-  made = co_await parts_.fence.keep_only({host_}, args.uri, token);
+  made = co_await parts_.fence.keep_only({store_.host()}, args.uri, token);
   if (made && is_left_over) made = co_await volume::forget_mega_vol(env_, drive, token);
   if (made) {
-    made = co_await volume::make_mega_vol(env_, drive, identity(), info,
+    made = co_await volume::make_mega_vol(env_, drive, store_.identity(), info,
                                           args.may_format || is_left_over, token);
   }
   if (made) co_return made;
@@ -113,7 +115,7 @@ Task<Result<void>> Arbiter::make_member(drive::Drive& drive, const AddArgs& args
 }
 
 Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Member* member = pool_.member(id);
   if (member == nullptr) co_return fail(Errc::kNotFound, "there is no such drive in the pool");
@@ -124,7 +126,7 @@ Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
   info.is_leaving = is_leaving;
   meta::Batch batch;
   batch.put(mega_vol_key(id), encode(DriveRecord{.info = info, .unfenced = member->unfenced}));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (done) pool_.member(id)->info = std::move(info);
   co_return done;
 }
@@ -134,7 +136,7 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
     co_return fail(Errc::kNotFound, "there is no such drive in the pool");
   }
   if (is_lost) co_await cleaner_.forget(id);
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Member* member = pool_.member(id);
   if (member == nullptr) co_return fail(Errc::kNotFound, "there is no such drive in the pool");
@@ -148,9 +150,9 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
   meta::Batch batch;
   batch.remove(mega_vol_key(id));
   // Nothing that is to be cleared names it any more: of a lost drive there may be many records.
-  const Result<void> cleanings = co_await remove_cleanings(id, batch);
+  const Result<void> cleanings = co_await store_.remove_cleanings(id, batch);
   if (!cleanings) co_return cleanings;
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return done;
   pool_.remove(id);
   removed_[id] = env_.now();
@@ -158,35 +160,14 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
   co_await cleaner_.forget(id);
   if (is_lost) co_return done;
   // It belongs to nobody from here on; a label that stays is in nobody's way but the next owner's.
-  Result<std::unique_ptr<drive::Drive>> drive =
-      co_await volume::open_mega_vol(env_, parts_.source, host_, identity(), info, token);
+  Result<std::unique_ptr<drive::Drive>> drive = co_await volume::open_mega_vol(
+      env_, parts_.source, store_.host(), store_.identity(), info, token);
   if (!drive) co_return done;
   [[maybe_unused]] const Result<void> forgotten =
       co_await volume::forget_mega_vol(env_, **drive, token);
   co_await (*drive)->close();
   [[maybe_unused]] const Result<void> released = co_await parts_.fence.release(info.uri, token);
   co_return done;
-}
-
-Task<Result<void>> Arbiter::remove_cleanings(MegaVolId id, meta::Batch& batch) {
-  meta::ListOptions options{.range = meta::Range::prefix(cleaning_prefix(id))};
-  options.limit = meta::kPageMax;
-  for (;;) {
-    const Result<meta::Page> page = co_await parts_.store.list(options);
-    if (!page) co_return fail(page.error());
-    meta::Batch some;
-    for (const meta::Entry& entry : page->entries) {
-      if (some.writes.size() == meta::kBatchWritesMax / 2) break;
-      some.remove(entry.key);
-    }
-    // The last ones go together with the drive.
-    if (some.writes.size() == page->entries.size() && !page->more) {
-      batch.writes.insert(batch.writes.end(), some.writes.begin(), some.writes.end());
-      co_return Result<void>();
-    }
-    const Result<void> removed = co_await commit(std::move(some));
-    if (!removed) co_return removed;
-  }
 }
 
 }  // namespace cairn::arbiter

@@ -43,7 +43,7 @@ std::vector<Mapping> Arbiter::mappings(const Volume& volume,
 
 Task<Result<std::vector<Mapping>>> Arbiter::table(Session session, uint32_t first, CancelToken) {
   // Behind a commit that is under way: whoever asks may want to know what became of it.
-  const Result<task::Units> units = co_await take_turn();
+  const Result<task::Units> units = co_await store_.take_turn();
   if (!units) co_return fail(units.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
@@ -63,7 +63,7 @@ Task<Result<std::vector<Mapping>>> Arbiter::allocate(Session session, std::vecto
   if (!checked) co_return fail(checked.error());
   Waiting waiting(session, extents);
   waiting_.push_back(&waiting);
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) {
     std::erase(waiting_, &waiting);
     if (!waiting.is_done) co_return fail(turn.error());
@@ -101,7 +101,7 @@ Task<Result<void>> Arbiter::allocate_waiting() {
   } else {
     done = plan_allocations(**volume, wanted, changes);
     if (done && !changes.empty()) {
-      done = co_await commit_changes(session.volume, changes);
+      done = co_await store_.commit_changes(session.volume, changes);
       ++counters_.allocating_commits;
       counters_.extents_allocated += changes.size();
     }
@@ -132,7 +132,7 @@ Result<void> Arbiter::plan_allocations(Volume& volume, const std::set<uint32_t>&
 }
 
 Task<Result<void>> Arbiter::release(Session session, std::vector<uint32_t> extents, CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
@@ -143,13 +143,13 @@ Task<Result<void>> Arbiter::release(Session session, std::vector<uint32_t> exten
     if ((*volume)->table[extent].is_mapped()) changes.push_back(nothing_at(**volume, extent));
   }
   if (changes.empty()) co_return Result<void>();
-  co_return co_await commit_changes(session.volume, std::move(changes));
+  co_return co_await store_.commit_changes(session.volume, std::move(changes));
 }
 
 Task<Result<std::vector<Mapping>>> Arbiter::report(Session session,
                                                    std::vector<volume::LegReport> legs,
                                                    CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
@@ -171,14 +171,14 @@ Task<Result<std::vector<Mapping>>> Arbiter::report(Session session,
       changes.push_back({.extent = extent, .entry = entry, .copy = {}});
   }
   if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
+    const Result<void> done = co_await store_.commit_changes(session.volume, std::move(changes));
     if (!done) co_return fail(done.error());
   }
   co_return mappings(*pool_.volume(session.volume), extents);
 }
 
 Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what, CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
@@ -207,7 +207,7 @@ Task<Result<Mapping>> Arbiter::relocate(Session session, volume::Relocation what
   }
   if (entry != before) {
     const Result<void> done =
-        co_await commit_changes(session.volume, {{.extent = what.extent, .entry = entry}});
+        co_await store_.commit_changes(session.volume, {{.extent = what.extent, .entry = entry}});
     if (!done) co_return fail(done.error());
   }
   co_return mappings(*pool_.volume(session.volume), {what.extent}).front();

@@ -46,7 +46,7 @@ Task<Result<void>> Arbiter::record_unfenced(VolumeId of, std::string host,
       changed.push_back(member);
     }
     if (changed.empty()) continue;
-    const Result<void> done = co_await commit(std::move(batch));
+    const Result<void> done = co_await store_.commit(std::move(batch));
     if (!done) co_return done;
     for (Member* member : changed) member->unfenced.emplace(of, host);
   }
@@ -56,16 +56,17 @@ Task<Result<void>> Arbiter::record_unfenced(VolumeId of, std::string host,
 
 void Arbiter::start_late_fences() {
   for (const auto& [id, member] : pool_.members()) {
-    if (member.unfenced.empty() || stop_.requested() || !late_fences_.insert(id).second) continue;
+    if (member.unfenced.empty() || store_.is_stopping() || !late_fences_.insert(id).second)
+      continue;
     gate_.spawn(fence_late(id));
   }
 }
 
 Task<void> Arbiter::fence_late(MegaVolId id) {
-  while (!stop_.requested() && !is_fenced(id)) {
+  while (!store_.is_stopping() && !is_fenced(id)) {
     const Result<void> done = co_await fence_next(id);
     if (done) continue;
-    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, stop_.token());
+    const Result<void> slept = co_await task::sleep_for(env_, options_.retry, store_.stop_token());
     if (!slept) break;
   }
   late_fences_.erase(id);
@@ -76,9 +77,9 @@ Task<Result<void>> Arbiter::fence_next(MegaVolId id) {
   const MegaVolInfo info = first.info;
   const auto [of, host] = *first.unfenced.begin();
   const std::vector<MegaVolId> left =
-      co_await parts_.fence.fence(host, std::vector<MegaVolInfo>{info}, stop_.token());
+      co_await parts_.fence.fence(host, std::vector<MegaVolInfo>{info}, store_.stop_token());
   if (!left.empty()) co_return fail(Errc::kUnreachable, "the drive does not answer");
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   Member* member = pool_.member(id);
   if (member == nullptr || member->info.uuid != info.uuid) co_return Result<void>();
@@ -86,27 +87,23 @@ Task<Result<void>> Arbiter::fence_next(MegaVolId id) {
   record.unfenced.erase(of);
   meta::Batch batch;
   batch.put(mega_vol_key(id), encode(record));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (done) member->unfenced.erase(of);
   co_return done;
 }
 
 Task<Result<void>> Arbiter::fence_former_writer(CancelToken token) {
-  const std::string former = former_writer_;
+  const std::string former = store_.former_writer();
   if (former.empty()) co_return Result<void>();
-  std::vector<MegaVolId> left = co_await parts_.fence.fence(former, mega_vols(), token);
+  std::vector<MegaVolId> left = co_await parts_.fence.fence(former, store_.mega_vols(), token);
   if (token.requested()) co_return fail(token.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   // Another drive's cleaning may have been faster.
-  if (former_writer_.empty()) co_return Result<void>();
+  if (store_.former_writer().empty()) co_return Result<void>();
   const Result<void> recorded = co_await record_unfenced(kOfArbiters, former, std::move(left));
   if (!recorded) co_return recorded;
-  meta::Batch batch;
-  batch.put(kWriterKey, host_);
-  const Result<void> said = co_await commit(std::move(batch));
-  if (said) former_writer_.clear();
-  co_return said;
+  co_return co_await store_.become_writer();
 }
 
 // From the first commit on the holder may ask for nothing; when it is fenced it can write nothing.
@@ -115,7 +112,7 @@ Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
   std::string holder;
   volume::Epoch epoch;
   {
-    const Result<task::Units> turn = co_await take_turn();
+    const Result<task::Units> turn = co_await store_.take_turn();
     if (!turn) co_return fail(turn.error());
     const Volume* volume = pool_.volume(id);
     if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
@@ -123,12 +120,12 @@ Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
     if (record.holder.empty()) co_return Result<void>();
     holder = record.holder;
     epoch = record.epoch = volume::Epoch(record.epoch.value() + 1);
-    const Result<void> done = co_await commit_record(std::move(record));
+    const Result<void> done = co_await store_.commit_record(std::move(record));
     if (!done) co_return done;
   }
-  std::vector<MegaVolId> left = co_await parts_.fence.fence(holder, mega_vols(), token);
+  std::vector<MegaVolId> left = co_await parts_.fence.fence(holder, store_.mega_vols(), token);
   if (token.requested()) co_return fail(token.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Volume* volume = pool_.volume(id);
   if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
@@ -148,7 +145,7 @@ Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
   if (!recorded) co_return recorded;
   VolumeRecord record = pool_.volume(id)->record;
   record.holder.clear();
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
 }  // namespace cairn::arbiter

@@ -47,7 +47,7 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
     co_return fail(Errc::kInvalid, "a client's name has 1 to 1024 bytes");
   }
   if (!is_tenant(args.client)) co_await end_healing(args.volume);
-  const Result<Volume*> found = find(args.volume);
+  const Result<Volume*> found = store_.find(args.volume);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   const std::string& holder = (*found)->record.holder;
@@ -59,61 +59,61 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
     const Result<void> expelled = co_await expel_holder(id, token);
     if (!expelled) co_return fail(expelled.error());
   }
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> still = find(args.volume);
+  const Result<Volume*> still = store_.find(args.volume);
   if (!still) co_return fail(still.error());
   VolumeRecord record = (*still)->record;
   if (record.id != id || (!record.holder.empty() && record.holder != args.client)) {
     co_return fail(Errc::kExists, "somebody else has opened the volume meanwhile");
   }
   // What the one before was copying is in no map.
-  const Result<void> dropped = co_await drop_copies(id);
+  const Result<void> dropped = co_await store_.drop_copies(id);
   if (!dropped) co_return fail(dropped.error());
   const bool is_clean = record.is_clean;
   record.epoch = volume::Epoch(record.epoch.value() + 1);
   record.holder = args.client;
   record.is_clean = false;
-  const Result<void> done = co_await commit_record(record);
+  const Result<void> done = co_await store_.commit_record(record);
   if (!done) co_return fail(done.error());
   lease_ends_[id] = env_.now() + options_.lease;
   turns_.erase(id);
   co_return Opened{.session = {.volume = id, .epoch = record.epoch},
-                   .pool = identity(),
+                   .pool = store_.identity(),
                    .extents = record.extents,
                    .replicas = record.replicas,
                    .is_snapshot = record.is_snapshot,
                    .is_clean = is_clean,
                    .lease = options_.lease,
-                   .mega_vols = mega_vols(),
+                   .mega_vols = store_.mega_vols(),
                    .unfenced = unfenced_of(id)};
 }
 
 Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
-  if (!is_working()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
+  if (!store_.is_working()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
   lease_ends_[session.volume] = env_.now() + options_.lease;
   co_return Renewed{.lease = options_.lease,
                     .extents = (*volume)->record.extents,
                     .replicas = (*volume)->record.replicas,
-                    .mega_vols = mega_vols(),
+                    .mega_vols = store_.mega_vols(),
                     .unfenced = unfenced_of(session.volume)};
 }
 
 Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Volume* volume = pool_.volume(session.volume);
   if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
   VolumeRecord record = volume->record;
   if (record.epoch != session.epoch) co_return fail(kOver);
   if (record.holder.empty()) co_return Result<void>();
-  const Result<void> dropped = co_await drop_copies(session.volume);
+  const Result<void> dropped = co_await store_.drop_copies(session.volume);
   if (!dropped) co_return dropped;
   record.holder.clear();
   record.is_clean = is_clean;
-  const Result<void> done = co_await commit_record(std::move(record));
+  const Result<void> done = co_await store_.commit_record(std::move(record));
   // A snapshot that waits for the holder is made without it now.
   const auto wanted = wanted_.find(session.volume);
   if (wanted != wanted_.end()) wake(*wanted->second);

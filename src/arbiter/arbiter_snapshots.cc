@@ -88,7 +88,7 @@ Result<VolumeRecord> Arbiter::relative_of(const Volume& volume, std::string name
   record.is_clean = true;
   record.origin = volume.record.id;
   record.is_snapshot = is_snapshot;
-  record.made = seconds_now();
+  record.made = store_.seconds_now();
   return record;
 }
 
@@ -102,7 +102,7 @@ Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord re
   record.is_leaving = true;
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
-  Result<void> done = co_await commit(std::move(batch));
+  Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
   done = pool_.add(record);
@@ -126,7 +126,7 @@ Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord re
       added.emplace_back(chunk, std::move(entries));
     }
     if (added.empty()) continue;
-    done = co_await commit(std::move(some));
+    done = co_await store_.commit(std::move(some));
     if (!done) co_return fail(done.error());
     for (const auto& [number, entries] : added) {
       done = pool_.add(record.id, number, entries);
@@ -134,7 +134,7 @@ Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord re
     }
   }
   record.is_leaving = false;
-  done = co_await commit_record(record);
+  done = co_await store_.commit_record(record);
   if (!done) co_return fail(done.error());
   co_return record;
 }
@@ -143,7 +143,7 @@ Task<Result<VolumeRecord>> Arbiter::snapshot(std::string volume, std::string nam
                                              CancelToken token) {
   const Result<void> checked = volume::check_name(name);
   if (!checked) co_return fail(checked.error());
-  const Result<Volume*> found = find(volume);
+  const Result<Volume*> found = store_.find(volume);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   if ((*found)->record.is_snapshot) {
@@ -161,14 +161,14 @@ Task<Result<VolumeRecord>> Arbiter::snapshot(std::string volume, std::string nam
 // By whoever has the volume open, or here when nobody has.
 Task<Result<VolumeRecord>> Arbiter::await_snapshot(Wanted& wanted, CancelToken token) {
   const std::string volume = wanted.name.substr(0, wanted.name.find(volume::kSnapshotMark));
-  task::Either ended(token, stop_.token());
+  task::Either ended(token, store_.stop_token());
   task::Deadline deadline(env_, env_.now() + options_.snapshot_limit, ended.token());
   for (;;) {
     {
-      const Result<task::Units> turn = co_await take_turn();
+      const Result<task::Units> turn = co_await store_.take_turn();
       if (!turn) co_return fail(turn.error());
       if (wanted.outcome) co_return *wanted.outcome;
-      const Result<Volume*> found = find(volume);
+      const Result<Volume*> found = store_.find(volume);
       if (!found) co_return fail(found.error());
       const VolumeRecord& before = (*found)->record;
       Result<VolumeRecord> record = relative_of(**found, wanted.name, true);
@@ -186,13 +186,13 @@ Task<Result<VolumeRecord>> Arbiter::await_snapshot(Wanted& wanted, CancelToken t
       wanted.moved.reset();
     }
     if (wanted.outcome) co_return *wanted.outcome;
-    if (stop_.requested()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
+    if (store_.is_stopping()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
     if (!moved) co_return fail(kNoAnswer);
   }
 }
 
 Task<Result<volume::Asked>> Arbiter::asked(Session session, Duration wait, CancelToken token) {
-  task::Either ended(token, stop_.token());
+  task::Either ended(token, store_.stop_token());
   task::Deadline deadline(env_, env_.now() + std::min(wait, kAskedMax), ended.token());
   for (;;) {
     const Result<Volume*> volume = held(session);
@@ -203,18 +203,18 @@ Task<Result<volume::Asked>> Arbiter::asked(Session session, Duration wait, Cance
     }
     const Result<void> moved = co_await wanted_moved_.wait(deadline.token());
     if (moved) continue;
-    if (stop_.requested()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
+    if (store_.is_stopping()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
     co_return volume::Asked{};
   }
 }
 
 Task<Result<void>> Arbiter::freeze(Session session, std::string snapshot, bool is_ready,
                                    CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> volume = held(session);
   if (!volume) co_return fail(volume.error());
-  const Result<Volume*> there = find(snapshot);
+  const Result<Volume*> there = store_.find(snapshot);
   if (there && (*there)->record.is_snapshot && (*there)->record.origin == session.volume) {
     co_return Result<void>();
   }
@@ -238,9 +238,9 @@ Task<Result<void>> Arbiter::freeze(Session session, std::string snapshot, bool i
 Task<Result<VolumeRecord>> Arbiter::clone(std::string snapshot, std::string name) {
   const Result<void> checked = volume::check_name(name);
   if (!checked) co_return fail(checked.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(snapshot);
+  const Result<Volume*> found = store_.find(snapshot);
   if (!found) co_return fail(found.error());
   if (!(*found)->record.is_snapshot) {
     co_return fail(Errc::kInvalid, "clones are made of snapshots: make one of the volume first");
@@ -253,7 +253,7 @@ Task<Result<VolumeRecord>> Arbiter::clone(std::string snapshot, std::string name
 Task<Result<std::vector<CopyPlace>>> Arbiter::begin_copies(Session session,
                                                            std::vector<uint32_t> extents,
                                                            CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = held(session);
   if (!found) co_return fail(found.error());
@@ -284,7 +284,7 @@ Task<Result<std::vector<CopyPlace>>> Arbiter::begin_copies(Session session,
     changes.push_back({.extent = extent, .entry = entry, .copy = place});
   }
   if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
+    const Result<void> done = co_await store_.commit_changes(session.volume, std::move(changes));
     if (!done) co_return fail(done.error());
   }
   std::vector<CopyPlace> places;
@@ -298,7 +298,7 @@ Task<Result<std::vector<CopyPlace>>> Arbiter::begin_copies(Session session,
 
 Task<Result<std::vector<Mapping>>> Arbiter::end_copies(Session session, std::vector<CopyEnd> copies,
                                                        CancelToken) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = held(session);
   if (!found) co_return fail(found.error());
@@ -327,24 +327,10 @@ Task<Result<std::vector<Mapping>>> Arbiter::end_copies(Session session, std::vec
                        .copy = MapEntry()});
   }
   if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(session.volume, std::move(changes));
+    const Result<void> done = co_await store_.commit_changes(session.volume, std::move(changes));
     if (!done) co_return fail(done.error());
   }
   co_return mappings(volume, extents);
-}
-
-Task<Result<void>> Arbiter::drop_copies(VolumeId id) {
-  while (!pool_.volume(id)->copies.empty()) {
-    const Volume& volume = *pool_.volume(id);
-    std::vector<Change> changes;
-    for (const auto& [extent, place] : volume.copies) {
-      if (changes.size() == volume::kCopiesMax) break;
-      changes.push_back({.extent = extent, .entry = volume.table[extent], .copy = MapEntry()});
-    }
-    const Result<void> done = co_await commit_changes(id, std::move(changes));
-    if (!done) co_return done;
-  }
-  co_return Result<void>();
 }
 
 }  // namespace cairn::arbiter

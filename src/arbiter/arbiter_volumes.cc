@@ -39,13 +39,6 @@ Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
   return static_cast<uint32_t>(extents);
 }
 
-Result<Volume*> Arbiter::find(const std::string& name) {
-  Volume* volume = pool_.volume(name);
-  if (volume == nullptr) return fail(Errc::kNotFound, "there is no such volume");
-  if (volume->record.is_leaving) return fail(Errc::kNotFound, "the volume is being destroyed");
-  return volume;
-}
-
 Result<void> Arbiter::check_terms(const std::string& volume, const share::Terms& terms) const {
   const Result<void> sound = share::check_terms(terms);
   if (!sound || parts_.judge == nullptr) return sound;
@@ -60,7 +53,7 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
   if (!checked) co_return fail(checked.error());
   const Result<uint32_t> extents = extents_for(args.bytes);
   if (!extents) co_return fail(extents.error());
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   if (pool_.volume(args.name) != nullptr) {
     co_return fail(Errc::kExists, "there is a volume of that name");
@@ -74,13 +67,13 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
                       .extents = *extents,
                       .replicas = args.replicas,
                       .weights = args.weights,
-                      .made = seconds_now()};
+                      .made = store_.seconds_now()};
   record.family = record.id;
   meta::Batch batch;
   batch.put(kPoolKey, encode(pool)).put(volume_key(record.name), encode(record));
   const ShareRecord share{.id = record.id, .terms = args.terms};
   if (share.terms != share::Terms{}) batch.put(share_key(record.name), encode(share));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.record = pool;
   const Result<void> added = pool_.add(record);
@@ -93,9 +86,9 @@ Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   const Result<uint32_t> extents = extents_for(bytes);
   if (!extents) co_return fail(extents.error());
   co_await end_healing(name);
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
   if (record.is_snapshot) co_return fail(kFrozen);
@@ -108,33 +101,33 @@ Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   for (uint32_t extent = record.extents; extent-- > *extents;) {
     if ((*found)->table[extent].is_mapped()) changes.push_back(nothing_at(**found, extent));
     if (changes.size() < volume::kMappingsMax && extent > *extents) continue;
-    const Result<void> done = co_await commit_changes(record.id, std::exchange(changes, {}));
+    const Result<void> done = co_await store_.commit_changes(record.id, std::exchange(changes, {}));
     if (!done) co_return done;
   }
   record.extents = *extents;
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
 Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weights) {
   const Result<void> checked = volume::check_weights(weights);
   if (!checked) co_return checked;
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
   if (record.is_snapshot) co_return fail(kFrozen);
   record.weights = weights;
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
 Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   const Result<void> checked = volume::check_replicas(replicas);
   if (!checked) co_return checked;
   co_await end_healing(name);
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   VolumeRecord record = (*found)->record;
   if (record.is_snapshot) co_return fail(kFrozen);
@@ -145,13 +138,13 @@ Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   // What the last holder's log says is for as many legs as there were: it is read by the next one.
   if (!record.holder.empty()) co_return fail(kOpen);
   record.replicas = replicas;
-  co_return co_await commit_record(std::move(record));
+  co_return co_await store_.commit_record(std::move(record));
 }
 
 Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   const Result<void> checked = check_terms(name, terms);
   if (!checked) co_return checked;
@@ -162,14 +155,14 @@ Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
   } else {
     batch.put(share_key(name), encode(share));
   }
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (done) pool_.add(share);
   co_return done;
 }
 
 Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken token) {
   co_await end_healing(name);
-  const Result<Volume*> found = find(name);
+  const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   if (has_snapshots(pool_, **found)) co_return fail(kHasSnapshots);
@@ -179,33 +172,33 @@ Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken
     const Result<void> expelled = co_await expel_holder(id, token);
     if (!expelled) co_return expelled;
   }
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
-  const Result<Volume*> still = find(name);
+  const Result<Volume*> still = store_.find(name);
   if (!still) co_return fail(still.error());
   if ((*still)->record.id != id || !(*still)->record.holder.empty()) co_return fail(kOpen);
   if (has_snapshots(pool_, **still)) co_return fail(kHasSnapshots);
   VolumeRecord record = (*still)->record;
   record.is_leaving = true;
-  const Result<void> done = co_await commit_record(std::move(record));
+  const Result<void> done = co_await store_.commit_record(std::move(record));
   if (done) leaving_.set();
   co_return done;
 }
 
 Task<void> Arbiter::dismantle() {
-  while (!stop_.requested()) {
+  while (!store_.is_stopping()) {
     leaving_.reset();
     const Result<bool> is_over = co_await dismantle_step();
     if (!is_over) break;
     if (!*is_over) continue;
-    const Result<void> waited = co_await leaving_.wait(stop_.token());
+    const Result<void> waited = co_await leaving_.wait(store_.stop_token());
     if (!waited) break;
   }
 }
 
 // True: no volume is to be destroyed.
 Task<Result<bool>> Arbiter::dismantle_step() {
-  const Result<task::Units> turn = co_await take_turn();
+  const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const auto found = std::ranges::find_if(
       pool_.volumes(), [](const auto& each) { return each.second.record.is_leaving; });
@@ -219,13 +212,13 @@ Task<Result<bool>> Arbiter::dismantle_step() {
     if (changes.size() == volume::kMappingsMax) break;
   }
   if (!changes.empty()) {
-    const Result<void> done = co_await commit_changes(id, std::move(changes));
+    const Result<void> done = co_await store_.commit_changes(id, std::move(changes));
     if (!done) co_return fail(done.error());
     co_return false;
   }
   meta::Batch batch;
   batch.remove(volume_key(volume.record.name)).remove(share_key(volume.record.name));
-  const Result<void> done = co_await commit(std::move(batch));
+  const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.remove(id);
   lease_ends_.erase(id);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "arbiter/record_format.h"
+#include "arbiter/pool_store.h"
 #include "drive/drive.h"
 #include "env/env.h"
 #include "task/cancel.h"
@@ -25,13 +25,7 @@
 
 namespace cairn::arbiter {
 
-// Extents of one drive, as they are recorded.
-struct Cleaning {
-  CleaningKey key;
-  std::vector<uint32_t> extents;
-};
-
-class Cleaner {
+class Cleaner final : public FreedExtents {
  public:
   class Owner {
    public:
@@ -56,7 +50,7 @@ class Cleaner {
 
   // Begins to work; once.
   void start(volume::MegaVolPool pool);
-  void add(const MegaVolInfo& drive, Cleaning what);
+  void add(const MegaVolInfo& drive, Cleaning what) override;
   // Nothing of this drive is cleared any more when it returns.
   task::Task<void> forget(MegaVolId id);
   uint64_t waiting() const { return waiting_; }
