@@ -18,8 +18,9 @@ Arbiter::Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership
       store_(env, parts.store, leadership,
              fmt::format("{}.{}", options_.host, leadership.fencing().value())),
       pool_(store_.pool()),
-      own_counters_(env, pool_, parts.loads),
-      cleaner_(env, parts.source, *this, store_.host(), options_.retry) {}
+      fencing_(env, store_, parts.fence, options_.retry),
+      cleaner_(env, parts.source, store_, fencing_, options_.retry),
+      own_counters_(env, pool_, parts.loads) {}
 
 Arbiter::~Arbiter() = default;
 
@@ -38,9 +39,9 @@ Task<Result<std::unique_ptr<Arbiter>>> Arbiter::load(env::Env& env, ArbiterParts
     arbiter->lease_ends_[id] = env.now() + arbiter->options_.lease;
   }
   arbiter->note_free_numbers();
-  arbiter->cleaner_.start(arbiter->store_.identity());
+  arbiter->cleaner_.start();
   arbiter->gate_.spawn(arbiter->dismantle());
-  arbiter->start_late_fences();
+  arbiter->fencing_.start();
   co_return arbiter;
 }
 
@@ -49,6 +50,7 @@ Task<void> Arbiter::close() {
   leaving_.set();
   co_await cleaner_.close();
   co_await gate_.close();
+  co_await fencing_.close();
 }
 
 }  // namespace cairn::arbiter

@@ -21,6 +21,7 @@
 
 #include "arbiter/cleaner.h"
 #include "arbiter/fence.h"
+#include "arbiter/fencing.h"
 #include "arbiter/own_counters.h"
 #include "arbiter/pool.h"
 #include "arbiter/pool_store.h"
@@ -73,7 +74,7 @@ struct CreateArgs {
   share::Terms terms;
 };
 
-class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
+class Arbiter final : public volume::ArbiterLink {
  public:
   // Reads the pool, and makes one where there is none. The leadership outlives it. kCorrupt,
   // kUnsupported: the store has something that this version does not understand; errors of it.
@@ -184,17 +185,6 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   Result<void> check_terms(const std::string& volume, const share::Terms& terms) const;
   task::Task<Result<void>> expel_holder(VolumeId id, task::CancelToken token);
 
-  // Hosts that could not be fenced at some drives (arbiter_fences.cc).
-  // Durably, before what the host had goes to others; whoever calls has the turn.
-  task::Task<Result<void>> record_unfenced(VolumeId of, std::string host,
-                                           std::vector<MegaVolId> drives);
-  // Goes on to fence them, until it is done or the drive leaves the pool.
-  void start_late_fences();
-  task::Task<void> fence_late(MegaVolId id);
-  task::Task<Result<void>> fence_next(MegaVolId id);
-  // Drives where a former holder of the volume was not fenced.
-  std::vector<MegaVolId> unfenced_of(VolumeId id) const;
-  bool has_drive_beside(const Volume& volume, const std::vector<MegaVolId>& drives) const;
   bool has_lease(const Volume& volume) const;
   // Whoever heals the volume meanwhile has it no more.
   task::Task<void> end_healing(std::string name);
@@ -222,31 +212,23 @@ class Arbiter final : public volume::ArbiterLink, private Cleaner::Owner {
   task::Task<void> dismantle();
   task::Task<Result<bool>> dismantle_step();
 
-  // Cleaner::Owner
-  task::Task<Result<void>> fence_former_writer(task::CancelToken token) override;
-  task::Task<Result<void>> confirm_leading() override { return store_.confirm_leading(); }
-  bool is_fenced(MegaVolId id) const override;
-  task::Task<Result<void>> commit_cleaned(CleaningKey key, std::vector<uint32_t> extents) override {
-    return store_.commit_cleaned(key, std::move(extents));
-  }
-
   env::Env& env_;
   const ArbiterParts parts_;
   const ArbiterOptions options_;
   PoolStore store_;
   Pool& pool_;
+  Fencing fencing_;
+  Cleaner cleaner_;
   OwnCounters own_counters_;
   std::map<VolumeId, Time> lease_ends_;
   std::map<VolumeId, uint64_t> turns_;  // the newest of each holder
   std::map<MegaVolId, Time> removed_;   // drives that left, and when
-  std::set<MegaVolId> late_fences_;     // drives where hosts are being fenced late
   task::Semaphore adding_{1};           // drives
   std::deque<Waiting*> waiting_;
   std::map<VolumeId, Wanted*> wanted_;
   task::Event wanted_moved_;  // a snapshot is wanted
   Counters counters_;
   task::Event leaving_;  // a volume is to be destroyed
-  Cleaner cleaner_;
   task::Gate gate_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who has a volume open: one at a time, and the one before is fenced before the next begins.
+#include <algorithm>
 #include <utility>
 
 #include "arbiter/arbiter.h"
@@ -15,6 +16,13 @@ using volume::Session;
 namespace {
 
 constexpr Error kOver{Errc::kDenied, "this opening of the volume is over: somebody else has it"};
+
+// Whether it has legs on others.
+bool has_drive_beside(const Volume& volume, const std::vector<MegaVolId>& drives) {
+  return std::ranges::any_of(volume.legs, [&](const auto& each) {
+    return each.second > 0 && std::ranges::find(drives, each.first) == drives.end();
+  });
+}
 
 }  // namespace
 
@@ -40,6 +48,48 @@ Task<void> Arbiter::end_healing(std::string name) {
   if (parts_.tenant != nullptr && volume != nullptr) {
     co_await parts_.tenant->give_up(volume->record.id);
   }
+}
+
+// From the first commit on the holder may ask for nothing; when it is fenced it can write nothing.
+// Drives where it is not are not touched by those who come after it, until it is.
+Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
+  std::string holder;
+  volume::Epoch epoch;
+  {
+    const Result<task::Units> turn = co_await store_.take_turn();
+    if (!turn) co_return fail(turn.error());
+    const Volume* volume = pool_.volume(id);
+    if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
+    VolumeRecord record = volume->record;
+    if (record.holder.empty()) co_return Result<void>();
+    holder = record.holder;
+    epoch = record.epoch = volume::Epoch(record.epoch.value() + 1);
+    const Result<void> done = co_await store_.commit_record(std::move(record));
+    if (!done) co_return done;
+  }
+  std::vector<MegaVolId> left = co_await fencing_.fence(holder, token);
+  if (token.requested()) co_return fail(token.error());
+  const Result<task::Units> turn = co_await store_.take_turn();
+  if (!turn) co_return fail(turn.error());
+  const Volume* volume = pool_.volume(id);
+  if (volume == nullptr) co_return fail(Errc::kNotFound, "there is no such volume");
+  if (volume->record.epoch != epoch) {
+    co_return fail(Errc::kExists, "somebody else is opening the volume");
+  }
+  // One that lives would read what is old there; nobody reads through a tenant.
+  if (!left.empty() && has_lease(*volume) && !is_tenant(holder)) {
+    co_return fail(Errc::kUnreachable,
+                   "whoever has the volume open cannot be fenced now, and its lease holds");
+  }
+  if (volume->mapped > 0 && !has_drive_beside(*volume, left)) {
+    co_return fail(Errc::kUnreachable,
+                   "whoever has the volume open cannot be fenced at any of its drives now");
+  }
+  const Result<void> recorded = co_await fencing_.record_unfenced(id, holder, std::move(left));
+  if (!recorded) co_return recorded;
+  VolumeRecord record = pool_.volume(id)->record;
+  record.holder.clear();
+  co_return co_await store_.commit_record(std::move(record));
 }
 
 Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
@@ -86,7 +136,7 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
                    .is_clean = is_clean,
                    .lease = options_.lease,
                    .mega_vols = store_.mega_vols(),
-                   .unfenced = unfenced_of(id)};
+                   .unfenced = fencing_.unfenced_of(id)};
 }
 
 Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
@@ -98,7 +148,7 @@ Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
                     .extents = (*volume)->record.extents,
                     .replicas = (*volume)->record.replicas,
                     .mega_vols = store_.mega_vols(),
-                    .unfenced = unfenced_of(session.volume)};
+                    .unfenced = fencing_.unfenced_of(session.volume)};
 }
 
 Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {

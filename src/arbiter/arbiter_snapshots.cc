@@ -108,9 +108,9 @@ Task<Result<VolumeRecord>> Arbiter::make_relative(VolumeId from, VolumeRecord re
   done = pool_.add(record);
   CHECK(done.has_value());
   // Whoever may still write to extents of the one somewhere may write to these.
-  for (const MegaVolId drive : unfenced_of(from)) {
+  for (const MegaVolId drive : fencing_.unfenced_of(from)) {
     const std::string host = pool_.member(drive)->unfenced.at(from);
-    done = co_await record_unfenced(record.id, host, {drive});
+    done = co_await fencing_.record_unfenced(record.id, host, {drive});
     if (!done) co_return fail(done.error());
   }
   const auto chunks = static_cast<uint32_t>((record.extents + kChunkEntries - 1) / kChunkEntries);

@@ -17,8 +17,7 @@ constexpr Error kUnfenced{Errc::kUnreachable, "somebody may still write to the d
 
 }  // namespace
 
-void Cleaner::start(volume::MegaVolPool pool) {
-  pool_ = pool;
+void Cleaner::start() {
   is_started_ = true;
   for (auto& [id, queue] : queues_) wake(*queue);
 }
@@ -73,31 +72,31 @@ Task<void> Cleaner::work(CleaningQueue& queue) {
 
 Task<Result<void>> Cleaner::clean_one(CleaningQueue& queue) {
   if (!may_write_) {
-    const Result<void> fenced = co_await owner_.fence_former_writer(queue.stop.token());
+    const Result<void> fenced = co_await fencing_.fence_former_writer(queue.stop.token());
     if (!fenced) co_return fenced;
     may_write_ = true;
   }
   const MegaVolId id = queue.info.id;
-  if (!owner_.is_fenced(id)) co_return fail(kUnfenced);
+  if (!fencing_.is_fenced(id)) co_return fail(kUnfenced);
   if (queue.drive == nullptr) {
-    Result<std::unique_ptr<drive::Drive>> opened =
-        co_await volume::open_mega_vol(env_, source_, host_, pool_, queue.info, queue.stop.token());
+    Result<std::unique_ptr<drive::Drive>> opened = co_await volume::open_mega_vol(
+        env_, source_, store_.host(), store_.identity(), queue.info, queue.stop.token());
     if (!opened) co_return fail(opened.error());
     queue.drive = std::move(*opened);
     // Whoever leads now may have fenced this host before its box knew it.
-    const Result<void> leading = co_await owner_.confirm_leading();
+    const Result<void> leading = co_await store_.confirm_leading();
     if (!leading) co_return leading;
   }
   // Whoever may write to what comes first here lost it before it was given to be cleared.
-  if (!owner_.is_fenced(id)) co_return fail(kUnfenced);
+  if (!fencing_.is_fenced(id)) co_return fail(kUnfenced);
   const Cleaning what = queue.todo.front();
   const Result<void> cleared = co_await clear(queue, what);
   if (!cleared) co_return cleared;
-  co_return co_await owner_.commit_cleaned(what.key, what.extents);
+  co_return co_await store_.commit_cleaned(what.key, what.extents);
 }
 
 Task<Result<void>> Cleaner::clear(CleaningQueue& queue, const Cleaning& what) {
-  const uint64_t blocks = pool_.extent_bytes / queue.drive->geometry().block_size;
+  const uint64_t blocks = store_.identity().extent_bytes / queue.drive->geometry().block_size;
   for (size_t i = 0; i < what.extents.size(); ++i) {
     const Request request{.kind = Request::Kind::kWriteZeroes,
                           .durable = true,

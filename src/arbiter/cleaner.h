@@ -10,10 +10,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "arbiter/fencing.h"
 #include "arbiter/pool_store.h"
 #include "drive/drive.h"
 #include "env/env.h"
@@ -27,29 +27,13 @@ namespace cairn::arbiter {
 
 class Cleaner final : public FreedExtents {
  public:
-  class Owner {
-   public:
-    virtual task::Task<Result<void>> fence_former_writer(task::CancelToken token) = 0;
-    // Nobody else leads, or did at any time before this was called.
-    virtual task::Task<Result<void>> confirm_leading() = 0;
-    // Nobody who lost what it had may still write to the drive. What is given from now on to be
-    // cleared there may be another's.
-    virtual bool is_fenced(MegaVolId id) const = 0;
-    // The extents are zero, durably.
-    virtual task::Task<Result<void>> commit_cleaned(CleaningKey key,
-                                                    std::vector<uint32_t> extents) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
-  // All outlive it.
-  Cleaner(env::Env& env, volume::MegaVolSource& source, Owner& owner, std::string host,
+  // All outlive it. What fails is tried again after `retry`.
+  Cleaner(env::Env& env, volume::MegaVolSource& source, PoolStore& store, Fencing& fencing,
           Duration retry)
-      : env_(env), source_(source), owner_(owner), host_(std::move(host)), retry_(retry) {}
+      : env_(env), source_(source), store_(store), fencing_(fencing), retry_(retry) {}
 
-  // Begins to work; once.
-  void start(volume::MegaVolPool pool);
+  // Begins to work; once, when the pool is read.
+  void start();
   void add(const MegaVolInfo& drive, Cleaning what) override;
   // Nothing of this drive is cleared any more when it returns.
   task::Task<void> forget(MegaVolId id);
@@ -75,10 +59,9 @@ class Cleaner final : public FreedExtents {
 
   env::Env& env_;
   volume::MegaVolSource& source_;
-  Owner& owner_;
-  const std::string host_;  // by which boxes know this leadership
+  PoolStore& store_;
+  Fencing& fencing_;
   const Duration retry_;
-  volume::MegaVolPool pool_;
   bool is_started_ = false;
   bool may_write_ = false;  // the former writer is fenced
   uint64_t waiting_ = 0;    // records
