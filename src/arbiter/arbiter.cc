@@ -9,18 +9,24 @@ namespace cairn::arbiter {
 
 using task::CancelToken;
 using task::Task;
+using volume::Mapping;
 
 Arbiter::Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership,
                  ArbiterOptions options)
-    : env_(env),
-      parts_(parts),
+    : parts_(parts),
       options_(std::move(options)),
       store_(env, parts.store, leadership,
              fmt::format("{}.{}", options_.host, leadership.fencing().value())),
-      pool_(store_.pool()),
       fencing_(env, store_, parts.fence, options_.retry),
       cleaner_(env, parts.source, store_, fencing_, options_.retry),
-      own_counters_(env, pool_, parts.loads) {}
+      own_counters_(env, store_.pool(), parts.loads),
+      sessions_(env, store_, fencing_, parts.tenant, options_.lease),
+      drives_(env, store_, parts.source, parts.fence, cleaner_, options_.lease),
+      volumes_(store_, sessions_, parts.judge),
+      extents_(store_, sessions_, own_counters_),
+      copies_(store_, sessions_, parts.loads != nullptr ? *parts.loads : own_counters_,
+              own_counters_),
+      snapshots_(env, store_, sessions_, fencing_, options_.snapshot_limit) {}
 
 Arbiter::~Arbiter() = default;
 
@@ -34,23 +40,81 @@ Task<Result<std::unique_ptr<Arbiter>>> Arbiter::load(env::Env& env, ArbiterParts
     co_await arbiter->close();
     co_return fail(read.error());
   }
-  // Whoever had renewed a lease elsewhere has all of it once more.
-  for (const auto& [id, volume] : arbiter->pool_.volumes()) {
-    arbiter->lease_ends_[id] = env.now() + arbiter->options_.lease;
-  }
-  arbiter->note_free_numbers();
+  arbiter->sessions_.start();
+  arbiter->drives_.start();
   arbiter->cleaner_.start();
-  arbiter->gate_.spawn(arbiter->dismantle());
+  arbiter->volumes_.start();
   arbiter->fencing_.start();
   co_return arbiter;
 }
 
 Task<void> Arbiter::close() {
   store_.stop();
-  leaving_.set();
   co_await cleaner_.close();
-  co_await gate_.close();
+  co_await volumes_.close();
   co_await fencing_.close();
+}
+
+Task<Result<volume::Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
+  return sessions_.open(std::move(args), token);
+}
+
+Task<Result<volume::Renewed>> Arbiter::renew(volume::Session session, CancelToken) {
+  co_return sessions_.renew(session);
+}
+
+Task<Result<void>> Arbiter::close(volume::Session session, bool is_clean, CancelToken) {
+  const Result<void> closed = co_await sessions_.close(session, is_clean);
+  if (closed) snapshots_.holder_left(session.volume);
+  co_return closed;
+}
+
+Task<Result<std::vector<Mapping>>> Arbiter::table(volume::Session session, uint32_t first,
+                                                  CancelToken) {
+  return extents_.table(session, first);
+}
+
+Task<Result<std::vector<Mapping>>> Arbiter::allocate(volume::Session session,
+                                                     std::vector<uint32_t> extents, CancelToken) {
+  return extents_.allocate(session, std::move(extents));
+}
+
+Task<Result<void>> Arbiter::release(volume::Session session, std::vector<uint32_t> extents,
+                                    CancelToken) {
+  return extents_.release(session, std::move(extents));
+}
+
+Task<Result<std::vector<Mapping>>> Arbiter::report(volume::Session session,
+                                                   std::vector<volume::LegReport> legs,
+                                                   CancelToken) {
+  return extents_.report(session, std::move(legs));
+}
+
+Task<Result<Mapping>> Arbiter::relocate(volume::Session session, volume::Relocation what,
+                                        CancelToken) {
+  return extents_.relocate(session, what);
+}
+
+Task<Result<std::vector<volume::CopyPlace>>> Arbiter::begin_copies(volume::Session session,
+                                                                   std::vector<uint32_t> extents,
+                                                                   CancelToken) {
+  return copies_.begin(session, std::move(extents));
+}
+
+Task<Result<std::vector<Mapping>>> Arbiter::end_copies(volume::Session session,
+                                                       std::vector<volume::CopyEnd> copies,
+                                                       CancelToken) {
+  return copies_.end(session, std::move(copies));
+}
+
+Task<Result<volume::Asked>> Arbiter::asked(volume::Session session, Duration wait,
+                                           CancelToken token) {
+  return snapshots_.asked(session, wait, token);
+}
+
+Task<Result<void>> Arbiter::freeze(volume::Session session, std::string snapshot, bool is_ready,
+                                   CancelToken) {
+  return snapshots_.freeze(session, std::move(snapshot), is_ready);
 }
 
 }  // namespace cairn::arbiter

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives come into the pool and leave it.
+#include "arbiter/drives.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "arbiter/arbiter.h"
 
 namespace cairn::arbiter {
 
@@ -30,9 +29,8 @@ Result<void> check(const AddArgs& args) {
 
 // Clients remember numbers until they have renewed their lease: one comes back only after all
 // others, and not before everybody has done that.
-std::optional<MegaVolId> Arbiter::free_number() {
-  std::erase_if(removed_,
-                [this](const auto& each) { return env_.now() - each.second > options_.lease; });
+std::optional<MegaVolId> Drives::free_number() {
+  std::erase_if(removed_, [this](const auto& each) { return env_.now() - each.second > lease_; });
   for (uint32_t i = 0; i < volume::kMegaVolsMax; ++i) {
     const MegaVolId id(
         static_cast<uint16_t>((pool_.record.next_mega_vol + i) % volume::kMegaVolsMax));
@@ -43,14 +41,14 @@ std::optional<MegaVolId> Arbiter::free_number() {
 
 // Which of them were taken from drives just before another led is not known. With few drives none
 // of those is next.
-void Arbiter::note_free_numbers() {
+void Drives::start() {
   if (pool_.members().size() < volume::kMegaVolsMax / 2) return;
   for (uint16_t i = 0; i < volume::kMegaVolsMax; ++i) {
     if (pool_.member(MegaVolId(i)) == nullptr) removed_[MegaVolId(i)] = env_.now();
   }
 }
 
-Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token) {
+Task<Result<MegaVolInfo>> Drives::add(AddArgs args, CancelToken token) {
   const Result<void> checked = check(args);
   if (!checked) co_return fail(checked.error());
   // One after the other, so that two do not get one number; clearing takes long, so that others
@@ -66,7 +64,7 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
                    "a pool has at most 1024 drives, and gives a number anew only after a lease");
   info.id = *id;
   Result<std::unique_ptr<drive::Drive>> drive =
-      co_await parts_.source.open(args.uri, store_.host(), token);
+      co_await source_.open(args.uri, store_.host(), token);
   if (!drive) co_return fail(drive.error());
   const Result<void> made = co_await make_member(**drive, args, info, token);
   co_await (*drive)->close();
@@ -86,8 +84,8 @@ Task<Result<MegaVolInfo>> Arbiter::add_mega_vol(AddArgs args, CancelToken token)
   co_return info;
 }
 
-Task<Result<void>> Arbiter::make_member(drive::Drive& drive, const AddArgs& args, MegaVolInfo& info,
-                                        CancelToken token) {
+Task<Result<void>> Drives::make_member(drive::Drive& drive, const AddArgs& args, MegaVolInfo& info,
+                                       CancelToken token) {
   Result<void> made =
       co_await volume::may_make_mega_vol(env_, drive, store_.identity(), args.may_format);
   bool is_left_over = false;
@@ -103,18 +101,18 @@ Task<Result<void>> Arbiter::make_member(drive::Drive& drive, const AddArgs& args
   // it leads, before this one leads: then it is fenced now. Or it sees that it does not lead.
   if (made) made = co_await store_.confirm_leading();
   if (!made) co_return made;
-  made = co_await parts_.fence.keep_only({store_.host()}, args.uri, token);
+  made = co_await fence_.keep_only({store_.host()}, args.uri, token);
   if (made && is_left_over) made = co_await volume::forget_mega_vol(env_, drive, token);
   if (made) {
     made = co_await volume::make_mega_vol(env_, drive, store_.identity(), info,
                                           args.may_format || is_left_over, token);
   }
   if (made) co_return made;
-  [[maybe_unused]] const Result<void> released = co_await parts_.fence.release(args.uri, token);
+  [[maybe_unused]] const Result<void> released = co_await fence_.release(args.uri, token);
   co_return made;
 }
 
-Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
+Task<Result<void>> Drives::drain(MegaVolId id, bool is_leaving) {
   const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Member* member = pool_.member(id);
@@ -131,7 +129,7 @@ Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
   co_return done;
 }
 
-Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelToken token) {
+Task<Result<void>> Drives::remove(MegaVolId id, bool is_lost, CancelToken token) {
   if (pool_.member(id) == nullptr) {
     co_return fail(Errc::kNotFound, "there is no such drive in the pool");
   }
@@ -160,13 +158,13 @@ Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelTo
   co_await cleaner_.forget(id);
   if (is_lost) co_return done;
   // It belongs to nobody from here on; a label that stays is in nobody's way but the next owner's.
-  Result<std::unique_ptr<drive::Drive>> drive = co_await volume::open_mega_vol(
-      env_, parts_.source, store_.host(), store_.identity(), info, token);
+  Result<std::unique_ptr<drive::Drive>> drive =
+      co_await volume::open_mega_vol(env_, source_, store_.host(), store_.identity(), info, token);
   if (!drive) co_return done;
   [[maybe_unused]] const Result<void> forgotten =
       co_await volume::forget_mega_vol(env_, **drive, token);
   co_await (*drive)->close();
-  [[maybe_unused]] const Result<void> released = co_await parts_.fence.release(info.uri, token);
+  [[maybe_unused]] const Result<void> released = co_await fence_.release(info.uri, token);
   co_return done;
 }
 

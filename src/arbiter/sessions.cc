@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has a volume open: one at a time, and the one before is fenced before the next begins.
+#include "arbiter/sessions.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "arbiter/arbiter.h"
 
 namespace cairn::arbiter {
 
@@ -26,7 +25,11 @@ bool has_drive_beside(const Volume& volume, const std::vector<MegaVolId>& drives
 
 }  // namespace
 
-Result<Volume*> Arbiter::held(Session session) {
+void Sessions::start() {
+  for (const auto& [id, volume] : pool_.volumes()) lease_ends_[id] = env_.now() + lease_;
+}
+
+Result<Volume*> Sessions::held(Session session) {
   Volume* volume = pool_.volume(session.volume);
   if (volume == nullptr || volume->record.is_leaving) {
     return fail(Errc::kNotFound, "there is no such volume");
@@ -38,21 +41,21 @@ Result<Volume*> Arbiter::held(Session session) {
   return volume;
 }
 
-bool Arbiter::has_lease(const Volume& volume) const {
+bool Sessions::has_lease(const Volume& volume) const {
   const auto found = lease_ends_.find(volume.record.id);
   return found != lease_ends_.end() && env_.now() < found->second;
 }
 
-Task<void> Arbiter::end_healing(std::string name) {
+Task<void> Sessions::end_healing(std::string name) {
   const Volume* volume = pool_.volume(name);
-  if (parts_.tenant != nullptr && volume != nullptr) {
-    co_await parts_.tenant->give_up(volume->record.id);
+  if (tenant_ != nullptr && volume != nullptr) {
+    co_await tenant_->give_up(volume->record.id);
   }
 }
 
 // From the first commit on the holder may ask for nothing; when it is fenced it can write nothing.
 // Drives where it is not are not touched by those who come after it, until it is.
-Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
+Task<Result<void>> Sessions::expel_holder(VolumeId id, CancelToken token) {
   std::string holder;
   volume::Epoch epoch;
   {
@@ -92,7 +95,7 @@ Task<Result<void>> Arbiter::expel_holder(VolumeId id, CancelToken token) {
   co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
+Task<Result<Opened>> Sessions::open(volume::OpenArgs args, CancelToken token) {
   if (args.client.empty() || args.client.size() > volume::kUriMax) {
     co_return fail(Errc::kInvalid, "a client's name has 1 to 1024 bytes");
   }
@@ -126,7 +129,7 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
   record.is_clean = false;
   const Result<void> done = co_await store_.commit_record(record);
   if (!done) co_return fail(done.error());
-  lease_ends_[id] = env_.now() + options_.lease;
+  lease_ends_[id] = env_.now() + lease_;
   turns_.erase(id);
   co_return Opened{.session = {.volume = id, .epoch = record.epoch},
                    .pool = store_.identity(),
@@ -134,24 +137,24 @@ Task<Result<Opened>> Arbiter::open(volume::OpenArgs args, CancelToken token) {
                    .replicas = record.replicas,
                    .is_snapshot = record.is_snapshot,
                    .is_clean = is_clean,
-                   .lease = options_.lease,
+                   .lease = lease_,
                    .mega_vols = store_.mega_vols(),
                    .unfenced = fencing_.unfenced_of(id)};
 }
 
-Task<Result<Renewed>> Arbiter::renew(Session session, CancelToken) {
+Result<Renewed> Sessions::renew(Session session) {
   const Result<Volume*> volume = held(session);
-  if (!volume) co_return fail(volume.error());
-  if (!store_.is_working()) co_return fail(Errc::kUnreachable, "this arbiter does not lead");
-  lease_ends_[session.volume] = env_.now() + options_.lease;
-  co_return Renewed{.lease = options_.lease,
-                    .extents = (*volume)->record.extents,
-                    .replicas = (*volume)->record.replicas,
-                    .mega_vols = store_.mega_vols(),
-                    .unfenced = fencing_.unfenced_of(session.volume)};
+  if (!volume) return fail(volume.error());
+  if (!store_.is_working()) return fail(Errc::kUnreachable, "this arbiter does not lead");
+  lease_ends_[session.volume] = env_.now() + lease_;
+  return Renewed{.lease = lease_,
+                 .extents = (*volume)->record.extents,
+                 .replicas = (*volume)->record.replicas,
+                 .mega_vols = store_.mega_vols(),
+                 .unfenced = fencing_.unfenced_of(session.volume)};
 }
 
-Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {
+Task<Result<void>> Sessions::close(Session session, bool is_clean) {
   const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Volume* volume = pool_.volume(session.volume);
@@ -163,11 +166,7 @@ Task<Result<void>> Arbiter::close(Session session, bool is_clean, CancelToken) {
   if (!dropped) co_return dropped;
   record.holder.clear();
   record.is_clean = is_clean;
-  const Result<void> done = co_await store_.commit_record(std::move(record));
-  // A snapshot that waits for the holder is made without it now.
-  const auto wanted = wanted_.find(session.volume);
-  if (wanted != wanted_.end()) wake(*wanted->second);
-  co_return done;
+  co_return co_await store_.commit_record(std::move(record));
 }
 
 }  // namespace cairn::arbiter

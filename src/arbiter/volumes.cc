@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes are made, changed and destroyed.
+#include "arbiter/volumes.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "arbiter/arbiter.h"
-#include "task/deadline.h"
 
 namespace cairn::arbiter {
 
@@ -30,7 +28,7 @@ bool has_snapshots(const Pool& pool, const Volume& volume) {
 
 }  // namespace
 
-Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
+Result<uint32_t> Volumes::extents_for(uint64_t bytes) const {
   const uint64_t each = pool_.record.extent_bytes;
   const uint64_t extents = bytes / each + (bytes % each != 0 ? 1 : 0) + volume::kFirstDataExtent;
   if (bytes == 0 || extents > volume::kVolumeExtentsMax) {
@@ -39,14 +37,14 @@ Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
   return static_cast<uint32_t>(extents);
 }
 
-Result<void> Arbiter::check_terms(const std::string& volume, const share::Terms& terms) const {
+Result<void> Volumes::check_terms(const std::string& volume, const share::Terms& terms) const {
   const Result<void> sound = share::check_terms(terms);
-  if (!sound || parts_.judge == nullptr) return sound;
-  if (parts_.judge->judge(pool_, volume, terms)) return {};
+  if (!sound || judge_ == nullptr) return sound;
+  if (judge_->judge(pool_, volume, terms)) return {};
   return fail(Errc::kLimit, "the pool cannot promise the floor");
 }
 
-Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
+Task<Result<VolumeRecord>> Volumes::create(CreateArgs args) {
   Result<void> checked = volume::check_name(args.name);
   if (checked) checked = volume::check_replicas(args.replicas);
   if (checked) checked = volume::check_weights(args.weights);
@@ -82,10 +80,10 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
   co_return record;
 }
 
-Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
+Task<Result<void>> Volumes::resize(std::string name, uint64_t bytes) {
   const Result<uint32_t> extents = extents_for(bytes);
   if (!extents) co_return fail(extents.error());
-  co_await end_healing(name);
+  co_await sessions_.end_healing(name);
   const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = store_.find(name);
@@ -108,7 +106,7 @@ Task<Result<void>> Arbiter::resize(std::string name, uint64_t bytes) {
   co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weights) {
+Task<Result<void>> Volumes::set_weights(std::string name, volume::Weights weights) {
   const Result<void> checked = volume::check_weights(weights);
   if (!checked) co_return checked;
   const Result<task::Units> turn = co_await store_.take_turn();
@@ -121,10 +119,10 @@ Task<Result<void>> Arbiter::set_weights(std::string name, volume::Weights weight
   co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
+Task<Result<void>> Volumes::set_replicas(std::string name, uint32_t replicas) {
   const Result<void> checked = volume::check_replicas(replicas);
   if (!checked) co_return checked;
-  co_await end_healing(name);
+  co_await sessions_.end_healing(name);
   const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = store_.find(name);
@@ -141,7 +139,7 @@ Task<Result<void>> Arbiter::set_replicas(std::string name, uint32_t replicas) {
   co_return co_await store_.commit_record(std::move(record));
 }
 
-Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
+Task<Result<void>> Volumes::set_terms(std::string name, share::Terms terms) {
   const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const Result<Volume*> found = store_.find(name);
@@ -160,16 +158,16 @@ Task<Result<void>> Arbiter::set_terms(std::string name, share::Terms terms) {
   co_return done;
 }
 
-Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken token) {
-  co_await end_healing(name);
+Task<Result<void>> Volumes::destroy(std::string name, bool by_force, CancelToken token) {
+  co_await sessions_.end_healing(name);
   const Result<Volume*> found = store_.find(name);
   if (!found) co_return fail(found.error());
   const VolumeId id = (*found)->record.id;
   if (has_snapshots(pool_, **found)) co_return fail(kHasSnapshots);
   if (!(*found)->record.holder.empty()) {
-    const bool is_open = has_lease(**found) && !is_tenant((*found)->record.holder);
+    const bool is_open = sessions_.has_lease(**found) && !is_tenant((*found)->record.holder);
     if (!by_force && is_open) co_return fail(kOpen);
-    const Result<void> expelled = co_await expel_holder(id, token);
+    const Result<void> expelled = co_await sessions_.expel_holder(id, token);
     if (!expelled) co_return expelled;
   }
   const Result<task::Units> turn = co_await store_.take_turn();
@@ -185,7 +183,12 @@ Task<Result<void>> Arbiter::destroy(std::string name, bool by_force, CancelToken
   co_return done;
 }
 
-Task<void> Arbiter::dismantle() {
+Task<void> Volumes::close() {
+  leaving_.set();
+  co_await gate_.close();
+}
+
+Task<void> Volumes::dismantle() {
   while (!store_.is_stopping()) {
     leaving_.reset();
     const Result<bool> is_over = co_await dismantle_step();
@@ -197,7 +200,7 @@ Task<void> Arbiter::dismantle() {
 }
 
 // True: no volume is to be destroyed.
-Task<Result<bool>> Arbiter::dismantle_step() {
+Task<Result<bool>> Volumes::dismantle_step() {
   const Result<task::Units> turn = co_await store_.take_turn();
   if (!turn) co_return fail(turn.error());
   const auto found = std::ranges::find_if(
@@ -221,8 +224,7 @@ Task<Result<bool>> Arbiter::dismantle_step() {
   const Result<void> done = co_await store_.commit(std::move(batch));
   if (!done) co_return fail(done.error());
   pool_.remove(id);
-  lease_ends_.erase(id);
-  turns_.erase(id);
+  sessions_.forget(id);
   co_return false;
 }
 
