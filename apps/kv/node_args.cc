@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/common/client_keys.h"
 #include "apps/common/command.h"
 #include "base/duration.h"
 #include "base/words.h"
@@ -114,16 +115,11 @@ NodeArgs::NodeArgs(CLI::App& app) {
                options_.weights[text.substr(0, at)] = static_cast<uint32_t>(weight);
                return {};
              });
-  add_value(app, "--tls-keys FILE",
-            "nodes must come to this one through TLS with a key of this file, lines of ROLE NAME "
-            "KEY, where each node is a writer",
-            [this](const std::string& text) -> Attempt<void> {
-              Attempt<rpc::ClientKeys> keys =
-                  server::read_client_keys(text, &rack::parse_client_keys);
-              if (!keys) return std::unexpected(keys.error());
-              options_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
-              return {};
-            });
+  add_client_keys(
+      app,
+      "nodes must come to this one through TLS with a key of this file, lines of ROLE NAME "
+      "KEY, where each node is a writer",
+      options_.clients);
   add_text(app, "--node-key FILE", key_file_,
            "the TLS key of this node, by which others know it under its --name");
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/common/client_keys.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "apps/rack/commands.h"
@@ -17,7 +18,6 @@
 #include "server/common/holder_retry.h"
 #include "server/common/reach.h"
 #include "server/common/stranger_log.h"
-#include "server/open/key_file.h"
 #include "server/open/store.h"
 #include "task/sync.h"
 #include "world/machine/world.h"
@@ -102,16 +102,11 @@ class ServeCommand final : public Command {
                 serving_.at = std::move(*at);
                 return {};
               });
-    add_value(app, "--tls-keys FILE",
-              "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
-              "reader may get, list and watch, a writer may do everything",
-              [this](const std::string& text) -> Attempt<void> {
-                Attempt<rpc::ClientKeys> keys =
-                    server::read_client_keys(text, &rack::parse_client_keys);
-                if (!keys) return std::unexpected(keys.error());
-                serving_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
-                return {};
-              });
+    add_client_keys(
+        app,
+        "clients must come through TLS with a key of this file, lines of ROLE NAME KEY; a "
+        "reader may get, list and watch, a writer may do everything",
+        serving_.clients);
     add_switch(app, "--insecure", is_insecure_,
                "without keys, at an address that others reach: they can change and remove all of "
                "it");

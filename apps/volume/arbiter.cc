@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/client_keys.h"
 #include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
@@ -18,11 +19,9 @@
 #include "base/duration.h"
 #include "base/table.h"
 #include "base/words.h"
-#include "rack/client_keys.h"
 #include "server/arbiter/serve.h"
 #include "server/common/reach.h"
 #include "server/common/run_folder.h"
-#include "server/open/key_file.h"
 #include "server/open/target_uri.h"
 #include "world/machine/world.h"
 
@@ -58,16 +57,11 @@ class ArbiterCommand final : public Command {
                  options_.listen.push_back(std::move(*at));
                  return {};
                });
-    add_value(app, "--tls-keys FILE",
-              "who comes from other machines must do so through TLS with a key of this file, lines "
-              "of ROLE NAME KEY; a reader may look, a writer may do everything",
-              [this](const std::string& text) -> Attempt<void> {
-                Attempt<rpc::ClientKeys> keys =
-                    server::read_client_keys(text, &rack::parse_client_keys);
-                if (!keys) return std::unexpected(keys.error());
-                options_.clients = std::make_shared<const rpc::ClientKeys>(std::move(*keys));
-                return {};
-              });
+    add_client_keys(
+        app,
+        "who comes from other machines must do so through TLS with a key of this file, lines "
+        "of ROLE NAME KEY; a reader may look, a writer may do everything",
+        options_.clients);
     add_switch(app, "--insecure", is_insecure_,
                "without keys, at an address that others reach: they can destroy all volumes");
     add_size(app, "--drive-rate RATE", options_.market.drive_bytes_per_s,
