@@ -24,8 +24,7 @@ Arbiter::Arbiter(env::Env& env, ArbiterParts parts, meta::Leadership& leadership
       drives_(env, store_, parts.source, parts.fence, cleaner_, options_.lease),
       volumes_(store_, sessions_, parts.judge),
       extents_(store_, sessions_, own_counters_),
-      copies_(store_, sessions_, parts.loads != nullptr ? *parts.loads : own_counters_,
-              own_counters_),
+      copies_(store_, sessions_, own_counters_),
       snapshots_(env, store_, sessions_, fencing_, options_.snapshot_limit) {}
 
 Arbiter::~Arbiter() = default;

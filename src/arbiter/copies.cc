@@ -49,7 +49,7 @@ Task<Result<std::vector<CopyPlace>>> Copies::begin(Session session, std::vector<
     MapEntry place;
     if (is_shared) {
       const Result<MapEntry> reserved =
-          pool_.reserve(volume, extent, {}, volume.record.replicas, false, loads_);
+          pool_.reserve(volume, extent, {}, volume.record.replicas, false, own_counters_);
       if (!reserved) {
         for (const Change& each : changes) pool_.unreserve({}, *each.copy);
         co_return fail(reserved.error());

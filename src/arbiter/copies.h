@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "arbiter/own_counters.h"
-#include "arbiter/placement.h"
 #include "arbiter/pool_store.h"
 #include "arbiter/sessions.h"
 #include "task/task.h"
@@ -19,13 +18,9 @@ namespace cairn::arbiter {
 
 class Copies {
  public:
-  // All outlive it. Places are chosen by the loads; the counters learn which were.
-  Copies(PoolStore& store, Sessions& sessions, const LoadSource& loads, OwnCounters& own_counters)
-      : store_(store),
-        pool_(store.pool()),
-        sessions_(sessions),
-        loads_(loads),
-        own_counters_(own_counters) {}
+  // All outlive it. Places are chosen by the counters, which learn what came of that.
+  Copies(PoolStore& store, Sessions& sessions, OwnCounters& own_counters)
+      : store_(store), pool_(store.pool()), sessions_(sessions), own_counters_(own_counters) {}
 
   task::Task<Result<std::vector<volume::CopyPlace>>> begin(volume::Session session,
                                                            std::vector<uint32_t> extents);
@@ -36,7 +31,6 @@ class Copies {
   PoolStore& store_;
   Pool& pool_;
   Sessions& sessions_;
-  const LoadSource& loads_;
   OwnCounters& own_counters_;
 };
 
