@@ -116,9 +116,13 @@ Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
   const Member* member = pool_.member(id);
-  if (member == nullptr) co_return fail(Errc::kNotFound, "there is no such drive in the pool");
+  if (member == nullptr)
+    co_return fail(Errc::kNotFound,
+                   "there is no such drive in the pool: 'cairn pool list' names those it has");
   if (is_leaving && !pool_.can_spare(id)) {
-    co_return fail(Errc::kNoSpace, "the other drives have no room for what this one has to hold");
+    co_return fail(Errc::kNoSpace,
+                   "the other drives have no room for what this one has to hold: add drives with "
+                   "'cairn pool add'");
   }
   MegaVolInfo info = member->info;
   info.is_leaving = is_leaving;
@@ -131,18 +135,23 @@ Task<Result<void>> Arbiter::drain(MegaVolId id, bool is_leaving) {
 
 Task<Result<void>> Arbiter::remove_mega_vol(MegaVolId id, bool is_lost, CancelToken token) {
   if (pool_.member(id) == nullptr) {
-    co_return fail(Errc::kNotFound, "there is no such drive in the pool");
+    co_return fail(Errc::kNotFound,
+                   "there is no such drive in the pool: 'cairn pool list' names those it has");
   }
   if (is_lost) co_await cleaner_.forget(id);
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
   const Member* member = pool_.member(id);
-  if (member == nullptr) co_return fail(Errc::kNotFound, "there is no such drive in the pool");
+  if (member == nullptr)
+    co_return fail(Errc::kNotFound,
+                   "there is no such drive in the pool: 'cairn pool list' names those it has");
   if (member->legs > 0 || (member->cleaning > 0 && !is_lost)) {
     co_return fail(Errc::kExists, "extents are on the drive: drain it first");
   }
   if (!member->info.is_leaving && !pool_.can_spare(id)) {
-    co_return fail(Errc::kNoSpace, "the other drives have no room for what is promised");
+    co_return fail(
+        Errc::kNoSpace,
+        "the other drives have no room for what is promised: add drives with 'cairn pool add'");
   }
   const MegaVolInfo info = member->info;
   meta::Batch batch;

@@ -41,7 +41,8 @@ Result<const Volume*> find_volume(Arbiter& arbiter, const std::string& name) {
   for (const auto& [id, volume] : arbiter.pool().volumes()) {
     if (volume.record.name == name) return &volume;
   }
-  return fail(Errc::kNotFound, "there is no such volume");
+  return fail(Errc::kNotFound,
+              "there is no such volume: 'cairn volume list --snapshots' names those there are");
 }
 
 Result<Answer> view_of_made(Arbiter& arbiter, const Result<VolumeRecord>& made) {

@@ -27,7 +27,7 @@ constexpr Duration kAskedMax = 60_s;
 
 constexpr Error kNoCopies{Errc::kNoSpace,
                           "the pool cannot promise places for what is shared and then written: "
-                          "add drives to it"};
+                          "add drives to it with 'cairn pool add'"};
 constexpr Error kManyRelatives{Errc::kLimit,
                                "a volume has at most 255 snapshots, clones and clones of those: "
                                "destroy some"};
@@ -66,7 +66,8 @@ Result<VolumeRecord> Arbiter::relative_of(const Volume& volume, std::string name
   const auto is_it = [&](const auto& each) { return each.second.record.name == name; };
   if (std::ranges::any_of(pool_.volumes(), is_it)) {
     return fail(Errc::kExists, is_snapshot ? "the volume has a snapshot of that name"
-                                           : "there is a volume of that name");
+                                           : "there is a volume of that name: "
+                                             "'cairn volume list' names those there are");
   }
   if (pool_.family(volume).size() >= volume::kFamilyMax) return fail(kManyRelatives);
   VolumeRecord record = volume.record;

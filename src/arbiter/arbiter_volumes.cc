@@ -13,12 +13,13 @@ using task::Task;
 
 namespace {
 
-constexpr Error kFull{Errc::kNoSpace, "the pool cannot promise so much: add drives to it"};
+constexpr Error kFull{Errc::kNoSpace,
+                      "the pool cannot promise so much: add drives to it with 'cairn pool add'"};
 constexpr Error kFrozen{Errc::kInvalid, "a snapshot does not change: make a clone of it"};
 constexpr Error kHasSnapshots{Errc::kExists,
                               "the volume has snapshots: 'cairn volume list --snapshots' names "
                               "them, destroy them first"};
-constexpr Error kOpen{Errc::kExists, "somebody has the volume open"};
+constexpr Error kOpen{Errc::kExists, "somebody has the volume open: 'cairn volume list' says who"};
 
 // Those that are being destroyed need it no more.
 bool has_snapshots(const Pool& pool, const Volume& volume) {
@@ -41,7 +42,9 @@ Result<uint32_t> Arbiter::extents_for(uint64_t bytes) const {
 
 Result<Volume*> Arbiter::find(const std::string& name) {
   Volume* volume = pool_.volume(name);
-  if (volume == nullptr) return fail(Errc::kNotFound, "there is no such volume");
+  if (volume == nullptr)
+    return fail(Errc::kNotFound,
+                "there is no such volume: 'cairn volume list --snapshots' names those there are");
   if (volume->record.is_leaving) return fail(Errc::kNotFound, "the volume is being destroyed");
   return volume;
 }
@@ -63,7 +66,8 @@ Task<Result<VolumeRecord>> Arbiter::create(CreateArgs args) {
   const Result<task::Units> turn = co_await take_turn();
   if (!turn) co_return fail(turn.error());
   if (pool_.volume(args.name) != nullptr) {
-    co_return fail(Errc::kExists, "there is a volume of that name");
+    co_return fail(Errc::kExists,
+                   "there is a volume of that name: 'cairn volume list' names those there are");
   }
   if (!pool_.can_promise(*extents, args.replicas)) co_return fail(kFull);
   checked = check_terms(args.name, args.terms);
