@@ -111,7 +111,8 @@ class KernelPool(unittest.TestCase):
         before = self.drives()
         refused = self.pool.run("pool", "add", self.target.uri(self.target.plain_nqn))
         self.assertEqual(refused.returncode, 1, refused.stdout)
-        self.assertIn("was not added", refused.stderr)
+        self.assertIn("no NVMe reservations", refused.stderr)
+        self.assertIn("resv_enable", refused.stderr)
         self.assertEqual(self.drives(), before)
 
     def check_fencing(self, first, data):
