@@ -128,6 +128,17 @@ class Boxes(Refused):
                          "0 extents had legs that differed, and were mended")
         self.assertEqual(self.client.stop(), 0)
 
+    def test_a_drive_that_has_become_smaller_is_left(self):
+        self.boxes["box0"].kill()
+        for i in range(2):
+            os.truncate(self.folder / f"box0-{i}", 8 * MIB)
+        self.boxes["box0"] = self.start_drives("box0", self.ports["box0"], "8M")
+        self.data = self.data[::-1]  # what is written finds out
+        self.copy_in(self.data)
+        self.wait_for(lambda: self.legs_on("box0") == 0)
+        self.wait_for(self.is_whole)
+        self.expect_good()
+
     def test_drives_that_have_changed_places_are_not_taken_for_each_other(self):
         self.boxes["box0"].kill()
         one, other = (self.folder / f"box0-{i}" for i in range(2))
