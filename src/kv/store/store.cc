@@ -225,23 +225,44 @@ Task<Result<void>> Store::transact(std::span<const std::string_view> keys, Chang
   co_return done;
 }
 
-Task<Result<void>> Store::scan_segment(uint32_t segment, ScanPage& page) {
-  const Result<std::vector<Item>> items = co_await read_items(*core_, segment);
-  if (!items) co_return fail(items.error());
-  for (const Item& item : *items) {
-    const SegmentTable::Chain chain = core_->table.at(segment);
-    Result<std::string> key = co_await read_key(*core_, item);
+// The key of an item; none: the key is not there any more. kCorrupt: it cannot be told.
+Task<Result<std::optional<std::string>>> Store::key_of_item(uint32_t segment, Item item) {
+  const SegmentTable::Chain chain = core_->table.at(segment);
+  Result<std::string> key = co_await read_key(*core_, item);
+  if (!key && key.error() == Errc::kCorrupt) {
     // A record that is gone belonged to a key that changed or went, or moved; look() tells.
-    if (!key && key.error() == Errc::kCorrupt) {
-      Result<std::optional<Item>> now =
-          co_await find_item(*core_, {.fingerprint = item.fingerprint, .segment = segment});
-      if (!now) co_return fail(now.error());
-      if (!*now) continue;
-      if (**now == item && core_->table.at(segment) == chain) co_return fail(key.error());
+    const Result<std::optional<Item>> now =
+        co_await find_item(*core_, {.fingerprint = item.fingerprint, .segment = segment});
+    if (!now) co_return fail(now.error());
+    if (!*now) co_return std::optional<std::string>();
+    if (**now == item && core_->table.at(segment) == chain) {
+      key = co_await read_key_of_damaged(*core_, item, segment);
+    } else {
       key = co_await read_key(*core_, **now);
     }
-    if (!key) co_return fail(key.error());
-    page.keys.push_back(std::move(*key));
+  }
+  if (!key) co_return fail(key.error());
+  co_return std::optional<std::string>(std::move(*key));
+}
+
+// What is damaged is counted, and the others are told.
+Task<Result<void>> Store::scan_segment(uint32_t segment, ScanPage& page) {
+  const auto pass = [&](const Error& error) -> Result<void> {
+    if (error != Errc::kCorrupt) return fail(error);
+    ++page.unreadable;
+    ++core_->stats.unlisted;
+    return {};
+  };
+  const Result<std::vector<Item>> items = co_await read_items(*core_, segment);
+  if (!items) co_return pass(items.error());
+  for (const Item& item : *items) {
+    Result<std::optional<std::string>> key = co_await key_of_item(segment, item);
+    if (!key) {
+      const Result<void> passed = pass(key.error());
+      if (!passed) co_return passed;
+    } else if (*key) {
+      page.keys.push_back(std::move(**key));
+    }
   }
   co_return Result<void>();
 }

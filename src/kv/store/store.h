@@ -67,6 +67,7 @@ class Store final : public Keyspace {
  private:
   class Command;
   task::Task<Result<void>> lock_all(std::vector<task::Units>& held);
+  task::Task<Result<std::optional<std::string>>> key_of_item(uint32_t segment, Item item);
   task::Task<Result<void>> scan_segment(uint32_t segment, ScanPage& page);
   task::Task<Result<std::optional<std::string>>> any_key_of(uint32_t segment);
   task::Task<void> save_checkpoints();
