@@ -207,7 +207,7 @@ Task<void> KvCluster::serve_node(env::Env& env, size_t number, Keyspace& keys) {
   options.membership.lease = 1_s;
   options.controller.name = name_of(number);
   options.controller.election_ttl = 1_s;
-  options.controller.give_up_after = 4_s;
+  options.controller.absence.give_up_after = 4_s;
   options.controller.plan = {.replicas = 3, .members_min = options_.nodes_first};
   chain::Node node(env, keys, *store, *self, options);
   running_[number].node = &node;

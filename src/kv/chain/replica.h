@@ -127,6 +127,9 @@ class Replica {
 
   bool may_act() const;
   std::optional<Spot> spot(uint64_t hash) const;
+  // Whether the newest view has this process in the chain, perhaps by a lease that it lost: then it
+  // knows all that was acknowledged there, and keeps its marks until it may act again.
+  bool is_of_chain(uint64_t hash) const;
   // The same, if the chain's epoch is that one.
   std::optional<Spot> spot(std::string_view key, ring::Epoch epoch) const;
 

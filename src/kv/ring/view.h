@@ -20,8 +20,14 @@ namespace cairn::kv::ring {
 using Epoch = Id<struct RingEpochTag>;
 // A store, for as long as it keeps what it holds: one that was emptied is another member.
 using MemberId = Id<struct RingMemberTag>;
-// A process at a store, between one lease and the next.
+// A process at a store, between one lease and the next. The upper bits are drawn by the process,
+// the lower ones count its leases.
 using Incarnation = Id<struct RingIncarnationTag>;
+inline constexpr int kLeaseCountBits = 16;
+// Whether the same process had both leases: what it knew with one it knows with the other.
+constexpr bool is_same_process(Incarnation one, Incarnation other) {
+  return one.value() >> kLeaseCountBits == other.value() >> kLeaseCountBits;
+}
 
 inline constexpr uint32_t kTokensPerDrive = 30;
 inline constexpr uint32_t kDrivesMax = 64;  // of a member
