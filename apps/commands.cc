@@ -5,6 +5,7 @@
 
 #include "apps/common/command_tree.h"
 #include "apps/drive/qemu_args.h"
+#include "apps/events/commands.h"
 #include "apps/key/commands.h"
 #include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
@@ -87,6 +88,7 @@ void add_commands(CommandTree& tree) {
   CLI::App& root = tree.root();
   tree.add(root, "up", "run Cairn on this machine", make_up);
   tree.add(root, "status", "how the Cairn that 'up' runs is", make_up_status);
+  tree.add(root, "events", "what changed: drives, volumes, nodes, and how they are", make_events);
   tree.add(root, "down", "end the Cairn that 'up' runs", make_up_down);
   CLI::App& demo = CommandTree::group(root, "demo", "see what becomes of a failure");
   tree.add(demo, "kill-drive", "a drive of 'up' fails, and is replaced", make_demo_kill_drive);

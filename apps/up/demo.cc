@@ -11,6 +11,7 @@
 #include "apps/common/output.h"
 #include "apps/up/client.h"
 #include "apps/up/commands.h"
+#include "apps/up/status_text.h"
 #include "base/words.h"
 #include "task/deadline.h"
 

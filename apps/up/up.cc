@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/common/confirm.h"
+#include "apps/common/control.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
 #include "apps/doctor/judge.h"
@@ -24,6 +25,7 @@
 #include "server/common/run_folder.h"
 #include "server/config/keys.h"
 #include "server/config/state_folder.h"
+#include "server/control/control_path.h"
 #include "server/open/arbiter_uri.h"
 #include "server/serve/doors.h"
 #include "server/up/up.h"
@@ -50,6 +52,7 @@ class UpCommand final : public Command {
              "another place for NBD clients (a socket in DIR, and 127.0.0.1:10809)");
     add_door(app, "--nvme-tcp ADDRESS", nvme_, "for NVMe hosts (127.0.0.1:4420)");
     add_door(app, "--resp ADDRESS", resp_, "for clients of Redis (127.0.0.1:6390)");
+    add_on_event(app, on_event_);
     add_switch(app, "--reset", reset_, "lose all that the folder holds, and begin anew");
     add_settings(app, settings_);
     set_examples(app, {"cairn up", "cairn up --data /srv/cairn --size 100G", "cairn up --reset"});
@@ -167,7 +170,10 @@ class UpCommand final : public Command {
     if (!changes) return std::unexpected(changes.error());
     options.changes = std::move(*changes);
     options.hooks.keep = [&state](const server::ServerChanges& all) { return state->save(all); };
+    options.events = {.folder = folder.state_path(), .command = on_event_};
     options.usual_arbiter = usual_arbiter();
+    if (const Attempt<std::string> path = server::make_control_path())
+      options.usual_control = *path;
     std::vector<std::string> sockets;
     options.has_socket = [&sockets](const std::string& path) { sockets.push_back(path); };
     options.ready = [](const Json& told) { greet(told); };
@@ -259,6 +265,7 @@ class UpCommand final : public Command {
   std::vector<env::Address> nbd_;
   std::vector<env::Address> nvme_;
   std::vector<env::Address> resp_;
+  std::string on_event_;
   bool reset_ = false;
   config::SettingsOptions settings_;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/control.h"
 #include "apps/common/http.h"
 #include "apps/common/log.h"
 #include "apps/common/output.h"
@@ -79,6 +80,8 @@ class ArbiterCommand final : public Command {
     add_size(app, "--port-rate RATE", options_.market.port_bytes_per_s,
              "bytes a second that a port of a box carries in each direction (12500M)");
     add_http(app, options_.http);
+    add_control(app, control_);
+    add_on_event(app, options_.events.own.command);
     add_value(app, "--lease TIME", "how long clients go on when no arbiter answers (120s)",
               [this](const std::string& text) -> Attempt<void> {
                 const Attempt<Duration> time = parse_duration(text);
@@ -153,6 +156,11 @@ class ArbiterCommand final : public Command {
     }
     options_.name = fmt::format("{}-{}", server::gather_host().machine_name, ::getpid());
     options_.log = log_to_stderr(config::LogLevel::kInfo);
+    options_.events.control_path = control_path(control_, "arbiter");
+    options_.events.control_ready = [this](const std::string& path) {
+      ::chmod(path.c_str(), 0600);
+      sockets_.push_back(path);
+    };
     options_.http_ready = [this](const std::vector<env::Address>& all) {
       greet_http(all, sockets_);
     };
@@ -178,6 +186,7 @@ class ArbiterCommand final : public Command {
   server::ArbiterServeOptions options_;
   std::string meta_;
   bool is_insecure_ = false;
+  std::string control_;
   std::vector<std::string> sockets_;
 };
 

@@ -17,6 +17,7 @@
 #include "env/address.h"
 #include "env/env.h"
 #include "rpc/client_keys.h"
+#include "server/events/events_door.h"
 #include "server/open/store_uri.h"
 #include "task/cancel.h"
 #include "task/task.h"
@@ -34,6 +35,7 @@ struct ArbiterServeOptions {
   Duration lease = 120_s;  // how long clients go on without an arbiter
   arbiter::MarketOptions market;
   std::function<void(config::LogLevel, std::string_view)> log;
+  EventsDoorOptions events;
   // Whoever looks at metrics and health can connect, at these addresses; before `ready`.
   std::function<void(const std::vector<env::Address>&)> http_ready;
   // It can be asked, at these addresses.

@@ -14,6 +14,7 @@
 #include "door/resp/options.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "server/events/events_door.h"
 #include "server/kv/node.h"
 #include "server/kv/open_keyspace.h"
 #include "task/cancel.h"
@@ -29,6 +30,7 @@ struct KvServeOptions {
   door::resp::RespOptions door;
   Duration drain_timeout = 10_s;
   std::function<void(config::LogLevel, std::string_view)> log;
+  EventsDoorOptions events;
   // Whoever looks at metrics and health can connect, at these addresses; before `ready`.
   std::function<void(const std::vector<env::Address>&)> http_ready;
   // Clients can connect, at these addresses.

@@ -9,6 +9,7 @@
 #include "base/problem.h"
 #include "env/address.h"
 #include "env/env.h"
+#include "server/events/process_events.h"
 #include "server/serve/rack_member.h"
 #include "server/serve/server.h"
 #include "task/task.h"
@@ -19,7 +20,8 @@ struct ServeOptions {
   ServerOptions server;
   DoorOptions doors;
   ServerChanges changes;
-  ServerHooks hooks;
+  ServerHooks hooks;  // without events: these are made from what follows
+  EventOptions events;
   RackOptions rack;  // without shelves: it is in none
   RackHooks rack_hooks;
   std::vector<env::Address> http;  // where metrics and health can be looked at
