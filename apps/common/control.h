@@ -12,7 +12,7 @@ namespace cairn::apps {
 
 // --control PATH, which becomes a whole path; or "off".
 void add_control(CLI::App& app, std::string& into);
-// Where a process of this kind is asked, "server", "arbiter" or "kv"; none: nowhere.
+// Where a process of this kind is asked, "server", "arbiter", "kv" or "rack"; none: nowhere.
 std::function<Attempt<std::string>()> control_path(const std::string& said, std::string kind);
 
 // --on-event COMMAND.

@@ -85,7 +85,7 @@ class ServeCommand final : public Command {
                 options_.drain_timeout = *time;
                 return {};
               });
-    add_http(app, options_.http);
+    add_http(app, options_.http, http_token_);
     add_control(app, control_);
     add_on_event(app, options_.events.own.command);
     node_.emplace(app);
@@ -181,6 +181,9 @@ class ServeCommand final : public Command {
     options_.door.clients_max = static_cast<uint32_t>(clients_max_);
     options_.door.version = report::build_info().version;
     options_.log = log_to_stderr(settings.log_level);
+    Attempt<std::optional<crypto::Digest>> token = read_http_token(http_token_);
+    if (!token) return std::unexpected(token.error());
+    options_.http_token = std::move(*token);
     options_.events.control_path = control_path(control_, "kv");
     options_.events.control_ready = [this](const std::string& path) {
       ::chmod(path.c_str(), 0600);
@@ -265,6 +268,7 @@ class ServeCommand final : public Command {
   server::CertificateFiles files_;
   std::optional<tls::Certificate> certificate_;
   std::string control_;
+  std::string http_token_;
   std::vector<std::string> sockets_;
   config::SettingsOptions settings_;
 };

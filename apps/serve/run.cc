@@ -168,6 +168,9 @@ Attempt<int> run_server(const config::Settings& settings, const server::ServerCo
   options.control_path = control_path(config.control, "server");
   options.events = {.folder = state ? state->path() : "", .command = config.on_event};
   options.http = config.http;
+  Attempt<std::optional<crypto::Digest>> token = read_http_token(config.http_token);
+  if (!token) return std::unexpected(token.error());
+  options.http_token = std::move(*token);
   options.http_ready = [&sockets](const std::vector<env::Address>& addresses) {
     std::vector<std::string> local;
     greet_http(addresses, local);

@@ -65,7 +65,7 @@ class ServeCommand final : public Command {
     add_rack_options(app);
     add_text(app, "--state DIR", args_.state, "keep live changes and reservations here");
     add_control(app, args_.control);
-    add_http(app, args_.http);
+    add_http(app, args_.http, args_.http_token);
     add_on_event(app, args_.on_event);
     add_time(app, "--drain-timeout TIME", args_.drain_timeout,
              "at the end, for requests in flight (10s)");

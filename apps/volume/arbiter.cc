@@ -79,7 +79,7 @@ class ArbiterCommand final : public Command {
         "promised (200M)");
     add_size(app, "--port-rate RATE", options_.market.port_bytes_per_s,
              "bytes a second that a port of a box carries in each direction (12500M)");
-    add_http(app, options_.http);
+    add_http(app, options_.http, http_token_);
     add_control(app, control_);
     add_on_event(app, options_.events.own.command);
     add_value(app, "--lease TIME", "how long clients go on when no arbiter answers (120s)",
@@ -156,6 +156,9 @@ class ArbiterCommand final : public Command {
     }
     options_.name = fmt::format("{}-{}", server::gather_host().machine_name, ::getpid());
     options_.log = log_to_stderr(config::LogLevel::kInfo);
+    Attempt<std::optional<crypto::Digest>> token = read_http_token(http_token_);
+    if (!token) return std::unexpected(token.error());
+    options_.http_token = std::move(*token);
     options_.events.control_path = control_path(control_, "arbiter");
     options_.events.control_ready = [this](const std::string& path) {
       ::chmod(path.c_str(), 0600);
@@ -187,6 +190,7 @@ class ArbiterCommand final : public Command {
   std::string meta_;
   bool is_insecure_ = false;
   std::string control_;
+  std::string http_token_;
   std::vector<std::string> sockets_;
 };
 

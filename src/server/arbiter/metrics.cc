@@ -88,11 +88,13 @@ void add_volumes(MetricsText& text, const std::vector<VolumeView>& volumes) {
 
 }  // namespace
 
+ProcessState ArbiterSource::state() {
+  health_.look();
+  return {.role = "arbiter", .uptime = env_.now() - started_, .health = health_.worst()};
+}
+
 task::Task<void> ArbiterSource::tell_metrics(MetricsText& text) {
   const std::optional<Known> known = look(host_);
-  health_.look();
-  add_process(text, env_,
-              {.role = "arbiter", .uptime = env_.now() - started_, .health = health_.worst()});
   text.family(Type::kGauge, "cairn_arbiter_leading", "1 while this arbiter leads.");
   text.sample({}, host_.is_leading() ? 1 : 0);
   if (!known) co_return;

@@ -20,6 +20,7 @@ class ArbiterSource final : public Monitor::Source {
   ArbiterSource(env::Env& env, arbiter::ArbiterHost& host, ArbiterHealth& health)
       : env_(env), host_(host), health_(health), started_(env.now()) {}
 
+  ProcessState state() override;
   task::Task<void> tell_metrics(MetricsText& text) override;
   // As ArbiterHealth has it.
   task::Task<Wellness> tell_health() override;

@@ -107,7 +107,8 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
     Doors doors(env, host, services, options);
     health.emplace(env, host, options.name, events.log());
     ArbiterSource source(env, host, *health);
-    Monitor monitor(env, source);
+    Monitor monitor(env, source, &events.log(), options.http_token);
+    if (options.has_source) options.has_source(&source);
     Attempt<std::vector<env::Address>> listening = co_await doors.listen(options.listen);
     if (listening) {
       const Attempt<std::vector<env::Address>> looked_at = co_await monitor.listen(options.http);
@@ -135,6 +136,7 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
           co_await never.wait(options.until.can_cancel() ? options.until : env.stop_token());
       (void)stopped;
       events.tell_ending();
+      if (options.has_source) options.has_source(nullptr);
       co_await monitor.close();
       co_await doors.close();
       stop.request();
@@ -144,6 +146,7 @@ task::Task<Attempt<void>> serve_arbiter(env::Env& env, ArbiterServeOptions& opti
       co_await gate.close();
     } else {
       outcome = std::unexpected(listening.error());
+      if (options.has_source) options.has_source(nullptr);
       co_await monitor.close();
       co_await doors.close();
     }

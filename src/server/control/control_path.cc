@@ -59,7 +59,7 @@ std::vector<std::string> control_paths() {
 }
 
 std::vector<std::string> all_control_paths() {
-  constexpr std::array<std::string_view, 3> kKinds = {"server", "arbiter", "kv"};
+  constexpr std::array<std::string_view, 4> kKinds = {"server", "arbiter", "kv", "rack"};
   return paths_of(kKinds);
 }
 

@@ -10,7 +10,8 @@
 
 namespace cairn::server {
 
-// The socket of this process; `kind` is what it does, "server", "arbiter" or "kv". Makes the
+// The socket of this process; `kind` is what it does, "server", "arbiter", "kv" or
+// "rack". Makes the
 // folder, for this user alone; one that others could write to, or that is not this user's, is
 // refused.
 Attempt<std::string> make_control_path(std::string_view kind = "server");

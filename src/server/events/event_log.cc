@@ -9,6 +9,7 @@
 #include "server/control/health_json.h"
 #include "stack/health_watch.h"
 #include "task/deadline.h"
+#include "task/either.h"
 
 namespace cairn::server {
 
@@ -165,8 +166,9 @@ EventsWanted EventLog::newest(size_t count) const {
   return {.after = events_[events_.size() - count - 1].event.id, .count_max = count};
 }
 
-task::Task<void> EventLog::wait(uint64_t after, Time until) {
-  task::Deadline deadline(env_, until, closing_.token());
+task::Task<void> EventLog::wait(uint64_t after, Time until, task::CancelToken token) {
+  task::Either ended(closing_.token(), token);
+  task::Deadline deadline(env_, until, ended.token());
   while (last_ <= after) {
     const Result<void> moved = co_await moved_.wait(deadline.token());
     if (!moved) break;

@@ -77,8 +77,9 @@ class EventLog {
   EventsFound find(const EventsWanted& wanted) const;
   // What finds the newest so many.
   EventsWanted newest(size_t count) const;
-  // Done when there is an event with a higher id than this, at `until`, or when the log is closed.
-  task::Task<void> wait(uint64_t after, Time until);
+  // Done when there is an event with a higher id than this, at `until`, when the token is requested
+  // or the log is closed.
+  task::Task<void> wait(uint64_t after, Time until, task::CancelToken token = {});
   // Ends waiting. What is told afterwards is kept all the same.
   void close() { closing_.request(); }
 

@@ -43,10 +43,11 @@ class KvSource final : public Monitor::Source {
  public:
   KvSource(const door::resp::DoorState& door, KvHealth& health) : door_(door), health_(health) {}
 
-  task::Task<void> tell_metrics(MetricsText& text) override {
+  ProcessState state() override {
     health_.look();
-    add_process(text, door_.env,
-                {.role = "kv", .uptime = door_.env.now() - door_.since, .health = health_.worst()});
+    return {.role = "kv", .uptime = door_.env.now() - door_.since, .health = health_.worst()};
+  }
+  task::Task<void> tell_metrics(MetricsText& text) override {
     door::resp::add_metrics(text, door_);
     co_return;
   }
@@ -78,7 +79,8 @@ task::Task<Attempt<void>> serve_at_doors(env::Env& env, OpenKeyspace& keyspace, 
   };
   door::resp::RespServer server(env, keys, door);
   KvSource source(server.state(), health);
-  Monitor monitor(env, source);
+  Monitor monitor(env, source, &events.log(), options.http_token);
+  if (options.has_source) options.has_source(&source);
   Attempt<std::vector<env::Address>> listening = co_await listen_at_all(env, server, options.resp);
   if (listening) {
     const Attempt<std::vector<env::Address>> looked_at = co_await monitor.listen(options.http);
@@ -106,6 +108,7 @@ task::Task<Attempt<void>> serve_at_doors(env::Env& env, OpenKeyspace& keyspace, 
   } else {
     outcome = std::unexpected(listening.error());
   }
+  if (options.has_source) options.has_source(nullptr);
   stop.request();
   co_await watching.close();
   co_await monitor.close();

@@ -50,7 +50,7 @@ task::Task<Attempt<void>> serve(env::Env& env, const ServeOptions& options) {
     return answer(server, events.log(), std::move(request));
   });
   ServerSource source(server);
-  Monitor monitor(env, source);
+  Monitor monitor(env, source, &events.log(), options.http_token);
   Attempt<void> outcome = co_await server.open();
   if (outcome && !options.rack.shelves.empty()) outcome = co_await rack.open();
   if (outcome) {

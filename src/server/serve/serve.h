@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/problem.h"
+#include "crypto/hash.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "server/events/process_events.h"
@@ -25,6 +27,7 @@ struct ServeOptions {
   RackOptions rack;  // without shelves: it is in none
   RackHooks rack_hooks;
   std::vector<env::Address> http;  // where metrics and health can be looked at
+  std::optional<crypto::Digest> http_token;
   // The path of the control socket. Left out: there is none.
   std::function<Attempt<std::string>()> control_path;
   // Whoever looks at metrics and health can connect, at these addresses; before `ready`.

@@ -11,6 +11,7 @@
 #include "server/arbiter/serve.h"
 #include "server/control/control_server.h"
 #include "server/kv/serve.h"
+#include "server/monitor/monitor.h"
 #include "server/open/arbiter_uri.h"
 #include "server/open/store_uri.h"
 #include "server/open/take_drive.h"
@@ -18,6 +19,8 @@
 #include "server/serve/server.h"
 #include "server/up/up_health.h"
 #include "server/up/up_keeper.h"
+#include "server/up/up_part.h"
+#include "server/up/up_source.h"
 #include "task/deadline.h"
 #include "task/either.h"
 #include "task/gate.h"
@@ -38,30 +41,6 @@ constexpr Duration kOpenPause = 500_ms;
 constexpr Duration kLeadLimit = 20_s;
 constexpr size_t kLately = 4;       // events that a status has
 constexpr Duration kLook = 500_ms;  // whether something changed
-
-// Something that serves until it is told to end.
-struct Part {
-  task::CancelSource stop;
-  task::Gate gate;
-  task::Event moved;  // it is ready, or has ended
-  bool is_ready = false;
-  bool has_ended = false;
-  Attempt<void> outcome;
-
-  void ended(Attempt<void> how) {
-    outcome = std::move(how);
-    has_ended = true;
-    moved.set();
-  }
-  void ready() {
-    is_ready = true;
-    moved.set();
-  }
-  Task<void> close() {
-    stop.request();
-    co_await gate.close();
-  }
-};
 
 class Up {
  public:
@@ -87,7 +66,7 @@ class Up {
     task::Either ended(env_.stop_token(), ending_.token());
     task::Event never;
     [[maybe_unused]] const Result<void> stopped = co_await never.wait(ended.token());
-    for (const Part* part : {&arbiter_, &keys_}) {
+    for (const UpPart* part : {&arbiter_, &keys_}) {
       if (part->has_ended && !part->outcome) co_return part->outcome;
     }
     co_return Attempt<void>();
@@ -96,6 +75,7 @@ class Up {
   Task<void> close() {
     folder_.tell_ended();
     events_.tell_ending();
+    if (monitor_) co_await monitor_->close();
     watching_.request();
     co_await watch_.close();
     for (std::optional<ControlServer>* each : {&control_, &usual_control_}) {
@@ -146,6 +126,10 @@ class Up {
                         .log = options_.hooks.log,
                         .until = arbiter_.stop.token()};
     arbiter_options_.events.shared = &events_.log();
+    arbiter_options_.has_source = [this](Monitor::Source* source) {
+      arbiter_source_ = source;
+      if (source_) source_->set_arbiter(source);
+    };
     for (const std::string& path : {arbiter_path(), options_.usual_arbiter}) {
       if (path.empty()) continue;
       Result<env::Address> at = env::Address::parse("unix:" + path);
@@ -210,6 +194,10 @@ class Up {
     keys_options_.door.version = options_.version;
     keys_options_.log = options_.hooks.log;
     keys_options_.events.shared = &events_.log();
+    keys_options_.has_source = [this](Monitor::Source* source) {
+      keys_source_ = source;
+      if (source_) source_->set_keys(source);
+    };
     keys_options_.until = keys_.stop.token();
     keys_options_.ready = [this](const std::vector<env::Address>& at) {
       resp_at_ = at;
@@ -287,12 +275,36 @@ class Up {
       listening = co_await listen_at(env_, *usual_control_, options_.usual_control);
       if (!listening) co_return listening;
     }
+    listening = co_await open_monitor();
+    if (!listening) co_return listening;
     events_.tell_begun();
     watch_.spawn(look_always());
     const Json told = tell();
     const Attempt<void> kept = folder_.tell_running({.control = path, .told = told});
     if (kept) options_.ready(told);
     co_return kept;
+  }
+  Task<Attempt<void>> open_monitor() {
+    source_.emplace(env_, *health_, [this] { return status(); });
+    source_->set_server(&*server_);
+    source_->set_arbiter(arbiter_source_);
+    source_->set_keys(keys_source_);
+    monitor_.emplace(env_, *source_, &events_.log(), options_.http_token);
+    for (const env::Address& at : http_) {
+      if (at.family == env::Address::Family::kLocal) options_.has_socket(at.path);
+    }
+    Attempt<std::vector<env::Address>> listening = co_await monitor_->listen(http_);
+    if (!listening) co_return std::unexpected(listening.error());
+    http_ = std::move(*listening);
+    co_return Attempt<void>();
+  }
+  Json status() {
+    Json json = {{"schema_version", 1}};
+    json.update(health_->json());
+    json["uptime_s"] = server_->uptime().seconds();
+    json["at"] = tell();
+    json["lately"] = events_json(events_.log(), events_.log().newest(kLately))["events"];
+    return json;
   }
   Task<void> look_always() {
     while (!watching_.requested()) {
@@ -309,23 +321,18 @@ class Up {
                  {"nbd", Json::array()},
                  {"nvme", Json::array()},
                  {"resp", Json::array()},
+                 {"http", Json::array()},
                  {"box", keeper_->uri_of(identity().drives.front())},
                  {"arbiter", "unix:" + arbiter_path()}};
     for (const env::Address& at : server_->doors().nbd()) told["nbd"].push_back(at.text());
     for (const env::Address& at : server_->nvme().listening()) told["nvme"].push_back(at.text());
     for (const env::Address& at : resp_at_) told["resp"].push_back(at.text());
+    for (const env::Address& at : http_) told["http"].push_back(at.text());
     return told;
   }
   Task<Attempt<Json>> answer(ControlRequest request) {
     using Command = ControlRequest::Command;
-    if (request.command == Command::kUpStatus) {
-      Json json = {{"schema_version", 1}};
-      json.update(health_->json());
-      json["uptime_s"] = server_->uptime().seconds();
-      json["at"] = tell();
-      json["lately"] = events_json(events_.log(), events_.log().newest(kLately))["events"];
-      co_return json;
-    }
+    if (request.command == Command::kUpStatus) co_return status();
     if (request.command == Command::kEvents) {
       Attempt<Json> told = co_await answer_events(env_, events_.log(), std::move(request));
       co_return told;
@@ -353,12 +360,16 @@ class Up {
   ArbiterServeOptions arbiter_options_;
   KvServeOptions keys_options_;
   std::optional<Server> box_;
-  Part arbiter_;
+  UpPart arbiter_;
   std::optional<UpKeeper> keeper_;
   std::optional<Server> server_;
-  Part keys_;
+  UpPart keys_;
   std::optional<ControlServer> control_;
   std::optional<ControlServer> usual_control_;
+  Monitor::Source* arbiter_source_ = nullptr;
+  Monitor::Source* keys_source_ = nullptr;
+  std::optional<UpSource> source_;
+  std::optional<Monitor> monitor_;
   task::Gate watch_;
   task::CancelSource watching_;
   std::optional<UpHealth> health_;  // once there is a keeper

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "base/problem.h"
 #include "base/units.h"
 #include "config/settings.h"
+#include "crypto/hash.h"
 #include "env/address.h"
 #include "env/env.h"
 #include "server/config/changes.h"
@@ -35,7 +37,8 @@ struct UpOptions {
   std::vector<UpDoor> nvme;
   std::vector<UpDoor> resp;
   std::vector<UpDoor> http;  // where metrics, health and events can be looked at
-  std::string version;       // that clients of Redis are told
+  std::optional<crypto::Digest> http_token;
+  std::string version;  // that clients of Redis are told
   int pid = 0;
   EventOptions events;
   // Of what is served, and where changes of it are kept.
