@@ -78,6 +78,7 @@ class StatusCommand final : public Command {
 class DownCommand final : public Command {
  public:
   explicit DownCommand(CLI::App& app) : client_(app) {
+    add_switch(app, "--json", json_, "for programs");
     set_examples(app, {"cairn down", "cairn down --data /srv/cairn"});
   }
   Attempt<int> run() override {
@@ -89,6 +90,10 @@ class DownCommand final : public Command {
     if (!asked) return std::unexpected(asked.error());
     const Attempt<void> ended = server::UpFolder::wait_until_free(*folder, kEndLimit);
     if (!ended) return std::unexpected(ended.error());
+    if (json_) {
+      say(config::json_text({{"schema_version", 1}, {"folder", *folder}, {"ended", true}}));
+      return kExitOk;
+    }
     say(fmt::format("it has ended; what it holds stays in {}: 'cairn up' starts it again\n",
                     *folder));
     return kExitOk;
@@ -96,6 +101,7 @@ class DownCommand final : public Command {
 
  private:
   UpClient client_;
+  bool json_ = false;
 };
 
 }  // namespace
