@@ -10,6 +10,7 @@
 #include "apps/kv/commands.h"
 #include "apps/nvme/commands.h"
 #include "apps/rack/commands.h"
+#include "apps/support/commands.h"
 #include "apps/up/commands.h"
 #include "apps/view/commands.h"
 #include "apps/volume/commands.h"
@@ -95,6 +96,8 @@ void add_commands(CommandTree& tree) {
   CLI::App& doctor =
       tree.add(root, "doctor", "say what this machine can do, and what to mend", make_doctor);
   tree.add(doctor, "tls", "which step towards a target through TLS fails", make_doctor_tls);
+  tree.add(root, "support-bundle", "what somebody needs who helps, without secrets",
+           make_support_bundle);
   add_server(tree);
   CLI::App& drive =
       CommandTree::group(root, "drive", "drives that are served, changed while they are used");
